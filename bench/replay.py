@@ -99,6 +99,6 @@ def _learn_seconds(trace: Trace) -> float:
     seconds = []
     for _ in range(5):
         began = time.perf_counter()
-        played.engine.cycle.learn(anew=True)
+        played.engine._cycle.learn(anew=True)
         seconds.append(time.perf_counter() - began)
     return sorted(seconds)[2]

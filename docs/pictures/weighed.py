@@ -9,11 +9,15 @@ from pathlib import Path
 
 from scheduler.api import names
 from scheduler.config import Config
-from scheduler.explain.scene import Scene
+from scheduler.cycle.asking import Answers
+from scheduler.devices import table as devices
+from scheduler.shapes.policies import PolicyBook
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files
 from scheduler.simulate.situation import prepare
+from scheduler.state.cluster import Cluster
 from scheduler.telling.advice import best, weighed
+from scheduler.telling.advice.asking import Asking
 from scheduler.telling.advice.best import Scored
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "weighed.yaml"
@@ -29,9 +33,16 @@ _COLOURS = ("#3f6fb5", "#6f97d0", "#9dbbe3", "#c9dbf2", "#5aa469", "#c9a227")
 def drawn() -> str:
     """The picture as SVG."""
     read = files.read(str(EXAMPLE), io.StringIO())
-    scene = Scene(prepare(read, Changes(), strict=True), Config(), is_live=False)
-    asking = scene.asking
-    pod = asking.cluster.as_if(scene.pods[POD])
+    found_in, config = prepare(read, Changes(), strict=True).inventory, Config()
+    cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
+    for node in found_in.nodes:
+        cluster.see_node(node)
+    for one in found_in.pods:
+        cluster.see_pod(one)
+    asking = Asking(cluster, Answers(cluster, PolicyBook(config)))
+    asking.answers.learn()
+    waits = {f"{one.metadata.namespace}/{one.metadata.name}": one for one in found_in.pods}
+    pod = cluster.as_if(waits[POD])
     found = best.find_best(asking, pod, len(asking.cluster.nodes.rows))
     rows = [(asking.cluster.nodes.name_of(one.row), one) for one in found.nodes]
     most = max(one.loss.total for _, one in rows if one.loss)

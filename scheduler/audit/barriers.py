@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.auditing import WrongLabels
+from scheduler.engine.questions.nodes import KnownNode
 from scheduler.measure.figures import Figures
 from scheduler.measure.typical import Typical
-from scheduler.plugins.rules import node_affinity, taints
-from scheduler.schema import columns as c
-from scheduler.state.cluster import Cluster
+from scheduler.plugins.rules import taints
 from scheduler.state.demand import DemandShape
 from scheduler.state.nodes import NodeFacts, TaintKey
 
 
-def find_barriers(cluster: Cluster, typical: Typical, figures: Figures) -> dict[str, str]:
+def find_barriers(engine: Engine, typical: Typical, figures: Figures) -> dict[str, str]:
     """By node: what keeps off all typical pods with GPUs that have room there; only of nodes that no such pod may go to."""
     found = {}
     shapes = [pod.shape for pod in typical.pods]
@@ -23,29 +24,21 @@ def find_barriers(cluster: Cluster, typical: Typical, figures: Figures) -> dict[
     closed_to = figures.barred[with_gpus].any(axis=0) & (figures.hosted[0] == 0)
     for i in np.flatnonzero(closed_to).tolist():
         name = figures.names[i]
-        facts = cluster.facts_of(name)
+        facts = engine.ask(KnownNode(name))
         if facts is None:
             continue
         barred = [shapes[k] for k in np.flatnonzero(figures.barred[:, i] & with_gpus).tolist()]
-        row = np.array([cluster.nodes.row_of(name)], np.int64)
-        found[name] = _say_barrier(cluster, barred, facts, row)
+        found[name] = _say_barrier(engine, barred, facts)
     return found
 
 
-def _say_barrier(
-    cluster: Cluster, shapes: Sequence[DemandShape], facts: NodeFacts, row: c.Ints
-) -> str:
+def _say_barrier(engine: Engine, shapes: Sequence[DemandShape], facts: NodeFacts) -> str:
     kept = [taint for taint in facts.taints if _keeps_off(taint, shapes)]
     if kept:
         noun = "taint" if len(kept) == 1 else "taints"
         listed = " and ".join(map(_name_taint, kept))
         return f"the typical GPU pods do not tolerate the {noun} {listed}"
-    unlike = [
-        shape
-        for shape in shapes
-        if node_affinity.refuses((shape.selector, shape.required), cluster.nodes, row)[0]
-    ]
-    if len(unlike) < len(shapes):
+    if not all(engine.ask(WrongLabels(facts.name, shapes))):
         return "the typical GPU pods do not tolerate its taints, or their node selectors do not match its labels"
     lacking = [
         f"{key}={value}"

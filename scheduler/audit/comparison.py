@@ -10,17 +10,18 @@ import numpy as np
 
 from scheduler.api import wire
 from scheduler.api.placement import Mode
-from scheduler.audit.again import advice, filling, orders, replay
+from scheduler.audit.again import advice, filling, orders
 from scheduler.audit.again.advice import Tried
 from scheduler.audit.again.filling import Held
 from scheduler.audit.again.orders import InOrders
 from scheduler.audit.again.staying import Parted
 from scheduler.config import Config
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.auditing import EmptyNodes
 from scheduler.measure import figures as m
 from scheduler.measure.figures import Figures
 from scheduler.measure.typical import Typical
 from scheduler.schema import columns as c
-from scheduler.state.cluster import Cluster
 
 Json = dict[str, Any]
 DEFAULT_MODE = "default"
@@ -37,7 +38,7 @@ class Compared:
     """What is compared with: the cluster as it is. ``rates`` [4, N] are dollars per unit of the nodes of ``figures``."""
 
     nodes: Sequence[wire.Node]
-    cluster: Cluster
+    engine: Engine
     parted: Parted
     typical: Typical
     figures: Figures
@@ -70,7 +71,7 @@ def compare_modes(
         "stays": [{"reason": reason, "pods": count} for reason, count in parted.reasons],
         "withoutController": parted.without_controller,
         "orders": n_orders,
-        "emptyNodes": replay.empty_nodes(now.cluster, parted.own),
+        "emptyNodes": now.engine.ask(EmptyNodes(parted.own)),
         "arrivals": n_arrivals,
         "held": {
             name: values[0]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names, wire
+from scheduler.api.door import events
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
 from scheduler.audit import barriers, comparison, reasons, unread, upcoming
@@ -18,14 +19,22 @@ from scheduler.audit.prices.book import PriceBook
 from scheduler.audit.prices.rates import ModelRate
 from scheduler.audit.unread import Unread
 from scheduler.config import Config
-from scheduler.devices import table as devices
-from scheduler.measure import cards as all_cards
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.auditing import (
+    DevicesOn,
+    FiguresBy,
+    JudgedNodes,
+    TypicalPods,
+    UncountedOffer,
+)
+from scheduler.engine.questions.nodes import KnownNode, KnownNodes
+from scheduler.engine.questions.pods import KnownPods
 from scheduler.measure import figures as m
 from scheduler.measure import typical
 from scheduler.measure.figures import Figures
 from scheduler.measure.typical import Typical
 from scheduler.schema import columns as c
-from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life, PodRecord
 
 Json = dict[str, Any]
@@ -93,24 +102,25 @@ def audit(
     ``tell`` hears how far it has come.
     """
     config, prices = question.config, question.prices
-    cluster, mistakes = take_in(nodes, pods, question, tell)
+    engine, mistakes = take_in(nodes, pods, question, tell)
     tell("measuring what is stranded")
-    parted = staying.part(pods, cluster, config)
-    judges = typical.of_cluster(cluster, parted.own)
-    figures = m.of_cluster(cluster, judges)
-    rates, models = rates_of.of_nodes(cluster, figures.names, prices)
-    kept_off = barriers.find_barriers(cluster, judges, figures)
-    rows = _nodes(cluster, figures, rates, prices, kept_off)
-    waiting = [pod for pod in cluster.pods.values() if pod.life == Life.PENDING]
+    parted = staying.part(pods, engine)
+    judges = engine.ask(TypicalPods(parted.own))
+    figures = engine.ask(FiguresBy(judges))
+    rates, models = rates_of.of_nodes(engine, figures.names, prices)
+    kept_off = barriers.find_barriers(engine, judges, figures)
+    rows = _nodes(engine, figures, rates, prices, kept_off)
+    pods_there = engine.ask(KnownPods()).values()
+    waiting = [pod for pod in pods_there if pod.life == Life.PENDING]
     total = _totals(figures, rates)
-    about = heading(cluster, question, models, mistakes)
+    about = heading(engine, question, models, mistakes)
     # Whether the rest of a node is a loss is judged by its GPUs, where these are known.
     spare = {row["name"]: row["spare"] for row in rows}
     about["uncounted"] = [
         one | {"spare": {key: spare[one["node"]][key] for key in ("cpu", "memory")}}
         for one in about["uncounted"]
     ]
-    compared = comparison.Compared(nodes, cluster, parted, judges, figures, rates)
+    compared = comparison.Compared(nodes, engine, parted, judges, figures, rates)
     return {
         **about,
         "units": UNITS,
@@ -121,7 +131,7 @@ def audit(
         "waiting": [
             _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
         ],
-        "next": upcoming.find_upcoming(cluster, pods, parted.own, config),
+        "next": upcoming.find_upcoming(engine, pods, parted.own),
         "replay": comparison.compare_modes(compared, question.modes, question.orders, config, tell),
     }
 
@@ -131,23 +141,22 @@ def take_in(
     pods: Sequence[wire.Pod],
     question: Question,
     tell: Callable[[str], None],
-) -> tuple[Cluster, list[Unread]]:
-    """A cluster with nodes and pods, and what of them has mistakes."""
-    config = question.config
+) -> tuple[Engine, list[Unread]]:
+    """An engine that has seen nodes and pods, and what of them has mistakes."""
     tell("taking in nodes and pods")
-    cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
+    engine = Engine(question.config, pace=PROMPT, is_shared=False)
     for node in nodes:
-        cluster.see_node(node)
+        engine.handle(events.Seen(node), 0.0)
     for pod in pods:
-        cluster.see_pod(pod)
-    return cluster, [*question.about.unread, *unread.leave_out(cluster)]
+        engine.handle(events.Seen(pod), 0.0)
+    return engine, [*question.about.unread, *unread.leave_out(engine)]
 
 
 def heading(
-    cluster: Cluster, question: Question, models: Sequence[ModelRate], mistakes: Sequence[Unread]
+    engine: Engine, question: Question, models: Sequence[ModelRate], mistakes: Sequence[Unread]
 ) -> Json:
     """What any answer about a cluster begins with: of what it is, at which prices, and what it leaves out."""
-    prices, about, names = question.prices, question.about, m.node_names(cluster)
+    prices, about, names = question.prices, question.about, engine.ask(JudgedNodes())
     return {
         "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
         "prices": dict(prices.units),
@@ -156,33 +165,26 @@ def heading(
         "gpuModels": [one._asdict() | {"names": list(one.names)} for one in models],
         "mistakes": [one.as_json() for one in mistakes],
         "passedOver": dict(about.passed_over),
-        "uncounted": _uncounted(cluster, names),
-        "leftOut": sorted(cluster.nodes.rows.keys() - set(names)),
+        "uncounted": _uncounted(engine, names),
+        "leftOut": sorted(engine.ask(KnownNodes()).keys() - set(names)),
     }
 
 
-def _uncounted(cluster: Cluster, nodes: Sequence[str]) -> list[Json]:
+def _uncounted(engine: Engine, nodes: Sequence[str]) -> list[Json]:
     """Nodes that have GPUs of which nobody knows how many, and what they offer."""
-    rows = np.array([cluster.nodes.row_of(name) for name in nodes], np.int64)
-    cards = np.bincount(all_cards.of_rows(cluster, rows).owner, minlength=rows.size)
-    hidden = np.flatnonzero(cluster.nodes.columns.has_gpu[rows] & (cards == 0)).tolist()
-    return [{"node": nodes[i], **_read_offer(cluster, nodes[i])} for i in hidden]
+    devices = engine.ask(DevicesOn(nodes))
+    cards = np.bincount(devices.cards.owner, minlength=len(nodes))
+    hidden = np.flatnonzero(devices.has_gpu & (cards == 0)).tolist()
+    return [{"node": nodes[i], **_read_offer(engine, nodes[i])} for i in hidden]
 
 
-def _read_offer(cluster: Cluster, name: str) -> Json:
+def _read_offer(engine: Engine, name: str) -> Json:
     """What a node offers of devices that nobody counts, how it shares its GPUs, and how many its labels say it has."""
-    facts, offers = cluster.facts_of(name), _offered(cluster, name)
+    facts, offers = engine.ask(KnownNode(name)), engine.ask(UncountedOffer(name))
     label = facts.labels.get(names.GPU_COUNT, "") if facts is not None else ""
     is_count = label.isascii() and label.isdigit() and len(label) <= _DIGITS_MAX
     sharing = next((how for one in offers for end, how in _SHARING if end in one), "")
-    return {"offers": offers, "sharing": sharing, "gpus": int(label) if is_count else None}
-
-
-def _offered(cluster: Cluster, name: str) -> dict[str, int]:
-    """What a node offers of devices that nobody counts."""
-    facts, families = cluster.facts_of(name), cluster.registers.families
-    offered = facts.allocatable if facts is not None else ()
-    return {one: amount for one, amount in offered if families.are_marked({}, (one,))}
+    return {"offers": dict(offers), "sharing": sharing, "gpus": int(label) if is_count else None}
 
 
 def _totals(figures: Figures, rates: c.Floats) -> Json:
@@ -200,18 +202,17 @@ def _totals(figures: Figures, rates: c.Floats) -> Json:
 
 
 def _nodes(
-    cluster: Cluster,
+    engine: Engine,
     figures: Figures,
     rates: c.Floats,
     prices: PriceBook,
     kept_off: Mapping[str, str],
 ) -> list[Json]:
     """The most expensive first, then by name."""
-    at = [cluster.nodes.row_of(name) for name in figures.names]
-    has_gpus = cluster.nodes.columns.has_gpu[at]
-    cards = all_cards.of_rows(cluster, np.array(at, np.int64))
-    sharers = np.bincount(cards.owner, cards.sharers, len(at))
-    models = rates_of.name_models(cluster, figures.names, cards, prices)
+    devices = engine.ask(DevicesOn(figures.names))
+    cards, has_gpus = devices.cards, devices.has_gpu
+    sharers = np.bincount(cards.owner, cards.sharers, len(figures.names))
+    models = rates_of.name_models(engine, figures.names, devices, prices)
     amounts = figures.amounts
     stranded = (amounts[m.STRANDED] * rates).sum(axis=0)
     usable = ((amounts[m.FREE] - amounts[m.STRANDED] - amounts[m.SPARE]) * rates).sum(axis=0)

@@ -13,9 +13,8 @@ from scheduler.api import selectors, wire
 from scheduler.audit import findings, sheet, table, words
 from scheduler.audit.findings import Question
 from scheduler.audit.prices import rates as rates_of
+from scheduler.engine.questions.auditing import JudgedNodes, SharesOf
 from scheduler.errors import BadInput
-from scheduler.measure import figures as m
-from scheduler.measure import shares
 from scheduler.schema import columns as c
 
 Json = dict[str, Any]
@@ -69,11 +68,11 @@ def showback(
 
     Only pods on nodes that the audit judges have something. ``tell`` hears how far it has come.
     """
-    cluster, mistakes = findings.take_in(nodes, pods, question, tell)
+    engine, mistakes = findings.take_in(nodes, pods, question, tell)
     tell("adding up what pods use")
-    names = m.node_names(cluster)
-    rates, models = rates_of.of_nodes(cluster, names, question.prices)
-    found = shares.of_pods(cluster, names)
+    names = engine.ask(JudgedNodes())
+    rates, models = rates_of.of_nodes(engine, names, question.prices)
+    found = engine.ask(SharesOf(names))
     money = (found.amounts * rates[:, found.node]).sum(axis=0)
     values = {pod.metadata.uid: by.read_value(pod) for pod in pods}
     groups: dict[str | None, list[int]] = {}
@@ -84,7 +83,7 @@ def showback(
     ]
     rows.sort(key=lambda row: (-row["money"], row["value"] is None, row["value"] or ""))
     return {
-        **findings.heading(cluster, question, models, mistakes),
+        **findings.heading(engine, question, models, mistakes),
         "by": NAMESPACE if by.label is None else LABEL,
         "label": by.label,
         "rows": rows,

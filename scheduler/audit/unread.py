@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from scheduler.api import kinds
+from scheduler.api.door import events
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.nodes import KnownNodes
+from scheduler.engine.questions.pods import KnownPods
 from scheduler.errors import Mistake
-from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
 Json = dict[str, Any]
@@ -34,23 +38,20 @@ class Unread(NamedTuple):
         }  # fmt: skip
 
 
-def leave_out(cluster: Cluster) -> list[Unread]:
-    """What cannot be read of what a cluster has seen; pods among it that wait for a node are taken from it.
+def leave_out(engine: Engine) -> list[Unread]:
+    """What cannot be read of what an engine has seen; pods among it that wait for a node are taken from it.
 
     Nodes come first, each kind in the order seen.
     """
-    found = []
-    for name in cluster.nodes.rows:
-        facts = cluster.facts_of(name)
-        if facts is not None and facts.problem:
-            found.append(Unread(f"Node {name}", facts.problem))
-    for pod in list(cluster.pods.values()):
+    nodes = engine.ask(KnownNodes()).values()
+    found = [Unread(f"Node {one.name}", one.problem) for one in nodes if one.problem]
+    for pod in engine.ask(KnownPods()).values():
         problem = pod.template.problem
         if problem is None:
             continue
         found.append(Unread(f"Pod {pod.key}", problem, _effect(pod)))
         if not pod.node:
-            cluster.pod_gone(pod.uid)
+            engine.handle(events.Gone(kinds.PODS.name, pod.uid), 0.0)
     return found
 
 

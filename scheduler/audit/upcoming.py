@@ -7,48 +7,38 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from scheduler.api import wire
-from scheduler.config import Config
-from scheduler.cycle.schedule import Cycle
-from scheduler.shapes.policies import PolicyBook
-from scheduler.state.cluster import Cluster
-from scheduler.telling.advice import best, weighed, wishes
-from scheduler.telling.advice.asking import Asking
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.auditing import BestNodesFor
+from scheduler.engine.questions.pods import KnownPods
+from scheduler.state.pods import PodRecord
+from scheduler.telling.advice import weighed, wishes
 
 Json = dict[str, Any]
 # Kinds of pods that are told of, the most frequent first.
 _KINDS = 5
 
 
-def find_upcoming(
-    cluster: Cluster, pods: Sequence[wire.Pod], own: Collection[str], config: Config
-) -> list[Json]:
-    """The part ``next`` of the audit; pods whose uids are ``own`` belong to their node, and no more of them come.
-
-    The cluster stays as it is.
-    """
-    asking = Asking(cluster, Cycle(cluster, PolicyBook(config)))
-    cluster.nodes.refresh_ranks()
-    asking.answers.learn()
-    alike: dict[int, list[str]] = defaultdict(list)
-    for uid, record in cluster.pods.items():
+def find_upcoming(engine: Engine, pods: Sequence[wire.Pod], own: Collection[str]) -> list[Json]:
+    """The part ``next`` of the audit; pods whose uids are ``own`` belong to their node, and no more of them come."""
+    alike: dict[int, list[PodRecord]] = defaultdict(list)
+    for uid, record in engine.ask(KnownPods()).items():
         if uid not in own:
-            alike[id(record.template)].append(uid)
+            alike[id(record.template)].append(record)
     words = {pod.metadata.uid: pod for pod in pods}
-    kinds = sorted(alike.values(), key=lambda uids: (-len(uids), cluster.pods[uids[0]].key))
-    return [_one(asking, words[uids[0]], len(uids), config) for uids in kinds[:_KINDS]]
+    kinds = sorted(alike.values(), key=lambda records: (-len(records), records[0].key))
+    return [_one(engine, words[records[0].uid], len(records)) for records in kinds[:_KINDS]]
 
 
-def _one(asking: Asking, example: wire.Pod, n: int, config: Config) -> Json:
-    another = wishes.copy(example)
+def _one(engine: Engine, example: wire.Pod, n: int) -> Json:
+    another, config = wishes.copy(example), engine.config
     another.metadata.uid = f"another {example.metadata.uid}"
     another.spec.node_name = None
     if another.spec.scheduler_name not in config.scheduler_names:
         another.spec.scheduler_name = config.scheduler_name
-    pod = asking.cluster.as_if(another)
-    found = best.find_best(asking, pod, 2)
+    found = engine.ask(BestNodesFor(another, 2))
     nodes = [
         {
-            "node": asking.cluster.nodes.name_of(one.row),
+            "node": one.node,
             "preference": one.preference,
             "scores": one.scores["scores"],
             "weighted": one.scores["weighted"],
@@ -59,7 +49,7 @@ def _one(asking: Asking, example: wire.Pod, n: int, config: Config) -> Json:
     return {
         "like": f"{example.metadata.namespace}/{example.metadata.name}",
         "pods": n,
-        "asks": weighed.amounts_of(dict(pod.template.requests.amounts)),
+        "asks": weighed.amounts_of(found.requests),
         "fitting": found.n_fitting,
         "nodes": nodes,
         "why": weighed.why(nodes, found.weights, found.objective) if len(nodes) > 1 else "",

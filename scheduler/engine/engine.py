@@ -1,4 +1,4 @@
-"""The engine: it applies events to the state and the queue, and asks the cycle to decide.
+"""The engine: it applies events to the state and the queue, asks the cycle to decide, and answers questions.
 
 A pod's way: ``Seen`` → state → (expensive to compile? ``intake``) → queue → ``decide`` → Bind → ``BindDone`` or
 ``BindFailed`` → bound, or waiting again. One writer, no lock: whoever owns the engine calls it from one task.
@@ -6,12 +6,12 @@ A pod's way: ``Seen`` → state → (expensive to compile? ``intake``) → queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Bind, Outcome
+from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
@@ -19,10 +19,13 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
 from scheduler.engine import keepers
 from scheduler.engine.allowance import Allowance, Work
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.answers.table import ANSWERS
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
 from scheduler.engine.keepers import Keeper
+from scheduler.engine.questions.contract import Question
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
@@ -33,16 +36,11 @@ from scheduler.waiting.pending import Pending
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
 _DEAR_UNITS, _NODES_A_UNIT = 8, 500
 _NOTHING: tuple[Note, ...] = ()
+T = TypeVar("T")
 
 
 class Engine:
-    """State, queue and cycle behind one door.
-
-    Attributes:
-        cluster: the state, to be read. A fresh start replaces it, so do not keep it.
-        pending: what waits, likewise.
-        cycle: answers what fits and why not, likewise.
-    """
+    """State, queue and cycle behind one door: events in, decisions out, and questions answered."""
 
     def __init__(
         self,
@@ -88,20 +86,25 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
-        self.cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
-        self.policies = PolicyBook(config)
-        self.pending = Pending(config, self.cluster.terms.labels_of, is_shared=self._is_shared)
-        self.cycle = Cycle(self.cluster, self.policies, self._known, self._seed)
+        self._cluster = Cluster(
+            config.scheduler_names, devices.of_config(config), config.pod_limits
+        )
+        self._policies = PolicyBook(config)
+        self._pending = Pending(config, self._cluster.terms.labels_of, is_shared=self._is_shared)
+        self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed)
         self._keepers = {
             kinds.PODS.name: Keeper(self._pod_seen, self._pod_gone, tuple),
             kinds.NODES.name: Keeper(
-                self._node_seen, self._node_gone, lambda: self.cluster.nodes.rows
+                self._node_seen, self._node_gone, lambda: self._cluster.nodes.rows
             ),
-            **keepers.make_table(config, self.cluster, self.policies, self.pending),
+            **keepers.make_table(config, self._cluster, self._policies, self._pending),
         }
         self._intake = Intake()
-        self._chores = Chores(self.cluster, self.cycle, self.pending, self._pace)
-        self._forgetting = Forgetting(self.cluster, self.cycle, self._pace.forget)
+        self._chores = Chores(self._cluster, self._cycle, self._pending, self._pace)
+        self._forgetting = Forgetting(self._cluster, self._cycle, self._pace.forget)
+        self._inside = Inside(
+            self._cluster, self._policies, self._pending, self._cycle, self._intake, self._keepers
+        )
         # Whether the list that is being seen is the first of its stream; None outside of lists.
         self._is_first_list: bool | None = None
 
@@ -121,7 +124,7 @@ class Engine:
             self._chores.work_on_budgets()
             if len(self._intake):
                 pod, listed = self._intake.next()
-                record = self.cluster.see_pod(pod, listed=listed)
+                record = self._cluster.see_pod(pod, listed=listed)
                 outcome.notes += self._saw(record, pod.metadata.uid, now)
         self._forgetting.work(now)
         if not allowance.pods:
@@ -135,56 +138,26 @@ class Engine:
             left -= count_pods(batch)
             self._decide_for(batch, now, outcome)
             # Whose time has come to be tried again was looked at with the first batch: it is as late as then.
-            if not self.pending.has_active:
+            if not self._pending.has_active:
                 break
         return outcome
 
+    def ask(self, question: Question[T]) -> T:
+        """The answer to a question, which changes no decision."""
+        answer: T = ANSWERS[type(question)](self._inside, question)
+        return answer
+
     def due(self, now: float) -> float:
         """Time of the next thing to decide that no event will tell of; infinite for none."""
-        if self.pending.has_active:
+        if self._pending.has_active:
             return now
-        dues = self.pending.next_due(), self._chores.due(), self._forgetting.due()
+        dues = self._pending.next_due(), self._chores.due(), self._forgetting.due()
         return min(due for due in dues if due is not None)
 
     @property
     def is_compiling(self) -> bool:
         """Whether expensive pods wait to be compiled, or it is to be found which budgets cover which pods."""
-        return len(self._intake) > 0 or self.cluster.budgets.is_behind
-
-    # Questions, which change nothing.
-
-    def missing(self, kind: str, present: Container[str], scheduler: str = "") -> list[str]:
-        """Keys of known objects of a kind that are not among those present; of pods, of those of one stream."""
-        if kind != kinds.PODS.name:
-            return [key for key in self._keepers[kind].get_keys() if key not in present]
-        found = dict.fromkeys(self.cluster.missing(present, scheduler))
-        if scheduler:
-            found.update(dict.fromkeys(self._intake.missing(present, scheduler)))
-            waiting = [pod for pod in self.pending.pods() if pod.profile == scheduler]
-            found |= {pod.uid: None for pod in waiting if pod.uid not in self.cluster.pods}
-        return list(found)
-
-    def objection(self, bind: Bind) -> str:
-        """Why a decision may no longer be carried out, empty when it may.
-
-        A decision can wait for minutes before the device plugin of its node; the node and its cards
-        may be gone by then, or closed to the pod.
-        """
-        uuids = {use.uuid for slot in bind.slots for use in slot}
-        if not self.cluster.has_cards(bind.node, uuids):
-            return f"node {bind.node} or a card on it is gone or over-full"
-        pod = self.cluster.pods.get(bind.uid)
-        objection = self.cycle.objection(pod, bind.node) if pod and bind.slots else ""
-        return f"{bind.node}: {objection}" if objection else ""
-
-    def version_of(self, uid: str) -> str:
-        """The last ``resourceVersion`` seen of a pod, empty when it is not known."""
-        return self.cluster.version_of(uid)
-
-    def governed(self) -> Iterator[str]:
-        """Name of the policy that governs each pod of ours, empty for none; pods may come between two."""
-        ours = [pod for pod in self.cluster.pods.values() if pod.ours]
-        return (self.policies.resolve(pod).policy for pod in ours)
+        return len(self._intake) > 0 or self._cluster.budgets.is_behind
 
     # Objects, each by who keeps its kind.
 
@@ -201,7 +174,7 @@ class Engine:
         listed = bool(self._is_first_list) or self._intake.was_listed(uid)
         if self._is_shared and self._intake.takes(pod, listed=listed):
             return _NOTHING
-        return self._saw(self.cluster.see_pod(pod, listed=listed), uid, now)
+        return self._saw(self._cluster.see_pod(pod, listed=listed), uid, now)
 
     def _saw(self, pod: PodRecord | None, uid: str, now: float) -> Sequence[Note]:
         self._forgetting.pod_changed()
@@ -210,28 +183,28 @@ class Engine:
         if pod.life == Life.ASSUMED:
             return _NOTHING
         if pod.life == Life.BOUND:
-            self.pending.drop(uid, now, is_bound=True)
+            self._pending.drop(uid, now, is_bound=True)
             return (notes.PodBound(uid),)
         if pod.ours:
             if pod.deleting:
-                self.pending.drop(uid, now)
+                self._pending.drop(uid, now)
             else:
-                self.pending.offer(pod, now)
+                self._pending.offer(pod, now)
         return _NOTHING
 
     def _pod_gone(self, uid: str, now: float) -> Sequence[Note]:
         self._forgetting.pod_changed()
-        self.cluster.pod_gone(uid)
+        self._cluster.pod_gone(uid)
         return self._left(uid, now)
 
     def _left(self, uid: str, now: float) -> Sequence[Note]:
         self._intake.drop(uid)
-        self.pending.drop(uid, now)
+        self._pending.drop(uid, now)
         return (notes.Left(uid),)
 
     def _list_begins(self, event: events.ListBegins, _: float) -> Sequence[Note]:
         if event.kind == kinds.PODS.name:
-            self._is_first_list = self.cluster.begin_list(event.scheduler)
+            self._is_first_list = self._cluster.begin_list(event.scheduler)
         return _NOTHING
 
     def _list_ends(self, event: events.ListEnds, _: float) -> Sequence[Note]:
@@ -242,106 +215,106 @@ class Engine:
     # Binds.
 
     def _bind_done(self, event: events.BindDone, now: float) -> Sequence[Note]:
-        self.pending.drop(event.uid, now, is_bound=True)
-        return (notes.Scheduled(event.uid),) if event.uid in self.cluster.pods else _NOTHING
+        self._pending.drop(event.uid, now, is_bound=True)
+        return (notes.Scheduled(event.uid),) if event.uid in self._cluster.pods else _NOTHING
 
     def _bind_failed(self, event: events.BindFailed, now: float) -> Sequence[Note]:
         uid = event.uid
-        self.cluster.forget(uid)
-        self.cluster.nominations.let_stay(uid)
+        self._cluster.forget(uid)
+        self._cluster.nominations.let_stay(uid)
         # What changed on the pod while its bind was under way counts from here on.
-        pod = self.cluster.pods.get(uid)
+        pod = self._cluster.pods.get(uid)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
             is_bound = pod is not None and pod.life == Life.BOUND
-            self.pending.drop(uid, now, is_bound=is_bound)
+            self._pending.drop(uid, now, is_bound=is_bound)
             return _NOTHING
-        self.pending.offer(pod, now)
-        self.pending.retry(uid, now)
+        self._pending.offer(pod, now)
+        self._pending.retry(uid, now)
         return (notes.Retried(uid, event.message),)
 
     # Evictions.
 
     def _evict_failed(self, event: events.EvictFailed, now: float) -> Sequence[Note]:
-        self.pending.help_promised(self.cluster.nominations.let_stay(event.uid), now)
+        self._pending.help_promised(self._cluster.nominations.let_stay(event.uid), now)
         return _NOTHING
 
     # Nodes.
 
     def _node_seen(self, node: wire.Node, _: float) -> Sequence[Note]:
-        before = self.cluster.facts_of(node.metadata.name)
-        after = self.cluster.see_node(node)
+        before = self._cluster.facts_of(node.metadata.name)
+        after = self._cluster.see_node(node)
         read = notes.NodeRead(after.name)
         if before is not None and before.devices == after.devices:
             return (read,)
         # What its pods say of their cards is judged by the cards, which may be heard of later.
-        return (read, *(notes.PodBound(uid) for uid in self.cluster.pods_on.get(after.name, ())))
+        return (read, *(notes.PodBound(uid) for uid in self._cluster.pods_on.get(after.name, ())))
 
     def _node_gone(self, name: str, _: float) -> Sequence[Note]:
-        self.cluster.node_gone(name)
+        self._cluster.node_gone(name)
         return _NOTHING
 
     def _plugin_silent(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
-        self.cluster.close_cards(event.node, closed=event.silent)
-        if event.silent and self.cluster.facts_of(event.node) is not None:
+        self._cluster.close_cards(event.node, closed=event.silent)
+        if event.silent and self._cluster.facts_of(event.node) is not None:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING
 
     # What an earlier leader knew.
 
     def _demand_recalled(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
-        self.cluster.demand.recall(event)
+        self._cluster.demand.recall(event)
         return _NOTHING
 
     # What another engine knew, in whose place this one goes on.
 
     def _demand_known(self, event: events.DemandKnown, _: float) -> Sequence[Note]:
-        self.cluster.demand.restore(event.demand)
+        self._cluster.demand.restore(event.demand)
         return _NOTHING
 
     def _pod_assumed(self, event: events.PodAssumed, now: float) -> Sequence[Note]:
-        pod = self.cluster.pods.get(event.uid)
+        pod = self._cluster.pods.get(event.uid)
         if pod is not None and pod.life == Life.PENDING:
-            self.cluster.assume(event.uid, event.node, event.slots, event.given)
-            self.pending.take(event.uid, now)
+            self._cluster.assume(event.uid, event.node, event.slots, event.given)
+            self._pending.take(event.uid, now)
         return _NOTHING
 
     def _pod_nominated(self, event: events.PodNominated, _: float) -> Sequence[Note]:
-        pod = self.cluster.pods.get(event.uid)
+        pod = self._cluster.pods.get(event.uid)
         if pod is not None and pod.life == Life.PENDING:
-            self.cluster.nominations.put(event.uid, event.node, pod.priority, event.cards)
+            self._cluster.nominations.put(event.uid, event.node, pod.priority, event.cards)
         return _NOTHING
 
     def _pod_going(self, event: events.PodGoing, _: float) -> Sequence[Note]:
-        if event.uid in self.cluster.pods:
-            self.cluster.nominations.send_away(event.uid, event.makes_room_for)
+        if event.uid in self._cluster.pods:
+            self._cluster.nominations.send_away(event.uid, event.makes_room_for)
         return _NOTHING
 
     # Decisions.
 
     def _next_batch(self, most: int, now: float) -> list[AnyEntity]:
         limit = min(self.config.slice_pods, most)
-        units = _DEAR_UNITS // (1 + len(self.cluster.nodes.rows) // _NODES_A_UNIT)
-        return self.pending.pop(limit, now, self.cycle.cost_of, max(1, units))
+        units = _DEAR_UNITS // (1 + len(self._cluster.nodes.rows) // _NODES_A_UNIT)
+        return self._pending.pop(limit, now, self._cycle.cost_of, max(1, units))
 
     def _decide_for(self, batch: list[AnyEntity], now: float, outcome: Outcome) -> None:
         self._chores.work_on_budgets()
-        self.cycle.learn()
-        promised = self.cluster.nominations.version
-        made = self.cycle.schedule(batch, explain=self._explains)
+        self._cycle.learn()
+        promised = self._cluster.nominations.version
+        made = self._cycle.schedule(batch, explain=self._explains)
         holds, nominates = made.holds, made.nominates
         for hold in holds:
             # To find that nothing fits these pods has cost this, all together.
-            cost = self.cycle.attempts.spent / _NODES_A_UNIT / len(holds)
-            self.pending.charge(self.cluster.pods[hold.uid].namespace, cost)
+            cost = self._cycle.attempts.spent / _NODES_A_UNIT / len(holds)
+            self._pending.charge(self._cluster.pods[hold.uid].namespace, cost)
         outcome.plans += made.plans
         if holds:
             self._chores.absorb()
         for uid in made.left:
-            self.pending.put_back(uid)
+            self._pending.put_back(uid)
         for nominate in nominates:
             # Who lost what was promised may find room elsewhere.
-            self.pending.help_promised(nominate.uid, now)
+            self._pending.help_promised(nominate.uid, now)
         is_behind = any(plan.binds for plan in made.plans)
-        is_freed = promised != self.cluster.nominations.version
+        is_freed = promised != self._cluster.nominations.version
         for hold in holds:
             self._chores.park(hold, now, is_behind=is_behind, is_freed=is_freed)

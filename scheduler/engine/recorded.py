@@ -79,12 +79,12 @@ class Recorded(Engine):
 
     def _objects(self) -> Iterator[Event]:
         """Everything that is there, as it was last seen."""
-        pods, nodes = self.cluster.pods, self.cluster.nodes
+        pods, nodes = self._cluster.pods, self._cluster.nodes
         # Nodes on which their plugin wrote earlier, and has not written on what is seen of them now.
         were_signed = {
             facts.name: drivers
             for row, facts in enumerate(nodes.facts)
-            if facts and (drivers := self.cluster.registers.signed_before(row))
+            if facts and (drivers := self._cluster.registers.signed_before(row))
         }
         kept = sorted(self._lines, key=lambda key: (_ORDER[key[0]], _order(pods.get(key[1]))))
         # Nobody saw these pods come, so they count as listed.
@@ -101,20 +101,20 @@ class Recorded(Engine):
 
     def _knowledge(self) -> Iterator[Event]:
         """What no object tells."""
-        pods, nodes = self.cluster.pods, self.cluster.nodes
+        pods, nodes = self._cluster.pods, self._cluster.nodes
         for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
             if facts and is_silent:
                 yield events.PluginSilent(facts.name, silent=True)
         for pod in pods.values():
             if pod.life == Life.ASSUMED:
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)
-        nominations = self.cluster.nominations
+        nominations = self._cluster.nominations
         for name in nominations.nodes():
             for uid in nominations.on(name):
                 yield events.PodNominated(uid, name, nominations.cards_of(uid))
         for uid, makes_room_for in nominations.going.items():
             yield events.PodGoing(uid, makes_room_for)
-        yield events.DemandKnown(self.cluster.demand.known())
+        yield events.DemandKnown(self._cluster.demand.known())
 
     def _write_head(self) -> None:
         self._write(log.encode(log.Head(log.FORMAT, self._version, self.config)))

@@ -1,5 +1,5 @@
 """SHELL: explains why a pod waits or why it is on its node, and what is on a node. The engine's state stays unchanged.
 
-Belongs here: finding the pod or node, plain values for ``-o json``, and the text. Does not belong here: evaluating
-nodes (``cycle``), and reading objects (``simulate``).
+Belongs here: finding the pod or node, asking the engine about it, and the text. Does not belong here: finding out why
+(``telling``), and reading objects (``simulate``).
 """

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from scheduler.config import Config
+from scheduler.engine.questions.explaining import ExplainNode
 from scheduler.errors import BadInput, visible
-from scheduler.explain import asked, finding, near, nodes, pods
+from scheduler.explain import asked, finding, near, pods
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
 from scheduler.simulate import gaps
@@ -95,4 +96,4 @@ def _node(name: str, scene: Scene) -> Json:
         raise BadInput(f"node {name}", f"cannot be read, and is left out: {problem}")
     if name not in scene.nodes:
         raise near.unknown(scene, ObjectKey(asked.NODE, "", name))
-    return nodes.explained(scene, name)
+    return scene.engine.ask(ExplainNode(name, scene.schedulers))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from scheduler.explain import sentences
 from scheduler.explain.layout import Line, heading, some
 from scheduler.plugins import words
 from scheduler.printing import count_nouns
+from scheduler.telling.explained import sentences
 
 Json = Mapping[str, Any]
 _BAR = 12

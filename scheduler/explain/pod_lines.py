@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler.explain import losses, sentences
+from scheduler.explain import losses
 from scheduler.explain.layout import Line, heading, some
 from scheduler.plugins import container_requests, words
 from scheduler.printing import count_nouns
 from scheduler.simulate import explained
+from scheduler.telling.explained import sentences
 
 Json = Mapping[str, Any]
 # Below it a table of scores would be folded.

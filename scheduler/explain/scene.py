@@ -9,9 +9,6 @@ from scheduler.api import names, wire
 from scheduler.config import Config
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.situation import Situation, engine_of
-from scheduler.state.pods import PodRecord
-from scheduler.telling.advice.advise import ObjectFacts
-from scheduler.telling.advice.asking import Asking
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -23,7 +20,7 @@ class Scene:
         pods: those that are not finished, by ``namespace/name``; ``finished`` are the others.
         nodes: by name.
         unread, malformed: why pods, or nodes, cannot be read, by the same names.
-        asking: the questions.
+        engine: answers questions.
         is_live: it is a cluster, in which pods of other schedulers are theirs.
     """
 
@@ -48,20 +45,13 @@ class Scene:
             for one in inventory.mistakes.values()
             if kinds.known(inventory.objects[one.position]) == "Node"
         }
-        self.asking = Asking(self.engine.cluster, self.engine.cycle)
-        self.engine.cycle.learn()
-
-    def known(self, pod: wire.Pod) -> ObjectFacts:
-        """What advice for a pod reads beyond the columns."""
-        return ObjectFacts(pod, self.nodes, self._may_end)
 
     @cached_property
-    def _words(self) -> dict[str, wire.Pod]:
-        return {pod.metadata.uid: pod for pod in self.situation.inventory.pods}
-
-    def _may_end(self, pod: PodRecord) -> bool:
-        """Not what a DaemonSet would make again at once, or a kubelet runs from a file of its own."""
-        words = self._words[pod.uid]
-        owner = objects.owner_of(words)
-        is_daemon = owner is not None and owner.kind == "DaemonSet"
-        return not is_daemon and names.MIRROR not in (words.metadata.annotations or {})
+    def come_again(self) -> frozenset[str]:
+        """The uids of pods that a DaemonSet would make again at once, or that a kubelet runs from a file of its own."""
+        return frozenset(
+            pod.metadata.uid
+            for pod in self.situation.inventory.pods
+            if names.MIRROR in (pod.metadata.annotations or {})
+            or ((owner := objects.owner_of(pod)) is not None and owner.kind == "DaemonSet")
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ import structlog
 
 from scheduler.api.door.events import Heard
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.waiting import IsParked
 from scheduler.errors import BadInput
 from scheduler.kernels import compiling
 from scheduler.kube import heap, hosting, rights
@@ -22,7 +23,6 @@ from scheduler.kube.bind.binder import Binder, Permit, Writes
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
-from scheduler.kube.bind.volume_waits import ClusterLookups
 from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import Access, ApiClient
 from scheduler.kube.evict.evictor import Evictor, Leave
@@ -32,6 +32,7 @@ from scheduler.kube.lead.leading import Leading
 from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
 from scheduler.kube.lead.lifeline import NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
+from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.options import Options
@@ -75,6 +76,7 @@ class Operator:
     _sources: tuple[Source[Any], ...] = field(init=False)
     _rare: Rare = field(init=False)
     _streams: list[Stream[Any]] = field(init=False)
+    _lookups: Lookups = field(init=False)
     _lease: Lease | AlwaysLeader = field(init=False)
     _leading: Leading = field(init=False)
     _reporter: Reporter = field(init=False)
@@ -228,6 +230,7 @@ class Operator:
         self._recorder = self._make_recorder()
         self.engine = self._recorder.engine if self._recorder else Engine(config)
         self.inbox = Inbox(self.engine)
+        self._lookups = Lookups(self.engine, config)
         self._metrics = Metrics(config)
         clock = asyncio.get_running_loop().time
         self._tally = Tally(self._metrics, self.engine, self.inbox.put, clock)
@@ -237,8 +240,8 @@ class Operator:
             controller=config.scheduler_name,
             instance=self.options.identity,
             is_binding=lambda: self._binder.n_queued > 0,
-            version_of=self.engine.version_of,
-            still_waits=lambda uid: self.is_deciding() and self.engine.pending.is_parked(uid),
+            version_of=self._lookups.get_version,
+            still_waits=lambda uid: self.is_deciding() and self.engine.ask(IsParked(uid)),
         )
         self._policy_status = PolicyStatus(api, is_leading=self.is_deciding)
         self._lease = self._make_lease(side_api)
@@ -311,29 +314,19 @@ class Operator:
     def _make_binder(self, fence: Fence) -> Binder:
         config = self.options.config
         seconds = config.lock_timeout_seconds
-        known = ClusterLookups(
-            lambda: self.engine.cluster.storage,
-            self._labels_of,
-            lambda profile: config.profile(profile).placement.kube.volume_binding.timeout_seconds,
-        )
         return Binder(
             Writes(
-                Binding(self._api, fence, self.engine.version_of),
+                Binding(self._api, fence, self._lookups.get_version),
                 (
-                    VolumeClaims(self._api, known),
+                    VolumeClaims(self._api, self._lookups.make_volume_lookups()),
                     NodeLock(self._api, schedulers=self._schedulers, timeout_seconds=seconds),
                 ),
             ),
-            Permit(self._lease.present_term, self.engine.objection, self._reporter.quiet),
+            Permit(self._lease.present_term, self._lookups.find_objection, self._reporter.quiet),
             self._tally.report,
             in_flight=config.binds_in_flight,
             allocate_timeout=seconds,
         )
-
-    def _labels_of(self, node: str) -> Mapping[str, str] | None:
-        """The labels of a node, None when it is not there."""
-        facts = self.engine.cluster.facts_of(node)
-        return facts.labels if facts is not None else None
 
     @staticmethod
     def _clock() -> Callable[[], float]:

@@ -14,6 +14,7 @@ from scheduler.api import kinds
 from scheduler.api.door import events
 from scheduler.api.door.events import Event, Heard, Listed
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.pods import MissingKeys
 
 
 class Inbox:
@@ -67,7 +68,7 @@ class Inbox:
         for one in listed.found:
             yield events.Seen(one)
         present = {kinds.key_of(one) for one in listed.found}
-        for key in self.engine.missing(kind, present, scheduler):
+        for key in self.engine.ask(MissingKeys(kind, present, scheduler)):
             yield events.Gone(kind, key)
         yield events.ListEnds(kind, scheduler)
         self.lists_waiting -= 1

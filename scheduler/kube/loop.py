@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from scheduler.api import kinds, wire
@@ -16,6 +15,15 @@ from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
+from scheduler.engine.questions.nodes import KnownNode, KnownNodes
+from scheduler.engine.questions.pods import (
+    GovernedPods,
+    HowPlaced,
+    KnownPod,
+    KnownPods,
+    NamedPod,
+    PlacedNote,
+)
 from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.evict.evictor import Evictor
@@ -26,12 +34,10 @@ from scheduler.kube.report.policy_status import PolicyStatus, Verdict
 from scheduler.kube.report.recording import Recorder
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.slices import Slice
-from scheduler.shapes.policies import Resolved
 from scheduler.state.pods import PodRecord
 from scheduler.telling import departures, placements, sayings
 
 _IDLE_SECONDS = 1.0
-_COUNT_SLICE = 500
 
 
 class Hands(NamedTuple):
@@ -42,10 +48,10 @@ class Hands(NamedTuple):
 
 
 class _Decided(NamedTuple):
-    """A pod whose bind is under way, as it was decided, and by whose wish: policies may be others by then."""
+    """A pod whose bind is under way, as it was decided, and by whose wish in words: policies may be others by then."""
 
     pod: PodRecord
-    by: Resolved
+    how: str
 
 
 class Loop:
@@ -99,14 +105,16 @@ class Loop:
             if isinstance(event, events.BindDone | events.BindFailed):
                 self._handle(event)
 
-    async def count_governed(self) -> Counter[str]:
+    async def count_governed(self) -> Mapping[str, int]:
         """Pods of ours by the policy that governs them; others get their turn meanwhile."""
-        counts: Counter[str] = Counter()
-        for i, policy in enumerate(self._engine.governed()):
-            counts[policy] += 1
-            if i % _COUNT_SLICE == 0:
-                await asyncio.sleep(0)
-        return counts
+        steps = self._engine.ask(GovernedPods())
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                counts: Mapping[str, int] = end.value
+                return counts
+            await asyncio.sleep(0)
 
     async def _sleep(self) -> None:
         """Until there is something to do."""
@@ -166,9 +174,9 @@ class Loop:
             case events.Gone(kind, key):
                 self._binder.see_object(kind, *kinds.split(key))
             case events.ListEnds(kinds.PODS.name, scheduler) if scheduler:
-                self._binder.reconcile(self._engine.cluster.pods)
+                self._binder.reconcile(self._engine.ask(KnownPods()))
             case events.ListEnds(kinds.NODES.name):
-                self._binder.reconcile_nodes(self._engine.cluster.nodes.rows)
+                self._binder.reconcile_nodes(self._engine.ask(KnownNodes()))
 
     # Decisions.
 
@@ -183,40 +191,44 @@ class Loop:
         self._carry_out(outcome)
 
     def _carry_out(self, outcome: Outcome) -> None:
-        pods = self._engine.cluster.pods
         for note in outcome.notes:
             self._tell(note)
         for hold in outcome.explained:
-            self._reporter.unschedulable(pods[hold.uid], sayings.say_why(hold))
+            self._reporter.unschedulable(
+                self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
+            )
         for plan in outcome.plans:
-            for bind in plan.binds:
+            pods = {bind.uid: self._engine.ask(NamedPod(bind.uid)) for bind in plan.binds}
+            for uid, pod in pods.items():
                 # What was said of the pod no longer holds, and must not land behind its binding.
-                self._reporter.forget(bind.uid)
-                pod = pods[bind.uid]
-                self._decided[bind.uid] = _Decided(pod, self._engine.policies.resolve(pod))
+                self._reporter.forget(uid)
+                self._decided[uid] = _Decided(pod, self._engine.ask(HowPlaced(uid)))
             self._binder.submit(plan.binds, pods)
         for evict in outcome.evicts:
-            words = departures.describe_departure(evict, pods[evict.makes_room_for].profile)
-            self._evictor.evict([pods[uid] for uid in evict.victims], words)
+            asker = self._engine.ask(NamedPod(evict.makes_room_for))
+            words = departures.describe_departure(evict, asker.profile)
+            victims = [self._engine.ask(NamedPod(uid)) for uid in evict.victims]
+            self._evictor.evict(victims, words)
         for nominate in outcome.nominates:
-            self._evictor.nominate(pods[nominate.uid], nominate.node)
+            self._evictor.nominate(self._engine.ask(NamedPod(nominate.uid)), nominate.node)
         for hold in outcome.holds:
-            self._reporter.unschedulable(pods[hold.uid], sayings.say_why(hold))
+            self._reporter.unschedulable(
+                self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
+            )
 
     # Words.
 
     def _tell(self, note: Note) -> None:
-        cluster = self._engine.cluster
         match note:
             case notes.PodBound(uid):
                 self._tally.left(uid)
-                self.mistakes.check_bound(cluster.pods[uid])
+                self.mistakes.check_bound(self._engine.ask(NamedPod(uid)))
             case notes.Left(uid):
                 self._tally.left(uid)
                 self._reporter.forget(uid)
                 self._binder.cancel(uid)
             case notes.NodeRead(name):
-                facts = cluster.facts_of(name)
+                facts = self._engine.ask(KnownNode(name))
                 if facts is not None:
                     self.mistakes.check_node(facts)
             case notes.Scheduled(uid):
@@ -231,15 +243,17 @@ class Loop:
                 self._plugin_fell_silent(node, waits_for)
 
     def _scheduled(self, uid: str) -> None:
-        pod, decided = self._engine.cluster.pods[uid], self._decided.pop(uid, None)
-        how = placements.say_how(pod, decided.by) if decided is not None else ""
-        self._reporter.scheduled(pod, placements.write_note(self._engine.cluster, pod, how))
+        decided = self._decided.pop(uid, None)
+        how = decided.how if decided is not None else ""
+        self._reporter.scheduled(
+            self._engine.ask(NamedPod(uid)), self._engine.ask(PlacedNote(uid, how))
+        )
 
     def _end_bind(self, event: events.BindDone | events.BindFailed) -> None:
         """Say that a pod was bound which was finished or gone before that was known; its cards are no longer known."""
         decided = self._decided.pop(event.uid, None)
         if decided is not None and isinstance(event, events.BindDone):
-            pod, how = decided.pod, placements.say_how(decided.pod, decided.by)
+            pod, how = decided
             text = placements.write_assigned(pod, pod.node)
             self._reporter.scheduled(pod, f"{text}; {how}" if how else text)
 
@@ -247,12 +261,12 @@ class Loop:
         # A replica that leads no more says nothing: the next leader may have bound the pod already.
         if self._is_leading():
             self._reporter.unschedulable(
-                self._engine.cluster.pods[uid],
+                self._engine.ask(NamedPod(uid)),
                 sayings.say_plain(f"binding failed, trying again: {message}", sayings.ERROR),
             )
 
     def _plugin_fell_silent(self, node: str, waits_for: str) -> None:
-        facts, pod = self._engine.cluster.facts_of(node), self._engine.cluster.pods.get(waits_for)
+        facts, pod = self._engine.ask(KnownNode(node)), self._engine.ask(KnownPod(waits_for))
         if facts is not None:
             whom = f"pod {pod.key}" if pod else "a pod of another scheduler"
             note = f"its device plugin has not served {whom}: no GPU of the node is allocated until the plugin answers"

@@ -10,6 +10,7 @@ import heapq
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -21,8 +22,9 @@ from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
-from scheduler.modes.demand_tables import Counts
-from scheduler.modes.fragmentation import FragmentGauge
+from scheduler.engine.questions.contract import Readings
+from scheduler.engine.questions.measures import Fragments, OccupiedNodes, UseByNode
+from scheduler.engine.questions.waiting import Queue
 from scheduler.replay import demand, objects, workloads
 from scheduler.replay.experiment import (
     RunOptions,
@@ -34,12 +36,12 @@ from scheduler.replay.experiment import (
     ignore,
 )
 from scheduler.replay.measures.stranded import Looks, StrandedGauge, typical
-from scheduler.schema import columns as c
 from scheduler.schema.columns import Floats, Ints
 from scheduler.state.demand import DemandShape, shape_of
 
 _NAMESPACE = "replay"
 _UNLIMITED = Unlimited()
+_QUEUE, _OCCUPIED = Queue(), OccupiedNodes()
 _TOLD = 200  # times in a run
 
 
@@ -104,7 +106,7 @@ class Replay:
         has_gauge = self._options.measure_frag and self._trace.has_gpus
         gauge = self._gauge() if has_gauge else None
         looks = Looks(self._stranded(), self._seconds)
-        pods_on = self.engine.cluster.pods_on
+        ask = self.engine.ask
         at, kinds = self._seconds, workload.pod.tolist()
         often = max(1, n // _TOLD)
         for i in range(n):
@@ -115,23 +117,23 @@ class Replay:
                 looks.look(i - 1)
             self._until(at[i])
             self._arrive(i, kinds[i], at[i])
-            if len(self.engine.pending):
+            if ask(_QUEUE).n_pods:
                 # Waiting pods had to be tried before it, and may be tried at the same moment.
                 self._until(at[i])
-            allocated[i], occupied[i] = self._allocated, len(pods_on)
+            allocated[i], occupied[i] = self._allocated, ask(_OCCUPIED)
             if gauge is not None:
-                frag[i] = gauge.read()
+                frag[i] = next(gauge)
         looks.look(n - 1)
         asked = np.cumsum(np.array(self._amounts, np.int64)[workload.pod])
         series = self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
         return replace(series, samples=looks.samples(workload.unit_seconds))
 
-    def _gauge(self) -> FragmentGauge:
-        return FragmentGauge(self.engine.cluster, demand_of(self._trace, self._config))
+    def _gauge(self) -> Readings[float]:
+        return self.engine.ask(Fragments(demand_of(self._trace, self._config)))
 
     def _stranded(self) -> StrandedGauge:
         kinds = typical(self._trace, functools.partial(_shape, config=self._config))
-        return StrandedGauge(self.engine.cluster, kinds, demand.of_trace(self._trace).names)
+        return StrandedGauge(self.engine, kinds, demand.of_trace(self._trace).names)
 
     # Virtual time, in seconds.
 
@@ -139,15 +141,16 @@ class Replay:
         """Let everything happen up to a time: pods leave, waiting pods are tried again."""
         while True:
             leaving = self._leaving[0][0] if self._leaving else math.inf
-            due = self.engine.pending.next_due()
+            queue = self.engine.ask(_QUEUE)
             # A pod that is due already is tried now: time does not go back.
-            tried = math.inf if due is None else max(due, self._now)
+            tried = math.inf if queue.next_due is None else max(queue.next_due, self._now)
             if min(leaving, tried) > at:
                 return
             if leaving <= tried:
                 while self._leaving and self._leaving[0][0] == leaving:
                     self._leave(leaving)
-            if len(self.engine.pending):
+            # Who leaves may have been the last that waited.
+            if self.engine.ask(_QUEUE).n_pods:
                 self._decide(min(leaving, tried))
 
     def _leave(self, at: float) -> None:
@@ -186,19 +189,13 @@ class Replay:
     def _series(
         self, asked: Ints, allocated: Ints, frag: Floats, occupied: Ints, seconds: float
     ) -> Series:
-        cluster = self.engine.cluster
-        nodes, cards = cluster.nodes.columns, cluster.cards.columns
         n = len(self._trace.nodes)
         cpu, memory = np.zeros(n, np.int64), np.zeros(n, np.int64)
         gpus: list[tuple[int, ...]] = [()] * n
-        for name, index in self._nodes.items():
-            row = cluster.nodes.row_of(name)
-            cpu[index] = nodes.requested[c.CPU, row]
-            memory[index] = nodes.requested[c.MEMORY, row] >> 20
-            pool = int(nodes.pool[row])
-            start, n_cards = int(nodes.card_start[pool, row]), int(nodes.card_count[pool, row])
-            used = cards.used[c.CORES, start : start + n_cards]
-            gpus[index] = tuple((used * 10).tolist())
+        for name, use in self.engine.ask(UseByNode()).items():
+            index = self._nodes[name]
+            cpu[index], memory[index] = use.cpu_milli, use.memory_bytes >> 20
+            gpus[index] = tuple(10 * percent for percent in use.cores)
         return Series(
             asked=asked,
             allocated=allocated,
@@ -213,7 +210,7 @@ class Replay:
         )
 
 
-def demand_of(trace: Trace, config: Config) -> Counts:
+def demand_of(trace: Trace, config: Config) -> Mapping[DemandShape, float]:
     """The demand of a whole trace, with every pod counted once."""
     counts: Counter[DemandShape] = Counter()
     for pod, n in Counter(pod.kind for pod in trace.pods).items():

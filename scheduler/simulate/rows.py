@@ -3,53 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from scheduler.api import wire
 from scheduler.api.door.decisions import Bind, Evict, Hold
 from scheduler.devices import table as devices
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.pods import KnownPods, NamedPod, NominatedNode
+from scheduler.engine.questions.simulating import BeforeDecision, CardIndices, HeldCards
 from scheduler.schema import columns as c
-from scheduler.shapes.boards import Shape
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import Situation
-from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
-from scheduler.telling import placements, sayings
-from scheduler.telling.verdicts import Verdicts
+from scheduler.telling import sayings
 
 Json = dict[str, Any]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-class StateBefore(NamedTuple):
-    """The state that explains a decision, from before the decision.
-
-    Attributes:
-        verdicts: what every node said of the pod.
-        shape: the pod's; None when something on the pod must be mended first.
-        used: [3, D] what was in use of every card.
-    """
-
-    verdicts: Verdicts
-    shape: Shape | None
-    used: c.Ints
-
-
 class Rows:
     """A row for each pod that was waiting, in the order of the decisions."""
 
-    def __init__(self, situation: Situation, cluster: Cluster, now: int) -> None:
-        """Rows of pods that the cluster knows; ``now`` is written into annotations."""
-        self._situation, self._cluster, self._now = situation, cluster, now
+    def __init__(self, situation: Situation, engine: Engine, now: int) -> None:
+        """Rows of pods that the engine knows; ``now`` is written into annotations."""
+        self._situation, self._engine, self._now = situation, engine, now
         self._rows: dict[str, Json] = {}
-        self._indices: dict[tuple[str, str], dict[str, int]] = {}
+        self._indices: dict[tuple[str, str], Mapping[str, int]] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def all(self) -> list[Json]:
         """The rows, with those of pods that nothing was decided for."""
-        gated = [p for p in self._cluster.pods.values() if p.ours and p.gated and not p.node]
+        pods = self._engine.ask(KnownPods()).values()
+        gated = [pod for pod in pods if pod.ours and pod.gated and not pod.node]
         unread = [
             self._row(one.namespace, one.name, one.uid, str(one.problem))
             for one in self._situation.inventory.unread
@@ -58,22 +45,22 @@ class Rows:
 
     def add_hold(self, hold: Hold) -> None:
         """A pod stays pending."""
-        row = self._make_row(self._cluster.pods[hold.uid], sayings.say_why(hold).message)
-        row["nominated"] = self._cluster.nominations.node_of(hold.uid) or None
+        row = self._make_row(self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold).message)
+        row["nominated"] = self._engine.ask(NominatedNode(hold.uid)) or None
         self._rows[hold.uid] = row | {"unschedulable": sayings.write_sentence(hold)}
 
     def evicts(self, evict: Evict) -> None:
         """A pod that stays pending has others sent away, and is nominated to their node."""
-        row, pods = self._rows[evict.makes_room_for], self._cluster.pods
+        row = self._rows[evict.makes_room_for]
         row["nominated"] = evict.node
         row["victims"] = [
-            {"namespace": pods[uid].namespace, "name": pods[uid].name, "uid": uid}
-            for uid in evict.victims
+            {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+            for pod in map(self._engine.ask, map(NamedPod, evict.victims))
         ]
 
     def bound(self, bind: Bind) -> None:
         """A pod has a node."""
-        pod = self._cluster.pods[bind.uid]
+        pod = self._engine.ask(NamedPod(bind.uid))
         row = self._make_row(pod, f"Successfully assigned {pod.key} to {bind.node}")
         row["node"] = bind.node
         if bind.slots:
@@ -92,30 +79,27 @@ class Rows:
             ]
         self._rows[bind.uid] = row
 
-    def explain(self, uid: str, seen: StateBefore) -> None:
-        """Why a pod that was decided for goes where it goes."""
-        nodes, weights = seen.verdicts
-        cards = self._why_cards(self._cluster.pods[uid], seen)
-        self._rows[uid] |= {"nodes": nodes, "weights": weights, "cards": cards}
+    def explain(self, before: BeforeDecision) -> None:
+        """Why the pod that was decided for goes where it goes."""
+        nodes, weights = before.verdicts
+        cards = self._why_cards(before)
+        self._rows[before.uid] |= {"nodes": nodes, "weights": weights, "cards": cards}
 
-    def _why_cards(self, pod: PodRecord, seen: StateBefore) -> Json | None:
+    def _why_cards(self, before: BeforeDecision) -> Json | None:
         """By what a pod's cards were ordered, and what each had before; None for a pod that was given none."""
-        uuids = sorted({use.uuid for slot in pod.claim for use in slot})
-        if not (pod.node and uuids) or seen.shape is None:
+        held = self._engine.ask(HeldCards(before.uid))
+        if not (held and before.cards_by):
             return None
-        cluster, row = self._cluster, self._cluster.nodes.row_of(pod.node)
-        there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
-        columns = cluster.cards.columns
         return {
-            "by": placements.cards_by(seen.shape),
+            "by": before.cards_by,
             "before": [
                 {
-                    "id": cluster.cards.uuid_of(d),
-                    "index": int(columns.position[d]),
-                    "free": _figures(columns.total[:, d] - seen.used[:, d]),
-                    "total": _figures(columns.total[:, d]),
+                    "id": card.uuid,
+                    "index": card.position,
+                    "free": _figures(card.total - before.used[:, card.row]),
+                    "total": _figures(card.total),
                 }
-                for d in sorted(there[uuid] for uuid in uuids)
+                for card in held
             ],
         }
 
@@ -139,18 +123,10 @@ class Rows:
             "nominated": None,
         }
 
-    def _indices_on(self, node: str, driver: str) -> dict[str, int]:
+    def _indices_on(self, node: str, driver: str) -> Mapping[str, int]:
         """The places of a node's cards by their UUIDs."""
         if (node, driver) not in self._indices:
-            facts = self._cluster.facts_of(node)
-            told = facts.devices if facts else ()
-            families = self._cluster.registers.families
-            self._indices[node, driver] = {
-                card.id: card.index
-                for family, one in zip(families, told, strict=False)
-                if family.cards is not None and family.cards.name == driver
-                for card in family.cards.cards(one.words)
-            }
+            self._indices[node, driver] = self._engine.ask(CardIndices(node, driver))
         return self._indices[node, driver]
 
 

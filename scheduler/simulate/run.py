@@ -11,12 +11,13 @@ from scheduler.api.door import events
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
+from scheduler.engine.questions.nodes import NodeCounts
+from scheduler.engine.questions.simulating import MistakesOfWaiting, NextDecision
+from scheduler.engine.questions.waiting import Queue
 from scheduler.simulate import gaps, rows
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, engine_of, prepare
-from scheduler.state.pods import PodRecord
-from scheduler.telling import verdicts
 
 Json = dict[str, Any]
 # Takes the progress: how many of how many pods were decided for.
@@ -110,12 +111,12 @@ class _Simulation:
         config = _with_mode(question.config, question.mode)
         self._engine = engine_of(situation.inventory, config, only_ours=question.only_ours)
         self._batch = 1 if question.with_nodes else config.slice_pods
-        self._rows = rows.Rows(situation, self._engine.cluster, question.now)
+        self._rows = rows.Rows(situation, self._engine, question.now)
 
     def run(self, tell: Tell) -> Json:
         inventory = self._situation.inventory
         self._keep_mistakes(inventory)
-        total = len(self._engine.pending)
+        total = self._engine.ask(Queue()).n_pods
         at = 0.0
         while at < math.inf:
             tell(min(len(self._rows), total), total)
@@ -126,7 +127,7 @@ class _Simulation:
         return {
             "pods": found,
             "summary": {
-                "nodes": len(self._engine.cluster.nodes.rows),
+                "nodes": self._engine.ask(NodeCounts()).n_nodes,
                 "pods": len(found),
                 "scheduled": placed,
                 "pending": len(found) - placed,
@@ -162,18 +163,14 @@ class _Simulation:
 
     def _keep_mistakes(self, inventory: Inventory) -> None:
         """A mistake in a pending pod is a mistake in the objects; a field that is not supported is none."""
-        cycle = self._engine.cycle
-        for pod in self._engine.pending.in_order():
-            problem = cycle.keys.problem_of(pod)
-            if problem and not pod.template.unsupported:
-                inventory.keep(inventory.problem_with(pod.uid, problem))
+        for uid, mistake in self._engine.ask(MistakesOfWaiting()):
+            inventory.keep(inventory.problem_with(uid, mistake))
         inventory.refuse_mistakes()
 
     def _decide(self, at: float) -> None:
         """The next pods, if there are any to decide for at this time."""
         engine = self._engine
-        pod = engine.pending.peek(at) if self._question.with_nodes else None
-        seen = self._see(pod) if pod is not None else None
+        before = engine.ask(NextDecision(at)) if self._question.with_nodes else None
         outcome = engine.decide(at, Unlimited(pods=self._batch))
         for bind in outcome.binds:
             self._rows.bound(bind)
@@ -182,15 +179,5 @@ class _Simulation:
             self._rows.add_hold(hold)
         for evict in outcome.evicts:
             self._rows.evicts(evict)
-        if pod is not None and seen is not None:
-            self._rows.explain(pod.uid, seen)
-
-    def _see(self, pod: PodRecord) -> rows.StateBefore:
-        """The state that explains the decision for a pod, as it is now."""
-        cluster, cycle = self._engine.cluster, self._engine.cycle
-        cycle.learn()
-        return rows.StateBefore(
-            verdicts.all_nodes(cluster, cycle, pod),
-            cycle.shape_of(pod),
-            cluster.cards.columns.used.copy(),
-        )
+        if before is not None:
+            self._rows.explain(before)

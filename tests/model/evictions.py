@@ -69,9 +69,9 @@ class History:
     def make_world(self) -> twin.World:
         """The cluster as the engine knows it now: with the pods that it has decided and promised room to."""
         pods = []
-        for record in self.engine.cluster.pods.values():
+        for record in self.engine._cluster.pods.values():
             raw = self._pods[record.uid]
-            nominated = self.engine.cluster.nominations.node_of(record.uid)
+            nominated = self.engine._cluster.nominations.node_of(record.uid)
             spec = raw["spec"] | {"nodeName": record.node or ""}
             status = raw.get("status", {}) | {"nominatedNodeName": nominated}
             pods.append(raw | {"spec": spec, "status": status})

@@ -89,7 +89,7 @@ class Promising:
 
     def _some(self) -> list[str]:
         """Names of a pod or two, rather of those that were sent away."""
-        pods, going = self.town.pods, self.town.engine.cluster.nominations.going
+        pods, going = self.town.pods, self.town.engine._cluster.nominations.going
         sent = [pods[uid].metadata.name for uid in going if uid in pods]
         those = (
             sent

@@ -37,13 +37,13 @@ class Waiting:
         self.running: dict[str, wire.Pod] = {}
         self.waiting: dict[str, wire.Pod] = {}
         self.nominated: dict[str, wire.Pod] = {}
-        look = self.engine.cycle.look
+        look = self.engine._cycle.look
 
         def counted(*asked: Any) -> Any:
             self.looks += 1
             return look(*asked)
 
-        self.engine.cycle.look = counted  # type: ignore[method-assign, assignment]
+        self.engine._cycle.look = counted  # type: ignore[method-assign, assignment]
         for name in rng.sample(_NAMES, n_nodes):
             self.see_node(self.new_node(name))
 
@@ -153,7 +153,7 @@ class Waiting:
 
     def parked(self) -> list[PodRecord]:
         """All that wait for a change."""
-        parked = self.engine.pending.parked
+        parked = self.engine._pending.parked
         return [pod for kind in parked.kinds() for pod in parked.alike(kind)]
 
     # Objects.

@@ -64,7 +64,7 @@ class Town:
         for name in step.get("leaving", ()):
             self._leaves(self._uid(name))
         for name in step.get("binds", ()):
-            self._is_bound(self._uid(name), self.engine.cluster.pods[self._uid(name)].node)
+            self._is_bound(self._uid(name), self.engine._cluster.pods[self._uid(name)].node)
         for name in step.get("fails", ()):
             self._held.discard(name)
             self._tell(events.BindFailed(self._uid(name), "as the scenario has it"))
@@ -73,7 +73,7 @@ class Town:
     def found(self, name: str) -> Json:
         """How a pod stands."""
         uid = self._uid(name)
-        cluster = self.engine.cluster
+        cluster = self.engine._cluster
         return {
             "node": cluster.pods[uid].node or None,
             "nominated": cluster.nominations.node_of(uid) or None,
@@ -128,7 +128,7 @@ class Town:
         """Its time to go has come, and it is not gone before it likes."""
         pod = self.pods[uid]
         pod.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
-        if uid in self.engine.cluster.nominations.going:
+        if uid in self.engine._cluster.nominations.going:
             self._tell(events.EvictDone(uid))
             evicted = wire.Condition(
                 type="DisruptionTarget", status="True", reason="PreemptionByScheduler"

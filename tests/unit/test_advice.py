@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from scheduler.api import names, storage, wire
-from scheduler.explain import sentences
 from scheduler.plugins import table
 from scheduler.telling.advice import advise, nearest
 from scheduler.telling.advice.asking import Asking
+from scheduler.telling.explained import sentences
 from tests import make
 
 Json = dict[str, Any]

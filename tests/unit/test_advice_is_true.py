@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import storage, wire
-from scheduler.explain import sentences
 from scheduler.simulate import schedule
 from scheduler.state import checks
 from scheduler.telling.advice import advise
 from scheduler.telling.advice.asking import Asking
+from scheduler.telling.explained import sentences
 from tests import make, slices
 from tests.model import advised, clusters, peer_worlds, volume_worlds, workloads
 from tests.model.clusters import Kit

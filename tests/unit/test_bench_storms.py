@@ -17,7 +17,7 @@ def test_no_change_of_a_storm_helps_a_pod_that_waits_and_pods_that_fit_are_bound
     for i in range(n_pods):
         storm.see(weather.waiting(i, alike=alike))
     storm.turn_until_quiet()
-    pending = storm.engine.pending
+    pending = storm.engine._pending
     assert len(pending.parked) == n_pods
     # Every node in all its turns, twice.
     for n, patch in enumerate(itertools.islice(weather.changes(n_nodes), 8 * n_nodes)):

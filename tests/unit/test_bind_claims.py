@@ -11,10 +11,11 @@ from scheduler.api import storage
 from scheduler.api.door.decisions import Bind
 from scheduler.api.storage import Given
 from scheduler.kube.bind.jobs import GiveBack, Job, Start
-from scheduler.kube.bind.volume_waits import Claims, ClusterLookups, GivenClaim
+from scheduler.kube.bind.volume_waits import Claims, GivenClaim
 from scheduler.state.nodes import NodeTable
 from scheduler.state.volumes.store import Storage
 from tests import make
+from tests.unit.volume_lookups import lookups_of
 
 Json = dict[str, Any]
 SELECTED, BOUND = "volume.kubernetes.io/selected-node", "pv.kubernetes.io/bind-completed"
@@ -46,7 +47,7 @@ class Scene:
     def __init__(self) -> None:
         self.storage = Storage(NodeTable(()))
         self.nodes = {"n": {"host": "n"}}
-        known = ClusterLookups(lambda: self.storage, self.nodes.get, lambda _: PATIENCE)
+        known = lookups_of(self.storage, self.nodes.get, PATIENCE)
         self.claims = Claims(known)
         (record,) = make.cluster(pods=[make.pod(name="p")]).pods.values()
         self.job = Job(Bind(record.uid, "n", given=(Given("c"),)), record, 1, 0.0)

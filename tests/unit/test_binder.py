@@ -16,13 +16,13 @@ from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.jobs import Step
 from scheduler.kube.bind.node_lock import NodeLock
-from scheduler.kube.bind.volume_waits import ClusterLookups
 from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
 from scheduler.state.volumes.store import Storage
 from tests import make
+from tests.unit.volume_lookups import lookups_of
 
 _LOST = ApiError(0, "Timeout", "no answer")
 
@@ -69,7 +69,7 @@ async def binder(
         """Nothing else is written."""
 
     stored = storage or Storage(NodeTable(()))
-    known = ClusterLookups(lambda: stored, lambda _: {}, lambda _: 600.0)
+    known = lookups_of(stored, lambda _: {}, 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
         Writes(

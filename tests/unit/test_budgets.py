@@ -42,7 +42,7 @@ def see(engine: Engine, name: str, given: Json, **more: Any) -> None:
 
 def covering(engine: Engine, most: int = _MANY) -> dict[str, list[int]]:
     """What each pod's budgets allow, in their order; two budgets of one namespace never allow the same here."""
-    cluster = engine.cluster
+    cluster = engine._cluster
     pods = [pod for there in cluster.pods_on.values() for pod in there.values()]
     found = cluster.budgets.sets_of(pods, cluster.ledger.pods.columns.node.size, most)
     told: dict[str, list[int]] = {}
@@ -55,7 +55,7 @@ def covering(engine: Engine, most: int = _MANY) -> dict[str, list[int]]:
 
 def matched_slowly(engine: Engine, budgets: Written) -> dict[str, list[int]]:
     told: dict[str, list[int]] = {}
-    for there in engine.cluster.pods_on.values():
+    for there in engine._cluster.pods_on.values():
         for pod in there.values():
             told[pod.uid] = [
                 allowed
@@ -88,7 +88,7 @@ def random_selector(rng: random.Random) -> Json:
 
 def change_a_pod(rng: random.Random, engine: Engine, namespace: str) -> None:
     name = f"p{rng.randrange(12)}"
-    old = engine.cluster.pods.get(f"{namespace}/{name}")
+    old = engine._cluster.pods.get(f"{namespace}/{name}")
     if old is not None and rng.random() < 0.3:
         engine.handle(events.Gone("Pod", old.uid), 0.0)
         return
@@ -132,7 +132,7 @@ def test_budgets_cover_what_a_slow_matcher_says_through_random_changes(seed: int
                 del budgets[where]
                 engine.handle(events.Gone("PodDisruptionBudget", "/".join(where)), 0.0)
         if rng.random() < 0.3:
-            engine.cluster.budgets.work()
+            engine._cluster.budgets.work()
         if rng.random() < 0.5:
             assert covering(engine) == matched_slowly(engine, budgets)
     assert covering(engine) == matched_slowly(engine, budgets)
@@ -144,7 +144,7 @@ def test_every_pod_of_which_budgets_say_something_else_is_among_the_changes(seed
     engine = crowded(30)
     budgets: Written = {}
     for step in range(60):
-        figures, before = engine.cluster.budgets.figures, covering(engine)
+        figures, before = engine._cluster.budgets.figures, covering(engine)
         name = f"b{rng.randrange(4)}"
         if rng.random() < 0.7:
             given = {"matchExpressions": [one_of(rng)]}
@@ -156,10 +156,10 @@ def test_every_pod_of_which_budgets_say_something_else_is_among_the_changes(seed
             engine.handle(events.Gone("PodDisruptionBudget", f"default/{name}"), 0.0)
         after = covering(engine)
         assert after == matched_slowly(engine, budgets)
-        rows = engine.cluster.budgets.rows_since(figures)
+        rows = engine._cluster.budgets.rows_since(figures)
         assert rows is not None
         others = {uid for uid in after if before[uid] != after[uid]}
-        assert others <= {uid for uid in after if engine.cluster.pods[uid].row in rows}
+        assert others <= {uid for uid in after if engine._cluster.pods[uid].row in rows}
 
 
 def one_of(rng: random.Random) -> Json:
@@ -187,10 +187,10 @@ def expressions(i: int, n: int) -> Json:
 
 
 def settled(engine: Engine) -> Budgets:
-    while engine.cluster.budgets.is_behind:
-        engine.cluster.budgets.work()
+    while engine._cluster.budgets.is_behind:
+        engine._cluster.budgets.work()
     covering(engine)
-    return engine.cluster.budgets
+    return engine._cluster.budgets
 
 
 @pytest.mark.parametrize("n_expressions", [2, 100])
@@ -225,10 +225,10 @@ def test_a_change_has_only_those_nodes_asked_again_whose_pods_it_concerns() -> N
     see(engine, "b", {"matchLabels": {"app": "3"}}, allowed=0)
     engine.handle(events.Seen(make.pod(name="high", cpu=4, priority=1)), 0.0)
     engine.decide(0.0, Unlimited())
-    pod = engine.cluster.pods["default/high"]
-    key = engine.cycle.keys.make_key(pod)
+    pod = engine._cluster.pods["default/high"]
+    key = engine._cycle.keys.make_key(pod)
     assert key is not None
-    attempts = engine.cycle.attempts
+    attempts = engine._cycle.attempts
     attempts.make(pod, key, None)
     see(engine, "b", {"matchLabels": {"app": "4"}}, allowed=0)
     attempts.spent = 0
@@ -246,7 +246,7 @@ def test_ordinary_pods_are_decided_for_before_thousands_of_budgets_are_matched()
     ordinary = make.pod(name="ordinary", cpu=1, node_selector={"is": "free"})
     engine.handle(events.Seen(ordinary), 0.0)
     outcome = engine.decide(0.0, SpentAllowance(100, (2, 2, 1)))
-    assert engine.cluster.budgets.is_behind
+    assert engine._cluster.budgets.is_behind
     assert [bind.uid for bind in outcome.binds] == ["default/ordinary"]
     assert not outcome.evicts
     outcomes = [engine.decide(0.0, SpentAllowance(100, (20, 20, 5))) for _ in range(60)]
@@ -288,7 +288,7 @@ def test_namespaces_take_turns_at_what_their_budgets_cost() -> None:
     for i in range(500):
         see(engine, f"b{i}", expressions(i, 20), allowed=0)
     see(engine, "b", {"matchLabels": {"app": "x"}}, namespace="other")
-    budgets = engine.cluster.budgets
+    budgets = engine._cluster.budgets
     for _ in range(20):
         budgets.work()
     assert budgets._spaces["other"].n_due == 0
@@ -350,5 +350,5 @@ def test_budgets_of_very_many_values_are_matched_a_few_a_step() -> None:
     assert sum(matched) == 40
     assert max(matched) <= 2
     assert 20 <= sum(shares) <= 120
-    rows = [engine.cluster.pods["default/v0"]]
-    assert set(budgets.sets_of(rows, engine.cluster.ledger.pods.columns.node.size, 5).sets) != {-1}
+    rows = [engine._cluster.pods["default/v0"]]
+    assert set(budgets.sets_of(rows, engine._cluster.ledger.pods.columns.node.size, 5).sets) != {-1}

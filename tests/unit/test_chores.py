@@ -192,7 +192,7 @@ def test_pods_of_a_kind_have_one_priority_though_they_take_nobodys_place() -> No
     for name, priority in (("a", 1), ("b", 7), ("c", 1)):
         engine.handle(events.Seen(make.pod(name=name, cpu=2, priority=priority, spec=never)), 0.0)
         engine.decide(0.0, Unlimited())
-    parked = engine.pending.parked
+    parked = engine._pending.parked
     assert [parked.get_priority(kind) for kind in parked.kinds()] == [1, 7]
     assert parked.list_takers(lambda _: True) == []
 

@@ -237,8 +237,8 @@ def heard_of(note: str) -> list[events.Event]:
 def test_departures_are_handed_on_by_a_note() -> None:
     """The lease writes no state: what it brings is an event like all others."""
     first, second = Engine(Config()), Engine(Config())
-    first.cluster.demand.devices.recall(0.3456, 25)
-    first.cluster.demand.plain.recall(0.91, 640)
+    first._cluster.demand.devices.recall(0.3456, 25)
+    first._cluster.demand.plain.recall(0.91, 640)
 
     def hear(event: events.Event) -> None:
         second.handle(event, 0.0)
@@ -247,16 +247,16 @@ def test_departures_are_handed_on_by_a_note() -> None:
     assert note == {names.DEPARTURES: "0.346/25,0.910/640"}
     DemandNotes(second, hear).read(note)
     # What was a mean of few is still one of few.
-    learnt = second.cluster.demand
+    learnt = second._cluster.demand
     assert (learnt.devices.departures, learnt.devices.horizon) == (0.346, 25)
     assert (learnt.plain.departures, learnt.plain.horizon) == (0.91, 640)
 
 
 def test_a_note_of_a_leader_that_knew_only_pods_with_devices_is_read() -> None:
     engine = Engine(Config())
-    engine.cluster.demand.plain.recall(0.2, 500)
+    engine._cluster.demand.plain.recall(0.2, 500)
     for event in heard_of("0.532/1000"):
         engine.handle(event, 0.0)
-    learnt = engine.cluster.demand
+    learnt = engine._cluster.demand
     assert (learnt.devices.departures, learnt.devices.horizon) == (0.532, 1000)
     assert (learnt.plain.departures, learnt.plain.horizon) == (0.2, 500)

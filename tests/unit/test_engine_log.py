@@ -51,7 +51,7 @@ class Story:
         """One thing or another, and now and then a decision for a little or for much."""
         self.now += self.rng.expovariate(1 / 0.7)
         what = self.rng.randrange(10)
-        pods = list(self.engine.cluster.pods.values())
+        pods = list(self.engine._cluster.pods.values())
         if what < 4:
             self._comes()
         elif what == 4 and pods:
@@ -114,9 +114,9 @@ def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> No
     for _ in range(80):
         story.happen()
     story.engine.decide(story.now, Unlimited())
-    before = story.engine.cluster
+    before = story.engine._cluster
     story.anew()
-    after = story.engine.cluster
+    after = story.engine._cluster
     assert after is not before
     for name in before.nodes.rows:
         old, new = before.nodes.row_of(name), after.nodes.row_of(name)
@@ -166,7 +166,7 @@ def test_a_log_holds_no_word_that_could_be_a_secret() -> None:
     assert secret not in written
     assert '"keel"' in written
     assert "binpack" in written
-    assert engine.cluster.pods["u"].template.steering == ((names.MODE, "keel"),)
+    assert engine._cluster.pods["u"].template.steering == ((names.MODE, "keel"),)
 
 
 def test_a_decision_that_comes_out_differently_is_told_with_its_line() -> None:
@@ -262,7 +262,7 @@ def test_a_recording_keeps_to_its_size_and_each_of_its_files_runs_by_itself(tmp_
 def test_the_state_of_before_a_new_file_is_freed_though_it_was_frozen(tmp_path: Path) -> None:
     recorder = Recorder(Config(), "test", Recording(tmp_path / "log", 1000))
     recorder.engine.handle(events.Seen(make.node(name="n", cpu="4")), 0.0)
-    before = weakref.ref(recorder.engine.cluster)
+    before = weakref.ref(recorder.engine._cluster)
     thresholds = gc.get_threshold()
     try:
         heap.freeze()
@@ -272,7 +272,7 @@ def test_the_state_of_before_a_new_file_is_freed_though_it_was_frozen(tmp_path: 
         gc.unfreeze()
         gc.set_threshold(*thresholds)
     assert before() is None
-    assert "n" in recorder.engine.cluster.nodes.rows
+    assert "n" in recorder.engine._cluster.nodes.rows
     recorder.close()
 
 

@@ -41,12 +41,12 @@ class Gang:
         """Pods come and are found to belong together."""
         for pod in pods:
             self.see(pod)
-        members = tuple(self.engine.cluster.pods[pod.metadata.uid] for pod in pods)
-        self.engine.pending.offer(Entity(uid, members, minimum, domain), self.now)
+        members = tuple(self.engine._cluster.pods[pod.metadata.uid] for pod in pods)
+        self.engine._pending.offer(Entity(uid, members, minimum, domain), self.now)
 
     def decide(self, pods: int = 2**40) -> Outcome:
         outcome = self.engine.decide(self.now, Unlimited(pods))
-        checks.verify(self.engine.cluster)
+        checks.verify(self.engine._cluster)
         return outcome
 
     def end(self, *names: str, failed: bool = False) -> None:
@@ -57,7 +57,7 @@ class Gang:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {str(where): n for where, n in self.engine.pending.counts().items() if n}
+        return {str(where): n for where, n in self.engine._pending.counts().items() if n}
 
 
 def pods(*names: str, cpu: str = "4", **more: object) -> list[wire.Pod]:
@@ -71,9 +71,9 @@ def bound(plan: Plan) -> list[str]:
 @contextmanager
 def unchanged(gang: Gang) -> Iterator[None]:
     """What is decided leaves all columns as they are."""
-    before = checks.fingerprint(gang.engine.cluster)
+    before = checks.fingerprint(gang.engine._cluster)
     yield
-    assert checks.fingerprint(gang.engine.cluster) == before
+    assert checks.fingerprint(gang.engine._cluster) == before
 
 
 def test_a_group_that_fits_is_one_plan() -> None:
@@ -83,7 +83,7 @@ def test_a_group_that_fits_is_one_plan() -> None:
     assert (plan.entity, bound(plan), plan.hold) == ("gang", ALL, None)
     assert {bind.node for bind in plan.binds} == {"m", "n"}
     gang.end(*ALL)
-    assert len(gang.engine.pending) == 0
+    assert len(gang.engine._pending) == 0
 
 
 def test_each_member_gets_cards_of_its_own() -> None:
@@ -128,7 +128,7 @@ def test_a_group_is_placed_without_those_that_it_can_do_without() -> None:
     (rest,) = gang.decide().plans
     assert (rest.entity, bound(rest), rest.hold) == ("gang", ["d"], None)
     gang.end("c", "d")
-    assert len(gang.engine.pending) == 0
+    assert len(gang.engine._pending) == 0
 
 
 def test_a_group_stays_within_its_domain() -> None:
@@ -200,7 +200,7 @@ def test_a_member_whose_bind_failed_is_tried_again_without_those_that_are_bound(
     (plan,) = gang.decide().plans
     assert (plan.entity, bound(plan)) == ("gang", ["c"])
     gang.end("c", "d")
-    assert len(gang.engine.pending) == 0
+    assert len(gang.engine._pending) == 0
 
 
 def test_a_group_of_which_no_bind_was_sent_comes_back_whole() -> None:
@@ -225,7 +225,7 @@ def test_a_group_counts_by_its_pods_and_is_never_cut(most: int) -> None:
         gang.see(pod)
     plans: Sequence[Plan] = gang.decide(pods=most).plans
     assert [plan.entity for plan in plans] == ["gang", *(["default/x"] if most == 5 else [])]
-    assert gang.engine.pending.counts()[Where.ACTIVE] == 7
+    assert gang.engine._pending.counts()[Where.ACTIVE] == 7
 
 
 def test_groups_and_pods_take_turns_by_priority() -> None:

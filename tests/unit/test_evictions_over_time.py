@@ -62,7 +62,7 @@ class Life:
         self._engine.handle(event, self._now)
 
     def _end(self) -> None:
-        running = [one for one in self._engine.cluster.pods.values() if one.node]
+        running = [one for one in self._engine._cluster.pods.values() if one.node]
         if running:
             self._going[self._rng.choice(running).uid] = self._now
 

@@ -65,7 +65,7 @@ def engine_of() -> Engine:
 
 def n_kept(engine: Engine) -> int:
     """Entries of all that is kept for kinds of pods."""
-    cycle = engine.cycle
+    cycle = engine._cycle
     kept: tuple[Recent[Any, Any], ...] = (
         cycle.boards._shapes,
         cycle.boards.statics._recent,
@@ -74,7 +74,7 @@ def n_kept(engine: Engine) -> int:
     return (
         sum(len(one) for one in kept)
         + len(cycle.attempts._hunts)
-        + len(engine.cluster.terms.counters)
+        + len(engine._cluster.terms.counters)
     )
 
 
@@ -109,7 +109,7 @@ def test_what_was_kept_for_pods_is_forgotten_within_a_minute_after_they_are_gone
         engine.handle(events.Gone("Pod", uid), now)
     now = rest(engine, now)
     assert n_kept(engine) <= before
-    assert len(engine.cluster._records._templates) == 1
+    assert len(engine._cluster._records._templates) == 1
     assert engine.due(now) == float("inf")
 
 
@@ -122,7 +122,7 @@ def test_what_a_waiting_pod_said_before_is_forgotten_though_it_still_waits() -> 
         engine.handle(events.Seen(make.pod(name="e", **wishes(i))), now)
         engine.decide(now, Unlimited())
     rest(engine, now)
-    assert len(engine.cluster._records._templates) == 1
+    assert len(engine._cluster._records._templates) == 1
 
 
 def test_what_is_kept_for_pods_that_are_there_stays() -> None:
@@ -132,9 +132,9 @@ def test_what_is_kept_for_pods_that_are_there_stays() -> None:
     engine.decide(0.0, Unlimited())
     engine.handle(events.Seen(make.pod(name="gone", cpu=1)), 0.0)
     engine.handle(events.Gone("Pod", "default/gone"), 0.0)
-    before = len(engine.cycle.boards._shapes)
+    before = len(engine._cycle.boards._shapes)
     rest(engine, 0.0)
-    assert len(engine.cycle.boards._shapes) == before >= 20
+    assert len(engine._cycle.boards._shapes) == before >= 20
 
 
 def preempts(i: int) -> Json:
@@ -161,7 +161,7 @@ def test_no_cache_takes_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatch) 
         engine.handle(events.Seen(make.pod(name=f"w{i}", **wishes(i))), 0.0)
         engine.handle(events.Seen(make.pod(name=f"p{i}", **preempts(i))), 0.0)
         engine.decide(0.0, Unlimited())
-        cycle = engine.cycle
+        cycle = engine._cycle
         for kept in (
             cycle.boards._shapes,
             cycle.boards.statics._recent,
@@ -199,8 +199,8 @@ def test_the_bytes_of_a_shape_cover_all_that_it_counts(say: Any) -> None:
         pod = make.pod(name=f"e{i}", cpu=1, labels={"app": "a0"}, **say(0))
         engine.handle(events.Seen(pod), 0.0)
         engine.decide(0.0, Unlimited())
-    capacity = engine.cluster.nodes.capacity
-    shapes = [shape for _, shape in engine.cycle.boards._shapes.items() if len(shape.counted)]
+    capacity = engine._cluster.nodes.capacity
+    shapes = [shape for _, shape in engine._cycle.boards._shapes.items() if len(shape.counted)]
     assert shapes
     for shape in shapes:
         arrays = shape.counted.arrays
@@ -210,7 +210,7 @@ def test_the_bytes_of_a_shape_cover_all_that_it_counts(say: Any) -> None:
         taken = sum(one.nbytes for one in parts)
         assert taken > 5 * capacity * len(shape.counted)
         assert taken <= shape.counted.estimate_bytes(capacity) + fixed
-    assert engine.cycle.boards._shapes.n_bytes >= sum(
+    assert engine._cycle.boards._shapes.n_bytes >= sum(
         one.counted.estimate_bytes(capacity) for one in shapes
     )
 
@@ -237,6 +237,6 @@ def test_an_estimate_covers_all_that_a_template_is_made_of() -> None:
     pod = make.pod(name="w", gpu=1, annotations=annotations)
     engine = engine_of()
     engine.handle(events.Seen(pod), 0.0)
-    template = engine.cluster.pods["default/w"].template
+    template = engine._cluster.pods["default/w"].template
     # The annotation itself, and each UUID in it.
     assert estimate_bytes(template) >= 500 * 50 + sum(map(sys.getsizeof, texts))

@@ -57,7 +57,7 @@ def knowing(**known: str) -> Engine:
         spec = {"schedulingGates": [{"name": "g"}]} if version.startswith("g") else {}
         pod = make.pod(name=uid, spec=spec)
         pod.metadata.uid, pod.metadata.resource_version = uid, version.removeprefix("g")
-        engine.cluster.see_pod(pod)
+        engine._cluster.see_pod(pod)
     return engine
 
 
@@ -95,7 +95,7 @@ async def test_what_was_known_and_is_gone_since_is_heard() -> None:
     heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), ("evenkeel",), engine)  # type: ignore[arg-type]
     unheard = await heads.unheard()
     assert [pod.uid for pod in unheard] == ["finishes", "new"]
-    engine.cluster.pod_gone("finishes")
+    engine._cluster.pod_gone("finishes")
     assert [pod.uid for pod in heads.still_unheard(unheard)] == ["new"]
 
 

@@ -99,24 +99,25 @@ def test_kinds_that_ask_more_than_a_change_left_free_are_not_looked_at() -> None
     for i in range(100):
         engine.handle(events.Seen(make.pod(name=f"p{i}", cpu=f"{5000 + i}m")), 0.0)
     engine.decide(0.0, Unlimited())
-    assert len(engine.pending.parked) == 100
-    assert len(engine.pending.parked.kinds()) == 100
+    assert len(engine._pending.parked) == 100
+    assert len(engine._pending.parked.kinds()) == 100
     for cpu, n in (("5", 1), ("5049m", 50), ("6", 100), ("1", 0)):
         engine.handle(events.Seen(make.node(name="n", cpu=cpu, memory="4Gi")), 0.0)
-        changed = Changed(engine.cluster, np.array([engine.cluster.nodes.row_of("n")]))
-        assert len(engine.pending.parked.kinds_within(changed.most())) == n
+        changed = Changed(engine._cluster, np.array([engine._cluster.nodes.row_of("n")]))
+        assert len(engine._pending.parked.kinds_within(changed.most())) == n
     # Of memory, of which none was short, nobody is woken: that must not rule them out either.
     engine.handle(events.Seen(make.node(name="n", cpu="6", memory="1Mi")), 0.0)
-    changed = Changed(engine.cluster, changed.rows)
-    assert len(engine.pending.parked.kinds_within(changed.most())) == 100
-    assert len(engine.pending.parked.kinds_within(Changed(engine.cluster, None).most())) == 100
+    changed = Changed(engine._cluster, changed.rows)
+    assert len(engine._pending.parked.kinds_within(changed.most())) == 100
+    assert len(engine._pending.parked.kinds_within(Changed(engine._cluster, None).most())) == 100
     # More is used than there is, and who asks none of it could fit all the same.
     engine.handle(events.Seen(make.pod(name="large", memory="1Gi", node="n")), 0.0)
     engine.handle(events.Seen(make.node(name="n", cpu="6", memory="1Mi")), 0.0)
     assert (
-        len(engine.pending.parked.kinds_within(Changed(engine.cluster, changed.rows).most())) == 100
+        len(engine._pending.parked.kinds_within(Changed(engine._cluster, changed.rows).most()))
+        == 100
     )
     # The columns follow those that come and go.
     for i in range(100):
         engine.handle(events.Gone("Pod", f"default/p{i}"), 0.0)
-    assert engine.pending.parked.kinds_within(Changed(engine.cluster, None).most()) == []
+    assert engine._pending.parked.kinds_within(Changed(engine._cluster, None).most()) == []

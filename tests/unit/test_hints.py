@@ -22,7 +22,7 @@ def test_no_pod_that_fits_stays_parked_whatever_happens(seed: int) -> None:
         world.settle()
         parked = world.parked()
         waited += len(parked)
-        forgotten = [pod.name for pod in parked if world.engine.cycle.could_place(pod)]
+        forgotten = [pod.name for pod in parked if world.engine._cycle.could_place(pod)]
         assert not forgotten, happened
     assert waited
 
@@ -137,7 +137,7 @@ def test_a_pod_that_comes_is_looked_at_only_for_those_who_look_for_it() -> None:
 
 def test_of_thousands_that_waited_for_five_minutes_a_few_are_tried_again_at_a_time() -> None:
     world = a_crowd(*(make.pod(name=f"p{i}", cpu=9) for i in range(250)), nodes=[CLOSED])
-    pending = world.engine.pending
+    pending = world.engine._pending
     for second, left in enumerate((150, 50, 0)):
         pending.flush(300.0 + second)
         assert len(pending.parked) == left

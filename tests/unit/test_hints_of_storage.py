@@ -190,5 +190,5 @@ def test_no_pod_with_storage_that_fits_stays_parked_whatever_happens(
         happened = something_happens(world, data, n)
         world.settle()
         parked = world.parked()
-        forgotten = [pod.name for pod in parked if world.engine.cycle.could_place(pod)]
+        forgotten = [pod.name for pod in parked if world.engine._cycle.could_place(pod)]
         assert not forgotten, happened

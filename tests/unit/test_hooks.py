@@ -73,7 +73,7 @@ def test_pods_that_leave_together_are_compared_with_waiting_pods_at_once(
         rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         engine = Engine(Config())
         engine.handle(events.Seen(make.pod(name="p", spec={"affinity": rules})), 0.0)
-        news.left[i] = engine.cluster.pods["default/p"]
+        news.left[i] = engine._cluster.pods["default/p"]
     compared: list[object] = []
     find = RuleIndex.find
 

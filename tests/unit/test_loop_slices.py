@@ -58,7 +58,7 @@ class Parts:
             tally=Tally(Metrics(Config()), self.engine, nobody, asyncio.get_running_loop().time),
             policy_status=nobody,
         )
-        self.cluster, self.put = self.engine.cluster, self.inbox.put
+        self.cluster, self.put = self.engine._cluster, self.inbox.put
 
     def turns_until(self, done: Any) -> int:
         """Turns of about ten looks at the clock each until something is so."""
@@ -207,4 +207,4 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
         parts.loop.mistakes.tell_all()
     assert [(log["log_level"], log["pod"]) for log in logs] == [("error", "default/odd")] * 3
     assert set(parts.cluster.pods_on["n"]) == {"default/odd"}
-    assert [pod.key for pod in parts.engine.pending.pods()] == ["default/behind"]
+    assert [pod.key for pod in parts.engine._pending.pods()] == ["default/behind"]

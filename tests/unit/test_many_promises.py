@@ -75,7 +75,7 @@ def test_a_preempting_pod_is_charged_for_nodes_that_are_tried_by_themselves(
     engine = engine_of(*(make.node(name=f"n{i}", cpu=8, labels={ZONE: f"z{i}"}) for i in range(6)))
     see(engine, *(make.pod(name=f"low{i}", node=f"n{i}", cpu=4) for i in range(6)))
     see(engine, *(nominated(f"p{i}", f"n{i}", cpu=1, spec=apart_from(label)) for i in range(6)))
-    attempts = engine.cycle.attempts
+    attempts = engine._cycle.attempts
     see(engine, make.pod(name="q", cpu=7, labels=LABELS, priority=10))
     before = attempts.spent
     engine.decide(0.0, Unlimited())

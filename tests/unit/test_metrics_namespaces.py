@@ -1,13 +1,12 @@
 """Who has GPUs and who waits for some, by namespace."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from scheduler.api import names
+from scheduler.engine.questions.waiting import NamespaceWait
 from scheduler.kube.report.metrics import namespaces
-from scheduler.waiting.entries import Entry, Where
 from tests import make
 from tests.unit.metrics_replica import Replica, of
 
@@ -79,12 +78,8 @@ async def test_models_of_a_nodes_cards_are_counted_also_without_series_of_cards(
 
 
 def test_namespaces_beyond_the_most_are_told_together() -> None:
-    def entry(i: int) -> Entry:
-        pod: Any = SimpleNamespace(namespace=f"n{i:04}")
-        return Entry(pod, pod, Where.ACTIVE, 0, since=float(i))
-
-    entries = [entry(i) for i in range(1500)]
-    oldest, pending, waits = namespaces.collect_waiting(entries, 2000.0)
+    waiting = {f"n{i:04}": NamespaceWait(1, float(i)) for i in range(1500)}
+    oldest, pending, waits = namespaces.collect_waiting(waiting, 2000.0)
     assert [one.value for one in oldest.samples] == [2000.0]
     assert len(pending.samples) == len(waits.samples) == 1001
     last = [

@@ -81,7 +81,7 @@ def test_a_nominated_pod_goes_elsewhere_when_its_node_is_full() -> None:
     mine.status.nominated_node_name = "a"
     see(engine, mine)
     assert placed(engine) == {"default/mine": "b"}
-    assert not engine.cluster.nominations
+    assert not engine._cluster.nominations
 
 
 def test_what_a_preemptor_leaves_behind_is_free_for_those_of_lower_priority() -> None:
@@ -114,13 +114,13 @@ def test_a_pod_that_waits_for_its_victims_evicts_nobody_else() -> None:
     see(engine, make.pod(name="high", cpu=3, priority=10))
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     # Something steers all pods: they are tried at once.
-    engine.pending.reconsider(1.0)
+    engine._pending.reconsider(1.0)
     outcome = engine.decide(1.0, Unlimited())
     (hold,) = outcome.holds
     assert not outcome.evicts
     assert hold.attempt is not None
     assert hold.attempt.why == "not eligible due to a terminating pod on the nominated node."
-    assert engine.cluster.nominations.node_of("default/high") == evict.node
+    assert engine._cluster.nominations.node_of("default/high") == evict.node
 
 
 def test_an_engine_that_starts_anew_knows_what_it_promised_and_its_log_runs_again() -> None:
@@ -133,10 +133,10 @@ def test_an_engine_that_starts_anew_knows_what_it_promised_and_its_log_runs_agai
     assert engine.decide(0.0, Unlimited()).evicts
     first = len(lines)
     engine.start_anew(1.0)
-    nominations = engine.cluster.nominations
+    nominations = engine._cluster.nominations
     assert nominations.node_of("default/high") == "a"
     assert nominations.going == {"default/victim": "default/high"}
-    assert len(engine.cluster.budgets) == 1
+    assert len(engine._cluster.budgets) == 1
     engine.handle(events.Gone("Pod", "default/victim"), 2.0)
     assert {bind.uid for bind in engine.decide(4.0, Unlimited()).binds} == {"default/high"}
     for part in (lines[:first], lines[first:]):
@@ -150,7 +150,7 @@ def test_a_share_that_is_promised_is_counted_on_its_card() -> None:
         engine, high, make.pod(name="x", gpu=1, gpumem=4000), make.pod(name="y", gpu=2, gpumem=1000)
     )
     assert placed(engine) == {"default/x": "a"}
-    (held,) = [use.uuid for slot in engine.cluster.pods["default/x"].claim for use in slot]
+    (held,) = [use.uuid for slot in engine._cluster.pods["default/x"].claim for use in slot]
     engine.handle(events.Gone("Pod", "default/high"), 1.0)
     see(engine, make.pod(name="z", gpu=2, gpumem=1000), at=1.0)
     assert placed(engine, 1.0).keys() == {"default/y", "default/z"}
@@ -159,7 +159,7 @@ def test_a_share_that_is_promised_is_counted_on_its_card() -> None:
 
 def test_nominations_are_remembered_within_a_bound() -> None:
     engine = engine_of()
-    nominations = engine.cluster.nominations
+    nominations = engine._cluster.nominations
     for i in range(20_000):
         nominations.put("u", f"n{i}", 1)
     assert len(nominations._changed) < 10_000

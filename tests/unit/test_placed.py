@@ -22,9 +22,9 @@ def note(pod: wire.Pod, *nodes: wire.Node, policy: Any = None, config: Config | 
         engine.handle(events.Seen(make.policy(policy)), 0.0)
     engine.handle(events.Seen(pod), 0.0)
     (bind,) = engine.decide(0.0, Unlimited()).binds
-    record = engine.cluster.pods[bind.uid]
-    how = placements.say_how(record, engine.policies.resolve(record))
-    return placements.write_note(engine.cluster, record, how)
+    record = engine._cluster.pods[bind.uid]
+    how = placements.say_how(record, engine._policies.resolve(record))
+    return placements.write_note(engine._cluster, record, how)
 
 
 def test_cards_are_told_by_index_and_uuid_with_what_is_held_of_them() -> None:

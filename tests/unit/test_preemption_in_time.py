@@ -80,17 +80,17 @@ def test_pods_come_to_rest_and_none_evicts_in_turn(
         return
     # Nobody waits for a promise that will not be kept.
     for uid in bodies:
-        node = engine.cluster.nominations.node_of(uid)
-        assert not node or engine.cluster.pods[uid].node == "", uid
-    assert not engine.cluster.nominations.going
+        node = engine._cluster.nominations.node_of(uid)
+        assert not node or engine._cluster.pods[uid].node == "", uid
+    assert not engine._cluster.nominations.going
 
 
 def _agrees_with_one_that_remembers_nothing(engine: Engine, bodies: dict[str, Json]) -> None:
     """What is kept of nodes that did not change is what asking them again would give."""
-    cycle = engine.cycle
-    fresh = Attempts(engine.cluster, cycle.boards, cycle.promises)
+    cycle = engine._cycle
+    fresh = Attempts(engine._cluster, cycle.boards, cycle.promises)
     for uid in bodies:
-        pod = engine.cluster.pods[uid]
+        pod = engine._cluster.pods[uid]
         hold = cycle.why_not(pod) if not pod.node else None
         key = cycle._key_of(pod)
         if hold is not None and key is not None:

@@ -66,7 +66,7 @@ def test_as_many_go_as_must_and_then_the_pod_fits(
     outcome = engine.decide(0.0, Unlimited())
     assume(outcome.evicts)
     (evict,) = outcome.evicts
-    assert all(engine.cluster.pods[uid].node == evict.node for uid in evict.victims)
+    assert all(engine._cluster.pods[uid].node == evict.node for uid in evict.victims)
     one = evict.victims[spared % len(evict.victims)]
     for uid in evict.victims:
         if uid != one:

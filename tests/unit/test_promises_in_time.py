@@ -15,7 +15,7 @@ def test_nobody_waits_who_could_take_the_place_of_others_or_for_a_promise_that_n
     world = Promising(seed)
     for _ in range(12):
         world.something_happens()
-        for pod in list(world.town.engine.cluster.pods.values()):
+        for pod in list(world.town.engine._cluster.pods.values()):
             if pod.ours and not (pod.node or pod.deleting):
                 assert not _forgotten(world, pod), (pod.uid, world.log)
 
@@ -23,8 +23,8 @@ def test_nobody_waits_who_could_take_the_place_of_others_or_for_a_promise_that_n
 def _forgotten(world: Promising, pod: PodRecord) -> str:
     """What is wrong with that a pod waits; empty for nothing."""
     engine = world.town.engine
-    cycle = engine.cycle
-    if not engine.pending.is_parked(pod.uid):
+    cycle = engine._cycle
+    if not engine._pending.is_parked(pod.uid):
         return "nothing is in its way"
     if cycle.could_place(pod):
         return "it fits"

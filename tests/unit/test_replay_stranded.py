@@ -32,7 +32,7 @@ def audited(played: engine.Replay, trace: Trace) -> list[float]:
         plain = DemandShape(pod.cpu_milli, pod.memory_mib << 20)
         pods.append(TypicalPod(shape_of(pod) if pod.gpus else plain, n))
     found = figures.of_cluster(
-        played.engine.cluster,
+        played.engine._cluster,
         Typical(pods=tuple(pods), gpu_seen=0, plain_seen=0, gpu_assumed=False, plain_assumed=False),
     )
     cpu, memory, gpu, _ = found.amounts[figures.STRANDED].sum(axis=1).tolist()
@@ -59,7 +59,7 @@ def test_reading_what_changed_is_reading_everything() -> None:
     samples = played.play().samples
     assert samples is not None
     names = ("cpu", "memory", "gpu")
-    anew = StrandedGauge(played.engine.cluster, typical(trace, shape_of), names)
+    anew = StrandedGauge(played.engine, typical(trace, shape_of), names)
     assert samples.stranded[-1] == pytest.approx(anew.read())
     assert anew.read() == pytest.approx(anew.read())
 

@@ -21,7 +21,7 @@ from tests.oracles.preemption import World
 
 def fingerprint(engine: Engine) -> dict[str, Any]:
     """All that a decision may change, byte by byte."""
-    cluster = engine.cluster
+    cluster = engine._cluster
     nodes, cards, pods = cluster.nodes.columns, cluster.cards.columns, cluster.ledger.pods
     return {
         "totals": nodes.totals.tobytes(),
@@ -40,8 +40,8 @@ def fingerprint(engine: Engine) -> dict[str, Any]:
 
 def decide(engine: Engine) -> Any:
     """What is decided for all pods that wait."""
-    waiting = [pod for pod in engine.cluster.pods.values() if pod.life == Life.PENDING]
-    outcome = engine.cycle.schedule(waiting)
+    waiting = [pod for pod in engine._cluster.pods.values() if pod.life == Life.PENDING]
+    outcome = engine._cycle.schedule(waiting)
     return outcome.binds, outcome.evicts, outcome.nominates, [one.uid for one in outcome.holds]
 
 
@@ -51,7 +51,7 @@ def built(world: World, incoming: list[Any], mode: Mode) -> Engine:
     for pod in incoming:
         worlds.see(engine, pod)
     # Room for what a trial adds is made once, and stays.
-    engine.cluster.ledger.pods.make_room(64, 16)
+    engine._cluster.ledger.pods.make_room(64, 16)
     return engine
 
 
@@ -70,17 +70,17 @@ def test_a_decision_in_a_trial_that_is_rolled_back_leaves_no_trace(
     """Also of decisions in trials within it, whether these are kept or not; and the next decision is the same."""
     engine = built(world, list(incoming), mode)
     before = fingerprint(engine)
-    with engine.cluster.trial():
+    with engine._cluster.trial():
         for is_kept in keeps:
             within = fingerprint(engine)
-            with engine.cluster.trial() as inner:
+            with engine._cluster.trial() as inner:
                 decide(engine)
                 if is_kept:
                     inner.commit()
             assert is_kept or fingerprint(engine) == within
         decide(engine)
     assert fingerprint(engine) == before
-    checks.verify(engine.cluster)
+    checks.verify(engine._cluster)
     assert decide(engine) == decide(built(world, list(incoming), mode))
 
 

@@ -14,6 +14,7 @@ from scheduler.api.names import GroupKind
 from scheduler.config import Config
 from scheduler.documents import foreign
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.pods import MissingKeys
 from scheduler.kube import rights
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.rights import Right
@@ -142,7 +143,7 @@ def test_every_kind_that_is_watched_has_a_keeper_and_no_other() -> None:
     engine = Engine(Config())
     assert set(engine._keepers) == {kind.name for kind in kinds.WATCHED}
     for kind in kinds.WATCHED:
-        assert engine.missing(kind.name, ()) == []
+        assert engine.ask(MissingKeys(kind.name, ())) == []
 
 
 def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gone() -> None:
@@ -162,13 +163,13 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     while heard := inbox.next():
         engine.handle(heard, 0.0)
     assert inbox.lists_waiting == 0
-    assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == {("a", "web")}
+    assert engine._cluster.peers.of_kind(GroupKind.SERVICE) == {("a", "web")}
     inbox.put(events.Listed("Service", []))
     assert inbox.next() == events.ListBegins("Service")
     assert inbox.next() == gone
     engine.handle(gone, 0.0)
-    assert engine.cluster.peers.of_kind(GroupKind.SERVICE) == set()
-    assert engine.cluster.peers.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
+    assert engine._cluster.peers.of_kind(GroupKind.SERVICE) == set()
+    assert engine._cluster.peers.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/user-guide.md"])

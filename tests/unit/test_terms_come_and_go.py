@@ -68,20 +68,20 @@ def test_a_trial_that_is_undone_leaves_the_version_of_before() -> None:
     spec = unlike(0, "absent", 2)
     engine.handle(events.Seen(make.pod(name="there", node="n", spec=spec)), 0.0)
     engine.handle(events.Seen(make.pod(name="new", spec=unlike(1, "absent", 2))), 0.0)
-    terms, seen = engine.cluster.terms, set()
+    terms, seen = engine._cluster.terms, set()
     before = terms.version
     for i in range(3):
-        with engine.cluster.trial() as trial:
+        with engine._cluster.trial() as trial:
             if i:
-                engine.cluster.assume("default/new", "n", ())
+                engine._cluster.assume("default/new", "n", ())
             else:
                 trial.take_away("default/there")
             seen.add(terms.version)
         assert terms.version == before
     # What was found within a trial is not taken for what holds in another one.
     assert len(seen | {before}) == 4
-    with engine.cluster.trial() as trial:
-        engine.cluster.assume("default/new", "n", ())
+    with engine._cluster.trial() as trial:
+        engine._cluster.assume("default/new", "n", ())
         trial.commit()
     assert terms.version not in {before, *seen}
 
@@ -89,7 +89,7 @@ def test_a_trial_that_is_undone_leaves_the_version_of_before() -> None:
 def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     engine = Engine(Config(), is_shared=False)
     engine.handle(events.Seen(make.node(name="n", cpu=100)), 0.0)
-    terms = engine.cluster.terms
+    terms = engine._cluster.terms
     live = [
         terms.peers((Peers(("default",), selectors.NOTHING, one),), with_deleting=True)
         for one in (selectors.EVERYTHING, selectors.all_of([Requirement("i", "Exists")]))

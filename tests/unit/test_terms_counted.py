@@ -66,7 +66,7 @@ def random_labels(rng: random.Random) -> dict[str, str]:
 
 
 def peers_slowly(engine: Engine, all_of: tuple[Peers, ...], *, with_deleting: bool) -> list[int]:
-    cluster = engine.cluster
+    cluster = engine._cluster
     found = [0] * cluster.nodes.capacity
     for name, pods in cluster.pods_on.items():
         for pod in pods.values():
@@ -79,7 +79,7 @@ def peers_slowly(engine: Engine, all_of: tuple[Peers, ...], *, with_deleting: bo
 
 
 def owners_slowly(engine: Engine, seen: TermView, stance: Stance, key: str) -> list[int]:
-    cluster = engine.cluster
+    cluster = engine._cluster
     found = [0] * cluster.nodes.capacity
     there: Labels = cluster.terms.labels_of(seen.namespace)
     for name, pods in cluster.pods_on.items():
@@ -100,7 +100,7 @@ def ask(rng: random.Random, engine: Engine, live: Asked) -> None:
     if live and rng.random() < 0.3:
         del live[rng.choice(list(live))]
         return
-    terms = engine.cluster.terms
+    terms = engine._cluster.terms
     if rng.random() < 0.5:
         all_of = tuple(random_peers(rng) for _ in range(rng.randint(1, 2)))
         with_deleting = rng.random() < 0.5
@@ -113,7 +113,7 @@ def ask(rng: random.Random, engine: Engine, live: Asked) -> None:
 
 def change_a_pod(rng: random.Random, engine: Engine) -> None:
     namespace, i = rng.choice("st"), rng.randrange(8)
-    if f"{namespace}/p{i}" in engine.cluster.pods and rng.random() < 0.4:
+    if f"{namespace}/p{i}" in engine._cluster.pods and rng.random() < 0.4:
         engine.handle(events.Gone("Pod", f"{namespace}/p{i}"), 0.0)
         return
     kind = rng.choice(["podAffinity", "podAntiAffinity"])
@@ -149,7 +149,7 @@ def test_counts_are_what_a_slow_count_says_through_random_changes(seed: int) -> 
         else:
             labels = {"team": rng.choice("xy")} if rng.random() < 0.7 else {}
             engine.handle(events.Seen(make.namespace(rng.choice("st"), labels)), 0.0)
-        capacity = engine.cluster.nodes.capacity
+        capacity = engine._cluster.nodes.capacity
         for key, count in live.items():
             if len(key) == 2:
                 expected = peers_slowly(engine, key[0], with_deleting=key[1])
@@ -158,7 +158,7 @@ def test_counts_are_what_a_slow_count_says_through_random_changes(seed: int) -> 
             assert count.by_row(capacity).tolist() == expected, key
     live.clear()
     del count
-    assert not len(engine.cluster.terms.counters)
+    assert not len(engine._cluster.terms.counters)
 
 
 def unlike(i: int, kind: str, n: int) -> Json:
@@ -247,7 +247,7 @@ def attacked(kind: str, n_pods: int = 40) -> Engine:
         pod = make.pod(name=f"e{i}", namespace="evil", labels=labels, spec=unlike(i, kind, 10))
         engine.handle(events.Seen(pod), float(i))
         engine.decide(float(i), Unlimited())
-    assert all(pod.node for pod in engine.cluster.pods.values())
+    assert all(pod.node for pod in engine._cluster.pods.values())
     return engine
 
 
@@ -290,7 +290,7 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
     for i in range(40):
         forbidden = [Requirement(f"k{i}-{j}", "NotIn", ("v",)) for j in range(20)]
         peers = Peers(("default",), selectors.NOTHING, selectors.all_of(forbidden))
-        live.append(engine.cluster.terms.peers((peers,), with_deleting=False))
+        live.append(engine._cluster.terms.peers((peers,), with_deleting=False))
     asked: list[Requirement] = []
 
     def holds(one: Requirement, labels: Labels) -> bool:

@@ -182,15 +182,15 @@ def test_who_starts_anew_knows_from_the_lease_how_fast_pods_leave(
     """It stands in no pod; a mean over a thousand arrivals is a day's work on many a cluster."""
     world = make_world(seed, climate.quiet(replicas=1))
     leader = led(world)
-    leader.operator.engine.cluster.demand.devices.recall(0.7, 1000)
-    leader.operator.engine.cluster.demand.plain.recall(0.8, 1000)
+    leader.operator.engine._cluster.demand.devices.recall(0.7, 1000)
+    leader.operator.engine._cluster.demand.plain.recall(0.8, 1000)
     world.run(5.0)
     world.kill(leader)
     world.run(1.0)
     world.start_replica()
     successor = led(world)
     assert successor is not leader
-    demand = successor.operator.engine.cluster.demand
+    demand = successor.operator.engine._cluster.demand
     found = demand.devices.departures, demand.plain.departures
     assert found == pytest.approx((0.7, 0.8), abs=0.05), world.report([str(found)])
 

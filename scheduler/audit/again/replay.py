@@ -6,7 +6,7 @@ that has run for a while. What stays is charged for what it holds, as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -19,10 +19,10 @@ from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
-from scheduler.measure import figures as m
+from scheduler.engine.questions.auditing import EmptyNodes, FiguresBy
+from scheduler.engine.questions.pods import NamedPod
 from scheduler.measure.figures import Figures
 from scheduler.measure.typical import Typical
-from scheduler.state.cluster import Cluster
 
 T = TypeVar("T")
 
@@ -33,22 +33,13 @@ class Replayed:
 
     Attributes:
         figures: of the nodes, afterwards.
-        empty_nodes: as ``empty_nodes`` below counts them.
+        empty_nodes: how many have no pod but those that belong to them.
         unplaced: ``namespace/name`` of pods that found no place, in the order they were tried.
     """
 
     figures: Figures
     empty_nodes: int
     unplaced: tuple[str, ...]
-
-
-def empty_nodes(cluster: Cluster, own: Container[str]) -> int:
-    """How many nodes have no pod but those that belong to them, whose uids are ``own``; of malformed nodes none."""
-    table = cluster.nodes
-    return sum(
-        bool(table.columns.valid[row]) and all(uid in own for uid in cluster.pods_on.get(name, ()))
-        for name, row in table.rows.items()
-    )
 
 
 def unbound(pods: Iterable[wire.Pod], config: Config) -> list[wire.Pod]:
@@ -74,7 +65,7 @@ def run(
     nodes: Sequence[wire.Node],
     staying: Sequence[wire.Pod],
     moving: Sequence[wire.Pod],
-    own: Container[str],
+    own: Collection[str],
     typical: Typical,
     config: Config,
 ) -> Replayed:
@@ -85,11 +76,10 @@ def run(
     for pod in (*staying, *moving):
         engine.handle(events.Seen(pod), 0.0)
     outcome = engine.decide(0.0, Unlimited())
-    cluster = engine.cluster
     return Replayed(
-        m.of_cluster(cluster, typical),
-        empty_nodes(cluster, own),
-        tuple(cluster.pods[hold.uid].key for hold in outcome.holds),
+        engine.ask(FiguresBy(typical)),
+        engine.ask(EmptyNodes(own)),
+        tuple(engine.ask(NamedPod(hold.uid)).key for hold in outcome.holds),
     )
 
 

@@ -9,16 +9,16 @@ other, because nothing is deleted; such pods are counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from msgspec import structs
 
 from scheduler.api import names, wire
-from scheduler.config import Config
-from scheduler.cycle.schedule import Cycle
-from scheduler.shapes.policies import PolicyBook
-from scheduler.state.cluster import Cluster
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.auditing import ReturnOf
+from scheduler.engine.questions.nodes import KnownNodes
+from scheduler.engine.questions.pods import KnownPod
 from scheduler.state.pods import PodRecord
 
 OF_A_DAEMON_SET = "of a DaemonSet"
@@ -71,21 +71,21 @@ def reason_of_node(pod: wire.Pod) -> str:
     return next(owners, "")
 
 
-def part(pods: Sequence[wire.Pod], cluster: Cluster, config: Config) -> Parted:
-    """Part the pods of a cluster that has seen them."""
-    cycle = Cycle(cluster, PolicyBook(config))
+def part(pods: Sequence[wire.Pod], engine: Engine) -> Parted:
+    """Part the pods of an engine that has seen them."""
+    nodes = engine.ask(KnownNodes())
     moving, staying, demand = [], [], []
     reasons: Counter[str] = Counter()
     own: set[str] = set()
     for pod in pods:
         uid = pod.metadata.uid
-        record = cluster.pods.get(uid)
+        record = engine.ask(KnownPod(uid))
         if record is None or not record.node:
             continue
         of_node = reason_of_node(pod)
         if of_node:
             own.add(uid)
-        reason = of_node or _reason(record, cluster, cycle)
+        reason = of_node or _reason(record, engine, nodes)
         if reason:
             reasons[reason] += 1
             staying.append(pod)
@@ -112,10 +112,10 @@ def _without_volumes(pod: wire.Pod) -> wire.Pod:
     return structs.replace(pod, spec=structs.replace(pod.spec, volumes=None))
 
 
-def _reason(pod: PodRecord, cluster: Cluster, cycle: Cycle) -> str:
+def _reason(pod: PodRecord, engine: Engine, nodes: Container[str]) -> str:
     """Why a pod that a scheduler placed is not placed again; empty when it is."""
     template = pod.template
-    if pod.node not in cluster.nodes.rows:
+    if pod.node not in nodes:
         return NO_NODE
     if pod.deleting:
         return LEAVING
@@ -124,10 +124,11 @@ def _reason(pod: PodRecord, cluster: Cluster, cycle: Cycle) -> str:
     if template.problem is None and template.unsupported:
         field = template.unsupported[0]
         return _UNSUPPORTED.get(field, f"with {field}, which Evenkeel does not place yet")
+    back = engine.ask(ReturnOf(pod.uid))
     wrong = (
         (UNREADABLE, template.problem is not None),
-        (UNCLAIMED, cluster.claim_problem(pod) is not None),
-        (MISSTEERED, cycle.keys.problem_of(pod) is not None),
-        (NOT_BACK, bool(cycle.objection(pod, pod.node))),
+        (UNCLAIMED, back.has_told_wrong),
+        (MISSTEERED, back.is_missteered),
+        (NOT_BACK, bool(back.objection)),
     )
     return next((reason for reason, holds in wrong if holds), "")

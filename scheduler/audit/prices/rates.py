@@ -10,11 +10,11 @@ import numpy as np
 from scheduler.audit.prices import book as books
 from scheduler.audit.prices.book import PriceBook
 from scheduler.devices import models
-from scheduler.measure import cards as all_cards
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.auditing import DevicesOn, NodeDevices
+from scheduler.engine.questions.nodes import KnownNode
 from scheduler.measure import figures as m
-from scheduler.measure.cards import Cards
 from scheduler.schema import columns as c
-from scheduler.state.cluster import Cluster
 
 UNKNOWN = "model unknown"
 _ROUND = 2
@@ -47,18 +47,16 @@ class ModelRate(NamedTuple):
 
 
 def of_nodes(
-    cluster: Cluster, names: Sequence[str], prices: PriceBook
+    engine: Engine, names: Sequence[str], prices: PriceBook
 ) -> tuple[c.Floats, list[ModelRate]]:
     """[4, N] dollars per unit, by ``measure.figures.DIMENSIONS``, and the models that are there.
 
     Half of what a GPU costs is for its compute and half for its memory, all of it for its compute where the
     memory is not told. A node with several models has the mean of them.
     """
-    rows = np.array([cluster.nodes.row_of(name) for name in names], np.int64)
-    cards = all_cards.of_rows(cluster, rows)
-    labelled = [_label(cluster, name, prices) for name in names]
-    words = cluster.cards.models.values
-    makers = _makers(cluster)
+    there = engine.ask(DevicesOn(names))
+    cards, words, makers = there.cards, there.models, models.makers(there.resources)
+    labelled = [_label(engine, name, prices) for name in names]
     gib = np.round(cards.capacity[1] / np.maximum(cards.n_all, 1), 3)
     seen: dict[tuple[str, float], list[int]] = {}
     for i, (owner, model, size) in enumerate(
@@ -83,7 +81,7 @@ def of_nodes(
             found[key] = found[key].merged(one) if key in found else one
     has_memory = cards.capacity[1] > 0
     worth = price * cards.capacity[0]
-    n = rows.size
+    n = len(names)
     rates = np.zeros((len(m.DIMENSIONS), n))
     rates[m.CPU], rates[m.MEMORY] = (
         prices.units[books.CPU_CORE],
@@ -100,32 +98,28 @@ def of_nodes(
 
 
 def name_models(
-    cluster: Cluster, names: Sequence[str], cards: Cards, prices: PriceBook
+    engine: Engine, names: Sequence[str], there: NodeDevices, prices: PriceBook
 ) -> list[list[str]]:
     """The printed names of the models of each node; none where no GPU is known by its model."""
-    words, makers = cluster.cards.models.values, _makers(cluster)
+    cards, words, makers = there.cards, there.models, models.makers(there.resources)
     found: list[dict[str, None]] = [{} for _ in names]
     for owner, model in zip(cards.owner.tolist(), cards.model.tolist(), strict=True):
-        text = words[model] if model >= 0 else _label(cluster, names[owner], prices)
+        text = words[model] if model >= 0 else _label(engine, names[owner], prices)
         if text:
             found[owner][models.print_name(text, makers)] = None
     counted = set(cards.owner.tolist())
     for i, name in enumerate(names):
-        if i in counted or not cluster.nodes.columns.has_gpu[cluster.nodes.row_of(name)]:
+        if i in counted or not there.has_gpu[i]:
             continue
         # Of GPUs that nobody can count the label still tells the model.
-        if text := _label(cluster, name, prices):
+        if text := _label(engine, name, prices):
             found[i][models.print_name(text, makers)] = None
     return [list(one) for one in found]
 
 
-def _makers(cluster: Cluster) -> frozenset[str]:
-    return models.makers(one.resource for one in cluster.registers.families)
-
-
-def _label(cluster: Cluster, name: str, prices: PriceBook) -> str:
+def _label(engine: Engine, name: str, prices: PriceBook) -> str:
     """What a node's labels tell of the model of its GPUs; empty for nothing."""
-    facts = cluster.facts_of(name)
+    facts = engine.ask(KnownNode(name))
     labels = facts.labels if facts is not None else {}
     return next((labels[label] for label in prices.labels if labels.get(label)), "")
 

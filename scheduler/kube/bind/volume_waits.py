@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from scheduler.api import kinds
@@ -19,19 +20,22 @@ from scheduler.api.selectors import Labels
 from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.plugins.volumes import choosing
 from scheduler.state.volumes.objects import Claim, ClaimKey, Volume
-from scheduler.state.volumes.store import Storage
 
 
 class ClusterLookups(NamedTuple):
     """What is known of the cluster.
 
     Attributes:
-        storage: all storage objects, as told and not as decided.
+        claim: a volume claim, as told and not as decided; None where it is not there.
+        volume: a volume by its name, likewise.
+        moved: the plugins whose volumes a CSI driver serves on a node instead.
         labels: of a node by its name, None where it is not there.
         patience: how long a job of a profile waits, in seconds; kube-scheduler's ``bindTimeoutSeconds``.
     """
 
-    storage: Callable[[], Storage]
+    claim: Callable[[ClaimKey], Claim | None]
+    volume: Callable[[str], Volume | None]
+    moved: Callable[[str], AbstractSet[str]]
     labels: Callable[[str], Labels | None]
     patience: Callable[[str], float]
 
@@ -84,7 +88,7 @@ class Claims:
             return self._look(self._by_claim.get((namespace, name), ()))
         if kind != kinds.VOLUMES.name:
             return []
-        volume = self._known.storage().volumes.get(name)
+        volume = self._known.volume(name)
         of_claim = self._by_claim.get(volume.claim_key or ("", ""), ()) if volume else ()
         return self._look({**dict.fromkeys(of_claim), **self._by_volume.get(name, {})})
 
@@ -126,8 +130,7 @@ class Claims:
 
     def _state(self, node: str, labels: Labels, asked: GivenClaim) -> bool | _Problem:
         """Whether a claim is bound, or why it will not be."""
-        storage = self._known.storage()
-        claim = storage.claims.get(asked.claim)
+        claim = self._known.claim(asked.claim)
         if claim is None:
             return _Problem(f'PVC "{asked.claim[1]}" is gone')
         if asked.volume:
@@ -137,7 +140,7 @@ class Claims:
         if claim.selected != node:
             # Who was to make the volume has said that it cannot be made there.
             return _Problem(f'provisioning failed for PVC "{asked.claim[1]}"')
-        volume = storage.volumes.get(claim.volume)
+        volume = self._known.volume(claim.volume)
         if volume is not None and not self._can_use(node, labels, volume):
             return _elsewhere(volume, node)
         return volume is not None and claim.is_bound
@@ -145,7 +148,7 @@ class Claims:
     def _state_of_given(
         self, labels: Labels, node: str, claim: Claim, asked: GivenClaim
     ) -> bool | _Problem:
-        volume = self._known.storage().volumes.get(asked.volume)
+        volume = self._known.volume(asked.volume)
         if volume is None:
             return _Problem(f'PV "{asked.volume}" is gone')
         if _is_older(volume.version, asked.version):
@@ -157,8 +160,7 @@ class Claims:
         return claim.is_bound
 
     def _can_use(self, node: str, labels: Labels, volume: Volume) -> bool:
-        drivers = self._known.storage().uses.drivers.get(node)
-        is_moved = drivers is not None and volume.plugin in drivers.moved
+        is_moved = volume.plugin in self._known.moved(node)
         return choosing.holds(volume.moved_affinity if is_moved else volume.affinity, labels)
 
     def _give_back(self, job: Job, why: str) -> GiveBack:

@@ -106,13 +106,13 @@ class VolumeClaims:
         return tuple([await self._give(job, given, may_write) for given in volumes_first])
 
     async def _give(self, job: Job, given: Given, may_write: Callable[[], bool]) -> GivenClaim:
-        storage, key = self._known.storage(), (job.pod.namespace, given.claim)
-        claim = storage.claims.get(key)
+        key = (job.pod.namespace, given.claim)
+        claim = self._known.claim(key)
         if claim is None:
             raise _gone(f'PVC "{given.claim}"')
         path = kinds.CLAIMS.path_of(key[1], key[0])
         body, version = _selected(claim, job.node), claim.version
-        volume = storage.volumes.get(given.volume)
+        volume = self._known.volume(given.volume)
         if given.volume:
             if volume is None:
                 raise _gone(f'PV "{given.volume}"')

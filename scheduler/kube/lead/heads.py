@@ -14,6 +14,7 @@ import structlog
 
 from scheduler.api import kinds
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.pods import KnownPod, KnownPods, PodVersion
 from scheduler.errors import ApiError
 from scheduler.kube import client
 from scheduler.kube.bind.fence import Target
@@ -74,37 +75,38 @@ class Heads:
 
     def has_changed(self, pod: Target) -> bool:
         """Whether a newer version of a pod is known here."""
-        return _is_newer(self._engine.version_of(pod.uid), pod.version)
+        return _is_newer(self._engine.ask(PodVersion(pod.uid)), pod.version)
 
     def has_changed_or_goes(self, pod: Target) -> bool:
         """As ``has_changed``, or a node is chosen for the pod here, or it is known to be gone."""
-        known = self._engine.cluster.pods.get(pod.uid)
+        known = self._engine.ask(KnownPod(pod.uid))
         return known is None or bool(known.node) or self.has_changed(pod)
 
     def asks_devices(self, pod: Target) -> bool:
         """Whether a pod asks devices, as far as is known here."""
-        known = self._engine.cluster.pods.get(pod.uid)
+        known = self._engine.ask(KnownPod(pod.uid))
         return known is None or known.template.gpu is not None
 
     async def unheard(self) -> list[Target]:
         """Those with a node, whoever bound them, that are newer at the API server than here."""
-        self._known = set(self._engine.cluster.pods)
+        self._known = set(self._engine.ask(KnownPods()))
         pods = [_target(pod) for pod in await self._list("spec.nodeName!=")]
         return self.still_unheard(pods)
 
     def still_unheard(self, pods: list[Target]) -> list[Target]:
         """Those of the last list that are neither known at that version or a newer one nor gone since."""
-        self._known.update(pod.uid for pod in pods if pod.uid in self._engine.cluster.pods)
+        known = self._engine.ask(KnownPods())
+        self._known.update(pod.uid for pod in pods if pod.uid in known)
         return [pod for pod in pods if not self._is_heard(pod)]
 
     def _is_heard(self, pod: Target) -> bool:
-        known = self._engine.version_of(pod.uid)
+        known = self._engine.ask(PodVersion(pod.uid))
         if not known:
             return pod.uid in self._known
         return known == pod.version or _is_newer(known, pod.version)
 
     def _is_gated(self, pod: _HeadMeta) -> bool:
-        known = self._engine.cluster.pods.get(pod.uid)
+        known = self._engine.ask(KnownPod(pod.uid))
         return known is not None and known.gated and known.version == pod.resource_version
 
     async def _list(self, where: str) -> list[_HeadMeta]:

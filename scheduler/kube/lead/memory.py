@@ -12,6 +12,7 @@ from collections.abc import Callable
 from scheduler.api import names
 from scheduler.api.door.events import DemandRecalled
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.measures import Departures
 
 
 class DemandNotes:
@@ -26,9 +27,12 @@ class DemandNotes:
 
     def write(self) -> dict[str, str]:
         """The annotation for whoever leads next."""
-        demand = self._engine.cluster.demand
-        means = (f"{one.departures:.3f}/{one.horizon}" for one in (demand.devices, demand.plain))
-        return {names.DEPARTURES: ",".join(means)}
+        known = self._engine.ask(Departures())
+        means = (
+            (known.departures, known.horizon),
+            (known.plain_departures, known.plain_horizon),
+        )
+        return {names.DEPARTURES: ",".join(f"{mean:.3f}/{over}" for mean, over in means)}
 
     def read(self, annotations: dict[str, str]) -> None:
         """Take over what another leader has left; anything but one or two such means is passed over."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import structlog
 
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.nodes import DriverNotices, KnownNode, KnownNodes
+from scheduler.engine.questions.pods import KnownPods, ToldCardsMistake
 from scheduler.errors import Mistake
 from scheduler.kube.report.reporter import Reporter
 from scheduler.state.nodes import NodeFacts
@@ -27,20 +29,17 @@ class Mistakes:
 
     def tell_all(self) -> None:
         """For a new leader: tell all there is, whether a predecessor told it or not."""
-        for facts in self._engine.cluster.nodes.facts:
-            if facts is not None:
-                self.check_node(facts)
-        for pod in self._engine.cluster.pods.values():
+        for facts in self._engine.ask(KnownNodes()).values():
+            self.check_node(facts)
+        for pod in self._engine.ask(KnownPods()).values():
             self.check_bound(pod)
 
     def check_node(self, facts: NodeFacts) -> None:
         """A node was seen."""
-        for pool, told in enumerate(facts.devices):
-            cards = self._engine.cluster.registers.cards(pool)
-            if cards is not None and told.is_told and cards.name not in self._noticed:
-                self._noticed.add(cards.name)
-                notice, taken = cards.notice
-                _log.warning(notice, node=facts.name, taken=taken)
+        for one in self._engine.ask(DriverNotices(facts.name)):
+            if one.driver not in self._noticed:
+                self._noticed.add(one.driver)
+                _log.warning(one.notice, node=facts.name, taken=one.taken)
         if not facts.problem:
             # Should the same mistake come back, it is news again.
             self._reporter.forget(facts.uid)
@@ -52,7 +51,7 @@ class Mistakes:
         if pod.life != Life.BOUND:
             return
         try:
-            self._tell_bound(pod, self._engine.cluster.claim_problem(pod))
+            self._tell_bound(pod, self._engine.ask(ToldCardsMistake(pod.uid)))
         except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
             _log.exception("the mistake of a bound pod cannot be reported", pod=pod.key)
 
@@ -63,7 +62,7 @@ class Mistakes:
         elif self._is_leading():
             self._reporter.malformed_pod(
                 pod,
-                self._engine.cluster.facts_of(pod.node),
+                self._engine.ask(KnownNode(pod.node)),
                 f"{problem}; until this is corrected, requested cards that the claim does not name are charged to the first "
                 f"cards of node {pod.node}",
             )

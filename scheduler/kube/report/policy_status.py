@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -56,7 +55,7 @@ class PolicyStatus:
         self._verdicts.pop(name, None)
         self._written.pop(name, None)
 
-    async def run(self, count_governed: Callable[[], Awaitable[Counter[str]]]) -> None:
+    async def run(self, count_governed: Callable[[], Awaitable[Mapping[str, int]]]) -> None:
         """Write what changed, until cancelled."""
         while True:
             await asyncio.sleep(_PERIOD_SECONDS)
@@ -64,7 +63,7 @@ class PolicyStatus:
                 continue
             governed = await count_governed()
             for name, verdict in list(self._verdicts.items()):
-                wanted = (verdict, governed[name])
+                wanted = (verdict, governed.get(name, 0))
                 if self._written.get(name) != wanted and await self._write(name, *wanted):
                     self._written[name] = wanted
 

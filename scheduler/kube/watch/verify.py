@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.measures import Totals
 from scheduler.kube.client import ApiClient
 from scheduler.kube.watch.rare import Rare
 from scheduler.kube.watch.streams import Stream
-from scheduler.state import checks
 
 _SECONDS = 600.0
 
@@ -22,6 +22,6 @@ async def verify(engine: Engine, streams: list[Stream[Any]], rare: Rare, api: Ap
     """
     while True:
         await asyncio.sleep(_SECONDS)
-        for _ in checks.verify_by_node(engine.cluster):
+        for _ in engine.ask(Totals()):
             await asyncio.sleep(0)
         await asyncio.gather(*(stream.relist() for stream in streams), rare.relist(api))

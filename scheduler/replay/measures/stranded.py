@@ -23,12 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.devices import card_order
-from scheduler.measure import cards as all_cards
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.measures import ChangedNodes, NodeColumns
 from scheduler.replay import demand
 from scheduler.replay.experiment import WHOLE, Samples, Trace, TracePod
-from scheduler.schema import columns as c
-from scheduler.schema.columns import Flags, Floats, Ints
-from scheduler.state.cluster import Cluster
+from scheduler.schema.columns import Flags, Floats
 from scheduler.state.demand import DemandShape
 
 _COVERED, _MOST = 0.95, 64
@@ -71,68 +70,58 @@ def typical(trace: Trace, shape_of: Callable[[TracePod], DemandShape]) -> Kinds:
 class StrandedGauge:
     """Keeps the figures of every node; reading looks only at those that changed."""
 
-    def __init__(self, cluster: Cluster, kinds: Kinds, names: Sequence[str]) -> None:
+    def __init__(self, engine: Engine, kinds: Kinds, names: Sequence[str]) -> None:
         """``names`` are the resources of a ``demand.Demand``. Nodes must be all there."""
-        self._cluster, self._kinds = cluster, kinds
+        self._kinds = kinds
         plain = [name for name in names if name != demand.GPU]
         self._plain = np.array([names.index(name) for name in plain])[:, None]
         self._gpu = names.index(demand.GPU) if demand.GPU in names else -1
-        self._rows = np.array([self._row_of(name) for name in plain])[:, None]
         self._units = np.array([_MIB if name == demand.MEMORY else 1 for name in names])
         asked = [[_asked(pod, name) for pod in kinds.pods] for name in plain]
         self._asked = np.array(asked, np.int64)[:, :, None]  # [R, K, 1], as the state counts
         # Many kinds request the same of cards, and cards are many.
         asks = [shape._replace(cpu=0, memory=0, cards=1) for shape in kinds.shapes]
-        models = cluster.cards.models.values
-        self._asks = [(ask, card_order.models_ok(ask, models)) for ask in dict.fromkeys(asks)]
-        distinct = list(dict.fromkeys(asks))
-        self._ask_of = np.array([distinct.index(ask) for ask in asks], np.int64)
+        self._asks = list(dict.fromkeys(asks))
+        self._ask_of = np.array([self._asks.index(ask) for ask in asks], np.int64)
         self._n_cards = np.array([[shape.cards] for shape in kinds.shapes], np.int64)
-        self._by_row: Floats = np.zeros((len(names), cluster.nodes.capacity))
-        self._moved = -1
+        self._changed = engine.ask(ChangedNodes(tuple(plain)))
+        first = next(self._changed)
+        self._by_row: Floats = np.zeros((len(names), first.n_rows))
+        self._look(first)
 
     def read(self) -> Floats:
         """[R] what is stranded on all nodes, in the units of a ``demand.Demand``."""
-        cluster = self._cluster
-        rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
-        if rows is None:
-            rows = np.flatnonzero(cluster.nodes.columns.valid)
-        if rows.size:
-            self._look(rows)
-        self._moved = cluster.moved.position
+        changed = next(self._changed)
+        if changed.rows.size:
+            self._look(changed)
         stranded: Floats = self._by_row.sum(axis=1) / self._units
         return stranded
 
-    def _row_of(self, name: str) -> int:
-        always = {demand.CPU: c.CPU, demand.MEMORY: c.MEMORY}
-        return always[name] if name in always else self._cluster.nodes.resources.find(name)
-
-    def _look(self, rows: Ints) -> None:
+    def _look(self, nodes: NodeColumns) -> None:
         """Evaluate n nodes again."""
-        nodes = self._cluster.nodes.columns
-        there = nodes.allocatable[self._rows, rows]
-        free = np.maximum(there - nodes.requested[self._rows, rows], 0)
+        rows, there = nodes.rows, nodes.offered
+        free = np.maximum(there - nodes.requested, 0)
         lacks = free[:, None] < self._asked  # [R, K, n]
-        hosts = (there[:, None] >= self._asked).all(axis=0)  # [K, n]
+        hosts: Flags = np.logical_and.reduce(there[:, None] >= self._asked)  # [K, n]
         fits = ~lacks.any(axis=0)
         if self._gpu >= 0:
-            hosts &= self._look_at_cards(rows, hosts, fits)
+            hosts &= self._look_at_cards(nodes, hosts, fits)
         weight = self._kinds.counts[:, None] * self._asked * hosts
         blocked, total = (weight * (~fits & ~lacks)).sum(axis=1), weight.sum(axis=1)
         share = np.divide(blocked, total, out=np.zeros(total.shape), where=total > 0)
         self._by_row[self._plain, rows] = share * free
 
-    def _look_at_cards(self, rows: Ints, hosts: Flags, fits: Flags) -> Flags:
+    def _look_at_cards(self, nodes: NodeColumns, hosts: Flags, fits: Flags) -> Flags:
         """Evaluate the cards of the nodes, and return [K, n] which pods count for what else is free there.
 
         For pods that request cards, ``fits`` is narrowed to those that find them.
         """
-        cards, n = all_cards.of_rows(self._cluster, rows), rows.size
+        rows, cards, n = nodes.rows, nodes.cards, nodes.rows.size
         g = self._n_cards.shape[0]  # pods that request GPUs
         suiting, finding = np.zeros((2, len(self._asks), n))
         nows = []
-        for i, (shape, models) in enumerate(self._asks):
-            suits, now = cards.takes(shape, models)
+        for i, shape in enumerate(self._asks):
+            suits, now = cards.takes(shape, card_order.models_ok(shape, nodes.models))
             suiting[i] = np.bincount(cards.owner, suits * cards.n_all, n)
             finding[i] = np.bincount(cards.owner, now * cards.n_left, n)
             nows.append(now)

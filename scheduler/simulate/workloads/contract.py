@@ -9,13 +9,13 @@ from enum import StrEnum
 
 from scheduler.api import steering, wire
 from scheduler.api.storage import PersistentVolumeClaim
+from scheduler.engine.engine import Engine
 from scheduler.errors import BadInput
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.reading.priorities import Priorities
 from scheduler.simulate.workloads.molds import Mold, Names
 from scheduler.simulate.workloads.owned import Owned
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload
-from scheduler.state.cluster import Cluster
 
 
 class Room:
@@ -49,7 +49,7 @@ class Scene:
         priorities: the PriorityClasses.
         replica_sets: the given ReplicaSets of each Deployment.
         running: CronJobs that have a Job which is not over.
-        nodes: a cluster with the nodes and nothing else.
+        nodes: an engine that has seen the nodes and nothing else.
         room: for more pods.
     """
 
@@ -58,7 +58,7 @@ class Scene:
     priorities: Priorities
     replica_sets: dict[ObjectKey, list[Workload]]
     running: AbstractSet[ObjectKey]
-    nodes: Cluster
+    nodes: Engine
     room: Room
 
     def mold(self, workload: Workload, n_pods: int) -> Mold:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 from msgspec import structs
 
 from scheduler.api import wire
-from scheduler.api.pods import templates
-from scheduler.plugins.contract import Rule
-from scheduler.plugins.rules import node_affinity, taints
+from scheduler.engine.questions.nodes import KnownNodes
+from scheduler.engine.questions.simulating import SuitedNodes
 from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
@@ -26,18 +24,17 @@ _STAND = (
     ("unschedulable", "NoSchedule"),
 )
 _OF_HOST_NETWORK = ("network-unavailable", "NoSchedule")
-_RULES: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
 
 
 def of_daemon_set(workload: Workload, scene: Scene) -> Made:
     """Each node that it suits and that has none of its pods."""
     there = {node_of(pod) for pod in scene.owned.alive(workload.key)}
-    if not scene.nodes.nodes.rows:
+    if not scene.nodes.ask(KnownNodes()):
         return NOTHING
     # How many nodes it suits is known only once its template is read.
     mold = scene.mold(workload, 0)
     spec = _standing(mold.pod.spec, workload)
-    suited = _suited(structs.replace(mold.pod, spec=spec), scene)
+    suited = scene.nodes.ask(SuitedNodes(structs.replace(mold.pod, spec=spec)))
     if not suited and not there:
         return Made(idle=Idle.UNSUITED)
     missing = [node for node in suited if node not in there]
@@ -56,22 +53,6 @@ def why_unsuited(spec: Mapping[str, Any], nodes: Iterable[wire.Node]) -> str:
         if not any(one.get(name) == value for one in labels):
             return f"no node has the label {name}={value}"
     return "its nodeSelector, its node affinity or taints keep it off every node"
-
-
-def _suited(pod: wire.Pod, scene: Scene) -> list[str]:
-    """Nodes in the order of their names. What is malformed in the pod is reported when it is placed."""
-    nodes = scene.nodes.nodes
-    names = sorted(nodes.rows)
-    rows = np.array([nodes.row_of(name) for name in names], np.int64)
-    refused = np.zeros(rows.size, np.bool_)
-    template = templates.of_pod(pod)
-    for rule in _RULES:
-        needs = rule.filter and rule.filter.needs(template)
-        if rule.filter is not None and needs is not None:
-            refused |= rule.filter.refuses(needs, nodes, rows)
-    return [
-        name for name, is_refused in zip(names, refused.tolist(), strict=True) if not is_refused
-    ]
 
 
 def _standing(spec: wire.PodSpec, workload: Workload) -> wire.PodSpec:

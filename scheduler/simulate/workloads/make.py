@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 from scheduler import printing
 from scheduler.api import wire
+from scheduler.api.door import events
 from scheduler.api.storage import PersistentVolumeClaim
-from scheduler.devices.table import FAMILIES
+from scheduler.config import Config
+from scheduler.engine.engine import Engine
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads import claims, daemons, jobs, replicas, rollout, stateful
@@ -20,7 +22,6 @@ from scheduler.simulate.workloads.molds import Names
 from scheduler.simulate.workloads.owned import Owned
 from scheduler.simulate.workloads.rollout import Earlier, WorkloadChange
 from scheduler.simulate.workloads.workload import Workload
-from scheduler.state.cluster import Cluster
 
 _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
     "Deployment": replicas.of_deployment,
@@ -183,9 +184,9 @@ def _scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -> Sce
             sets[deployment].append(one)
         if (cron := _cron_job_of(one)) and not jobs.is_over(one):
             running.add(cron)
-    nodes = Cluster(families=FAMILIES)
+    nodes = Engine(Config(), is_shared=False)
     for node in inventory.nodes:
-        nodes.see_node(node)
+        nodes.handle(events.Seen(node), 0.0)
     return Scene(
         owned=owned,
         names=Names(inventory.pods),

@@ -8,64 +8,22 @@ when nodes or their cards change.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.devices import models as model_names
+from scheduler.engine.questions.measures import DeviceColumns
 from scheduler.kube.report.metrics import catalogue, text
-from scheduler.measure.cards import replicas, rows_of_runs
+from scheduler.measure.cards import rows_of_runs
 from scheduler.schema import columns as c
-from scheduler.state.cluster import Cluster
 
 _BYTES_A_MIB = 1 << 20
 # The metrics of a node and of a card, by the first index of the columns, and the unit of these in the metric's.
 _FIGURES = ((c.CORES, 1), (c.MIB, _BYTES_A_MIB), (c.SLOTS, 1))
 _OF_NODE = (catalogue.NODE_CORES, catalogue.NODE_MEMORY, catalogue.NODE_SHARERS)
 _OF_CARD = (catalogue.CARD_CORES, catalogue.CARD_MEMORY, catalogue.CARD_SHARERS)
-
-
-class Copies(NamedTuple):
-    """What there was at one moment. n nodes, F families, D rows of cards."""
-
-    nodes: list[str]  # [n]
-    resources: tuple[str, ...]  # [F]
-    offered: (
-        c.Floats
-    )  # [2, F, n] cards that are counted, a replica as its part: capacity, requested
-    managed: c.Flags  # [F, n] the devices are allocated one by one
-    figures: c.Ints  # [2, F, 3, n] of these: capacity, allocated
-    runs: c.Ints  # [2, F, n] the first row of cards, and how many there are
-    cards: c.Ints  # [2, 3, D] of each card: capacity, allocated
-    words: c.Ints  # [3, D] index, number of the UUID, number of the model
-    uuids: Sequence[str]
-    models: Sequence[str]
-
-
-def copied(cluster: Cluster) -> Copies:
-    """A copy of the columns; about a millisecond for five thousand nodes."""
-    table, cards = cluster.nodes, cluster.cards
-    nodes, card = table.columns, cards.columns
-    names, rows = list(table.rows), np.array(list(table.rows.values()), np.int64)
-    families = cluster.registers.families
-    at = slice(c.DEVICES_AT, c.DEVICES_AT + len(families))
-    managed = nodes.managed[:, rows]
-    runs = np.array([nodes.card_start[:, rows], nodes.card_count[:, rows]])
-    return Copies(
-        names,
-        tuple(family.resource for family in families),
-        np.array([nodes.allocatable[at][:, rows], nodes.requested[at][:, rows]])
-        * ~managed
-        / replicas(cluster, rows),
-        managed,
-        np.array([nodes.gpu_total[..., rows], nodes.gpu_used[..., rows]]),
-        runs * managed,
-        np.array([card.total, card.used]),
-        np.array([card.position, card.uuid, card.model]),
-        cards.uuids.values,
-        cards.models.values,
-    )
 
 
 class _Labels(NamedTuple):
@@ -104,7 +62,7 @@ class Lines:
         self._labels: _Labels | None = None
         self._lock = threading.Lock()
 
-    def parts(self, copies: Copies) -> Iterator[bytes]:
+    def parts(self, copies: DeviceColumns) -> Iterator[bytes]:
         """All lines, a metric at a time: together they may be fifty megabytes."""
         with self._lock:
             labels = self._labels_of(copies)
@@ -113,7 +71,7 @@ class Lines:
         if self._per_card:
             yield from self._cards(copies, labels)
 
-    def _nodes(self, copies: Copies, labels: _Labels) -> Iterator[bytes]:
+    def _nodes(self, copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
         used = (copies.cards[1, c.SLOTS, labels.rows] > 0).astype(np.int64)
         held = np.bincount(labels.owner, used, len(labels.pools)).astype(np.int64)
         offered = copies.offered[:, labels.family, labels.node]
@@ -128,12 +86,12 @@ class Lines:
                 yield text.of_gauge(metric, shared, figures[family, figure, node] * unit)
 
     @staticmethod
-    def _cards(copies: Copies, labels: _Labels) -> Iterator[bytes]:
+    def _cards(copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
         for both, (figure, unit) in zip(_OF_CARD, _FIGURES, strict=True):
             for metric, figures in zip(both, copies.cards, strict=True):
                 yield text.of_gauge(metric, labels.cards, figures[figure, labels.rows] * unit)
 
-    def _labels_of(self, copies: Copies) -> _Labels:
+    def _labels_of(self, copies: DeviceColumns) -> _Labels:
         runs, there = copies.runs, copies.offered[0]
         rows = rows_of_runs(runs[0].ravel(), runs[1].ravel())
         words = copies.words[:, rows]
@@ -144,7 +102,9 @@ class Lines:
             self._labels = self._made(of, copies, rows, words)
         return self._labels
 
-    def _made(self, of: tuple[object, ...], copies: Copies, rows: c.Ints, words: c.Ints) -> _Labels:
+    def _made(
+        self, of: tuple[object, ...], copies: DeviceColumns, rows: c.Ints, words: c.Ints
+    ) -> _Labels:
         n_cards = copies.runs[1]
         family, node = np.nonzero((n_cards > 0) | (copies.offered[0] > 0))
         pools = [

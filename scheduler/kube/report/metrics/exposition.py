@@ -11,9 +11,10 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from scheduler.config import MetricsConfig
-from scheduler.kube.report.metrics import devices, reading, stranded
+from scheduler.engine.questions.measures import DeviceColumns, Devices
+from scheduler.kube.report.metrics import reading, stranded
 from scheduler.kube.report.metrics.counting import Metrics
-from scheduler.kube.report.metrics.devices import Copies, Lines
+from scheduler.kube.report.metrics.devices import Lines
 from scheduler.kube.report.metrics.reading import Sources
 from scheduler.kube.report.metrics.stranded import Stranded
 from scheduler.measure.figures import Figures
@@ -25,7 +26,7 @@ class _Read(NamedTuple):
     """What the main loop has handed over; nothing in it changes any more."""
 
     families: list[Metric]
-    copies: Copies | None
+    copies: DeviceColumns | None
     stranded: Figures | None
 
 
@@ -87,7 +88,7 @@ class Exposition:
         ]
         # As with the measures: once, by the replica that decides, or sums would count everything twice.
         tells = self._lines.is_asked and self._sources.is_deciding()
-        copies = devices.copied(self._sources.engine.cluster) if tells else None
+        copies = self._sources.engine.ask(Devices()) if tells else None
         return _Read(families, copies, self._measured.of_nodes())
 
     async def _parts(

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.nodes import NodeCounts
+from scheduler.engine.questions.waiting import QueueCounts, WaitsByNamespace
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics import catalogue, namespaces
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.probes import Signs
 from scheduler.kube.report.reporter import Reporter
-from scheduler.state import checks
 
 
 class Sources(NamedTuple):
@@ -44,7 +45,7 @@ def collect(sources: Sources, now: float) -> Iterator[Metric]:
     yield from _queue(sources)
     yield from _nodes(sources.engine)
     if sources.is_deciding():
-        yield from namespaces.collect_waiting(sources.engine.pending.entries(), now)
+        yield from namespaces.collect_waiting(sources.engine.ask(WaitsByNamespace()), now)
 
 
 def _replica(sources: Sources) -> Iterator[Metric]:
@@ -71,14 +72,13 @@ def _streams(sources: Sources, now: float) -> Iterator[Metric]:
 
 
 def _queue(sources: Sources) -> Iterator[Metric]:
-    pending = sources.engine.pending
-    counts = pending.counts().items()
-    yield catalogue.PENDING.make_metric(((where,), n) for where, n in counts)
-    yield catalogue.INCOMING.make_metric(pending.came.items())
+    counts = sources.engine.ask(QueueCounts())
+    yield catalogue.PENDING.make_metric(((where,), n) for where, n in counts.pods.items())
+    yield catalogue.INCOMING.make_metric(counts.came.items())
     yield catalogue.UNSCHEDULABLE.make_metric(sources.tally.unschedulable().items())
 
 
 def _nodes(engine: Engine) -> Iterator[Metric]:
-    yield catalogue.NODES.one(len(engine.cluster.nodes.rows))
-    closed = checks.closed_nodes(engine.cluster).items()
-    yield catalogue.NODES_CLOSED.make_metric(((why,), n) for why, n in closed)
+    counts = engine.ask(NodeCounts())
+    yield catalogue.NODES.one(counts.n_nodes)
+    yield catalogue.NODES_CLOSED.make_metric(((why,), n) for why, n in counts.closed.items())

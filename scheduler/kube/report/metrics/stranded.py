@@ -16,9 +16,10 @@ import structlog
 from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions import measures
+from scheduler.engine.questions.measures import StrandedFigures
 from scheduler.kube.report.metrics import catalogue, namespaces, text
 from scheduler.measure import figures as m
-from scheduler.measure import typical
 from scheduler.measure.figures import Figures
 
 _SECONDS = 10.0
@@ -36,8 +37,7 @@ _METRICS = (
 
 
 class _Measured(NamedTuple):
-    figures: Figures
-    by_namespace: dict[str, float]
+    found: StrandedFigures
     at: float
 
 
@@ -74,44 +74,34 @@ class Stranded:
 
     async def _measure(self) -> float:
         """Measure once; seconds that it took of the loop."""
-        cluster, spent = self._engine.cluster, 0.0
-        began = time.perf_counter()
-        judges = typical.of_cluster(cluster)
-        spent += time.perf_counter() - began
-        await asyncio.sleep(0)
-        began = time.perf_counter()
-        by_namespace = namespaces.sum_allocated(cluster)
-        spent += time.perf_counter() - began
-        await asyncio.sleep(0)
-        began = time.perf_counter()
-        steps = m.in_steps(cluster, judges)
+        spent, steps = 0.0, self._engine.ask(measures.Stranded())
         while True:
+            began = time.perf_counter()
             try:
                 next(steps)
             except StopIteration as end:
-                self._last = _Measured(end.value, by_namespace, time.time())
+                self._last = _Measured(end.value, time.time())
                 return spent + time.perf_counter() - began
             spent += time.perf_counter() - began
             await asyncio.sleep(0)
-            began = time.perf_counter()
 
     def collect(self) -> Iterator[Metric]:
         """As it was measured last; nothing on a replica that does not decide."""
         if self._last is None or not self._is_deciding():
             return
-        figures, by_namespace, at = self._last
+        (figures, gpus), at = self._last
         amounts = figures.amounts.sum(axis=2).tolist()
         for (metric, unit), dimension in zip(_METRICS, range(len(m.DIMENSIONS)), strict=True):
             yield metric.make_metric(
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
-        yield namespaces.make_allocated(by_namespace)
+        yield namespaces.make_allocated(gpus)
         yield catalogue.MEASURED.one(at)
 
     def of_nodes(self) -> Figures | None:
         """The figures of every node, if nodes are told of, likewise."""
         told = self._last if self._per_node and self._is_deciding() else None
-        return told.figures if told is not None else None
+        return told.found.figures if told is not None else None
 
 
 def lines(figures: Figures) -> bytes:

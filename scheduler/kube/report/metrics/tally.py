@@ -9,11 +9,11 @@ from typing import NamedTuple
 from scheduler.api.door.decisions import Bind, Hold, Outcome
 from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.pods import Governing, NamedPod, WhoGoverns
+from scheduler.engine.questions.waiting import TriedInVain, WaitOf
 from scheduler.kube.report.metrics.counting import Metrics
-from scheduler.waiting.entries import Where
 
 _MOST_ATTEMPTS = 15
-_HELD = frozenset({Where.UNSCHEDULABLE, Where.BACKOFF})
 _MISTAKE, _NO_NODES = "PodWellFormed", "NoNodes"
 Told = BindDone | BindFailed | PluginSilent
 
@@ -25,14 +25,14 @@ class _Journey(NamedTuple):
         decided_at: loop time of the decision.
         since: loop time at which the pod could be tried first.
         attempts: how often it was tried, this time included.
-        placed_by: mode or node policy, and the policy that governs the pod, empty for none.
+        governing: who has decided where it goes.
     """
 
     decided_at: float
     since: float
     attempts: int
     profile: str
-    placed_by: tuple[str, str]
+    governing: Governing
 
 
 class Tally:
@@ -66,9 +66,8 @@ class Tally:
         now, results = self._clock(), Counter[tuple[str, str]]()
         for bind in binds:
             results["scheduled", self._begun(bind, now)] += 1
-        for hold in holds:
-            pod = self._engine.cluster.pods[hold.uid]
-            results["unschedulable", pod.profile] += 1
+        for hold in outcome.holds:
+            results["unschedulable", self._profile(hold.uid)] += 1
             self._waited(hold.uid)
         for hold in (*outcome.explained, *holds):
             self._causes[hold.uid] = _causes(hold)
@@ -82,21 +81,22 @@ class Tally:
 
     def _begun(self, bind: Bind, now: float) -> str:
         """A bind is under way; the profile of its pod."""
-        engine, uid = self._engine, bind.uid
-        pod, entry = engine.cluster.pods[uid], engine.pending.entry(uid)
-        resolved = engine.policies.resolve(pod)
-        by = resolved.placement.node_policy or resolved.placement.mode
-        since = now if entry is None or entry.since is None else entry.since
-        attempts = 1 if entry is None else entry.attempts
-        self._journeys[uid] = _Journey(now, since, attempts, pod.profile, (by, resolved.policy))
+        uid, profile = bind.uid, self._profile(bind.uid)
+        wait, governing = self._engine.ask(WaitOf(uid)), self._engine.ask(WhoGoverns(uid))
+        since = now if wait is None or wait.since is None else wait.since
+        attempts = 1 if wait is None else wait.attempts
+        self._journeys[uid] = _Journey(now, since, attempts, profile, governing)
         self._causes.pop(uid, None)
         self._waited(uid)
-        return pod.profile
+        return profile
+
+    def _profile(self, uid: str) -> str:
+        return self._engine.ask(NamedPod(uid)).profile
 
     def _waited(self, uid: str) -> None:
-        entry = self._engine.pending.entry(uid)
-        if entry is not None:
-            self._metrics.queue_wait.add(entry.waited)
+        wait = self._engine.ask(WaitOf(uid))
+        if wait is not None:
+            self._metrics.queue_wait.add(wait.waited)
 
     def report(self, told: Told) -> None:
         """What the binder reports, passed on."""
@@ -121,7 +121,7 @@ class Tally:
         metrics.bind_seconds.add(now - journey.decided_at)
         metrics.sli_seconds.add(now - journey.since, attempts)
         metrics.pod_attempts.add(journey.attempts)
-        metrics.placements.add(*journey.placed_by)
+        metrics.placements.add(*journey.governing)
 
     def left(self, uid: str) -> None:
         """A pod is gone, or has a node."""
@@ -129,13 +129,9 @@ class Tally:
 
     def unschedulable(self) -> dict[tuple[str, str], float]:
         """How many pods wait, by each rule that keeps them from a node, and by profile."""
-        entry_of = self._engine.pending.entry
+        tried = self._engine.ask(TriedInVain(self._causes))
         # Pods that wait are many, and what keeps them is alike.
-        alike = Counter(
-            (causes, entry.pod.profile)
-            for uid, causes in self._causes.items()
-            if (entry := entry_of(uid)) is not None and entry.where in _HELD
-        )
+        alike = Counter((self._causes[uid], profile) for uid, profile in tried.items())
         found: Counter[tuple[str, str]] = Counter()
         for (causes, profile), n in alike.items():
             for cause in causes:

@@ -1,28 +1,28 @@
-"""A node's pods, its free capacity and the pods that wait for it, as plain values: the form of ``-o json``."""
+"""A node's pods, its free capacity and the pods that wait for it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 
 from scheduler.api import names
-from scheduler.explain import devices
-from scheduler.explain.scene import Scene
 from scheduler.measure.cards import replicas
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import nearest, wishes
 from scheduler.telling.advice.nearest import Nearest
+from scheduler.telling.explained import devices
+from scheduler.telling.explained.scene import Scene
 
 Json = dict[str, Any]
 # Kinds of waiting pods that are looked at, those that go first; and names that are told of each group.
 _KINDS, _NAMES = 2000, 20
 
 
-def explained(scene: Scene, name: str) -> Json:
-    """Everything of one node."""
+def explain(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Json:
+    """Everything of one node; ``schedulers`` are the names that pods give, by uid."""
     cluster = scene.asking.cluster
     row, facts = cluster.nodes.row_of(name), cluster.facts_of(name)
     taints = facts.taints if facts else ()
@@ -37,7 +37,7 @@ def explained(scene: Scene, name: str) -> Json:
         ],
         "resources": _resources(scene, row, facts),
         "cards": _cards(scene, row),
-        "pods": [_pod(scene, pod) for pod in _on(scene, name)],
+        "pods": [_pod(pod, schedulers.get(pod.uid)) for pod in _on(scene, name)],
         "waiting": _waiting(scene, row),
     }  # fmt: skip
 
@@ -87,11 +87,11 @@ def _cards(scene: Scene, row: int) -> list[Json]:
     ]
 
 
-def _pod(scene: Scene, pod: PodRecord) -> Json:
+def _pod(pod: PodRecord, scheduler: str | None) -> Json:
     return {
         "namespace": pod.namespace,
         "name": pod.name,
-        "scheduler": scene.schedulers.get(pod.uid),
+        "scheduler": scheduler,
         "priority": pod.priority,
         "deleting": pod.deleting,
         "requests": dict(pod.template.requests.amounts),
@@ -101,8 +101,8 @@ def _pod(scene: Scene, pod: PodRecord) -> Json:
 def _waiting(scene: Scene, row: int) -> Json:
     """The pods that wait, by what this node says of them: those that are tried first come first."""
     kinds: dict[Hashable, list[PodRecord]] = {}
-    for pod in scene.engine.pending.in_order():
-        kinds.setdefault(scene.engine.cycle.kind_of(pod), []).append(pod)
+    for pod in scene.pending.in_order():
+        kinds.setdefault(scene.cycle.kind_of(pod), []).append(pod)
     groups: dict[tuple[str, ...], Json] = {}
     held: list[PodRecord] = []
     for pods in list(kinds.values())[:_KINDS]:

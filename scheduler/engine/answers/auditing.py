@@ -1,0 +1,103 @@
+"""Answers for who judges a cluster as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import auditing as ask
+from scheduler.measure import cards, figures, shares, typical
+from scheduler.measure.figures import Figures
+from scheduler.measure.shares import Shares
+from scheduler.measure.typical import Typical
+from scheduler.plugins.rules import node_affinity
+from scheduler.schema import columns as c
+from scheduler.telling.advice import best
+from scheduler.telling.advice.asking import Asking
+
+
+def find_typical(inside: Inside, question: ask.TypicalPods) -> Typical:
+    """The typical pods."""
+    return typical.of_cluster(inside.cluster, question.own)
+
+
+def measure_by(inside: Inside, question: ask.FiguresBy) -> Figures:
+    """What every node has in use, free and stranded."""
+    return figures.of_cluster(inside.cluster, question.typical)
+
+
+def list_judged(inside: Inside, _: ask.JudgedNodes) -> list[str]:
+    """The names of the nodes that are judged."""
+    return figures.node_names(inside.cluster)
+
+
+def count_empty(inside: Inside, question: ask.EmptyNodes) -> int:
+    """How many nodes have no pod but their own."""
+    table, pods_on = inside.cluster.nodes, inside.cluster.pods_on
+    return sum(
+        bool(table.columns.valid[row]) and all(uid in question.own for uid in pods_on.get(name, ()))
+        for name, row in table.rows.items()
+    )
+
+
+def share_out(inside: Inside, question: ask.SharesOf) -> Shares:
+    """What every pod has of some nodes."""
+    return shares.of_pods(inside.cluster, question.nodes)
+
+
+def read_devices(inside: Inside, question: ask.DevicesOn) -> ask.NodeDevices:
+    """The devices of some nodes."""
+    cluster, rows = inside.cluster, _rows(inside, question.nodes)
+    return ask.NodeDevices(
+        cards.of_rows(cluster, rows),
+        cluster.nodes.columns.has_gpu[rows],
+        cluster.cards.models.values,
+        tuple(family.resource for family in cluster.registers.families),
+    )
+
+
+def list_uncounted(inside: Inside, question: ask.UncountedOffer) -> Mapping[str, int]:
+    """What a node offers of devices that nobody counts."""
+    facts, families = inside.cluster.facts_of(question.node), inside.cluster.registers.families
+    offered = facts.allocatable if facts is not None else ()
+    return {one: amount for one, amount in offered if families.are_marked({}, (one,))}
+
+
+def compare_labels(inside: Inside, question: ask.WrongLabels) -> tuple[bool, ...]:
+    """Whether the labels of a node are not those that shapes select."""
+    nodes, row = inside.cluster.nodes, _rows(inside, [question.node])
+    return tuple(
+        bool(node_affinity.refuses((shape.selector, shape.required), nodes, row)[0])
+        for shape in question.shapes
+    )
+
+
+def judge_return(inside: Inside, question: ask.ReturnOf) -> ask.Return:
+    """What keeps a pod from being placed on its node again."""
+    pod = inside.cluster.pods[question.uid]
+    return ask.Return(
+        inside.cluster.claim_problem(pod) is not None,
+        inside.cycle.keys.problem_of(pod) is not None,
+        inside.cycle.objection(pod, pod.node),
+    )
+
+
+def find_best(inside: Inside, question: ask.BestNodesFor) -> ask.BestNodes:
+    """Where a pod would go."""
+    cluster = inside.cluster
+    cluster.nodes.refresh_ranks()
+    inside.cycle.learn()
+    pod = cluster.as_if(question.pod)
+    found = best.find_best(Asking(cluster, inside.cycle), pod, question.most)
+    nodes = tuple(
+        ask.BestNode(cluster.nodes.name_of(one.row), one.preference, one.scores, one.loss)
+        for one in found.nodes
+    )
+    requests = dict(pod.template.requests.amounts)
+    return ask.BestNodes(requests, nodes, found.n_fitting, found.weights, found.objective)
+
+
+def _rows(inside: Inside, nodes: Sequence[str]) -> c.Ints:
+    return np.array([inside.cluster.nodes.row_of(name) for name in nodes], np.int64)

@@ -1,0 +1,35 @@
+"""Answers for who explains a pod or a node to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import explaining as ask
+from scheduler.state.pods import PodRecord
+from scheduler.telling.advice.advise import ObjectFacts
+from scheduler.telling.advice.asking import Asking
+from scheduler.telling.explained import nodes, pods
+from scheduler.telling.explained.scene import Scene
+
+Json = dict[str, Any]
+
+
+def explain_pod(inside: Inside, question: ask.ExplainPod) -> Json:
+    """Why a pod waits or runs where it runs."""
+
+    def may_end(pod: PodRecord) -> bool:
+        return pod.uid not in question.come_again
+
+    facts = ObjectFacts(question.pod, question.nodes, may_end)
+    return pods.explain(_scene(inside), facts, question.node)
+
+
+def explain_node(inside: Inside, question: ask.ExplainNode) -> Json:
+    """What is on a node."""
+    return nodes.explain(_scene(inside), question.name, question.schedulers)
+
+
+def _scene(inside: Inside) -> Scene:
+    inside.cycle.learn()
+    return Scene(Asking(inside.cluster, inside.cycle), inside.cycle, inside.pending)

@@ -1,0 +1,30 @@
+"""What answers are read from: what the engine owns, until a fresh start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from scheduler.cycle.schedule import Cycle
+from scheduler.engine.intake import Intake
+from scheduler.engine.keepers import Keeper
+from scheduler.shapes.policies import PolicyBook
+from scheduler.state.cluster import Cluster
+from scheduler.waiting.pending import Pending
+
+
+class Inside(NamedTuple):
+    """The parts of one engine, to be read.
+
+    Attributes:
+        cycle: places pods in trials only.
+        intake: pods that wait to be compiled.
+        keepers: who keeps the objects of each kind, by its name.
+    """
+
+    cluster: Cluster
+    policies: PolicyBook
+    pending: Pending
+    cycle: Cycle
+    intake: Intake
+    keepers: Mapping[str, Keeper]

@@ -1,0 +1,124 @@
+"""Answers about what is in use, free and stranded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scheduler.api.door.events import DemandRecalled
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import measures as ask
+from scheduler.engine.questions.contract import Readings, Steps
+from scheduler.measure import cards as all_cards
+from scheduler.measure import figures, shares, typical
+from scheduler.modes.fragmentation import FragmentGauge
+from scheduler.schema import columns as c
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+
+
+def recall_departures(inside: Inside, _: ask.Departures) -> DemandRecalled:
+    """How fast pods leave."""
+    devices, plain = inside.cluster.demand.devices, inside.cluster.demand.plain
+    return DemandRecalled(devices.departures, devices.horizon, plain.departures, plain.horizon)
+
+
+def recount(inside: Inside, _: ask.Totals) -> Steps[None]:
+    """Recount every total."""
+    yield from checks.verify_by_node(inside.cluster)
+
+
+def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
+    """The columns of all devices."""
+    cluster = inside.cluster
+    table, cards = cluster.nodes, cluster.cards
+    nodes, card = table.columns, cards.columns
+    names, rows = list(table.rows), np.array(list(table.rows.values()), np.int64)
+    families = cluster.registers.families
+    at = slice(c.DEVICES_AT, c.DEVICES_AT + len(families))
+    managed = nodes.managed[:, rows]
+    runs = np.array([nodes.card_start[:, rows], nodes.card_count[:, rows]])
+    return ask.DeviceColumns(
+        names,
+        tuple(family.resource for family in families),
+        np.array([nodes.allocatable[at][:, rows], nodes.requested[at][:, rows]])
+        * ~managed
+        / all_cards.replicas(cluster, rows),
+        managed,
+        np.array([nodes.gpu_total[..., rows], nodes.gpu_used[..., rows]]),
+        runs * managed,
+        np.array([card.total, card.used]),
+        np.array([card.position, card.uuid, card.model]),
+        cards.uuids.values,
+        cards.models.values,
+    )
+
+
+def measure_stranded(inside: Inside, _: ask.Stranded) -> Steps[ask.StrandedFigures]:
+    """What is stranded, and who has the GPUs."""
+    cluster = inside.cluster
+    judges = typical.of_cluster(cluster)
+    yield
+    gpus = _sum_gpus(cluster)
+    yield
+    return ask.StrandedFigures((yield from figures.in_steps(cluster, judges)), gpus)
+
+
+def _sum_gpus(cluster: Cluster) -> dict[str, float]:
+    """GPUs by namespace, as ``evenkeel audit --by namespace`` counts them; namespaces without GPUs are left out."""
+    found = shares.of_pods(cluster, figures.node_names(cluster))
+    has = np.flatnonzero(found.amounts[figures.GPU] > 0)
+    sums: dict[str, float] = {}
+    for i, gpus in zip(has.tolist(), found.amounts[figures.GPU, has].tolist(), strict=True):
+        namespace = found.pods[i].namespace
+        sums[namespace] = sums.get(namespace, 0.0) + gpus
+    return sums
+
+
+def read_fragments(inside: Inside, question: ask.Fragments) -> Readings[float]:
+    """How much of the idle GPU no typical pod can use."""
+    gauge = FragmentGauge(inside.cluster, question.demand)
+    while True:
+        yield gauge.read()
+
+
+def read_changed(inside: Inside, question: ask.ChangedNodes) -> Readings[ask.NodeColumns]:
+    """What the nodes are that changed."""
+    cluster, position = inside.cluster, -1
+    resources = [cluster.nodes.resources.find(name) for name in question.resources]
+    asked = np.array(resources, np.int64)[:, None]
+    while True:
+        moved = cluster.moved.since(position) if position >= 0 else None
+        nodes = cluster.nodes.columns
+        rows = np.flatnonzero(nodes.valid) if moved is None else moved
+        position = cluster.moved.position
+        yield ask.NodeColumns(
+            rows,
+            cluster.nodes.capacity,
+            nodes.allocatable[asked, rows],
+            nodes.requested[asked, rows],
+            all_cards.of_rows(cluster, rows),
+            cluster.cards.models.values,
+        )
+
+
+def read_use(inside: Inside, _: ask.UseByNode) -> Mapping[str, ask.NodeUse]:
+    """What is in use on every node."""
+    nodes, cards = inside.cluster.nodes.columns, inside.cluster.cards.columns
+    found = {}
+    for name, row in inside.cluster.nodes.rows.items():
+        pool = int(nodes.pool[row])
+        start, n_cards = int(nodes.card_start[pool, row]), int(nodes.card_count[pool, row])
+        used = cards.used[c.CORES, start : start + n_cards]
+        found[name] = ask.NodeUse(
+            int(nodes.requested[c.CPU, row]),
+            int(nodes.requested[c.MEMORY, row]),
+            tuple(used.tolist()),
+        )
+    return found
+
+
+def count_occupied(inside: Inside, _: ask.OccupiedNodes) -> int:
+    """How many nodes have any pod."""
+    return len(inside.cluster.pods_on)

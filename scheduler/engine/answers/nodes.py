@@ -1,0 +1,38 @@
+"""Answers about nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import nodes as ask
+from scheduler.state import checks
+from scheduler.state.nodes import NodeFacts
+
+
+def find_node(inside: Inside, question: ask.KnownNode) -> NodeFacts | None:
+    """What was last read of a node."""
+    return inside.cluster.facts_of(question.name)
+
+
+def list_nodes(inside: Inside, _: ask.KnownNodes) -> Mapping[str, NodeFacts]:
+    """What was last read of every node."""
+    return {facts.name: facts for facts in inside.cluster.nodes.facts if facts is not None}
+
+
+def count_nodes(inside: Inside, _: ask.NodeCounts) -> ask.NodeFigures:
+    """How many nodes there are, and how many are closed."""
+    cluster = inside.cluster
+    return ask.NodeFigures(len(cluster.nodes.rows), checks.closed_nodes(cluster))
+
+
+def list_notices(inside: Inside, question: ask.DriverNotices) -> tuple[ask.DriverNotice, ...]:
+    """What there is to say of the drivers of a node."""
+    facts, registers = inside.cluster.facts_of(question.node), inside.cluster.registers
+    told = facts.devices if facts is not None else ()
+    drivers = ((registers.cards(pool), one) for pool, one in enumerate(told))
+    return tuple(
+        ask.DriverNotice(driver.name, *driver.notice)
+        for driver, one in drivers
+        if driver is not None and one.is_told
+    )

@@ -1,0 +1,102 @@
+"""Answers about pods."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from scheduler.api import kinds
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import pods as ask
+from scheduler.engine.questions.contract import Steps
+from scheduler.errors import Mistake
+from scheduler.state.pods import PodRecord
+from scheduler.telling import placements
+
+# So many pods of ours are counted in one step.
+_COUNTED = 500
+
+
+def find_pod(inside: Inside, question: ask.KnownPod) -> PodRecord | None:
+    """What is known of a pod."""
+    return inside.cluster.pods.get(question.uid)
+
+
+def get_pod(inside: Inside, question: ask.NamedPod) -> PodRecord:
+    """What is known of a pod that was named."""
+    return inside.cluster.pods[question.uid]
+
+
+def list_pods(inside: Inside, _: ask.KnownPods) -> Mapping[str, PodRecord]:
+    """All pods."""
+    return dict(inside.cluster.pods)
+
+
+def read_version(inside: Inside, question: ask.PodVersion) -> str:
+    """The last version seen of a pod."""
+    return inside.cluster.version_of(question.uid)
+
+
+def find_objection(inside: Inside, question: ask.BindObjection) -> str:
+    """Why a decision may no longer be carried out."""
+    bind, cluster = question.bind, inside.cluster
+    uuids = {use.uuid for slot in bind.slots for use in slot}
+    if not cluster.has_cards(bind.node, uuids):
+        return f"node {bind.node} or a card on it is gone or over-full"
+    pod = cluster.pods.get(bind.uid)
+    objection = inside.cycle.objection(pod, bind.node) if pod and bind.slots else ""
+    return f"{bind.node}: {objection}" if objection else ""
+
+
+def find_missing(inside: Inside, question: ask.MissingKeys) -> list[str]:
+    """Keys of known objects that are not among those present."""
+    kind, present, scheduler = question.kind, question.present, question.scheduler
+    if kind != kinds.PODS.name:
+        return [key for key in inside.keepers[kind].get_keys() if key not in present]
+    known = inside.cluster.pods
+    found = dict.fromkeys(inside.cluster.missing(present, scheduler))
+    if scheduler:
+        found.update(dict.fromkeys(inside.intake.missing(present, scheduler)))
+        waiting = (pod for pod in inside.pending.pods() if pod.profile == scheduler)
+        found |= {pod.uid: None for pod in waiting if pod.uid not in known}
+    return list(found)
+
+
+def find_mistake(inside: Inside, question: ask.ToldCardsMistake) -> Mistake | None:
+    """What is wrong with what a pod tells of its cards."""
+    return inside.cluster.claim_problem(inside.cluster.pods[question.uid])
+
+
+def say_how(inside: Inside, question: ask.HowPlaced) -> str:
+    """By which mode and whose wish a pod is placed."""
+    pod = inside.cluster.pods[question.uid]
+    return placements.say_how(pod, inside.policies.resolve(pod))
+
+
+def write_note(inside: Inside, question: ask.PlacedNote) -> str:
+    """Where a pod went."""
+    cluster = inside.cluster
+    return placements.write_note(cluster, cluster.pods[question.uid], question.how)
+
+
+def find_nomination(inside: Inside, question: ask.NominatedNode) -> str:
+    """The node that a pod is nominated to."""
+    return inside.cluster.nominations.node_of(question.uid)
+
+
+def find_governing(inside: Inside, question: ask.WhoGoverns) -> ask.Governing:
+    """Who decides where a pod goes."""
+    resolved = inside.policies.resolve(inside.cluster.pods[question.uid])
+    placement = resolved.placement
+    return ask.Governing(placement.node_policy or placement.mode, resolved.policy)
+
+
+def count_governed(inside: Inside, _: ask.GovernedPods) -> Steps[Mapping[str, int]]:
+    """How many pods each policy governs."""
+    counts: Counter[str] = Counter()
+    ours = [pod for pod in inside.cluster.pods.values() if pod.ours]
+    for i, pod in enumerate(ours):
+        counts[inside.policies.resolve(pod).policy] += 1
+        if i % _COUNTED == 0:
+            yield
+    return counts

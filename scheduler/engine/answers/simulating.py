@@ -1,0 +1,82 @@
+"""Answers for who decides for manifests, and tells why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scheduler.api.pods import templates
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import simulating as ask
+from scheduler.plugins.contract import Rule
+from scheduler.plugins.rules import node_affinity, taints
+from scheduler.telling import placements, verdicts
+
+# The rules that a DaemonSet's controller evaluates itself.
+_OF_CONTROLLER: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
+
+
+def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMistake, ...]:
+    """The mistakes in pods that are to be tried."""
+    problem_of = inside.cycle.keys.problem_of
+    return tuple(
+        ask.PodMistake(pod.uid, problem)
+        for pod in inside.pending.in_order()
+        if (problem := problem_of(pod)) and not pod.template.unsupported
+    )
+
+
+def look_ahead(inside: Inside, question: ask.NextDecision) -> ask.BeforeDecision | None:
+    """What there is to know before the next decision."""
+    cluster, cycle = inside.cluster, inside.cycle
+    pod = inside.pending.peek(question.at)
+    if pod is None:
+        return None
+    cycle.learn()
+    told, shape = verdicts.all_nodes(cluster, cycle, pod), cycle.shape_of(pod)
+    by = placements.cards_by(shape) if shape is not None else ""
+    return ask.BeforeDecision(pod.uid, told, by, cluster.cards.columns.used.copy())
+
+
+def list_suited(inside: Inside, question: ask.SuitedNodes) -> tuple[str, ...]:
+    """The nodes that a DaemonSet's controller makes a pod for."""
+    nodes = inside.cluster.nodes
+    names = sorted(nodes.rows)
+    rows = np.array([nodes.row_of(name) for name in names], np.int64)
+    refused = np.zeros(rows.size, np.bool_)
+    template = templates.of_pod(question.pod)
+    for rule in _OF_CONTROLLER:
+        needs = rule.filter and rule.filter.needs(template)
+        if rule.filter is not None and needs is not None:
+            refused |= rule.filter.refuses(needs, nodes, rows)
+    return tuple(names[i] for i in np.flatnonzero(~refused).tolist())
+
+
+def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ...]:
+    """The cards that a pod holds."""
+    cluster = inside.cluster
+    pod = cluster.pods[question.uid]
+    uuids = {use.uuid for slot in pod.claim for use in slot}
+    if not (pod.node and uuids):
+        return ()
+    row, columns = cluster.nodes.row_of(pod.node), cluster.cards.columns
+    there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
+    return tuple(
+        ask.HeldCard(
+            d, cluster.cards.uuid_of(d), int(columns.position[d]), columns.total[:, d].copy()
+        )
+        for d in sorted(there[uuid] for uuid in uuids)
+    )
+
+
+def find_indices(inside: Inside, question: ask.CardIndices) -> Mapping[str, int]:
+    """The index of each card of a node."""
+    facts = inside.cluster.facts_of(question.node)
+    told = facts.devices if facts else ()
+    return {
+        card.id: card.index
+        for family, one in zip(inside.cluster.registers.families, told, strict=False)
+        if family.cards is not None and family.cards.name == question.driver
+        for card in family.cards.cards(one.words)
+    }

@@ -1,0 +1,80 @@
+"""The one table of all questions, and who answers each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scheduler.engine.answers import (
+    auditing,
+    explaining,
+    measures,
+    nodes,
+    pods,
+    simulating,
+    volumes,
+    waiting,
+)
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import auditing as of_auditing
+from scheduler.engine.questions import explaining as of_explaining
+from scheduler.engine.questions import measures as of_measures
+from scheduler.engine.questions import nodes as of_nodes
+from scheduler.engine.questions import pods as of_pods
+from scheduler.engine.questions import simulating as of_simulating
+from scheduler.engine.questions import volumes as of_volumes
+from scheduler.engine.questions import waiting as of_waiting
+from scheduler.engine.questions.contract import Question
+
+ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
+    of_pods.KnownPod: pods.find_pod,
+    of_pods.NamedPod: pods.get_pod,
+    of_pods.KnownPods: pods.list_pods,
+    of_pods.PodVersion: pods.read_version,
+    of_pods.BindObjection: pods.find_objection,
+    of_pods.MissingKeys: pods.find_missing,
+    of_pods.ToldCardsMistake: pods.find_mistake,
+    of_pods.HowPlaced: pods.say_how,
+    of_pods.PlacedNote: pods.write_note,
+    of_pods.NominatedNode: pods.find_nomination,
+    of_pods.WhoGoverns: pods.find_governing,
+    of_pods.GovernedPods: pods.count_governed,
+    of_waiting.IsParked: waiting.is_parked,
+    of_waiting.WaitOf: waiting.find_wait,
+    of_waiting.TriedInVain: waiting.find_tried,
+    of_waiting.Queue: waiting.read_queue,
+    of_waiting.QueueCounts: waiting.count_queue,
+    of_waiting.WaitsByNamespace: waiting.sum_waits,
+    of_nodes.KnownNode: nodes.find_node,
+    of_nodes.KnownNodes: nodes.list_nodes,
+    of_nodes.NodeCounts: nodes.count_nodes,
+    of_nodes.DriverNotices: nodes.list_notices,
+    of_volumes.KnownClaim: volumes.find_claim,
+    of_volumes.KnownVolume: volumes.find_volume,
+    of_volumes.MovedDrivers: volumes.find_moved,
+    of_simulating.MistakesOfWaiting: simulating.list_mistakes,
+    of_simulating.NextDecision: simulating.look_ahead,
+    of_simulating.SuitedNodes: simulating.list_suited,
+    of_simulating.HeldCards: simulating.list_held,
+    of_simulating.CardIndices: simulating.find_indices,
+    of_explaining.ExplainPod: explaining.explain_pod,
+    of_explaining.ExplainNode: explaining.explain_node,
+    of_auditing.TypicalPods: auditing.find_typical,
+    of_auditing.FiguresBy: auditing.measure_by,
+    of_auditing.JudgedNodes: auditing.list_judged,
+    of_auditing.EmptyNodes: auditing.count_empty,
+    of_auditing.SharesOf: auditing.share_out,
+    of_auditing.DevicesOn: auditing.read_devices,
+    of_auditing.UncountedOffer: auditing.list_uncounted,
+    of_auditing.WrongLabels: auditing.compare_labels,
+    of_auditing.ReturnOf: auditing.judge_return,
+    of_auditing.BestNodesFor: auditing.find_best,
+    of_measures.Departures: measures.recall_departures,
+    of_measures.Totals: measures.recount,
+    of_measures.Devices: measures.copy_devices,
+    of_measures.Stranded: measures.measure_stranded,
+    of_measures.Fragments: measures.read_fragments,
+    of_measures.ChangedNodes: measures.read_changed,
+    of_measures.UseByNode: measures.read_use,
+    of_measures.OccupiedNodes: measures.count_occupied,
+}

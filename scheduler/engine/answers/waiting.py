@@ -1,0 +1,59 @@
+"""Answers about the pods that wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import waiting as ask
+from scheduler.waiting.entries import Where
+
+_IN_VAIN = frozenset({Where.UNSCHEDULABLE, Where.BACKOFF})
+
+
+def is_parked(inside: Inside, question: ask.IsParked) -> bool:
+    """Whether a pod waits for a change."""
+    return inside.pending.is_parked(question.uid)
+
+
+def find_wait(inside: Inside, question: ask.WaitOf) -> ask.Wait | None:
+    """How a pod waits."""
+    entry = inside.pending.entry(question.uid)
+    return None if entry is None else ask.Wait(entry.since, entry.attempts, entry.waited)
+
+
+def find_tried(inside: Inside, question: ask.TriedInVain) -> Mapping[str, str]:
+    """Those of some pods that nothing fits."""
+    entry_of = inside.pending.entry
+    return {
+        uid: entry.pod.profile
+        for uid in question.uids
+        if (entry := entry_of(uid)) is not None and entry.where in _IN_VAIN
+    }
+
+
+def read_queue(inside: Inside, _: ask.Queue) -> ask.QueueState:
+    """Whether pods wait, and until when."""
+    return ask.QueueState(len(inside.pending), inside.pending.next_due())
+
+
+def count_queue(inside: Inside, _: ask.QueueCounts) -> ask.QueueFigures:
+    """The parts of the queue in figures."""
+    pending = inside.pending
+    return ask.QueueFigures(
+        {str(where): n for where, n in pending.counts().items()},
+        {(str(where), str(why)): n for (where, why), n in pending.came.items()},
+    )
+
+
+def sum_waits(inside: Inside, _: ask.WaitsByNamespace) -> Mapping[str, ask.NamespaceWait]:
+    """Who waits, by namespace."""
+    counts: Counter[str] = Counter()
+    since: dict[str, float] = {}
+    for entry in inside.pending.entries():
+        if entry.where != Where.GATED and entry.since is not None:
+            namespace = entry.pod.namespace
+            counts[namespace] += 1
+            since[namespace] = min(entry.since, since.get(namespace, entry.since))
+    return {name: ask.NamespaceWait(n, since[name]) for name, n in counts.items()}

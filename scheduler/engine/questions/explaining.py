@@ -1,0 +1,38 @@
+"""Questions of who explains a pod or a node to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler.api import wire
+from scheduler.engine.questions.contract import Question
+
+Json = dict[str, Any]
+
+
+class ExplainPod(Question[Json], frozen=True):
+    """Why a pod waits or runs where it runs, as plain values. Whatever is tried to find out is undone.
+
+    Attributes:
+        pod: as it would come to us, without a node.
+        node: where it runs, empty while it waits.
+        nodes: as objects, by name: what of them is cordoned or tainted could be otherwise.
+        come_again: uids of pods whose end helps nobody, because they would be made again at once.
+    """
+
+    pod: wire.Pod
+    node: str
+    nodes: Mapping[str, wire.Node]
+    come_again: frozenset[str]
+
+
+class ExplainNode(Question[Json], frozen=True):
+    """What is on a node, what is free there and who waits for it, as plain values.
+
+    Attributes:
+        schedulers: by uid the scheduler that a pod names, to be told with it.
+    """
+
+    name: str
+    schedulers: Mapping[str, str | None]

@@ -1,0 +1,116 @@
+"""Questions about what is in use, free and stranded. Columns are copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from scheduler.api.door.events import DemandRecalled
+from scheduler.engine.questions.contract import Question, Readings, Steps
+from scheduler.measure.cards import Cards
+from scheduler.measure.figures import Figures
+from scheduler.schema import columns as c
+from scheduler.state.demand import DemandShape
+
+
+class Departures(Question[DemandRecalled], frozen=True):
+    """How fast pods leave, as the next leader is told it."""
+
+
+class Totals(Question[Steps[None]], frozen=True):
+    """Recount every total, a node at a time.
+
+    Raises, while it is recounted:
+        BrokenInvariant: a total is not the sum of its parts.
+    """
+
+
+class DeviceColumns(NamedTuple):
+    """The devices at one moment. n nodes, F families, D rows of cards.
+
+    Attributes:
+        offered: [2, F, n] devices that are counted, a replica as its part: capacity, requested.
+        managed: [F, n] whether the devices are allocated one by one.
+        figures: [2, F, 3, n] of these: capacity, allocated.
+        runs: [2, F, n] the first row of cards, and how many there are.
+        cards: [2, 3, D] of each card: capacity, allocated.
+        words: [3, D] index, number of the UUID, number of the model.
+        uuids, models: the words, by these numbers. Equal lists that are one object have not changed.
+    """
+
+    nodes: list[str]
+    resources: tuple[str, ...]
+    offered: c.Floats
+    managed: c.Flags
+    figures: c.Ints
+    runs: c.Ints
+    cards: c.Ints
+    words: c.Ints
+    uuids: Sequence[str]
+    models: Sequence[str]
+
+
+class Devices(Question[DeviceColumns], frozen=True):
+    """Which devices there are, and what is in use of them. About a millisecond for five thousand nodes."""
+
+
+class StrandedFigures(NamedTuple):
+    """What nodes have in use, free and stranded, and the GPUs of each namespace that has any."""
+
+    figures: Figures
+    gpus: Mapping[str, float]
+
+
+class Stranded(Question[Steps[StrandedFigures]], frozen=True):
+    """What is stranded, judged by the typical pods as ``audit`` judges it; a typical pod at a time."""
+
+
+class Fragments(Question[Readings[float]], frozen=True):
+    """How much of the idle GPU, in milli-GPU, no typical pod of a demand can use; of the nodes there are when asked."""
+
+    demand: Mapping[DemandShape, float]
+
+
+class NodeColumns(NamedTuple):
+    """n nodes and R resources.
+
+    Attributes:
+        rows: [n] a number for each node that stays the same.
+        n_rows: above all these numbers.
+        offered, requested: [R, n] in base units.
+        cards: the devices of these nodes, by their place in ``rows``.
+        models: the words for the models of cards.
+    """
+
+    rows: c.Ints
+    n_rows: int
+    offered: c.Ints
+    requested: c.Ints
+    cards: Cards
+    models: Sequence[str]
+
+
+class ChangedNodes(Question[Readings[NodeColumns]], frozen=True):
+    """What some resources and the devices are on nodes that changed since the reading before; first of all nodes."""
+
+    resources: tuple[str, ...]
+
+
+class NodeUse(NamedTuple):
+    """What is in use on a node.
+
+    Attributes:
+        cores: of each card of its pool, in percent of its compute.
+    """
+
+    cpu_milli: int
+    memory_bytes: int
+    cores: tuple[int, ...]
+
+
+class UseByNode(Question[Mapping[str, NodeUse]], frozen=True):
+    """What is in use on every node, by name."""
+
+
+class OccupiedNodes(Question[int], frozen=True):
+    """How many nodes have any pod."""

@@ -1,0 +1,44 @@
+"""Questions about nodes. Facts are what was last read of a node, and never change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from scheduler.engine.questions.contract import Question
+from scheduler.state.nodes import NodeFacts
+
+
+class KnownNode(Question[NodeFacts | None], frozen=True):
+    """What was last read of a node; None when it is not there."""
+
+    name: str
+
+
+class KnownNodes(Question[Mapping[str, NodeFacts]], frozen=True):
+    """What was last read of each node that is there, by name."""
+
+
+class NodeFigures(NamedTuple):
+    """How many nodes there are, and of how many not every GPU is given away, by why."""
+
+    n_nodes: int
+    closed: Mapping[str, int]
+
+
+class NodeCounts(Question[NodeFigures], frozen=True):
+    """How many nodes there are, and how many are closed. O(cards)."""
+
+
+class DriverNotice(NamedTuple):
+    """What people should know once devices of a driver are in use, and which of its settings are assumed."""
+
+    driver: str
+    notice: str
+    taken: str
+
+
+class DriverNotices(Question[tuple[DriverNotice, ...]], frozen=True):
+    """What there is to say of the drivers whose devices a node reports."""
+
+    node: str

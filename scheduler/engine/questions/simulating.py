@@ -1,0 +1,82 @@
+"""Questions of who decides for manifests, and tells why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from scheduler.api import wire
+from scheduler.engine.questions.contract import Question
+from scheduler.errors import Mistake
+from scheduler.schema import columns as c
+from scheduler.telling.verdicts import Verdicts
+
+
+class PodMistake(NamedTuple):
+    """What a person must mend on a pod."""
+
+    uid: str
+    mistake: Mistake
+
+
+class MistakesOfWaiting(Question[tuple[PodMistake, ...]], frozen=True):
+    """The mistakes in pods that are to be tried, in their order; a field that is not supported is none."""
+
+
+class BeforeDecision(NamedTuple):
+    """The state that explains a decision, from before the decision.
+
+    Attributes:
+        uid: of the pod that is decided for.
+        verdicts: what every node says of the pod.
+        cards_by: what orders the cards of a node for it; empty when something on it must be mended first.
+        used: [3, D] what was in use of every card, by its row.
+    """
+
+    uid: str
+    verdicts: Verdicts
+    cards_by: str
+    used: c.Ints
+
+
+class NextDecision(Question[BeforeDecision | None], frozen=True):
+    """What there is to know of the pod that is tried next at a time, before it is; None when none is."""
+
+    at: float
+
+
+class SuitedNodes(Question[tuple[str, ...]], frozen=True):
+    """The nodes that a DaemonSet's controller makes a pod for, by name: their labels and hard taints let it in.
+
+    What is malformed in the pod is told when it is placed.
+    """
+
+    pod: wire.Pod
+
+
+class HeldCard(NamedTuple):
+    """A card that a pod holds.
+
+    Attributes:
+        row: of the columns of cards.
+        position: its index on its node.
+        total: [3] what there is of it, as in the columns.
+    """
+
+    row: int
+    uuid: str
+    position: int
+    total: c.Ints
+
+
+class HeldCards(Question[tuple[HeldCard, ...]], frozen=True):
+    """The cards that a pod with a node holds, by row."""
+
+    uid: str
+
+
+class CardIndices(Question[Mapping[str, int]], frozen=True):
+    """The index of each card that a node reports to a driver, by its UUID."""
+
+    node: str
+    driver: str

@@ -1,0 +1,78 @@
+"""Questions about the pods that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from scheduler.engine.questions.contract import Question
+
+
+class IsParked(Question[bool], frozen=True):
+    """Whether a pod was tried in vain and waits for a change."""
+
+    uid: str
+
+
+class Wait(NamedTuple):
+    """How a pod waits, in seconds.
+
+    Attributes:
+        since: when it could be tried for the first time; None before.
+        attempts: how often it was tried.
+        waited: for how long it was active before it was tried last.
+    """
+
+    since: float | None
+    attempts: int
+    waited: float
+
+
+class WaitOf(Question[Wait | None], frozen=True):
+    """How a pod waits; None when it does not."""
+
+    uid: str
+
+
+class TriedInVain(Question[Mapping[str, str]], frozen=True):
+    """Those of some pods that wait because nothing fits them, with the profile of each."""
+
+    uids: Collection[str]
+
+
+class QueueState(NamedTuple):
+    """How many pods wait, and when the next is tried that is not active; None when none is in its backoff."""
+
+    n_pods: int
+    next_due: float | None
+
+
+class Queue(Question[QueueState], frozen=True):
+    """Whether pods wait, and how long nothing has to be done for them."""
+
+
+class QueueFigures(NamedTuple):
+    """The queue in figures, under kube-scheduler's names.
+
+    Attributes:
+        pods: how many are in each part.
+        came: how many came to each part so far, by part and by event.
+    """
+
+    pods: Mapping[str, int]
+    came: Mapping[tuple[str, str], int]
+
+
+class QueueCounts(Question[QueueFigures], frozen=True):
+    """How many pods are in each part of the queue, and how many came there. O(waiting pods)."""
+
+
+class NamespaceWait(NamedTuple):
+    """How many pods of a namespace wait, and since when the first of them could be tried."""
+
+    n_pods: int
+    since: float
+
+
+class WaitsByNamespace(Question[Mapping[str, NamespaceWait]], frozen=True):
+    """Who waits by namespace, but for pods that are gated or were never active. O(waiting pods)."""

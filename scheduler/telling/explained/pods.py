@@ -1,0 +1,248 @@
+"""Why a pod waits, or why it went where it went."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from msgspec import structs
+
+from scheduler.api import wire
+from scheduler.api.door.decisions import Diagnosis
+from scheduler.disruption.attempts import Made
+from scheduler.state.pods import PodRecord
+from scheduler.telling import sayings
+from scheduler.telling.advice import advise, best, blocking, nearest, weighed
+from scheduler.telling.advice.advise import ObjectFacts
+from scheduler.telling.explained import devices, sentences
+from scheduler.telling.explained.scene import Scene
+
+Json = dict[str, Any]
+# Names of nodes that are told of each reason, the best nodes of which scores are told, and pods ahead in the queue.
+_NAMES, _BEST, _AHEAD = 20, 3, 5
+
+
+def explain(scene: Scene, facts: ObjectFacts, node: str) -> Json:
+    """What there is to say of a pod, as it would come to us; ``node`` is where it runs, empty while it waits."""
+    words = facts.pod
+    pod = scene.asking.cluster.as_if(words)
+    # What is compiled once for pods like it is not made within a trial.
+    scene.asking.shape(pod)
+    found: Json = {"priority": pod.priority, "node": node or None, "queue": None}
+    if node:
+        with scene.asking.cluster.trial() as trial:
+            trial.take_away(pod.uid)
+            found |= _judge_node(scene, pod, facts, node)
+    else:
+        found |= {"queue": _queue(scene, words, pod)} | _judge_node(scene, pod, facts, "")
+    return found | {"state": _state(words, pod, found)}
+
+
+def _state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
+    if found["node"]:
+        return "bound"
+    if pod.deleting:
+        return "deleting"
+    if words.spec.scheduling_gates:
+        return "gated"
+    if found["problem"]:
+        return "held"
+    if found["preemption"] and not found["preemption"]["notDone"]:
+        return "preempts"
+    return "fits" if found["nodes"]["fitting"] else "waits"
+
+
+def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> Json:
+    """What the nodes say of it now; of a pod that has one, as if it had none and came now."""
+    asking = scene.asking
+    hold, shape = asking.why_not(pod), asking.shape(pod)
+    made = None if node or not (hold and hold.diagnosis) else _attempt(scene, pod, hold.diagnosis)
+    if hold and made:
+        hold = replace(hold, attempt=made.attempt)
+    saying = sayings.say_why(hold) if hold else None
+    problem = str(hold.problem) if hold and hold.problem else None
+    judged = asking.judge_rows(shape, pod=pod) if shape else None
+    rows = asking.fitting(pod)
+    found: Json = {
+        "message": saying.message if saying else "",
+        "problem": problem,
+        "ofPod": hold.diagnosis.of_pod or None if hold and hold.diagnosis else None,
+        "nodes": {
+            "total": len(asking.cluster.nodes.rows),
+            "fitting": int(rows.size),
+            "names": asking.names(rows[:_NAMES]),
+        },
+        "reasons": [
+            {
+                "rule": one.rule,
+                "reason": one.text,
+                "nodes": int(one.rows.size),
+                "evictionCouldHelp": one.resolvable,
+                "names": asking.names(one.rows[:_NAMES]),
+            }
+            for one in (asking.find_refusals(judged) if judged is not None else ())
+        ],
+        "details": [one.text for one in hold.diagnosis.details] if hold and hold.diagnosis else [],
+        "preemption": _preemption(scene, pod, made),
+        "nearest": None,
+        "advice": [],
+        "now": None,
+        "best": [],
+        "weights": {},
+        "objective": "",
+    }
+    if rows.size:
+        found |= _scored(scene, pod, node) | {"now": _decision(scene, pod)}
+    if not rows.size or node:
+        found["nearest"] = _nearest(scene, pod, node)
+    if not rows.size and not node:
+        found["advice"] = [
+            sentences.advice(scene.asking, one) for one in advise.find_advice(asking, pod, facts)
+        ]
+    return found
+
+
+def _attempt(scene: Scene, pod: PodRecord, why: Diagnosis) -> Made | None:
+    return scene.cycle.attempt(pod, why)
+
+
+def _preemption(scene: Scene, pod: PodRecord, made: Made | None) -> Json | None:
+    """Whose place it could take, and why that is not done; None where nobody's would help, or it need not."""
+    why = ""
+    if made is not None and made.evict is None and not pod.preempts:
+        made = scene.cycle.attempt(structs.replace(pod, preempts=True), None)
+        why = "its preemptionPolicy is Never"
+    if made is None or made.evict is None:
+        return None
+    victims = (scene.asking.cluster.pods[uid] for uid in made.evict.victims)
+    return {
+        "node": made.evict.node,
+        "victims": [sentences.pod(one) for one in victims],
+        "notDone": why or None,
+    }
+
+
+def _decision(scene: Scene, pod: PodRecord) -> Json | None:
+    """Where the cycle would put it now, alone, and on which cards."""
+    cluster = scene.asking.cluster
+    # The outcome is told before it is undone.
+    with cluster.trial():
+        for bind in scene.cycle.schedule([pod], explain=False).binds:
+            row = cluster.nodes.row_of(bind.node)
+            uses = [use for slot in bind.slots for use in slot]
+            there = cluster.registers.cards_of(bind.uid, cluster.registers.pool_of(pod), row)
+            return {
+                "node": bind.node,
+                "devices": [
+                    {
+                        "id": use.uuid,
+                        "index": int(cluster.cards.columns.position[there[use.uuid]]),
+                        "memoryMiB": use.mem_mib,
+                        "cores": use.cores,
+                    }
+                    for use in uses
+                ],
+            }
+    return None
+
+
+def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
+    asking = scene.asking
+    row = asking.cluster.nodes.row_of(node) if node else -1
+    found = best.find_best(asking, pod, _BEST, row)
+    return {
+        "best": [
+            {
+                "node": asking.cluster.nodes.name_of(one.row),
+                "place": one.place,
+                "preference": one.preference,
+                **one.scores,
+                "loss": weighed.values(one.loss) if one.loss else None,
+                "after": [usage._asdict() for usage in one.after],
+            }
+            for one in found.nodes
+        ],
+        "weights": found.weights,
+        "objective": found.objective,
+    }
+
+
+def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
+    """The node that comes closest; of a pod that has a node, that node if it would refuse it by now."""
+    asking = scene.asking
+    found = nearest.ordered(asking, pod)
+    if found is None or not found.order.size:
+        return None
+    judged, order, _ = found
+    at = int(order[0])
+    if node:
+        there = (judged.rows == asking.cluster.nodes.row_of(node)).nonzero()[0]
+        if not there.size:
+            return None
+        at = int(there[0])
+    one = nearest.of_row(asking, judged, at)
+    facts, shape = asking.cluster.nodes.facts[one.row], asking.shape(pod)
+    counted = blocking.find_blocking(asking, shape, one.row) if shape is not None else {}
+    return {
+        "node": asking.cluster.nodes.name_of(one.row),
+        "cordoned": bool(facts and facts.unschedulable),
+        "taints": [
+            {"key": key, "value": value, "effect": effect}
+            for key, value, effect in (facts.taints if facts else ())
+        ],
+        "lacks": [
+            {
+                "rule": lack.rule,
+                "reasons": list(lack.texts),
+                "counted": counted.get(lack.rule, []),
+                "evictionCouldHelp": lack.resolvable,
+            }
+            for lack in one.lacks
+        ],
+        "resources": [short._asdict() for short in one.short],
+        "cardsRequested": one.wanted,
+        "cards": [
+            devices.card(asking.cluster, seen.row)
+            | {"refusal": devices.refusal(seen.refusal), "wouldDo": seen.refusal is None}
+            for seen in one.cards
+        ],
+        "containers": [
+            {
+                "names": list(asked.names),
+                "cardsRequested": asked.wanted,
+                "wouldDo": asked.refusals.count(None),
+                "refusals": [*map(devices.refusal, asked.refusals)],
+            }
+            for asked in one.containers
+        ],
+        "together": _together(one.together) if one.together else None,
+    }
+
+
+def _together(one: nearest.TogetherSeen) -> Json:
+    return {
+        "container": one.name,
+        "after": list(one.before),
+        "cardsRequested": one.wanted,
+        "wouldDo": one.fitting,
+    }
+
+
+def _queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | None:
+    """Its place among those that are to be tried, by priority and age; None where it is in no queue of ours.
+
+    A pod that somebody must mend is held, and nobody waits behind it.
+    """
+    gates = [gate.name for gate in words.spec.scheduling_gates or ()]
+    problem_of = scene.cycle.keys.problem_of
+    active = [one for one in scene.pending.in_order() if problem_of(one) is None]
+    place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
+    if place is None and not gates:
+        return None
+    ahead = active[: place - 1] if place else []
+    return {
+        "place": place,
+        "of": len(active),
+        "ahead": [one.key for one in ahead[-_AHEAD:]],
+        "gates": gates,
+    }

@@ -1,0 +1,175 @@
+"""What shells ask of the engine: a closed family, answered with data."""
+
+import ast
+import dataclasses
+import importlib
+import pkgutil
+import typing
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import scheduler
+from scheduler.api.door import events
+from scheduler.config import Config
+from scheduler.engine import questions
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.answers.table import ANSWERS
+from scheduler.engine.chores import PROMPT
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.contract import Question
+from scheduler.engine.questions.measures import (
+    ChangedNodes,
+    Devices,
+    Fragments,
+    OccupiedNodes,
+    UseByNode,
+)
+from scheduler.engine.questions.nodes import KnownNode, KnownNodes
+from scheduler.engine.questions.pods import KnownPod, KnownPods
+from scheduler.engine.questions.simulating import NextDecision
+from scheduler.engine.questions.waiting import Queue, QueueCounts
+from scheduler.state import checks
+from scheduler.state.demand import DemandShape
+from tests import make
+
+ROOT = Path(scheduler.__file__).parent
+SHELLS = ("audit", "cli", "demo", "explain", "kube", "replay", "simulate")
+# What shells may name of the state: records that never change, and their parts.
+RECORDS = {"Claim", "ClaimKey", "DemandShape", "Life", "NodeFacts", "PodRecord", "TaintKey", "Volume",
+           "shape_of"}  # fmt: skip
+
+
+def all_questions() -> set[type[Question[Any]]]:
+    found = set()
+    for module in pkgutil.iter_modules(questions.__path__):
+        names = vars(importlib.import_module(f"{questions.__name__}.{module.name}"))
+        found |= {
+            one
+            for one in names.values()
+            if isinstance(one, type) and issubclass(one, Question) and one is not Question
+        }
+    return found
+
+
+def answer_of(question: type[Question[Any]]) -> Any:
+    (base,) = question.__orig_bases__  # type: ignore[attr-defined]
+    (answer,) = typing.get_args(base)
+    return answer
+
+
+def classes_in(answer: Any, seen: set[Any]) -> Iterator[type]:
+    """All classes that an answer is made of."""
+    for part in (typing.get_origin(answer) or answer, *typing.get_args(answer)):
+        if part is not answer and typing.get_args(part):
+            yield from classes_in(part, seen)
+        elif isinstance(part, type) and part not in seen:
+            seen.add(part)
+            yield part
+            if part.__module__.startswith("scheduler."):
+                for inner in typing.get_type_hints(part).values():
+                    yield from classes_in(inner, seen)
+
+
+def is_frozen(one: type) -> bool:
+    if dataclasses.is_dataclass(one):
+        return bool(one.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    if issubclass(one, msgspec.Struct):
+        return one.__struct_config__.frozen
+    return issubclass(one, tuple | Enum)
+
+
+def test_every_question_is_answered_and_nothing_else_is() -> None:
+    assert all_questions() == set(ANSWERS)
+
+
+@pytest.mark.parametrize("question", sorted(ANSWERS, key=str), ids=lambda one: one.__name__)
+def test_an_answer_is_what_its_question_says(question: type[Question[Any]]) -> None:
+    """mypy believes the question; nothing else compares it with who answers."""
+    hints = typing.get_type_hints(ANSWERS[question])
+    answer = hints.pop("return")
+    assert answer == answer_of(question)
+    assert list(hints.values())[1] is question
+
+
+@pytest.mark.parametrize("question", sorted(ANSWERS, key=str), ids=lambda one: one.__name__)
+def test_no_answer_hands_out_the_state(question: type[Question[Any]]) -> None:
+    ours = (
+        one
+        for one in classes_in(answer_of(question), set())
+        if one.__module__.startswith("scheduler.")
+    )
+    assert [one for one in ours if not is_frozen(one)] == []
+
+
+def test_shells_name_records_of_the_state_and_nothing_else() -> None:
+    named = {
+        alias.name
+        for shell in SHELLS
+        for path in (ROOT / shell).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scheduler.state.")
+        for alias in node.names
+    }
+    # ``reading`` reads one volume.
+    assert named == RECORDS | {"reading"}
+
+
+def lived() -> Engine:
+    """An engine with two nodes, a pod on one of them and one that waits."""
+    engine = Engine(Config(), pace=PROMPT, is_shared=False)
+    seen: list[events.Object] = [
+        make.hami_node(name="a", cards=2),
+        make.hami_node(name="b", cards=2),
+        make.pod(name="there", uid="there", node="a", cpu=1),
+        make.pod(name="waits", uid="waits", gpu=1),
+    ]
+    for one in seen:
+        engine.handle(events.Seen(one), 0.0)
+    return engine
+
+
+def test_columns_of_an_answer_stay_as_they_were() -> None:
+    engine = lived()
+    changes = engine.ask(ChangedNodes(("cpu", "memory")))
+    devices, nodes = engine.ask(Devices()), next(changes)
+    before = engine.ask(NextDecision(0.0))
+    assert before is not None
+    columns = [one for answer in (devices, nodes, nodes.cards, before) for one in answer]
+    arrays = [one for one in columns if isinstance(one, np.ndarray)]
+    assert len(arrays) > 20
+    copies, use = [one.copy() for one in arrays], engine.ask(UseByNode())
+    assert [bind.uid for bind in engine.decide(0.0, Unlimited()).binds] == ["waits"]
+    assert all(np.array_equal(one, copy) for one, copy in zip(arrays, copies, strict=True))
+    # What is asked anew is what is there by now, of nodes that changed.
+    assert engine.ask(UseByNode()) != use
+    assert next(changes).rows.size == 1
+    assert next(changes).rows.size == 0
+
+
+def test_questions_change_nothing() -> None:
+    engine = lived()
+    engine.decide(0.0, Unlimited())
+    before = checks.fingerprint(engine._cluster)
+    demand = {DemandShape(1000, cards=1, family="nvidia.com/gpu"): 1.0}
+    for question in (
+        KnownPods(), KnownNodes(), OccupiedNodes(), Queue(), QueueCounts(), Devices(), UseByNode(), NextDecision(0.0)
+    ):  # fmt: skip
+        engine.ask(question)
+    next(engine.ask(Fragments(demand)))
+    assert checks.fingerprint(engine._cluster) == before
+
+
+def test_what_is_not_known_has_no_record() -> None:
+    engine = lived()
+    assert engine.ask(KnownPod("nobody")) is None
+    assert engine.ask(KnownNode("nowhere")) is None
+    pod, node = engine.ask(KnownPod("there")), engine.ask(KnownNode("a"))
+    assert pod is not None
+    assert node is not None
+    assert (pod.node, node.name) == ("a", "a")
