@@ -335,7 +335,7 @@ class Engine:
             self.pending.charge(self.cluster.pods[hold.uid].namespace, cost)
         outcome.plans += made.plans
         if holds:
-            self._chores.absorb()
+            self._chores.absorb(now)
         for uid in made.left:
             self.pending.put_back(uid)
         for nominate in nominates:
