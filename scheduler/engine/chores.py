@@ -15,6 +15,7 @@ from scheduler.plugins.contract import Hint
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.admissions import Woken
 from scheduler.waiting.helping import Changed, FreeRows
 from scheduler.waiting.looks import Looks
 from scheduler.waiting.pending import Pending
@@ -60,7 +61,7 @@ class Chores:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
         self._parked, self._hooks = pending.parked, pending.parked.hooks
         self._watch = Watch(cluster)
-        self._looks = Looks(self._parked.get_priority)
+        self._looks = Looks(self._parked.find_place)
         self._splitting = Splitting(cycle, self._parked, self._keep_off)
         self._seen = FreeRows(cluster)
         # For pods that are nominated, and for pods that may take the place of others.
@@ -77,14 +78,14 @@ class Chores:
         """Time of the next thing to do; infinite when only a change can bring one."""
         if self._is_unfinished or self._looks or self._promised.is_due or self._taking.is_due:
             return 0.0
-        if self._parked and self._watch.has_news:
+        if self._hooks and self._watch.has_news:
             return self._helped_at + self._pace.help
         return _NEVER
 
-    def absorb(self) -> None:
+    def absorb(self, now: float) -> None:
         """Pods are about to wait: what happened until now is for those alone that wait already."""
-        if len(self._hooks):
-            self._take_news()
+        if self._hooks:
+            self._take_news(now)
         else:
             self._watch.catch_up()
 
@@ -109,7 +110,8 @@ class Chores:
         if now - self._flushed_at >= self._pace.flush:
             self._flushed_at = now
             self._pending.flush(now)
-        if not self._parked:
+        self._watch.follows_pods = self._hooks.follows_pods
+        if not self._hooks:
             self._looks.clear()
             self._promised.end()
             self._taking.end()
@@ -145,7 +147,7 @@ class Chores:
         pace = self._pace
         if self._watch.has_news and now - self._helped_at >= pace.help:
             self._helped_at = now
-            self._take_news()
+            self._take_news(now)
         position = self._cluster.moved.position
         rest = max(pace.explain, len(self._parked) / pace.explain_rate)
         is_due = now - self._explained_at >= rest and not self._is_unfinished
@@ -153,15 +155,21 @@ class Chores:
             self._explained_position, self._explained_at = position, now
             self._explaining = self._explain_again()
 
-    def _take_news(self) -> None:
-        """Note whom it could help, to be looked at when there is time."""
+    def _take_news(self, now: float) -> None:
+        """Note whom it could help, to be looked at when there is time; who may be tried at all is asked at once."""
         news = self._watch.news()
         self._seen = FreeRows(self._cluster)
         moved = None if news.is_unknown else news.moved
         self._promised.note(moved)
         self._taking.note(moved)
+        held: list[str] = []
         for kind, rows in self._hooks.woken(news):
-            self._note(kind, rows)
+            if isinstance(kind, Woken):
+                held.append(kind.uid)
+            else:
+                self._note(kind, rows)
+        for uid in held:
+            self._pending.ask_again(uid, now)
         if news.added:
             changed = self._seen.on(news.added)
             added = frozenset(news.added)
@@ -177,7 +185,7 @@ class Chores:
     def _help(self, now: float) -> Iterator[None]:
         """Move the pods that what happened does help. It asks one question for each kind that is not ruled out.
 
-        The kinds of the highest priority come first: thousands of others may wait, and only a few fit into one turn.
+        The kinds come in order: thousands of others may wait, and only a few fit into one turn.
         """
         passed = 0
         while self._looks:
@@ -214,17 +222,19 @@ class Chores:
         nominations, nodes = self._cluster.nominations, self._cluster.nodes
         # A node that is gone keeps no promise.
         rows = None if changed.rows is None else {-1, *changed.rows.tolist()}
+        pods, place = self._cluster.pods, self._pending.order.place
         promised = [
-            (-urgency, uid, name)
+            (uid, name)
             for name in nominations.nodes()
-            for uid, urgency in nominations.on(name).items()
+            for uid in nominations.on(name)
+            if self._pending.is_parked(uid)
         ]
-        for i, (_, uid, name) in enumerate(sorted(promised)):
+        for i, (uid, name) in enumerate(sorted(promised, key=lambda one: place(pods[one[0]]))):
             if i % _STRIDE == 0:
                 yield
             if not self._pending.is_parked(uid):
                 continue
-            pod = self._cluster.pods[uid]
+            pod = pods[uid]
             if rows is None or nodes.row_of(name) in rows or self._cycle.is_wide(pod):
                 if self._cycle.fits_nominated(pod):
                     self._pending.help_at_once(uid, now)

@@ -308,7 +308,7 @@ class Engine:
             self._pending.charge(self._cluster.pods[hold.uid].namespace, cost)
         outcome.plans += made.plans
         if holds:
-            self._chores.absorb()
+            self._chores.absorb(now)
         for uid in made.left:
             self._pending.put_back(uid)
         for nominate in nominates:

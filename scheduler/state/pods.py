@@ -90,6 +90,11 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         return f"{self.namespace}/{self.name}"
 
     @property
+    def minimum(self) -> int:
+        """As an entity, it is one pod."""
+        return 1
+
+    @property
     def members(self) -> tuple[PodRecord]:
         """The pod alone, as an entity."""
         return (self,)

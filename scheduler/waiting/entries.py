@@ -9,6 +9,7 @@ import msgspec
 
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.admissions import Held
 
 
 class Where(StrEnum):
@@ -44,6 +45,7 @@ class Entry(msgspec.Struct):
         active_at: when it became active last, in seconds.
         waited: for how long it was then active before it was tried, in seconds.
         kind: while it is parked, what decides whether its pod fits; else None.
+        held: why it may not be tried, while it is gated; else None.
     """
 
     entity: AnyEntity
@@ -56,6 +58,7 @@ class Entry(msgspec.Struct):
     active_at: float = 0.0
     waited: float = 0.0
     kind: Hashable = None
+    held: Held | None = None
 
     @property
     def uid(self) -> str:

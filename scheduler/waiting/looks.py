@@ -1,10 +1,11 @@
-"""Kinds of waiting pods that are to be looked at, the highest priority first."""
+"""Kinds of waiting pods that are to be looked at, in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import Any
 
 # So many kinds that wait no longer are no burden.
 _SPARE = 64
@@ -16,17 +17,17 @@ _Rows = frozenset[int]
 class Looks:
     """Which kinds are to be looked at, and on which rows; None for all.
 
-    Kinds of one priority come in the order in which they were noted. One event may wake thousands of kinds: they share
+    Kinds of one place come in the order in which they were noted. One event may wake thousands of kinds: they share
     its rows, and what the rows of two events are together is found once for all kinds that both have woken.
     """
 
-    def __init__(self, priority_of: Callable[[Hashable], int]) -> None:
-        """``priority_of`` gives the priority of the pods of a kind that waits."""
-        self._priority_of = priority_of
+    def __init__(self, place_of: Callable[[Hashable], tuple[Any, ...]]) -> None:
+        """``place_of`` says where a kind stands among those that wait, the lowest first."""
+        self._place_of = place_of
         self._rows: dict[Hashable, _Rows | None] = {}
         # The rows of two events together, by their identities; with the rows themselves, which so keep these.
         self._joined: dict[tuple[int, int], tuple[_Rows, _Rows, _Rows | None]] = {}
-        self._order: list[tuple[int, int, Hashable]] = []
+        self._order: list[tuple[tuple[Any, ...], int, Hashable]] = []
         self._numbers = count()
 
     def __len__(self) -> int:
@@ -35,7 +36,7 @@ class Looks:
     def note(self, kind: Hashable, rows: _Rows | None) -> None:
         """A kind is to be looked at on these rows, too."""
         if kind not in self._rows:
-            heappush(self._order, (-self._priority_of(kind), next(self._numbers), kind))
+            heappush(self._order, (self._place_of(kind), next(self._numbers), kind))
         noted = self._rows.setdefault(kind, rows)
         if noted is not rows:
             self._rows[kind] = self._join(noted, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 from scheduler.api.door.decisions import Barriers
 from scheduler.api.selectors import Labels
@@ -12,6 +13,7 @@ from scheduler.state.pods import PodRecord
 from scheduler.waiting.entries import Entry
 from scheduler.waiting.hooks import Hooks
 from scheduler.waiting.needs import Needs
+from scheduler.waiting.orders import Order
 
 
 class Parked:
@@ -23,8 +25,9 @@ class Parked:
         versions: up to which version of the cluster a kind's pods are all of it.
     """
 
-    def __init__(self, labels_of: Callable[[str], Labels]) -> None:
-        """``labels_of`` tells the labels of a namespace."""
+    def __init__(self, labels_of: Callable[[str], Labels], order: Order) -> None:
+        """``labels_of`` tells the labels of a namespace; ``order`` who comes first."""
+        self._order = order
         self.hooks = Hooks(labels_of)
         self.barriers: dict[Hashable, Barriers] = {}
         self.versions: dict[Hashable, Hashable] = {}
@@ -83,9 +86,9 @@ class Parked:
             self._takers.pop(priority, None)
 
     def list_takers(self, may_take: Callable[[int], bool]) -> list[Hashable]:
-        """The kinds that may take the place of others, of the priorities that are asked for: the highest first."""
-        urgent = sorted(filter(may_take, self._takers), reverse=True)
-        return [kind for priority in urgent for kind in self._takers[priority]]
+        """The kinds that may take the place of others, of the priorities that are asked for, in order."""
+        kinds = [kind for one in filter(may_take, self._takers) for kind in self._takers[one]]
+        return sorted(kinds, key=self.find_place)
 
     def __contains__(self, kind: Hashable) -> bool:
         return kind in self._kinds
@@ -95,9 +98,9 @@ class Parked:
         """How many kinds of pods wait."""
         return len(self._kinds)
 
-    def get_priority(self, kind: Hashable) -> int:
-        """The priority of the pods of a kind that waits."""
-        return self._priorities[kind]
+    def find_place(self, kind: Hashable) -> tuple[Any, ...]:
+        """Where a kind stands among the kinds that wait: there where its first entity does."""
+        return self._order.place(next(iter(self._kinds[kind].values())).entity)
 
     def kinds(self) -> list[Hashable]:
         """The kinds of pods that wait."""

@@ -1,7 +1,7 @@
 """The waiting entities: their order, their backoff, and which of them a change could help.
 
     offer ─▶ active ─ pop ─▶ (in the cycle) ─ failed ─▶ unschedulable ─ helped ─▶ backoff ─▶ active
-      └─▶ gated (scheduling gates)     └─ retry ─▶ backoff
+      └─▶ gated (held by admissions)     └─ retry ─▶ backoff
 
 One that failed waits in ``unschedulable`` until something changed that could help its shape; if it
 failed only just now it sits out its backoff first (1 s doubling to 10 s by default), while others are active.
@@ -9,22 +9,25 @@ failed only just now it sits out its backoff first (1 s doubling to 10 s by defa
 Nearly all entities are one pod. Of several pods one entry waits, which any of them stands for: what is said here of a
 pod by its uid is said of the entity that it is a member of.
 
-Whose turn it is among the active says ``turns``; those that wait for a change are kept by ``parked``.
+Who may be tried at all say ``admissions``, and who comes first says one order (``orders``). Those that wait for a
+change are kept by ``parked``.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
 from scheduler.state.entities import AnyEntity, Entity, count_pods
 from scheduler.state.pods import PodRecord
+from scheduler.waiting.admissions import ADMISSIONS, Admission, Door
 from scheduler.waiting.dues import Dues
 from scheduler.waiting.entries import Came, Entry, Where, is_alike
+from scheduler.waiting.orders import Order, PriorityAndAge
 from scheduler.waiting.parked import Parked
-from scheduler.waiting.turns import ActivePods
+from scheduler.waiting.turns import Turns
 
 _STALE_MAX = 64
 # As kube-scheduler: whatever an event missed is tried again after five minutes. Of thousands a few at a time, lest
@@ -47,6 +50,7 @@ class Pending:
     Attributes:
         parked: those that wait for a change.
         came: how often an entity came to which part of the queue, by why.
+        order: who comes first.
     """
 
     def __init__(
@@ -55,18 +59,22 @@ class Pending:
         labels_of: Callable[[str], Labels] = _of_no_label,
         *,
         is_shared: bool = True,
+        order: Order | None = None,
+        admissions: Sequence[Admission] = ADMISSIONS,
     ) -> None:
         """``labels_of`` finds the labels of a namespace; ``is_shared``: namespaces pay for what is expensive."""
+        self.order = order or PriorityAndAge()
         self._config, self._is_shared = config, is_shared
         self._entries: dict[str, Entry] = {}
         # By the uid of a pod, that of the entity of several pods that it is a member of.
         self._joined: dict[str, str] = {}
-        self._turns = ActivePods(self._is_stale)
+        self._turns = Turns(self.order, self._is_stale)
         # Of those that were helped, and of those whose bind failed.
         self._backoff, self._penance = Dues(self._is_stale), Dues(self._is_stale)
-        # When, ticket and uid of those that began to wait for a change, the oldest first.
-        self._failed: deque[tuple[float, int, str]] = deque()
-        self.parked = Parked(labels_of)
+        # When those that wait for a change began to.
+        self._failed = Dues(self._is_stale)
+        self.parked = Parked(labels_of, self.order)
+        self._door = Door(admissions, self.parked.hooks)
         self.came: Counter[tuple[Where, Came]] = Counter()
         self._popped: set[str] = set()
         self._tickets = 0
@@ -93,9 +101,7 @@ class Pending:
             entry.stand_for(entity)
             return
         entry.stand_for(entity)
-        if entity.gated:
-            self._move(entry, Where.GATED, why)
-        elif uid not in self._popped:
+        if uid not in self._popped:
             self._activate(entry, now, why)
 
     def _several(self, uid: str) -> Entity | None:
@@ -125,7 +131,7 @@ class Pending:
             return
         entry = self._entries.pop(uid if several is None else several.uid, None)
         if entry is not None:
-            self.parked.drop(entry)
+            self._leave(entry)
             self._popped.discard(entry.uid)
         self._compact()
 
@@ -136,15 +142,13 @@ class Pending:
         cost: Callable[[PodRecord], int] = _free_of_charge,
         most: int = 0,
     ) -> list[AnyEntity]:
-        """Active entities, of up to ``limit`` pods: by priority, then age, then arrival. They count as tried.
+        """Active entities in their order, of up to ``limit`` pods. They count as tried.
 
         ``cost`` is what a pod costs beyond the usual, and is paid by its namespace; a batch ends before it has more
         pods or costs more than ``most``, with one entity at least.
         """
-        self._release_backoff(now)
-        if self._turns.head() is None:
-            self._release_early(limit, now)
-        self._turns.fade(now)
+        self._release(limit, now)
+        self.order.fade(now)
         batch: list[AnyEntity] = []
         paid: set[tuple[str, int]] = set()
         n_pods = spent = 0
@@ -162,7 +166,7 @@ class Pending:
             if extra:
                 paid.add(like)
                 spent += extra
-                self._turns.pay(entry.pod.namespace, extra)
+                self.order.pay(entry.pod.namespace, extra)
             entry.attempts += 1
             entry.waited = now - entry.active_at
             self._popped.add(uid)
@@ -172,7 +176,7 @@ class Pending:
     def charge(self, namespace: str, cost: float) -> None:
         """Work for a namespace has cost so much beyond the usual; nobody pays where tenants do not share."""
         if cost and self._is_shared:
-            self._turns.pay(namespace, cost)
+            self.order.pay(namespace, cost)
 
     def take(self, uid: str, now: float) -> None:
         """Take a pod out as if it had just been popped, wherever it stands: it counts as tried."""
@@ -186,9 +190,7 @@ class Pending:
 
     def peek(self, now: float) -> PodRecord | None:
         """The pod that would be popped next; None when none is active."""
-        self._release_backoff(now)
-        if self._turns.head() is None:
-            self._release_early(1, now)
+        self._release(1, now)
         uid = self._turns.head()
         return None if uid is None else self._entries[uid].pod
 
@@ -200,11 +202,8 @@ class Pending:
         """Drop stale entries once they are more than the others: a standby never pops."""
         most = _STALE_MAX + 2 * len(self._entries)
         self._turns.compact(most)
-        self._backoff.compact(most)
-        self._penance.compact(most)
-        if len(self._failed) > most:
-            there = [one for one in self._failed if not self._is_stale(one[2], one[1])]
-            self._failed = deque(there)
+        for heap in (self._backoff, self._penance, self._failed):
+            heap.compact(most)
 
     def failed(self, uid: str, now: float, kind: Hashable) -> None:
         """Nothing fits a pod: wait until a change could help it, and so its entity.
@@ -214,7 +213,7 @@ class Pending:
         entry = self._returned(uid, now)
         if entry is not None:
             self._move(entry, Where.UNSCHEDULABLE, Came.FAILED)
-            self._failed.append((now, entry.ticket, entry.uid))
+            self._failed.push(now, entry.ticket, entry.uid)
             if entry.pod.uid != uid:
                 entry.pod = next(pod for pod in entry.entity.members if pod.uid == uid)
             self.parked.add(entry, kind)
@@ -275,12 +274,10 @@ class Pending:
 
     def flush(self, now: float) -> None:
         """Try again what has waited for five minutes, should an event have been missed; the oldest few of it."""
-        left = _FLUSHED_MOST
-        while self._failed and left and now - self._failed[0][0] >= _FLUSH_SECONDS:
-            _, ticket, uid = self._failed.popleft()
-            if not self._is_stale(uid, ticket):
-                self._activate(self._entries[uid], now, Came.WAITED_LONG)
-                left -= 1
+        for _ in range(_FLUSHED_MOST):
+            if (uid := self._failed.pop(now - _FLUSH_SECONDS)) is None:
+                return
+            self._activate(self._entries[uid], now, Came.WAITED_LONG)
 
     def next_due(self) -> float | None:
         """When the next pod is tried that is not active; None when none is in its backoff.
@@ -297,7 +294,7 @@ class Pending:
     def in_order(self) -> list[PodRecord]:
         """The active pods, in the order in which they would be popped if nobody had to pay."""
         active = (e.entity for e in self._entries.values() if e.where == Where.ACTIVE)
-        ordered = sorted(active, key=lambda one: (-one.priority, one.created, one.order))
+        ordered = sorted(active, key=self.order.place)
         return [pod for one in ordered for pod in one.members]
 
     def entries(self) -> Iterator[Entry]:
@@ -314,11 +311,6 @@ class Pending:
         for entry in self._entries.values():
             counts[entry.where] += count_pods((entry.entity,))
         return counts
-
-    def attempts(self, uid: str) -> int:
-        """How often the pod was tried."""
-        entry = self.entry(uid)
-        return entry.attempts if entry else 0
 
     def entry(self, uid: str) -> Entry | None:
         """How a waiting pod stands, to be read; None when it does not wait."""
@@ -340,7 +332,19 @@ class Pending:
             entry.failed_at = now
         return entry
 
+    def ask_again(self, uid: str, now: float) -> None:
+        """What an entity is held until has happened."""
+        entry = self._entries.get(uid)
+        if entry is not None and entry.held is not None:
+            self._activate(entry, now, Came.CLUSTER_CHANGED)
+
     def _activate(self, entry: Entry, now: float, why: Came) -> None:
+        """Let an entity be tried, if it may be."""
+        if (held := self._door.judge(entry.entity)) is not None:
+            self._move(entry, Where.GATED, why)
+            entry.held = held
+            self._door.hold(entry.uid, held)
+            return
         self._move(entry, Where.ACTIVE, why)
         entry.active_at = now
         if entry.since is None:
@@ -361,21 +365,28 @@ class Pending:
         self._move(entry, Where.BACKOFF, why)
         heap.push(due, entry.ticket, entry.uid)
 
-    def _release_backoff(self, now: float) -> None:
-        for heap in (self._backoff, self._penance):
-            while (uid := heap.pop(now)) is not None:
-                self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
+    def _release(self, most: int, now: float) -> None:
+        """Whose backoff is over is active.
 
-    def _release_early(self, most: int, now: float) -> None:
-        """Nobody else is active: pods that were helped need not wait any longer. Of failed binds that says nothing."""
-        for _ in range(most):
-            if (uid := self._backoff.pop(_EVER)) is None:
-                return
+        While nobody else is, so many that were helped need not wait any longer. Of failed binds that says nothing.
+        """
+        while (uid := self._backoff.pop(now) or self._penance.pop(now)) is not None:
             self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
+        if self._turns.head() is None:
+            while most and (uid := self._backoff.pop(_EVER)) is not None:
+                self._activate(self._entries[uid], now, Came.BACKOFF_OVER)
+                most -= 1
 
     def _move(self, entry: Entry, where: Where, why: Came) -> None:
         self.came[where, why] += 1
         self._tickets += 1
         entry.ticket = self._tickets
         entry.where = where
+        self._leave(entry)
+
+    def _leave(self, entry: Entry) -> None:
+        """Whatever an entry has waited for, it does so no longer."""
         self.parked.drop(entry)
+        if entry.held is not None:
+            self._door.let_go(entry.uid)
+            entry.held = None

@@ -150,7 +150,7 @@ def test_a_pod_whose_victims_have_gone_does_not_sit_out_its_backoff() -> None:
 
 def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() -> None:
     priorities: dict[Hashable, int] = {"low": 0, "high": 5, "later": 5}
-    looks = Looks(priorities.__getitem__)
+    looks = Looks(lambda kind: (-priorities[kind],))
     for kind in ("low", "high", "later"):
         looks.note(kind, frozenset({1}))
     looks.note("low", frozenset({2}))
@@ -169,7 +169,7 @@ def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() ->
 
 
 def test_thousands_of_kinds_share_the_rows_that_woke_them() -> None:
-    looks = Looks(lambda _: 0)
+    looks = Looks(lambda _: (0,))
     events_of_a_turn = [frozenset({1, 2}), frozenset({3}), frozenset(range(100, 200))]
     for rows in events_of_a_turn:
         for kind in range(5000):
@@ -193,7 +193,7 @@ def test_pods_of_a_kind_have_one_priority_though_they_take_nobodys_place() -> No
         engine.handle(events.Seen(make.pod(name=name, cpu=2, priority=priority, spec=never)), 0.0)
         engine.decide(0.0, Unlimited())
     parked = engine._pending.parked
-    assert [parked.get_priority(kind) for kind in parked.kinds()] == [1, 7]
+    assert [parked.find_place(kind)[0] for kind in parked.kinds()] == [-1, -7]
     assert parked.list_takers(lambda _: True) == []
 
 

@@ -237,3 +237,55 @@ def test_groups_and_pods_take_turns_by_priority() -> None:
     plans = gang.decide().plans
     assert [plan.entity for plan in plans if plan.binds] == ["default/urgent", "gang"]
     assert [plan.entity for plan in plans if plan.hold] == ["later", "default/x", "default/y"]
+
+
+def held_by(gang: Gang) -> str:
+    entry = gang.engine._pending.entry("default/b")
+    assert entry is not None
+    assert entry.held is not None
+    return entry.held.by
+
+
+def test_a_group_is_not_tried_before_enough_members_are_there() -> None:
+    """No new node would help it, so nothing is said of it that an autoscaler would read."""
+    gang = Gang(make.node(name="n", cpu="16"))
+    gang.group(*pods("a", "b"), minimum=3)
+    assert not gang.decide().plans
+    assert (gang.counts, held_by(gang)) == ({"gated": 2}, "Completeness")
+    gang.group(*pods("a", "b", "c"), minimum=3)
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ["a", "b", "c"]
+
+
+def test_a_group_waits_for_each_of_its_members_gates() -> None:
+    gang = Gang(make.node(name="n", cpu="16"))
+    gates = {"schedulingGates": [{"name": "g"}]}
+    gang.group(*pods("a"), *pods("b", spec=gates), minimum=2)
+    assert not gang.decide().plans
+    assert (gang.counts, held_by(gang)) == ({"gated": 2}, "SchedulingGates")
+    gang.see(*pods("b"))
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ["a", "b"]
+
+
+def test_a_member_that_is_deleted_while_its_bind_is_under_way_is_needed_no_less() -> None:
+    gang = Gang(make.node(name="n", cpu="16"))
+    gang.group(*pods(*ALL), minimum=4)
+    gang.decide()
+    gang.gone("a")
+    gang.end("b", "c", "d", failed=True)
+    gang.now = 1.0
+    assert not gang.decide().plans
+    assert held_by(gang) == "Completeness"
+    gang.group(*pods("b", "c", "d", "e"), minimum=4)
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ["b", "c", "d", "e"]
+
+
+def test_a_member_that_leaves_may_leave_too_few() -> None:
+    gang = Gang(make.node(name="n", cpu="4"))
+    gang.group(*pods("a", "b"), minimum=2)
+    assert gang.decide().holds
+    gang.gone("a")
+    assert not gang.decide().plans
+    assert held_by(gang) == "Completeness"

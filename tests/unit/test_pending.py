@@ -68,7 +68,9 @@ def test_backoff_doubles_from_1_to_10_seconds(attempts: int, seconds: float) -> 
         assert due is not None
         waited, now = due - now, due
     assert waited == seconds
-    assert pending.attempts("default/p") == attempts
+    entry = pending.entry("default/p")
+    assert entry is not None
+    assert entry.attempts == attempts
 
 
 def test_a_pod_is_not_tried_before_its_backoff_ends() -> None:
