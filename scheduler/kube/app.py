@@ -177,11 +177,16 @@ class Operator:
         )
         # From now on the time of a leader that has died runs out.
         await self._lifeline.call(self._lease.look())
-        with hosting.ends_at_once():
-            compiling.compile_kernels(lambda _: None)
+        if compiling.list_missing():
+            with hosting.ends_at_once():
+                compiling.compile_kernels(lambda _: None)
         self._run_lease()
         _log.info("listing", server=options.access.url)
         await self._read_rare()
+        self._run_streams()
+        for _ in compiling.load_kernels():
+            # The API server writes lists meanwhile.
+            await asyncio.sleep(0)
 
     async def _read_rare(self) -> None:
         await self._rare.read(self._api)
@@ -340,14 +345,18 @@ class Operator:
         self._parts.keep(self._lifeline.call(self._lease.run()))
         self._open.push_async_callback(self._give_back_unused)
 
-    def _run_parts(self) -> None:
+    def _run_streams(self) -> None:
+        """Begin to list, and then to watch, what there can be many of."""
         self._leading.lists_begin()
+        for stream in self._streams:
+            self._parts.keep(stream.run())
+
+    def _run_parts(self) -> None:
         self._reporting = self._parts.keep(self._reporter.run())
         for work in (
             self._rare.follow(self._api),
             self._binder.run(),
             self._evictor.run(),
-            *(stream.run() for stream in self._streams),
             self.loop.run(),
             self._leading.run(),
             verify(self.engine, self._streams, self._rare, self._api),

@@ -144,4 +144,5 @@ class Replica:
         await self.operator._lease.look()
         self.operator._run_lease()
         await self.operator._rare.read(self.api)
+        self.operator._run_streams()
         self.operator._run_parts()
