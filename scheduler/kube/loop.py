@@ -1,6 +1,6 @@
 """The loop: events into the engine, decisions out to the binder, words to the reporter. It decides nothing.
 
-It is the only task that calls the engine's door.
+It is the only task that hands events in and takes decisions; others only ask.
 """
 
 from __future__ import annotations

@@ -40,7 +40,10 @@ class BeforeDecision(NamedTuple):
 
 
 class NextDecision(Question[BeforeDecision | None], frozen=True):
-    """What there is to know of the pod that is tried next at a time, before it is; None when none is."""
+    """What there is to know of the pod that is tried next at a time, before it is; None when none is.
+
+    The demand is learnt for it, as it would be for the decision itself.
+    """
 
     at: float
 
