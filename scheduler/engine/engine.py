@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Bind, Outcome
+from scheduler.api.door.decisions import Bind, Hold, Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
@@ -328,20 +328,23 @@ class Engine:
         self.cycle.learn()
         promised = self.cluster.nominations.version
         made = self.cycle.schedule(batch, explain=self._explains)
-        holds, nominates = made.holds, made.nominates
+        outcome.plans += made.plans
+        for uid in made.left:
+            self.pending.put_back(uid)
+        if holds := made.holds:
+            is_freed = promised != self.cluster.nominations.version
+            self._park(made, holds, now, is_freed=is_freed)
+
+    def _park(self, made: Outcome, holds: list[Hold], now: float, *, is_freed: bool) -> None:
+        """Whom nothing fits waits; ``is_freed``: what is promised to others has changed since it was tried."""
         for hold in holds:
             # To find that nothing fits these pods has cost this, all together.
             cost = self.cycle.attempts.spent / _NODES_A_UNIT / len(holds)
             self.pending.charge(self.cluster.pods[hold.uid].namespace, cost)
-        outcome.plans += made.plans
-        if holds:
-            self._chores.absorb(now)
-        for uid in made.left:
-            self.pending.put_back(uid)
-        for nominate in nominates:
+        self._chores.absorb(now)
+        for nominate in made.nominates:
             # Who lost what was promised may find room elsewhere.
             self.pending.help_promised(nominate.uid, now)
         is_behind = any(plan.binds for plan in made.plans)
-        is_freed = promised != self.cluster.nominations.version
         for hold in holds:
             self._chores.park(hold, now, is_behind=is_behind, is_freed=is_freed)
