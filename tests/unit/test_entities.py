@@ -9,10 +9,11 @@ from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome, Plan
 from scheduler.config import Config
-from scheduler.engine.allowance import Unlimited
+from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
+from scheduler.state.budgets.budgets import Budgets
 from scheduler.state.entities import Domain, Entity
 from scheduler.waiting.entries import Where
 from tests import make
@@ -113,6 +114,20 @@ def test_a_group_that_does_not_fit_takes_nothing_and_is_told_once_why() -> None:
     gang.see(make.node(name="m", cpu="16"))
     (plan,) = gang.decide().plans
     assert bound(plan) == ALL
+
+
+def test_a_group_that_does_not_fit_waits_for_nobody_who_looks_whose_place_it_could_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes nobody's place, so it is told at once while it is not known yet what budgets cover."""
+    monkeypatch.setattr(Budgets, "is_behind", property(lambda _: True))
+    gang = Gang(make.node(name="n", cpu="12"))
+    gang.group(*pods(*ALL), minimum=4)
+    pod = make.pod(name="alone", cpu="16")
+    gang.see(pod)
+    outcome = gang.engine.decide(0.0, SpentAllowance(9, (9, 9, 1)))
+    assert [hold.uid for hold in outcome.holds] == ["default/d"]
+    assert gang.counts == {"unschedulable": 4, "active": 1}
 
 
 def test_a_group_is_placed_without_those_that_it_can_do_without() -> None:
