@@ -97,7 +97,9 @@ class Pending:
             return
         makes_no_difference = is_alike(entry.entity, entity)
         entry.stand_for(entity)
-        if not makes_no_difference and uid not in self._popped:
+        # Of several pods only those are tried whose bind is not under way: one may have come meanwhile.
+        is_tried = uid in self._popped and not isinstance(entity, Entity)
+        if not makes_no_difference and not is_tried:
             self._activate(entry, now, Came.POD_CHANGED)
 
     def _several(self, uid: str) -> Entity | None:
