@@ -138,7 +138,8 @@ class Cycle(Answers):
     def _hold(self, pods: list[PodRecord], found: Nowhere, call: Call) -> None:
         """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
         for i, pod in enumerate(pods):
-            if self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind:
+            is_late = self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind
+            if call.makes_room and is_late:
                 call.outcome.left += [one.uid for one in pods[i:]]
                 return
             may_take = call.makes_room and self._policies.preempts(pod)

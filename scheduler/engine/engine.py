@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.decisions import Hold, Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
@@ -301,20 +301,23 @@ class Engine:
         self._cycle.learn()
         promised = self._cluster.nominations.version
         made = self._cycle.schedule(batch, explain=self._explains)
-        holds, nominates = made.holds, made.nominates
+        outcome.plans += made.plans
+        for uid in made.left:
+            self._pending.put_back(uid)
+        if holds := made.holds:
+            is_freed = promised != self._cluster.nominations.version
+            self._park(made, holds, now, is_freed=is_freed)
+
+    def _park(self, made: Outcome, holds: list[Hold], now: float, *, is_freed: bool) -> None:
+        """Whom nothing fits waits; ``is_freed``: what is promised to others has changed since it was tried."""
         for hold in holds:
             # To find that nothing fits these pods has cost this, all together.
             cost = self._cycle.attempts.spent / _NODES_A_UNIT / len(holds)
             self._pending.charge(self._cluster.pods[hold.uid].namespace, cost)
-        outcome.plans += made.plans
-        if holds:
-            self._chores.absorb(now)
-        for uid in made.left:
-            self._pending.put_back(uid)
-        for nominate in nominates:
+        self._chores.absorb(now)
+        for nominate in made.nominates:
             # Who lost what was promised may find room elsewhere.
             self._pending.help_promised(nominate.uid, now)
         is_behind = any(plan.binds for plan in made.plans)
-        is_freed = promised != self._cluster.nominations.version
         for hold in holds:
             self._chores.park(hold, now, is_behind=is_behind, is_freed=is_freed)

@@ -1,4 +1,5 @@
-"""Pods on nodes: where kernels write how they placed pods (``rooms``), and runs of like pods (``runs``).
+"""Pods on nodes: how kernels are called that place pods.
 
-Does not belong here: who has to go, and the room that is promised to pods for whom others go.
+Belongs here: where kernels write how they placed pods (``rooms``), runs of like pods (``runs``), and several pods in one
+trial (``together``). Does not belong here: who has to go, and the room that is promised to pods for whom others go.
 """

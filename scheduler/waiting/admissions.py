@@ -46,7 +46,8 @@ class Completeness:
 
     def judge(self, entity: AnyEntity) -> Held | None:
         """Until so many are there."""
-        return self._HELD if len(entity.members) < entity.minimum else None
+        least = entity.minimum
+        return self._HELD if least > 1 and len(entity.members) < least else None
 
 
 ADMISSIONS: tuple[Admission, ...] = (SchedulingGates(), Completeness())

@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
-from scheduler.state.entities import AnyEntity, Entity, count_pods
+from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.admissions import ADMISSIONS, Admission, Door
 from scheduler.waiting.dues import Dues
@@ -36,14 +36,6 @@ _FLUSH_SECONDS, _FLUSHED_MOST = 300.0, 100
 _EVER = float("inf")
 
 
-def _of_no_label(_: str) -> Labels:
-    return {}
-
-
-def _free_of_charge(_: PodRecord) -> int:
-    return 0
-
-
 class Pending:
     """The pods of ours that have no node, by entity. One writer, like the cluster.
 
@@ -56,13 +48,16 @@ class Pending:
     def __init__(
         self,
         config: Config,
-        labels_of: Callable[[str], Labels] = _of_no_label,
+        labels_of: Callable[[str], Labels] = lambda _: {},
         *,
         is_shared: bool = True,
         order: Order | None = None,
         admissions: Sequence[Admission] = ADMISSIONS,
     ) -> None:
-        """``labels_of`` finds the labels of a namespace; ``is_shared``: namespaces pay for what is expensive."""
+        """``labels_of`` finds the labels of a namespace; ``is_shared``: namespaces pay for what is expensive.
+
+        All ``admissions`` have to say yes before an entity is tried.
+        """
         self.order = order or PriorityAndAge()
         self._config, self._is_shared = config, is_shared
         self._entries: dict[str, Entry] = {}
@@ -78,6 +73,8 @@ class Pending:
         self.came: Counter[tuple[Where, Came]] = Counter()
         self._popped: set[str] = set()
         self._tickets = 0
+        # Since stale entries were looked for.
+        self._n_changes = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -93,21 +90,23 @@ class Pending:
             entity = joined.with_member(entity)
         uid = entity.uid
         entry = self._entries.get(uid)
-        why = Came.POD_CHANGED
         if entry is None:
-            why = Came.POD_ADDED
-            entry = self._entries[uid] = Entry(entity, entity.members[0], Where.GATED, 0)
-        elif is_alike(entry.entity, entity):
-            entry.stand_for(entity)
+            pod = entity.members[0] if isinstance(entity, Entity) else entity
+            entry = self._entries[uid] = Entry(entity, pod, Where.GATED, 0)
+            self._activate(entry, now, Came.POD_ADDED)
             return
+        makes_no_difference = is_alike(entry.entity, entity)
         entry.stand_for(entity)
-        if uid not in self._popped:
-            self._activate(entry, now, why)
+        # Of several pods only those are tried whose bind is not under way: one may have come meanwhile.
+        is_tried = uid in self._popped and not isinstance(entity, Entity)
+        if not makes_no_difference and not is_tried:
+            self._activate(entry, now, Came.POD_CHANGED)
 
     def _several(self, uid: str) -> Entity | None:
         """The entity of several pods that a pod is a member of."""
-        joined = self._joined.get(uid)
-        entity = None if joined is None else self._entries[joined].entity
+        if uid not in self._joined:
+            return None
+        entity = self._entries[self._joined[uid]].entity
         return entity if isinstance(entity, Entity) else None
 
     def _join(self, entity: Entity, now: float) -> None:
@@ -120,16 +119,17 @@ class Pending:
 
     def drop(self, uid: str, now: float, *, is_bound: bool = False) -> None:
         """A pod is bound, finished, deleted, or no longer ours; without it the rest of its entity may be placed."""
-        several = self._several(uid)
-        self._joined.pop(uid, None)
-        if several is not None and len(several.members) > 1:
-            left = several.without(uid, is_bound=is_bound)
-            if is_bound:
-                self._entries[several.uid].stand_for(left)
-            else:
-                self.offer(left, now)
-            return
-        entry = self._entries.pop(uid if several is None else several.uid, None)
+        if (several := self._several(uid)) is not None:
+            del self._joined[uid]
+            if len(several.members) > 1:
+                left = several.without(uid, is_bound=is_bound)
+                if is_bound:
+                    self._entries[several.uid].stand_for(left)
+                else:
+                    self.offer(left, now)
+                return
+            uid = several.uid
+        entry = self._entries.pop(uid, None)
         if entry is not None:
             self._leave(entry)
             self._popped.discard(entry.uid)
@@ -139,7 +139,7 @@ class Pending:
         self,
         limit: int,
         now: float,
-        cost: Callable[[PodRecord], int] = _free_of_charge,
+        cost: Callable[[PodRecord], int] = lambda _: 0,
         most: int = 0,
     ) -> list[AnyEntity]:
         """Active entities in their order, of up to ``limit`` pods. They count as tried.
@@ -154,7 +154,8 @@ class Pending:
         n_pods = spent = 0
         while n_pods < limit and (uid := self._turns.head()) is not None:
             entry = self._entries[uid]
-            n_pods += count_pods((entry.entity,))
+            entity = entry.entity
+            n_pods += len(entity.members) if isinstance(entity, Entity) else 1
             if batch and n_pods > limit:
                 break
             # A pod that is like one of the batch is not expensive.
@@ -170,7 +171,7 @@ class Pending:
             entry.attempts += 1
             entry.waited = now - entry.active_at
             self._popped.add(uid)
-            batch.append(entry.entity)
+            batch.append(entity)
         return batch
 
     def charge(self, namespace: str, cost: float) -> None:
@@ -199,8 +200,12 @@ class Pending:
         return entry is None or entry.ticket != ticket
 
     def _compact(self) -> None:
-        """Drop stale entries once they are more than the others: a standby never pops."""
+        """Drop stale entries once they may be more than the others: a standby never pops."""
         most = _STALE_MAX + 2 * len(self._entries)
+        self._n_changes += 1
+        if self._n_changes <= most:
+            return
+        self._n_changes = 0
         self._turns.compact(most)
         for heap in (self._backoff, self._penance, self._failed):
             heap.compact(most)
@@ -309,7 +314,7 @@ class Pending:
         """Pods in each part of the queue."""
         counts = dict.fromkeys(Where, 0)
         for entry in self._entries.values():
-            counts[entry.where] += count_pods((entry.entity,))
+            counts[entry.where] += len(entry.entity.members)
         return counts
 
     def entry(self, uid: str) -> Entry | None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple
+from collections import defaultdict
+from operator import itemgetter
+from typing import Any
 
 from scheduler.state.entities import AnyEntity
 from scheduler.waiting.dues import IsStale
 from scheduler.waiting.orders import Order
 
-
-class _Turn(NamedTuple):
-    place: tuple[Any, ...]
-    ticket: int
-    entity: AnyEntity
+# What its place is made of, then its ticket and the entity: in one row, which is compared in half the time.
+_Turn = tuple[Any, ...]
 
 
 class Turns:
@@ -21,7 +20,7 @@ class Turns:
 
     def __init__(self, order: Order, is_stale: IsStale) -> None:
         self._order, self._is_stale = order, is_stale
-        self._lanes: dict[str, list[_Turn]] = {}
+        self._lanes: defaultdict[str, list[_Turn]] = defaultdict(list)
         # The heap that ``head`` looked at last.
         self._first: list[_Turn] = []
 
@@ -31,19 +30,24 @@ class Turns:
 
     def push(self, entity: AnyEntity, ticket: int) -> None:
         """An entity is active."""
-        self._push(_Turn(self._order.place(entity), ticket, entity))
+        self._push((*self._order.place(entity), ticket, entity))
 
     def head(self) -> str | None:
         """Uid of the entity whose turn is next; None when there is none."""
-        for lane in list(self._lanes):
-            self._settle(lane)
-        best: tuple[Any, ...] | None = None
-        self._first = []
-        for lane, heap in self._lanes.items():
-            rank = self._order.rank(lane, heap[0].place)
-            if best is None or rank < best:
-                best, self._first = rank, heap
-        return self._first[0].entity.uid if self._first else None
+        lanes = self._lanes
+        for lane in tuple(lanes):
+            self._settle(lane, lanes[lane])
+        if not lanes:
+            return None
+        self._first = self._pick() if len(lanes) > 1 else next(iter(lanes.values()))
+        uid: str = self._first[0][-1].uid
+        return uid
+
+    def _pick(self) -> list[_Turn]:
+        """The lane whose first comes before those of the others."""
+        rank = self._order.rank
+        ranks = [(rank(lane, heap[0][:-2]), heap) for lane, heap in self._lanes.items()]
+        return min(ranks, key=itemgetter(0))[1]
 
     def pop(self) -> None:
         """The entity that ``head`` has just told has its turn."""
@@ -54,21 +58,20 @@ class Turns:
         if len(self) <= most:
             return
         for lane, heap in list(self._lanes.items()):
-            left = [one for one in heap if not self._is_stale(one.entity.uid, one.ticket)]
+            left = [one for one in heap if not self._is_stale(one[-1].uid, one[-2])]
             heapq.heapify(left)
             self._lanes[lane] = left
 
     def _push(self, turn: _Turn) -> None:
-        heapq.heappush(self._lanes.setdefault(self._order.lane(turn.entity), []), turn)
+        heapq.heappush(self._lanes[self._order.lane(turn[-1])], turn)
 
-    def _settle(self, lane: str) -> None:
+    def _settle(self, lane: str, heap: list[_Turn]) -> None:
         """The first of a lane is not stale, and stands in it by now; a lane without any is dropped."""
-        heap, lane_of = self._lanes[lane], self._order.lane
         while heap:
             turn = heap[0]
-            if self._is_stale(turn.entity.uid, turn.ticket):
+            if self._is_stale(turn[-1].uid, turn[-2]):
                 heapq.heappop(heap)
-            elif lane_of(turn.entity) != lane:
+            elif self._order.lane(turn[-1]) != lane:
                 self._push(heapq.heappop(heap))
             else:
                 return

@@ -9,10 +9,11 @@ from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome, Plan
 from scheduler.config import Config
-from scheduler.engine.allowance import Unlimited
-from scheduler.engine.chores import PROMPT
+from scheduler.engine.allowance import SpentAllowance, Unlimited
+from scheduler.engine.chores import PROMPT, Pace
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
+from scheduler.state.budgets.budgets import Budgets
 from scheduler.state.entities import Domain, Entity
 from scheduler.waiting.entries import Where
 from tests import make
@@ -23,8 +24,8 @@ ALL = ["a", "b", "c", "d"]
 class Gang:
     """An engine with some nodes, and a group of pods on it."""
 
-    def __init__(self, *nodes: wire.Node) -> None:
-        self.engine = Engine(Config(), pace=PROMPT)
+    def __init__(self, *nodes: wire.Node, pace: Pace = PROMPT) -> None:
+        self.engine = Engine(Config(), pace=pace)
         self.now = 0.0
         for one in nodes:
             self.see(one)
@@ -113,6 +114,39 @@ def test_a_group_that_does_not_fit_takes_nothing_and_is_told_once_why() -> None:
     gang.see(make.node(name="m", cpu="16"))
     (plan,) = gang.decide().plans
     assert bound(plan) == ALL
+
+
+def test_a_group_that_does_not_fit_waits_for_nobody_who_looks_whose_place_it_could_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes nobody's place, so it is told at once while it is not known yet what budgets cover."""
+    monkeypatch.setattr(Budgets, "is_behind", property(lambda _: True))
+    gang = Gang(make.node(name="n", cpu="12"))
+    gang.group(*pods(*ALL), minimum=4)
+    pod = make.pod(name="alone", cpu="16")
+    gang.see(pod)
+    outcome = gang.engine.decide(0.0, SpentAllowance(9, (9, 9, 1)))
+    assert [hold.uid for hold in outcome.holds] == ["default/d"]
+    assert gang.counts == {"unschedulable": 4, "active": 1}
+
+
+def test_a_member_by_itself_takes_nobodys_place_and_is_told_nothing_by_itself() -> None:
+    """It alone could have the place of the low pod, but the group could not: nothing would be won by an eviction."""
+    gang = Gang(make.node(name="n", cpu="8"), pace=Pace(help=0.0, explain=1.0))
+    for pod in (make.pod(name="low", cpu="4", node="n"), make.pod(name="goes", cpu="1", node="n")):
+        gang.see(pod)
+    gang.see(make.pod(name="high", cpu="3", node="n", priority=100))
+    gang.group(*pods("a", "b", priority=10), minimum=2)
+    assert gang.decide().holds
+    gang.gone("goes")
+    for _ in range(20):
+        gang.now += 2.0
+        outcome = gang.decide()
+        assert not outcome.plans
+        assert not outcome.explained
+    entry = gang.engine._pending.entry("default/a")
+    assert entry is not None
+    assert (entry.attempts, entry.where) == (1, Where.UNSCHEDULABLE)
 
 
 def test_a_group_is_placed_without_those_that_it_can_do_without() -> None:
