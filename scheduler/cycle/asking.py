@@ -101,14 +101,14 @@ class Answers:
         if key is None or not (pod.preempts and self._policies.preempts(pod)):
             return False
         if self._cluster.nominations.node_of(pod.uid):
-            return not self.attempts.waits(pod, key)
-        return self.attempts.could(pod, key)
+            return not self.attempts.awaits_victims(pod, key)
+        return self.attempts.could_make_room(pod, key)
 
     def attempt(self, pod: PodRecord, why: Diagnosis | None) -> Made | None:
         """Whose place a pod that fits nowhere could take, which nobody is told of; None where its profile takes none."""
         self._begin()
         key = self._key_of(pod) if self._policies.preempts(pod) else None
-        return None if key is None else self.attempts.make(pod, key, why)
+        return None if key is None else self.attempts.try_to_make_room(pod, key, why)
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """Why a pending pod fits nowhere now; None when it does."""
@@ -125,7 +125,11 @@ class Answers:
         if not self._policies.preempts(pod):
             return Hold(pod.uid, why)
         # To ask all nodes takes longer than a text is worth; who finds room that others make is tried, and not told.
-        made = self.attempts.make(pod, key, why) if self.attempts.is_cheap(pod, key) else None
+        made = (
+            self.attempts.try_to_make_room(pod, key, why)
+            if self.attempts.is_cheap(pod, key)
+            else None
+        )
         return Hold(pod.uid, why, attempt=made.attempt) if made and made.evict is None else None
 
     def hints_of(self, pod: PodRecord, found: Barriers) -> list[Hint]:
@@ -210,7 +214,7 @@ class Answers:
         key = self.keys.make_key(pod)
         if key is None or not self._cluster.nominations:
             return key
-        return key._replace(yields=self.promises.yields(pod))
+        return key._replace(yields=self.promises.tell_yielding(pod))
 
     def _shape(self, key: Key, pod: PodRecord) -> Shape:
         """The live shape of a pod, which knows what is promised to others that come first."""
@@ -225,7 +229,7 @@ class Answers:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
         shape = self.boards.unscored(key._replace(yields=None))
         fits = not self.promises.judge_alone(pod, shape, np.array([row], np.int64))[0, 0]
-        if fits and self.promises.leaves(pod, np.array([row], np.int64), but=pod.uid):
+        if fits and self.promises.leaves_room(pod, np.array([row], np.int64), but=pod.uid):
             return shape
         return None
 

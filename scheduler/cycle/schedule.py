@@ -110,7 +110,7 @@ class Cycle(Answers):
         shape = self._fits_own(key, pod, row) if is_meant else None
         if shape is None:
             return False
-        if slots := self.promises.own_cards(pod, shape, row):
+        if slots := self.promises.find_own_cards(pod, shape, row):
             self._cluster.nominations.drop(pod.uid)
             bind = self._rooms.assume_at(shape, pod, row, slots)
             call.outcome.plans.append(Plan(pod.uid, (bind,)))
@@ -145,7 +145,7 @@ class Cycle(Answers):
             may_take = call.makes_room and self._policies.preempts(pod)
             key = self._key_of(pod) if may_take else None
             # Of one who takes no place: whoever promised it room, nobody makes any.
-            tried = NOTHING if key is None else self.attempts.make(pod, key, found.why)
+            tried = NOTHING if key is None else self.attempts.try_to_make_room(pod, key, found.why)
             attempt = None if key is None else tried.attempt
             hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
             nominates = self.attempts.carry_out(pod, tried) if call.makes_room else ()

@@ -68,19 +68,19 @@ class Attempts:
         self._lowest, self._lowest_at = p.NO_PRIORITY, -1
         self.spent = 0
 
-    def make(self, pod: PodRecord, key: Key, why: Diagnosis | None) -> Made:
+    def try_to_make_room(self, pod: PodRecord, key: Key, why: Diagnosis | None) -> Made:
         """Decide for a pod that fits nowhere, for these reasons; None: nobody will read. Nothing is changed yet."""
         if not pod.preempts:
             return Made(Attempt(why=NEVER), keeps=bool(self._cluster.nodes.rows))
-        if self.waits(pod, key):
+        if self.awaits_victims(pod, key):
             return Made(Attempt(why=WAITS), keeps=True)
         if not self._has_lower(pod.priority):
-            return Made(Attempt(diagnosis=_nobody(why) if why is not None else None))
-        hunt = self._hunted(pod, key)
-        row = hunt.best()
+            return Made(Attempt(diagnosis=_explain_nobody(why) if why is not None else None))
+        hunt = self._get_hunt(pod, key)
+        row = hunt.find_best()
         if row < 0:
             self._lowest, self._lowest_at = p.NO_PRIORITY, -1
-            return Made(Attempt(diagnosis=hunt.why() if why is not None else None))
+            return Made(Attempt(diagnosis=hunt.explain() if why is not None else None))
         units = hunt.list_units(pod, row)
         node = self._cluster.nodes.name_of(row)
         evict = Evict(pod.uid, node, units, Why.PREEMPTED)
@@ -98,13 +98,13 @@ class Attempts:
         """Whether what ``make`` answers is known but for what has changed since it was asked last."""
         return not self._has_lower(pod.priority) or (key, pod.priority) in self._hunts
 
-    def could(self, pod: PodRecord, key: Key) -> bool:
+    def could_make_room(self, pod: PodRecord, key: Key) -> bool:
         """Whether it would find room now."""
-        if not pod.preempts or not self._has_lower(pod.priority) or self.waits(pod, key):
+        if not pod.preempts or not self._has_lower(pod.priority) or self.awaits_victims(pod, key):
             return False
-        return self._hunted(pod, key).best() >= 0
+        return self._get_hunt(pod, key).find_best() >= 0
 
-    def waits(self, pod: PodRecord, key: Key) -> bool:
+    def awaits_victims(self, pod: PodRecord, key: Key) -> bool:
         """Whether somebody is leaving the node that the pod is nominated to, and nothing else is in its way."""
         cluster = self._cluster
         name = cluster.nominations.node_of(pod.uid)
@@ -130,7 +130,7 @@ class Attempts:
         if evict is None:
             if not made.keeps:
                 nominations.put(pod.uid, "", pod.priority)
-            return self._if_new(pod)
+            return self._tell_if_new(pod)
         for uid in evict.victims:
             nominations.send_away(uid, pod.uid)
         later = [
@@ -139,13 +139,13 @@ class Attempts:
         for uid in later:
             nominations.drop(uid)
         nominations.put(pod.uid, evict.node, pod.priority, made.cards)
-        return [*self._if_new(pod), *(Nominate(uid, "") for uid in later)]
+        return [*self._tell_if_new(pod), *(Nominate(uid, "") for uid in later)]
 
-    def _if_new(self, pod: PodRecord) -> list[Nominate]:
+    def _tell_if_new(self, pod: PodRecord) -> list[Nominate]:
         node = self._cluster.nominations.node_of(pod.uid)
         return [Nominate(pod.uid, node)] if node != pod.nominated else []
 
-    def _hunted(self, pod: PodRecord, key: Key) -> Hunt:
+    def _get_hunt(self, pod: PodRecord, key: Key) -> Hunt:
         by = key, pod.priority
         hunt = self._hunts.get(by)
         if hunt is None:
@@ -173,7 +173,7 @@ class Attempts:
         return protectors.outranks(priority, self._lowest)
 
 
-def _nobody(why: Diagnosis) -> Diagnosis:
+def _explain_nobody(why: Diagnosis) -> Diagnosis:
     """What is told where no node has a pod of a lower priority."""
     nobody, not_helpful = TEXTS
     counts = (nobody, why.n_nodes - why.unresolvable), (not_helpful, why.unresolvable)

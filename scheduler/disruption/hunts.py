@@ -46,7 +46,6 @@ class Hunt:
         self._gains = Gains(cluster)
         self._moved = self._version = -1
         self._versions: tuple[int, ...] = ()
-        self._counted: tuple[int, ...] = ()
         self.n_asked = 0
         self._summed: Diagnosis | None = None
         self._forget()
@@ -65,7 +64,7 @@ class Hunt:
             self._words = words
             self._shape = self._boards.unscored(self._key)
             self._forget()
-        rows = self._stale()
+        rows = self._list_stale()
         self._moved, self._version = cluster.moved.position, cluster.nominations.version
         self._versions = protectors.get_versions(cluster)
         self.n_asked = rows.size
@@ -76,7 +75,7 @@ class Hunt:
         before: ByRow = {}
         if cluster.nominations:
             names = [cluster.nodes.name_of(row) for row in rows.tolist()]
-            before = self._promises.before(pod.priority, nodes=names)
+            before = self._promises.list_before(pod.priority, nodes=names)
             if before:
                 bits |= self._promises.find_refusals(pod, rows, len(bits))
         self.bits[:, rows] = bits
@@ -114,7 +113,7 @@ class Hunt:
         rows = np.array([row], np.int64)
         bits = self._boards.refusals(self._shape, rows)
         name = self._cluster.nodes.name_of(row)
-        before = self._promises.before(pod.priority, pod.uid, [name])
+        before = self._promises.list_before(pod.priority, pod.uid, [name])
         if before:
             bits |= self._promises.judge_beside(pod, before)
         self.bits[:, rows] = bits
@@ -123,12 +122,12 @@ class Hunt:
     def list_units(self, pod: PodRecord, row: int) -> tuple[tuple[str, ...], ...]:
         """Whom a node spares for a pod: the uids of the pods of each unit, the most important unit first."""
         name = self._cluster.nodes.name_of(row)
-        before = self._promises.before(pod.priority, pod.uid, [name])
+        before = self._promises.list_before(pod.priority, pod.uid, [name])
         units = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
         uid_of = {one.row: one.uid for one in self._cluster.pods_on[name].values()}
         return tuple(tuple(uid_of[at] for at in pods.tolist()) for pods in units)
 
-    def best(self) -> int:
+    def find_best(self) -> int:
         """The row of which the least is asked, the lowest rank on ties; -1 when none can do."""
         rows = np.flatnonzero(self._codes == p.ENOUGH)
         for figure, least in (
@@ -146,7 +145,7 @@ class Hunt:
             return -1
         return int(rows[np.argmin(self._cluster.nodes.columns.rank[rows])])
 
-    def why(self) -> Diagnosis:
+    def explain(self) -> Diagnosis:
         """Why nobody's going would help."""
         if self._summed is None:
             self._summed = self._sum_up()
@@ -183,7 +182,7 @@ class Hunt:
         # Rows that were asked in another way for one pod.
         self._again: set[int] = set()
 
-    def _stale(self) -> c.Ints:
+    def _list_stale(self) -> c.Ints:
         """The rows to ask again, of nodes that are there."""
         cluster = self._cluster
         again, self._again = self._again, set()

@@ -1,9 +1,9 @@
-"""Promised room: for pods that come later, a node counts the pods nominated to it as if they already ran.
+"""Promised room: a node counts the pods that are nominated to it as if they already ran there.
 
-A pod yields to nominated pods of its own priority or a higher one. It has to fit both with them and without them,
-as they may end up elsewhere. A promise holds the very cards that were chosen when the victims were: by the pod's own
-mode, of the cards that are free once those that are leaving have left. Where nobody has chosen them (the nomination was
-read from the API server), or they do not suffice any more, they are chosen each time.
+A pod yields to nominated pods of its own priority or of a higher one. It has to fit both with these pods and without
+them, because they may end up on other nodes. A promise has the cards that were chosen when the victims were chosen: by
+the mode of the nominated pod, from the cards that are free once all leaving pods have left. The cards are chosen anew
+each time in two cases: the nomination was read from the API server, or the cards do not suffice any more.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class Promises:
         self._labels_looked_at: frozenset[str] = frozenset()
 
     def choose_cards(self, pod: PodRecord, row: int, victims: Sequence[str]) -> Slots:
-        """The cards that a pod would get on a row once its victims and all that leave are gone.
+        """Choose the cards that a pod gets on a row once its victims and all leaving pods are gone.
 
-        Empty where it asks none that are allocated one by one.
+        Empty if the pod requests no cards that are allocated one by one.
         """
         key = self.make_key(pod) if pod.template.most else None
         if key is None:
             return ()
         cluster, name = self._cluster, self._cluster.nodes.name_of(row)
-        with self.keep_promises(self.before(pod.priority, pod.uid, [name])) as trial:
-            for uid in {*self._leaving(name, pod.priority), *victims}:
+        with self.keep_promises(self.list_before(pod.priority, pod.uid, [name])) as trial:
+            for uid in {*self._list_leaving(name, pod.priority), *victims}:
                 trial.take_away(uid)
             shape = self._boards.unscored(key)
             if not self._takes_cards(shape, row):
@@ -68,8 +68,8 @@ class Promises:
             self._rooms.put(pod, shape, row)
             return cluster.pods[pod.uid].claim
 
-    def own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
-        """The cards that were promised to a pod on a row, if it could have them now; else nothing."""
+    def find_own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
+        """Return the cards that were promised to a pod on a row, if they suffice for it now; else nothing."""
         slots = self._nominations.cards_of(pod.uid)
         pool = shape.ask.pool
         if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
@@ -80,14 +80,17 @@ class Promises:
         suffices = gpus.suffices(world, shape.ask, row, cards)
         return slots if suffices else ()
 
-    def yields(self, pod: PodRecord) -> Hashable:
-        """Equal for pods that yield alike; None for a pod that yields to nobody."""
+    def tell_yielding(self, pod: PodRecord) -> Hashable:
+        """Return a value that is equal for pods that yield to the same pods; None for a pod that yields to nobody."""
         if pod.priority > self._nominations.top:
             return None
         return pod.priority, self.tell_apart(pod)
 
     def tell_apart(self, pod: PodRecord) -> Hashable:
-        """Equal for pods of which all nominated pods say the same; None where these say nothing of other pods."""
+        """Return a value that is equal for pods about which the terms of all nominated pods say the same.
+
+        None if no nominated pod has terms.
+        """
         if not self._have_terms():
             return None
         looked_at = self._labels_looked_at
@@ -102,8 +105,10 @@ class Promises:
         """
         return self._labels_looked_at if self._have_terms() else None
 
-    def before(self, priority: int, but: str = "", nodes: Iterable[str] | None = None) -> ByRow:
-        """Who is nominated and goes before a pod of a priority, on nodes that are there; all of them for None."""
+    def list_before(
+        self, priority: int, but: str = "", nodes: Iterable[str] | None = None
+    ) -> ByRow:
+        """List by row the nominated pods to which a pod of this priority yields; ``nodes`` are names, None: all nodes."""
         found: ByRow = {}
         pods = self._cluster.pods
         for name in self._nominations.nodes() if nodes is None else nodes:
@@ -129,16 +134,16 @@ class Promises:
         finally:
             reserved.undo()
 
-    def leaves(self, pod: PodRecord, rows: c.Ints, but: str = "") -> bool:
+    def leaves_room(self, pod: PodRecord, rows: c.Ints, but: str = "") -> bool:
         """Whether what is promised on any of the rows, on which a pod fits, leaves room for it."""
         nodes = self._cluster.nodes
-        before = self.before(pod.priority, but, [nodes.name_of(row) for row in rows.tolist()])
+        before = self.list_before(pod.priority, but, [nodes.name_of(row) for row in rows.tolist()])
         return len(before) < rows.size or bool((self.judge_beside(pod, before)[0] == 0).any())
 
     def find_refusals(self, pod: PodRecord, rows: c.Ints, words: int) -> c.Ints:
         """[words, n] why what is promised on n rows leaves no room for a pod; 0 where it does."""
         nodes, bits = self._cluster.nodes, np.zeros((words, rows.size), np.int64)
-        before = self.before(pod.priority, nodes=[nodes.name_of(row) for row in rows.tolist()])
+        before = self.list_before(pod.priority, nodes=[nodes.name_of(row) for row in rows.tolist()])
         if before:
             at = {row: i for i, row in enumerate(rows.tolist())}
             bits[:, [at[row] for row in before]] = self.judge_beside(pod, before)
@@ -149,7 +154,7 @@ class Promises:
         bits = self._boards.refusals(shape, rows)
         own = self._cluster.nodes.row_of(self._nominations.node_of(pod.uid))
         for i in np.flatnonzero(rows == own).tolist() if own >= 0 else ():
-            if bits[0, i] and self.own_cards(pod, shape, own):
+            if bits[0, i] and self.find_own_cards(pod, shape, own):
                 bits[0, i] &= ~(1 << int(shape.ask.prefers.bits[c.BIT_CARDS]))
         return bits
 
@@ -175,7 +180,7 @@ class Promises:
         if withheld.bits.shape[1] != capacity:
             withheld.bits = np.zeros((len(withheld.bits), capacity), np.int64)
             names = None
-        before = self.before(pod.priority, nodes=names)
+        before = self.list_before(pod.priority, nodes=names)
         held = np.flatnonzero(withheld.bits[0])
         if names is not None:
             asked = {cluster.nodes.row_of(name) for name in names}
@@ -203,7 +208,7 @@ class Promises:
 
         That there is room for all of them does not say that any cards would do.
         """
-        before = self.before(pod.priority, pod.uid, [bind.node]) if bind.slots else {}
+        before = self.list_before(pod.priority, pod.uid, [bind.node]) if bind.slots else {}
         if not any(one.template.most for pods in before.values() for one in pods):
             return bind
         cluster, (row,) = self._cluster, before
@@ -244,7 +249,7 @@ class Promises:
     def _move_in(
         self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
     ) -> None:
-        leaving = self._leaving(self._cluster.nodes.name_of(row), pods[0].priority)
+        leaving = self._list_leaving(self._cluster.nodes.name_of(row), pods[0].priority)
         for uid in leaving:
             trial.take_away(uid)
         for pod in pods:
@@ -252,7 +257,7 @@ class Promises:
         for uid in leaving:
             trial.put_back(uid)
 
-    def _leaving(self, node: str, priority: int) -> list[str]:
+    def _list_leaving(self, node: str, priority: int) -> list[str]:
         """Who is on the way out of a node, of those that go for a pod of a priority."""
         going, there = self._nominations.going, self._cluster.pods_on.get(node, {})
         return [
@@ -270,7 +275,7 @@ class Promises:
             cluster.assume(pod.uid, name, ())
             return
         shape = self._boards.unscored(key)
-        slots = self.own_cards(pod, shape, row)
+        slots = self.find_own_cards(pod, shape, row)
         if slots or not self._takes_cards(shape, row):
             cluster.assume(pod.uid, name, slots)
         else:

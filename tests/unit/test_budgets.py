@@ -229,10 +229,10 @@ def test_a_change_has_only_those_nodes_asked_again_whose_pods_it_concerns() -> N
     key = engine._cycle.keys.make_key(pod)
     assert key is not None
     attempts = engine._cycle.attempts
-    attempts.make(pod, key, None)
+    attempts.try_to_make_room(pod, key, None)
     see(engine, "b", {"matchLabels": {"app": "4"}}, allowed=0)
     attempts.spent = 0
-    attempts.make(pod, key, None)
+    attempts.try_to_make_room(pod, key, None)
     # The nodes of pods 3 and 4, and the node that the pod is nominated to.
     assert attempts.spent <= 512 + 3
 

@@ -94,8 +94,8 @@ def _agrees_with_one_that_remembers_nothing(engine: Engine, bodies: dict[str, Js
         hold = cycle.why_not(pod) if not pod.node else None
         key = cycle._key_of(pod)
         if hold is not None and key is not None:
-            kept = cycle.attempts.make(pod, key, hold.diagnosis)
-            assert kept == fresh.make(pod, key, hold.diagnosis)
+            kept = cycle.attempts.try_to_make_room(pod, key, hold.diagnosis)
+            assert kept == fresh.try_to_make_room(pod, key, hold.diagnosis)
 
 
 def _see_off(engine: Engine, bodies: dict[str, Json], leaving: dict[str, int], at: float) -> None:
