@@ -12,6 +12,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import cache
 from importlib import import_module
 from multiprocessing import cpu_count, get_context
 from types import ModuleType
@@ -51,7 +52,7 @@ def compile_kernels(progressed: Callable[[int], None]) -> None:
     missing = {key for key, one in every.items() if _jit.is_missing(one)}
     n_ready, n_workers = len(every) - len(missing), min(cpu_count(), _WORKERS_MAX, len(missing))
     if n_workers > 1:
-        left = {key: within & missing for key, within in waits_for.items() if key in missing}
+        left = {key: set(within & missing) for key, within in waits_for.items() if key in missing}
         _fill_cache(left, n_workers, lambda n: progressed(n_ready + n))
     for _ in load_kernels():
         pass
@@ -61,7 +62,7 @@ def compile_kernels(progressed: Callable[[int], None]) -> None:
 def load_kernels() -> Iterator[str]:
     """Get all kernels ready in this process, and say after each which it was; from the cache it takes milliseconds."""
     every = list_kernels()
-    parts = set().union(*map(_list_within, every.values()))
+    parts = frozenset[str]().union(*map(_list_within, every.values()))
     for key, one in every.items():
         # Those within others come with them.
         if key not in parts:
@@ -109,16 +110,23 @@ def _is_kernel(function: object) -> bool:
     return isinstance(function, Dispatcher) and not function.targetoptions.get("inline")
 
 
-def _list_within(kernel: Any) -> set[str]:
+@cache
+def _list_within(kernel: Any) -> frozenset[str]:
     """The kernels that a kernel calls, itself or by its parts."""
     seen: set[Any] = set()
     left = [kernel]
     while left:
         function = inspect.unwrap(getattr(one := left.pop(), "py_func", one))
-        new = set(_walk_called(function)) - seen
+        new = _list_called(function) - seen
         seen |= new
         left += new
-    return {f"{one.__module__}:{one.__name__}" for one in seen if _is_kernel(one)}
+    return frozenset(f"{one.__module__}:{one.__name__}" for one in seen if _is_kernel(one))
+
+
+@cache
+def _list_called(function: Any) -> frozenset[Any]:
+    """The kernels and parts of kernels that a function names. It is read once, however many kernels have it in them."""
+    return frozenset(_walk_called(function))
 
 
 def _walk_called(function: Any) -> Iterator[Any]:
