@@ -1,34 +1,22 @@
-"""The process: how the scheduler starts and stops beside kopf, which watches the rare kinds.
-
-kopf has a thread and an event loop of its own. It ends at answers that it does not expect, such as a watch that is
-refused with 410, and then cancels every task of its loop that it did not find there at its start. It is started again;
-the scheduler goes on meanwhile.
-"""
+"""The process: how the scheduler starts and stops, and kopf beside it, which watches the rare kinds."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import importlib
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager
+from functools import partial
 
-import kopf
-import structlog
-
-from scheduler.kube.client import Access, backoff
-from scheduler.kube.loop_thread import LoopThread
+from scheduler.kube.client import Access
 from scheduler.kube.watch.rare import Rare
 
-# Whoever has run for so long has recovered from what ended the run before.
-_RECOVERED_SECONDS = 60.0
 # kopf gets so long to end its watches.
 _END_SECONDS = 5.0
-_log = structlog.get_logger("evenkeel")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 Act = Callable[[], Awaitable[None]]
 
@@ -84,7 +72,7 @@ async def host(
     _hear_signals(stop_flag)
     if not await _finish(start, stop_flag):
         return
-    watching = asyncio.create_task(_keep_kopf(access, rare, again, stop_flag))
+    watching = asyncio.create_task(_watch_rare(access, rare, again, stop_flag))
     stopping = asyncio.create_task(stop_flag.wait())
     try:
         await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -112,87 +100,7 @@ async def _finish(act: Act, stop_flag: asyncio.Event) -> bool:
         await asyncio.gather(acting, stopping, return_exceptions=True)
 
 
-async def _keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.Event) -> None:
-    """Run kopf until the flag is set, and start it again whenever it ends before."""
-    thread = LoopThread("kopf")
-    registry = _make_registry(access, rare)
-    for name in ("running", "orchestration"):
-        logging.getLogger(f"kopf._core.reactor.{name}").addFilter(_is_news)
-    loop = asyncio.get_running_loop()
-    attempt = 0
-    while not stop_flag.is_set():
-        began = loop.time()
-        error = await _run_kopf(thread, registry, stop_flag)
-        if stop_flag.is_set():
-            break
-        attempt = 0 if loop.time() - began > _RECOVERED_SECONDS else attempt + 1
-        wait = backoff(attempt, first=1.0, most=30.0)
-        _log.warning(
-            "the watch of policies and namespaces ended and starts again; their changes arrive late",
-            error=repr(error),
-            retry_seconds=wait,
-        )
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stop_flag.wait(), wait)
-        if not stop_flag.is_set():
-            await _finish(again, stop_flag)
-    await thread.stop()
-
-
-async def _run_kopf(
-    thread: LoopThread, registry: kopf.OperatorRegistry, stop_flag: asyncio.Event
-) -> Exception | None:
-    """Run kopf until it ends or the flag is set; the error at which it has ended."""
-    settings = kopf.OperatorSettings()
-    settings.posting.enabled = False
-    # Otherwise kopf kills the process ten minutes after it has ended.
-    settings.process.ultimate_exiting_timeout = None
-    end = asyncio.Event()
-    running = asyncio.create_task(
-        thread.call(
-            kopf.operator(
-                registry=registry,
-                settings=settings,
-                clusterwide=True,
-                standalone=True,
-                stop_flag=end,
-            )
-        )
-    )
-    stopping = asyncio.create_task(stop_flag.wait())
-    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not running.done():
-        await thread.call(_set(end))
-    try:
-        await running
-    except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
-        return error
-    return None
-
-
-async def _set(flag: asyncio.Event) -> None:
-    flag.set()
-
-
-def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:
-    def logs_in(**_: Any) -> kopf.ConnectionInfo:
-        return kopf.ConnectionInfo(
-            server=access.url,
-            ca_path=access.ca_file,
-            insecure=not access.verify,
-            token=access.bearer(),
-            certificate_path=access.cert_file,
-            private_key_path=access.key_file,
-        )
-
-    registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(logs_in)
-    rare.register(registry)
-    return registry
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Signals, of which kopf warns that it hears none, are heard here, and what kopf fails with is logged here."""
-    message = record.getMessage()
-    return "OS signals are ignored" not in message and " has failed: " not in message
+async def _watch_rare(access: Access, rare: Rare, again: Act, stop_flag: asyncio.Event) -> None:
+    # Nobody waits for the fifth of a second that it takes to import kopf.
+    kopf_host = await asyncio.to_thread(importlib.import_module, "scheduler.kube.kopf_host")
+    await kopf_host.keep_kopf(access, rare, partial(_finish, again, stop_flag), stop_flag)

@@ -6,9 +6,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import kopf
 import msgspec
 import structlog
 
@@ -21,6 +20,9 @@ from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch import listing
 from scheduler.kube.watch.listing import Expired
 from scheduler.kube.watch.sources import Put, Source
+
+if TYPE_CHECKING:
+    import kopf
 
 _LATE_SECONDS = 5.0
 _UNREAD = (ApiError, Expired, msgspec.MsgspecError)
@@ -52,6 +54,8 @@ class Rare:
 
     def register(self, registry: kopf.OperatorRegistry) -> None:
         """Let kopf, which runs in a thread of its own, tell the running loop of what changes."""
+        import kopf  # noqa: PLC0415 - it takes a fifth of a second, and a start does not wait for it
+
         loop = asyncio.get_running_loop()
         for source in self._sources:
             kind = source.kind
