@@ -192,8 +192,8 @@ async def test_reports_take_a_bounded_part_of_the_servers_time_and_news_as_much_
         await asyncio.sleep(0.01)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
-    # After two the allowance of 50 ms is used up.
-    assert sum("/condition" in line for line in api.sent) == 2
+    # After two the allowance of 50 ms is used up; on a busy machine already after one.
+    assert 1 <= sum("/condition" in line for line in api.sent) <= 2
 
 
 async def test_answers_that_take_long_stop_reports_for_seconds_and_not_for_minutes(
