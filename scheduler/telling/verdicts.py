@@ -40,10 +40,10 @@ def all_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
     if shape is None:
         return Verdicts({}, weights)
     answers.boards.refresh(shape)
-    rows = diagnosis.all_rows(cluster)
+    rows = diagnosis.list_rows(cluster)
     bits = answers.refusals(shape, rows)
     why = _reasons(
-        diagnosis.gather_refusals(cluster, shape, answers.boards.world(shape), rows, bits)
+        diagnosis.gather_refusals(cluster, shape, answers.boards.get_world(shape), rows, bits)
     )
     result: dict[str, dict[str, Any]] = {}
     for i in np.argsort(cluster.nodes.columns.rank[rows]).tolist():
@@ -60,7 +60,7 @@ def all_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
 def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
     """By position among the rows: status and reasons of those that do not fit."""
     found = {}
-    for positions, told in table.tell(judged):
+    for positions, told in table.tell_reasons(judged):
         for i, which, unresolvable in zip(
             positions.tolist(), told.which, told.unresolvable.tolist(), strict=True
         ):
@@ -74,9 +74,9 @@ def points_on(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
     board = shape.board
     if board.key[row] < 0:
         return []
-    points = table.points(shape.asked, shape.ask, cluster.nodes.columns, board, row)
-    points += shape.static.points(board, row, shape.weights) if shape.static else []
-    return points + shape.counted.points(row)
+    points = table.list_points(shape.asked, shape.ask, cluster.nodes.columns, board, row)
+    points += shape.static.list_points(board, row, shape.weights) if shape.static else []
+    return points + shape.counted.list_points(row)
 
 
 def scores(points: list[Points], weights: dict[str, int]) -> dict[str, Any]:

@@ -358,8 +358,8 @@ def test_every_rule_tells_of_a_node_the_same_whether_it_is_asked_alone_or_among_
         # What is short of each resource stays.
         bits[0] = bits[0] >> len(table.REASONS) << len(table.REASONS) | 1 << bit
         part = judged._replace(bits=bits)
-        ((_, alone),) = table.tell(part)
-        ((name, _, among),) = table.told_by_each(part)
+        ((_, alone),) = table.tell_reasons(part)
+        ((name, _, among),) = table.tell_all_reasons(part)
         assert name == rule.name
         assert alone.texts == among.texts, (rule.name, reason)
         assert alone.which.tolist() == among.which.tolist(), (rule.name, reason)

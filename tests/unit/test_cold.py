@@ -54,7 +54,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     key = cycle._key_of(pod)
     assert key is not None
     anew = Boards(cluster, cycle.learner)
-    shape = anew.shape(key)
+    shape = anew.get_shape(key)
     anew.refresh(shape)
     cycle.boards._fit_scratch(shape)
     keys, rank = shape.board.key, cluster.nodes.columns.rank
@@ -62,7 +62,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     if not rows:
         return None
     row = min(rows, key=lambda row: (-keys[row], rank[row]))
-    world, picks = anew.world(shape), []
+    world, picks = anew.get_world(shape), []
     if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
         s, n = world.scratch, parts.choose(world, shape.ask, row)
         picks = [(cluster.cards.uuid_of(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]

@@ -69,7 +69,7 @@ def compare_labels(inside: Inside, question: ask.WrongLabels) -> tuple[bool, ...
     """Whether the labels of a node are not those that shapes select."""
     nodes, row = inside.cluster.nodes, _rows(inside, [question.node])
     return tuple(
-        bool(node_affinity.refuses((shape.selector, shape.required), nodes, row)[0])
+        bool(node_affinity.find_refused((shape.selector, shape.required), nodes, row)[0])
         for shape in question.shapes
     )
 
@@ -79,7 +79,7 @@ def judge_return(inside: Inside, question: ask.ReturnOf) -> ask.Return:
     pod = inside.cluster.pods[question.uid]
     return ask.Return(
         inside.cluster.claim_problem(pod) is not None,
-        inside.cycle.keys.problem_of(pod) is not None,
+        inside.cycle.keys.find_problem(pod) is not None,
         inside.cycle.objection(pod, pod.node),
     )
 

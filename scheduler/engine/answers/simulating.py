@@ -19,11 +19,11 @@ _OF_CONTROLLER: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
 
 def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMistake, ...]:
     """The mistakes in pods that are to be tried."""
-    problem_of = inside.cycle.keys.problem_of
+    find_problem = inside.cycle.keys.find_problem
     return tuple(
         ask.PodMistake(pod.uid, problem)
         for pod in inside.pending.in_order()
-        if (problem := problem_of(pod)) and not pod.template.unsupported
+        if (problem := find_problem(pod)) and not pod.template.unsupported
     )
 
 

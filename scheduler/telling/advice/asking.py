@@ -50,15 +50,15 @@ class Asking:
     ) -> Judged:
         """Rows, all by rank unless some are given, and their refusal bits; for a pod also by what is promised there."""
         boards = self.answers.boards
-        rows = diagnosis.all_rows(self.cluster) if rows is None else rows
-        bits = boards.refusals(shape, rows)
+        rows = diagnosis.list_rows(self.cluster) if rows is None else rows
+        bits = boards.find_refusals(shape, rows)
         if pod is not None and self.cluster.nominations:
             bits |= self.answers.promises.find_refusals(pod, rows, len(bits))
-        return diagnosis.gather_refusals(self.cluster, shape, boards.world(shape), rows, bits)
+        return diagnosis.gather_refusals(self.cluster, shape, boards.get_world(shape), rows, bits)
 
     def takes(self, shape: Shape, row: int) -> bool:
         """Whether the node of a row takes a pod of a shape now."""
-        return not self.answers.boards.refusals(shape, np.array([row], np.int64))[0, 0]
+        return not self.answers.boards.find_refusals(shape, np.array([row], np.int64))[0, 0]
 
     def fitting(self, pod: PodRecord) -> c.Ints:
         """The rows on which a pod fits now, by rank; none when something on it must be mended first."""
@@ -80,7 +80,7 @@ class Asking:
             return hold
         # The cycle says nothing of a pod that others could make room for: it is tried instead.
         judged = self.judge_rows(shape, pod=pod)
-        return Hold(pod.uid, diagnosis.sum_up(judged)) if judged.bits[0].all() else None
+        return Hold(pod.uid, diagnosis.sum_up_reasons(judged)) if judged.bits[0].all() else None
 
     def find_refusals(self, judged: Judged) -> list[Refused]:
         """Why nodes are refused, each for the first rule that refuses it: those of the most nodes first."""
@@ -88,7 +88,7 @@ class Asking:
         part = judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
         found: list[Refused] = []
         for (positions, told), (rule, summary) in zip(
-            table.tell(part), table.sum_up(part), strict=True
+            table.tell_reasons(part), table.sum_up_reasons(part), strict=True
         ):
             texts = [text for text, _ in summary.reasons]
             # What is told of a node may say more than what is told of all of them.

@@ -62,7 +62,7 @@ def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best
     if shape is None:
         return Best((), 0, {}, "")
     asking.answers.boards.refresh(shape)
-    rows = diagnosis.all_rows(asking.cluster)
+    rows = diagnosis.list_rows(asking.cluster)
     key = shape.board.key[rows]
     n_fitting = int((key >= 0).sum())
     # Ties go to the first by name, and rows come so.

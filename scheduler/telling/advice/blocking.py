@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler.plugins import table
 from scheduler.plugins.contract import Tally
-from scheduler.plugins.words import listed
+from scheduler.plugins.words import write_some
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Shape
 from scheduler.telling.advice.asking import Asking
@@ -19,7 +19,7 @@ def find_blocking(asking: Asking, shape: Shape, row: int) -> dict[str, list[str]
     """By rule what there is to say; nothing of rules that count no pods, or where too many may count."""
     asking.takes(shape, row)  # what is counted is up to date
     said: dict[str, list[str]] = {}
-    for tally, figures, there in shape.counted.refusing_at(row):
+    for tally, figures, there in shape.counted.find_refusing_tallies(row):
         text = _text(asking, tally, figures, there, row)
         if text:
             said.setdefault(table.REASONS[int(figures[c.TALLY_BIT])][0].name, []).append(text)
@@ -39,7 +39,7 @@ def _text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, row: in
         fewest, skew = int(figures[c.TALLY_FEWEST]), int(figures[c.TALLY_SKEW])
         return f"pods counted in {where}: {n}; fewest in any domain: {fewest}; maxSkew {skew}"
     named = _in_the_way(asking, tally, there) if tally.kind == c.APART else []
-    return f"in the way in {where}: {listed(named, 'pod')}" if named else ""
+    return f"in the way in {where}: {write_some(named, 'pod')}" if named else ""
 
 
 def _in_the_way(asking: Asking, tally: Tally, there: c.Flags) -> list[str]:

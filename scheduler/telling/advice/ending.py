@@ -132,15 +132,15 @@ def _behind(asking: Asking, shape: Shape, row: int) -> list[PodRecord]:
     asking.takes(shape, row)  # what is counted is up to date
     found = asking.on(row)
     others = [
-        pod for other in shape.counted.against(row).tolist() if other != row
+        pod for other in shape.counted.find_opposing_rows(row).tolist() if other != row
         for pod in asking.on(other)
     ]  # fmt: skip
     if len(others) <= _ELSEWHERE_MAX:
         for pod in others:
-            before = shape.counted.versions()
+            before = shape.counted.read_versions()
             with cluster.trial() as trial:
                 trial.take_away(pod.uid)
-                if shape.counted.versions() != before:
+                if shape.counted.read_versions() != before:
                     found.append(pod)
     return found
 

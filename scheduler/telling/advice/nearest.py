@@ -123,7 +123,7 @@ def ordered(asking: Asking, pod: PodRecord) -> Ordered | None:
     refused = np.flatnonzero(judged.bits[0])
     judged = judged._replace(rows=judged.rows[refused], bits=judged.bits[:, refused])
     hopeless, others = np.zeros((2, judged.rows.size), np.int64)
-    for _, at, told in table.told_by_each(judged):
+    for _, at, told in table.tell_all_reasons(judged):
         texts = told.which.sum(axis=1)
         hopeless[at] += texts * told.unresolvable
         others[at] += texts * ~told.unresolvable
@@ -139,7 +139,7 @@ def of_row(asking: Asking, judged: Judged, at: int) -> Nearest:
             tuple(told.texts[k] for k in np.flatnonzero(told.which[0])),
             not told.unresolvable[0],
         )
-        for rule, _, told in table.told_by_each(part)
+        for rule, _, told in table.tell_all_reasons(part)
     )
     return Nearest(int(part.rows[0]), lacks, _short(part), *_cards(asking, part))
 
@@ -188,7 +188,7 @@ def _missing_cards(judged: Judged) -> c.Floats:
     cards, asked = judged.cluster.cards.columns, judged.ask.containers[:, slot]
     cost = np.where(codes == cards_seen.FITS, 0.0, _UNFIT)
     free = np.maximum(0, cards.total[:, seen.cards] - cards.used[:, seen.cards])
-    mib = cards_seen.mib_asked(judged, seen.cards, slot)
+    mib = cards_seen.measure_requested_mib(judged, seen.cards, slot)
     of_memory, of_cores = codes == CardRefusal.MEMORY, codes == CardRefusal.CORES
     cost[of_memory] = ((mib - free[c.MIB]) / mib)[of_memory]
     cost[of_cores] = (1 - free[c.CORES] / max(1, int(asked[c.ASK_CORES])))[of_cores]

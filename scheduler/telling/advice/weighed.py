@@ -46,7 +46,7 @@ def amounts_of(amounts: Mapping[str, int]) -> str:
     """``4 cpu, 16Gi memory``."""
     # That a pod is one pod says nothing, unless it requests nothing else.
     told = {name: amount for name, amount in amounts.items() if name != names.PODS} or amounts
-    return ", ".join(f"{words.amount(name, amount)} {name}" for name, amount in told.items())
+    return ", ".join(f"{words.write_amount(name, amount)} {name}" for name, amount in told.items())
 
 
 def terms(loss: Json) -> str:

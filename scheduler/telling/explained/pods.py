@@ -234,8 +234,8 @@ def _queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | None:
     A pod that somebody must mend is held, and nobody waits behind it.
     """
     gates = [gate.name for gate in words.spec.scheduling_gates or ()]
-    problem_of = scene.cycle.keys.problem_of
-    active = [one for one in scene.pending.in_order() if problem_of(one) is None]
+    find_problem = scene.cycle.keys.find_problem
+    active = [one for one in scene.pending.in_order() if find_problem(one) is None]
     place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
     if place is None and not gates:
         return None

@@ -79,7 +79,7 @@ def pod(pod: PodRecord) -> Json:
 def _said(asking: Asking, step: Step) -> str:
     match step:
         case Less(ask, most, names, is_unlike):
-            asked, left = (words.amount(ask.resource, one) for one in (ask.asked, most))
+            asked, left = (words.write_amount(ask.resource, one) for one in (ask.asked, most))
             where = " in each container" if ask.of_each else ""
             if names:
                 where = f" in {container_requests.name_containers(names)}"
