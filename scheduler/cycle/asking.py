@@ -52,7 +52,7 @@ class Answers:
 
         To be called between batches, never within.
         """
-        return self.learner.learn(anew=anew)
+        return self.learner.learn_demand(anew=anew)
 
     def look(self, pod: PodRecord, rows: c.Ints | None) -> Barriers | None:
         """What keeps a pending pod off each of some node rows (None: off all nodes); None where it fits on one.
@@ -208,7 +208,7 @@ class Answers:
         """Ranks and what was learnt are of the nodes that are there, and stay so until the call ends."""
         self._cluster.nodes.refresh_ranks()
         if not self.learner.fits_nodes():
-            self.learner.learn()
+            self.learner.learn_demand()
 
     def _key_of(self, pod: PodRecord) -> Key | None:
         key = self.keys.make_key(pod)

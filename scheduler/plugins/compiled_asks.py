@@ -44,7 +44,7 @@ class AskCompiler:
         return c.Ask(**parts, rules=_make_card_rules(**rules), prefers=self._get_preferences(asked))
 
     def _get_preferences(self, asked: Asked) -> c.Preferences:
-        """Return the preferences that most shapes of a placement share: a lookup takes a tenth of the time of compiling."""
+        """Return the preferences that most shapes of a placement share: a lookup takes a tenth of the compile time."""
         gpu, cluster = asked.template.gpu, self._cluster
         accepted = gpu.accepted if gpu is not None else None
         by = id(asked.placement), accepted, cluster.nodes.resources.generation, *cluster.cards.words

@@ -15,7 +15,7 @@ from scheduler.api.door.decisions import Bind
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.kernels import parts, place
 from scheduler.kernels.cold import bounds, choose, classes, known
 from scheduler.kernels.modes import keel
@@ -333,7 +333,7 @@ def test_nothing_is_kept_of_cards_for_families_whose_devices_are_only_counted() 
         assert decide(cycle, cluster, record) == "placed"
     kept = {pool: len(one.figures.known.card) for pool, one in cycle.cold._kept.items()}
     n_cards = cluster.cards.columns.numa.size
-    assert kept == {-1: n_cards, place_of(names.GPU): n_cards, place_of(names.AMD_GPU): 0}
+    assert kept == {-1: n_cards, find_place(names.GPU): n_cards, find_place(names.AMD_GPU): 0}
 
 
 def boards_after(monkeypatch: pytest.MonkeyPatch, *batches: int, cpu: str = "10m") -> int:

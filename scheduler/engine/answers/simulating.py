@@ -78,5 +78,5 @@ def find_indices(inside: Inside, question: ask.CardIndices) -> Mapping[str, int]
         card.id: card.index
         for family, one in zip(inside.cluster.registers.families, told, strict=False)
         if family.cards is not None and family.cards.name == question.driver
-        for card in family.cards.cards(one.words)
+        for card in family.cards.list_cards(one.words)
     }

@@ -11,12 +11,12 @@ import numpy as np
 from scheduler.api import names
 from scheduler.api.pods.gpus import CardWishes
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
-_POOL = place_of(names.GPU)
+_POOL = find_place(names.GPU)
 Types = tuple[tuple[str, ...], tuple[str, ...]]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scheduler.api.door.decisions import Detail
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import card_order
-from scheduler.devices.table import FAMILIES, place_of
+from scheduler.devices.table import FAMILIES, find_place
 from scheduler.kernels import diagnose
 from scheduler.plugins import card_figures, cards_seen
 from scheduler.plugins.contract import (
@@ -44,7 +44,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     asking = [i for i, slot in enumerate(gpu.containers) if slot.cards] if gpu else []
     numa_bind = bool(gpu and gpu.numa_bind)
     parts = {
-        "pool": place_of(asked.template.family),
+        "pool": find_place(asked.template.family),
         "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
     }
     rules = {
@@ -64,10 +64,10 @@ def _compile_preferences(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
     numa_bind = bool(gpu and gpu.numa_bind)
     return {
         "card_weights": shared.ints(*placement.device_weights),
-        "sort_keys": card_order.sort_keys(placement.gpu_policy, numa_bind=numa_bind),
-        "model_ok": card_order.models_ok(gpu, cards.models.values),
-        "mode_ok": card_order.modes_ok(gpu, cards.modes.values),
-        "uuid_ok": card_order.uuids_ok(gpu, cards.uuids.values),
+        "sort_keys": card_order.make_sort_keys(placement.gpu_policy, numa_bind=numa_bind),
+        "model_ok": card_order.accept_models(gpu, cards.models.values),
+        "mode_ok": card_order.accept_modes(gpu, cards.modes.values),
+        "uuid_ok": card_order.accept_uuids(gpu, cards.uuids.values),
     }
 
 

@@ -15,7 +15,7 @@ from scheduler.api import names
 from scheduler.api.placement import PACK, SPREAD, Mode, Placement
 from scheduler.api.pods.gpus import SIZES
 from scheduler.devices import card_order
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.kernels import parts
 from scheduler.kernels.devices import gpus
 from scheduler.kernels.modes import aware, score
@@ -156,9 +156,9 @@ def _list_points(
     policy, weight = placement.node_policy, placement.mode_weight
     if policy:
         points = float(board.part[row]) / weight / 1000
-        pool = place_of(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
+        pool = find_place(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
         raw = float(gpus.node_score(nodes, pool, row))
-        name = card_order.node_score_name(policy)
+        name = card_order.name_node_score(policy)
         return (Points(name, raw, points / _compute_unit(placement), weight),)
     # The division drops the second objective, which is less than a milli-point.
     points = float(board.part[row] // _compute_unit(placement)) / weight / 1000

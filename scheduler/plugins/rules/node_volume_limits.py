@@ -91,7 +91,7 @@ class _Absent:
         for name, row in self._nodes.rows.items():
             there = self._storage.uses.drivers.get(name)
             if there is None:
-                # A node that reports no drivers has not moved in-tree volumes to CSI drivers, so it needs no driver for them.
+                # A node that reports no drivers has not moved in-tree volumes to CSI drivers: it needs none for them.
                 found[row] = not self._is_moved
             else:
                 found[row] = self._driver not in there.limits

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Detail
-from scheduler.devices.table import INNER_RESOURCES, place_of
+from scheduler.devices.table import INNER_RESOURCES, find_place
 from scheduler.plugins import words
 from scheduler.plugins.contract import (
     Asked,
@@ -32,7 +32,7 @@ _TOO_MANY, _INSUFFICIENT = "Too many pods", "Insufficient {}"
 
 
 def list_names(asked: Asked) -> tuple[str, ...]:
-    """List the requested resources that a node must have, in the order of ``Ask.resources``: the pod itself comes first."""
+    """List the requested resources that a node must have, in the order of ``Ask.resources``, with the pod itself first."""
     return tuple(resource for resource, _ in list_amounts(asked))
 
 
@@ -106,7 +106,7 @@ def _describe_figures(judged: Judged, told: RowReasons, k: int) -> str:
     """Describe the requested amount of a resource, and the most that is free on nodes with too little of it."""
     nodes, resource = judged.cluster.nodes, list_names(judged.asked)[k]
     at, rows = int(judged.ask.resources[k]), judged.rows[told.which[:, k]]
-    rows, shares = _choose_comparable(nodes.columns, place_of(resource), at, rows)
+    rows, shares = _choose_comparable(nodes.columns, find_place(resource), at, rows)
     total, used = nodes.columns.allocatable[at, rows], nodes.columns.requested[at, rows]
     best = int(np.argmax(total - used))
     node, free = nodes.name_of(int(rows[best])), int(total[best] - used[best])

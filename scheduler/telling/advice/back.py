@@ -89,5 +89,5 @@ def _well(cluster: Cluster, node: wire.Node) -> wire.Node:
     ]
     for family in cluster.registers.families:
         if family.cards is not None:
-            node = family.cards.opened(node)
+            node = family.cards.open_node(node)
     return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from scheduler.api import names, quantities, wire
-from scheduler.devices.table import INNER_RESOURCES, place_of
+from scheduler.devices.table import INNER_RESOURCES, find_place
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import wishes
 from scheduler.telling.advice.asking import Asking
@@ -57,7 +57,7 @@ class Less(NamedTuple):
 def asks(pod: PodRecord, words: wire.Pod) -> list[Ask]:
     """All that a pod asks: what each container asks of devices comes last."""
     found = []
-    family = place_of(pod.template.family)
+    family = find_place(pod.template.family)
     for resource, asked in pod.template.requests.amounts:
         if resource not in INNER_RESOURCES and resource != pod.template.family:
             found.append(Ask(resource, asked, _unit(resource, asked), of_each=False))

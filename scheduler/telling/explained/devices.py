@@ -16,7 +16,7 @@ _FIGURES = (("memoryMiB", c.MIB), ("cores", c.CORES), ("sharers", c.SLOTS))
 def card(cluster: Cluster, d: int) -> Json:
     """One card, by its row."""
     columns, table = cluster.cards.columns, cluster.cards
-    makers = models.makers(one.resource for one in cluster.registers.families)
+    makers = models.list_makers(one.resource for one in cluster.registers.families)
     figures = {
         name: {
             "total": int(columns.total[figure, d]),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names
-from scheduler.measure.cards import replicas
+from scheduler.measure.cards import read_replicas
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import nearest, wishes
@@ -56,7 +56,7 @@ def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
         one.resource for one, mine in zip(families, nodes.managed[:, row], strict=True) if mine
     }
     found = []
-    per_card = replicas(scene.asking.cluster, np.array([row], np.int64))[:, 0].tolist()
+    per_card = read_replicas(scene.asking.cluster, np.array([row], np.int64))[:, 0].tolist()
     reported = {one.resource: n for one, n in zip(families, per_card, strict=True)}
     for resource in dict.fromkeys([*first, *offered]):
         if resource in by_cards:
