@@ -20,7 +20,7 @@ def write_lines(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
     yield Line(f"Node {node['name']}{_state(node)}", style="bold")
     for taint in node["taints"]:
         state = ", which reports its state" if taint["isState"] else ""
-        yield Line(f"taint {sentences.taint(taint)}{state}", 2, 2, "yellow")
+        yield Line(f"taint {sentences.write_taint(taint)}{state}", 2, 2, "yellow")
     yield from heading("In use and free")
     for one in node["resources"]:
         name = one["resource"]

@@ -119,7 +119,9 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
             yield Line(": ".join([reason, *more[:1]]), 2, 2)
         yield from (Line(text, 4, 2) for text in lack["counted"])
     if nearest["taints"]:
-        yield Line(f"taints there: {', '.join(map(sentences.taint, nearest['taints']))}", 2, 2)
+        yield Line(
+            f"taints there: {', '.join(map(sentences.write_taint, nearest['taints']))}", 2, 2
+        )
     if nearest["cards"]:
         yield from _fit(nearest)
         alike: dict[str, list[Json]] = {}

@@ -34,8 +34,8 @@ def look_ahead(inside: Inside, question: ask.NextDecision) -> ask.BeforeDecision
     if pod is None:
         return None
     cycle.learn()
-    told, shape = verdicts.all_nodes(cluster, cycle, pod), cycle.shape_of(pod)
-    by = placements.cards_by(shape) if shape is not None else ""
+    told, shape = verdicts.judge_nodes(cluster, cycle, pod), cycle.shape_of(pod)
+    by = placements.say_card_order(shape) if shape is not None else ""
     return ask.BeforeDecision(pod.uid, told, by, cluster.cards.columns.used.copy())
 
 
