@@ -44,7 +44,8 @@ class _Needs(NamedTuple):
     """All terms of a pod, and what terms of pods on nodes read from the pod.
 
     Attributes:
-        refused: topology key and gain of the terms that keep the pod away; these pods are on nodes or will be soon.
+        refused: topology key and gain of the terms that keep the pod away; pods with these terms are on nodes, or soon will
+            be: earlier pods of the run count too.
         drawn: stance, topology key, gain and weight of the terms that draw the pod or push it away. The gain is what one
             more pod of the shape adds.
     """
