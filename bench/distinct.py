@@ -95,7 +95,7 @@ def _cluster(rng: random.Random, n_nodes: int, *, worn: bool, bare: bool) -> Clu
             for j in range(0 if bare else n_cards)
         ]  # fmt: skip
         size: wire.Quantities = {"cpu": f"{cpu}m", "memory": f"{gib}Gi", "pods": 256}
-        cluster.see_node(objects.node(name, size, cards))
+        cluster.see_node(objects.make_node(name, size, cards))
         for number in range(rng.randrange(_HELD_MOST) if worn else 0):
             _hold(cluster, rng, name, f"{name}-{number}", cards)
     return cluster
@@ -126,9 +126,11 @@ def _pod(rng: random.Random, name: str, *, gpu: bool) -> wire.Pod:
         what = rng.random()
         if what < 0.75:
             most = 14_000 if what < 0.5 else 60_000
-            limits = objects.limits(cards=1, cores=rng.randint(5, 95), mib=rng.randint(1_000, most))
+            limits = objects.make_limits(
+                cards=1, cores=rng.randint(5, 95), mib=rng.randint(1_000, most)
+            )
         else:
-            limits = objects.limits(cards=1 if what < 0.92 else rng.choice((2, 2, 4, 8)))
+            limits = objects.make_limits(cards=1 if what < 0.92 else rng.choice((2, 2, 4, 8)))
     container = wire.Container("main", wire.Resources(requests=asked | limits, limits=limits))
     return wire.Pod(
         wire.Meta(name=name, namespace="default", uid=name),

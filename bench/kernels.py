@@ -144,7 +144,7 @@ def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:
     everywhere.moved = np.arange(cluster.nodes.capacity)
 
     def full() -> None:
-        place.place_run(cycle.boards.world(shape), shape.ask, shape.board, everywhere)
+        place.place_run(cycle.boards.get_world(shape), shape.ask, shape.board, everywhere)
 
     full_ns = _best(full) / n_nodes
     runs = []

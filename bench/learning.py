@@ -41,7 +41,7 @@ def _of(n_nodes: int, n_resources: int) -> dict[str, dict[str, float]]:
             "cpu": f"{rng.randint(4_000, 200_000)}m",
             "memory": f"{rng.randint(8, 900_000)}Mi",
         }
-        cluster.see_node(objects.node(f"n{i}", there | {"pods": rng.randint(30, 250)}, []))
+        cluster.see_node(objects.make_node(f"n{i}", there | {"pods": rng.randint(30, 250)}, []))
     cycle = Cycle(cluster, PolicyBook(Config()))
     found, seen = {}, 0
     for total in _PODS:

@@ -34,7 +34,7 @@ def drawn() -> str:
     """The picture as SVG."""
     read = files.read(str(EXAMPLE), io.StringIO())
     found_in, config = prepare(read, Changes(), strict=True).inventory, Config()
-    cluster = Cluster(config.scheduler_names, devices.of_config(config), config.pod_limits)
+    cluster = Cluster(config.scheduler_names, devices.read_families(config), config.pod_limits)
     for node in found_in.nodes:
         cluster.see_node(node)
     for one in found_in.pods:
@@ -46,7 +46,7 @@ def drawn() -> str:
     found = best.find_best(asking, pod, len(asking.cluster.nodes.rows))
     rows = [(asking.cluster.nodes.name_of(one.row), one) for one in found.nodes]
     most = max(one.loss.total for _, one in rows if one.loss)
-    requests = weighed.amounts_of(dict(pod.template.requests.amounts))
+    requests = weighed.write_amounts(dict(pod.template.requests.amounts))
     height = _TOP + _ROW * len(rows) + 8
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" {_FONT}>',
@@ -90,7 +90,7 @@ def _row(y: int, name: str, one: Scored, most: float) -> Iterator[str]:
     if one.loss is None:
         raise SystemExit("the example is not judged by what pods lose")
     told = [
-        (f"places for {weighed.amounts_of(place.requests)}: {place.lost:.0f}", place.lost)
+        (f"places for {weighed.write_amounts(place.requests)}: {place.lost:.0f}", place.lost)
         for place in one.loss.places
     ]
     named = sum(lost for _, lost in told)

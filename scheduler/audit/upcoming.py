@@ -30,7 +30,7 @@ def find_upcoming(engine: Engine, pods: Sequence[wire.Pod], own: Collection[str]
 
 
 def _one(engine: Engine, example: wire.Pod, n: int) -> Json:
-    another, config = wishes.copy(example), engine.config
+    another, config = wishes.copy_pod(example), engine.config
     another.metadata.uid = f"another {example.metadata.uid}"
     another.spec.node_name = None
     if another.spec.scheduler_name not in config.scheduler_names:
@@ -42,15 +42,17 @@ def _one(engine: Engine, example: wire.Pod, n: int) -> Json:
             "preference": one.preference,
             "scores": one.scores["scores"],
             "weighted": one.scores["weighted"],
-            "loss": weighed.values(one.loss) if one.loss else None,
+            "loss": weighed.make_values(one.loss) if one.loss else None,
         }
         for one in found.nodes
     ]
     return {
         "like": f"{example.metadata.namespace}/{example.metadata.name}",
         "pods": n,
-        "asks": weighed.amounts_of(found.requests),
+        "asks": weighed.write_amounts(found.requests),
         "fitting": found.n_fitting,
         "nodes": nodes,
-        "why": weighed.why(nodes, found.weights, found.objective) if len(nodes) > 1 else "",
+        "why": weighed.write_comparison(nodes, found.weights, found.objective)
+        if len(nodes) > 1
+        else "",
     }

@@ -369,5 +369,5 @@ def of_uncounted(one: Json) -> str:
 def _lost(loss: Json) -> str:
     """What a pod loses on a node; a term below 0 is named for what it is."""
     if loss["total"] <= 0 or not any(lost < 0 for lost in loss["terms"].values()):
-        return weighed.said(loss) if loss["total"] >= 0 else "nothing"
-    return f"{weighed.said(loss)} (below 0: less is lost with the pod there than without it)"
+        return weighed.write_loss(loss) if loss["total"] >= 0 else "nothing"
+    return f"{weighed.write_loss(loss)} (below 0: less is lost with the pod there than without it)"

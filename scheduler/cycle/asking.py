@@ -52,7 +52,7 @@ class Answers:
 
         To be called between batches, never within.
         """
-        return self.learner.learn(anew=anew)
+        return self.learner.learn_demand(anew=anew)
 
     def look(self, pod: PodRecord, rows: c.Ints | None) -> Barriers | None:
         """What keeps a pending pod off each of some node rows (None: off all nodes); None where it fits on one.
@@ -65,17 +65,17 @@ class Answers:
             return Barriers()
         if key.refusal is not None:
             return barriers.OF_CLAIMS
-        asked = diagnosis.all_rows(self._cluster) if rows is None else rows
+        asked = diagnosis.list_rows(self._cluster) if rows is None else rows
         if self.boards.has(key):
             shape = self._shape(key, pod)
             self.boards.refresh(shape)
             bits = self.refusals(shape, asked)
         else:
             # Thousands that wait must not displace what is live.
-            bits = self.boards.refusals(self.boards.unscored(key), asked)
+            bits = self.boards.find_refusals(self.boards.make_unscored(key), asked)
             if key.yields is not None:
                 bits |= self.promises.find_refusals(pod, asked, len(bits))
-        return None if (bits[0] == 0).any() else barriers.of_bits(bits)
+        return None if (bits[0] == 0).any() else barriers.read_barriers(bits)
 
     def could_place(self, pod: PodRecord) -> bool:
         """Whether a pending pod fits on any node now, without placing it."""
@@ -114,9 +114,9 @@ class Answers:
         """Why a pending pod fits nowhere now; None when it does."""
         shape, key = self.unscored(pod), self._key_of(pod)
         if shape is None or key is None:
-            return Hold(pod.uid, problem=self.keys.problem_of(pod))
-        rows = diagnosis.all_rows(self._cluster)
-        bits = self.boards.refusals(shape, rows)
+            return Hold(pod.uid, problem=self.keys.find_problem(pod))
+        rows = diagnosis.list_rows(self._cluster)
+        bits = self.boards.find_refusals(shape, rows)
         if key.yields is not None:
             bits |= self.promises.find_refusals(pod, rows, len(bits))
         if (bits[0] == 0).any():
@@ -138,13 +138,13 @@ class Answers:
         if key is None:
             return []
         asked = Asked(key.template, key.placement, key.view.storage)
-        return barriers.hints(asked, key.view.needs, found)
+        return barriers.list_hints(asked, key.view.needs, found)
 
     def objection(self, pod: PodRecord, node: str) -> str:
         """Why a node's words keep a pod off it by now; empty when they do not."""
         nodes = self._cluster.nodes
         asked = Asked(pod.template, self._policies.resolve(pod).placement)
-        return table.objection(asked, nodes, nodes.row_of(node))
+        return table.find_objection(asked, nodes, nodes.row_of(node))
 
     def asks_all(self, pod: PodRecord) -> bool:
         """Whether all filters are asked for a pod, and of all that it asks: its profile disables none."""
@@ -168,7 +168,7 @@ class Answers:
     def kind_of(self, pod: PodRecord) -> Hashable:
         """Equal for pods that fit the same nodes, or that are held for the same mistake."""
         placement = self._policies.resolve(pod).placement
-        view, problem = self.keys.views.make_view(pod, placement), self.keys.problem_of(pod)
+        view, problem = self.keys.views.make_view(pod, placement), self.keys.find_problem(pod)
         # By priority, though no pod may be nominated now: when one is, no kind has to be split for it.
         urgency = pod.priority, pod.preempts
         return pod.template, placement, view, problem, urgency, self.promises.tell_apart(pod)
@@ -195,11 +195,11 @@ class Answers:
         """As ``shape_of``, with no board and not kept: for who asks what fits and places nothing."""
         self._begin()
         key = self._key_of(pod)
-        return None if key is None else self.boards.unscored(key)
+        return None if key is None else self.boards.make_unscored(key)
 
     def refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] why a live shape does not fit on n rows; its board tells too little of what a node lacks by its words."""
-        bits = self.boards.refusals(shape, rows)
+        bits = self.boards.find_refusals(shape, rows)
         if shape.withheld is not None:
             bits |= shape.withheld.bits[:, rows]
         return bits
@@ -208,7 +208,7 @@ class Answers:
         """Ranks and what was learnt are of the nodes that are there, and stay so until the call ends."""
         self._cluster.nodes.refresh_ranks()
         if not self.learner.fits_nodes():
-            self.learner.learn()
+            self.learner.learn_demand()
 
     def _key_of(self, pod: PodRecord) -> Key | None:
         key = self.keys.make_key(pod)
@@ -218,16 +218,16 @@ class Answers:
 
     def _shape(self, key: Key, pod: PodRecord) -> Shape:
         """The live shape of a pod, which knows what is promised to others that come first."""
-        shape = self.boards.shape(key)
+        shape = self.boards.get_shape(key)
         if key.yields is not None:
             if shape.withheld is None:
-                shape.withheld = Withheld(table.words_of_bits(key.template))
+                shape.withheld = Withheld(table.count_words(key.template))
             self.promises.withhold(shape.withheld, pod, wide=key.view.is_wide)
         return shape
 
     def _fits_own(self, key: Key, pod: PodRecord, row: int) -> Shape | None:
         """The pod's shape if it fits on the row that it is nominated to, also beside others that are."""
-        shape = self.boards.unscored(key._replace(yields=None))
+        shape = self.boards.make_unscored(key._replace(yields=None))
         fits = not self.promises.judge_alone(pod, shape, np.array([row], np.int64))[0, 0]
         if fits and self.promises.leaves_room(pod, np.array([row], np.int64), but=pod.uid):
             return shape
@@ -235,6 +235,6 @@ class Answers:
 
     def _why(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
         judged = diagnosis.gather_refusals(
-            self._cluster, shape, self.boards.world(shape), rows, bits
+            self._cluster, shape, self.boards.get_world(shape), rows, bits
         )
-        return diagnosis.sum_up(judged)
+        return diagnosis.sum_up_reasons(judged)

@@ -78,7 +78,7 @@ class Cycle(Answers):
             n_done += len(run)
             if key is None:
                 call.outcome.plans += [
-                    Plan(pod.uid, hold=Hold(pod.uid, problem=self.keys.problem_of(pod)))
+                    Plan(pod.uid, hold=Hold(pod.uid, problem=self.keys.find_problem(pod)))
                     for pod in run
                 ]
             else:
@@ -94,8 +94,8 @@ class Cycle(Answers):
             return
         # Where pods are counted, or room is promised to others, a board is made at once.
         if key.view is ALONE and key.yields is None and not self.boards.has(key):
-            shape = self.boards.unscored(key)
-            for _ in range(self.cold.share(shape, len(run))):
+            shape = self.boards.make_unscored(key)
+            for _ in range(self.cold.count_taken(shape, len(run))):
                 if not self._place_cold(shape, run[n], call):
                     self._hold(run[n:], self._nowhere(shape, call), call)
                     return
@@ -130,7 +130,7 @@ class Cycle(Answers):
     def _place_cold(self, shape: Shape, pod: PodRecord, call: Call) -> bool:
         """Place a pod of a shape that has no board; whether it fits anywhere."""
         placed = self._rooms.make_room([pod], shape, among=call.among)
-        fits = self.cold.place(shape, self.boards.world(shape), placed)
+        fits = self.cold.place(shape, self.boards.get_world(shape), placed)
         if fits:
             self._bind(shape, [pod], self._rooms.assume(shape, [pod], placed), call)
         return fits
@@ -160,9 +160,9 @@ class Cycle(Answers):
             if key.yields is not None:
                 self._shape(key, run[at])
             if draws_lots:
-                self.boards.draw(shape, self._cluster.lots.draw())
+                self.boards.draw_lots(shape, self._cluster.lots.draw())
             # How many picks a pod may have is known once the shape is up to date.
-            moved = self.boards.stale(shape)
+            moved = self.boards.find_stale_rows(shape)
             is_single = draws_lots or key.yields is not None
             step = 1 if is_single else max(1, _PICKS_MAX // shape.most_picks)
             part = run[at : at + step]
@@ -175,9 +175,9 @@ class Cycle(Answers):
             at += n
 
     def _nowhere(self, shape: Shape, call: Call) -> Nowhere:
-        rows = diagnosis.all_rows(self._cluster)
+        rows = diagnosis.list_rows(self._cluster)
         if call.among.size:
             rows = rows[call.among[rows]]
         bits = self.refusals(shape, rows)
         why = self._why(shape, rows, bits) if call.explain else None
-        return Nowhere(why, barriers.of_bits(bits))
+        return Nowhere(why, barriers.read_barriers(bits))

@@ -1,8 +1,8 @@
 """Translates a pod's annotations about cards into the order in which the kernel picks cards.
 
-The order of cards is HAMi's (pkg/scheduler/policy, v2.10): keys are sorted and the walk goes from
-the last card to the first. Binpack sorts by score, so the fullest card is taken first; spread sorts
-by score descending; equal scores go to the highest numa node, equal cards to the highest index.
+The order of cards is HAMi's (pkg/scheduler/policy, v2.10): cards are sorted by keys, and the kernel walks from the last
+card to the first. Binpack sorts by rising score, so the walk takes the fullest card first; spread sorts by falling
+score. Of equal scores the highest NUMA node comes first, of equal cards the highest index.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _KEYS = {"binpack": _SCORE, "spread": -_SCORE, "numa": _NUMA}
 
 
 @lru_cache(maxsize=64)
-def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
-    """Sort keys of a GPU policy for ``Ask.sort_keys`` [4], 0 beyond the last; an empty one is binpack.
+def make_sort_keys(policy: str, *, numa_bind: bool) -> Ints:
+    """Make the sort keys ``Ask.sort_keys`` [4] of a GPU policy, 0 after the last key; an empty policy is binpack.
 
-    Shared, because no caller writes to them.
+    Callers share the array, because none of them writes to it.
     """
     policy = policy or "binpack"
     words = policy.split(",")
@@ -40,23 +40,23 @@ def sort_keys(policy: str, *, numa_bind: bool) -> Ints:
     elif numa_bind:
         keys = [-_NUMA, _SCORE] if policy == "binpack" else [_NUMA, -_SCORE]
     else:
-        # topology-aware walks like spread; without link scores that is also its answer.
+        # topology-aware walks like spread: HAMi does the same if it has no scores of links.
         keys = [_SCORE if policy == "binpack" else -_SCORE, _NUMA]
     return shared.ints(*keys, *[0] * (4 - len(keys)))
 
 
-def node_score_name(policy: str) -> str:
-    """The name of a node policy's score in explanations: the policy is HAMi's."""
+def name_node_score(policy: str) -> str:
+    """Name the score of a node policy, which is HAMi's, for explanations."""
     return f"hami-{policy}"
 
 
 def is_mutex(placement: Placement) -> bool:
-    """Whether only idle cards will do."""
+    """Whether pods of the placement accept only idle cards."""
     return "mutex" in placement.gpu_policy.split(",")
 
 
-def models_ok(ask: CardTypes | None, models: Sequence[str]) -> Flags:
-    """[models] whether use-gputype and nouse-gputype accept a model: case-blind substrings."""
+def accept_models(ask: CardTypes | None, models: Sequence[str]) -> Flags:
+    """Find the models [models] that use-gputype and nouse-gputype accept: they are substrings without regard to case."""
     if ask is None or not (ask.use_types or ask.nouse_types):
         return shared.every(len(models))
     return np.array(
@@ -69,16 +69,16 @@ def models_ok(ask: CardTypes | None, models: Sequence[str]) -> Flags:
     )
 
 
-def modes_ok(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
-    """[modes] whether vgpu-mode contains a card's mode (an empty mode is in every text)."""
+def accept_modes(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
+    """Find the modes [modes] of cards that vgpu-mode contains (an empty mode is in every text)."""
     wanted = ask.vgpu_mode if ask else ""
     if not wanted:
         return shared.every(len(modes))
     return np.array([mode in wanted for mode in modes], np.bool_)
 
 
-def uuids_ok(ask: GpuAsk | None, uuids: Sequence[str]) -> Flags:
-    """[uuids] whether use-gpuuuid and nouse-gpuuuid accept a card; [0] if the pod has no such annotation."""
+def accept_uuids(ask: GpuAsk | None, uuids: Sequence[str]) -> Flags:
+    """Find the cards [uuids] that use-gpuuuid and nouse-gpuuuid accept; [0] if the pod has no such annotation."""
     if ask is None or not (ask.use_uuids or ask.nouse_uuids):
         return shared.every(0)
     use, nouse = set(ask.use_uuids), set(ask.nouse_uuids)

@@ -1,4 +1,4 @@
-"""The contract of device drivers: a driver holds all that is particular to one kind of device.
+"""The contract of device drivers: a driver holds everything that is particular to one kind of device.
 
 A family is a resource by which containers request devices, such as ``nvidia.com/gpu``. The devices of a family on one
 node are a pool, and a node may have a pool of every family. A pool has one driver. If a driver of cards ``serves`` the
@@ -9,12 +9,12 @@ driver by name.
 
 How later kinds of devices fit in:
 
-- MIG, a geometry per card: ``cards`` reports each possible partition with its card and the partitions that exclude it;
-  this needs more columns of ``schema.Cards``, and a rule in the kernel that chooses.
-- Links between cards: ``cards`` reads them into a matrix by pool, which the order of cards uses (``card_order``).
+- MIG, a geometry per card: ``list_cards`` reports each possible partition with its card and the partitions that
+  exclude it; this needs more columns of ``schema.Cards``, and a rule in the kernel that chooses.
+- Links between cards: ``list_cards`` reads them into a matrix by pool, which the order of cards uses (``card_order``).
 - Other vendors' cards by HAMi: a driver of cards for the vendor's family, with its own annotations.
-- DRA: a family is a device class, ``cards`` reads ResourceSlices instead of annotations (``Node`` is all that was
-  read about a node, slices included), and a step before the bind writes ``answer`` into the claim's status.
+- DRA: a family is a device class, ``list_cards`` reads ResourceSlices instead of annotations (``Node`` is all that was
+  read about a node, slices included), and a step before the bind writes the answer into the claim's status.
 - A GPU and a NIC chosen together: both are pools of the node, and the columns of pools lie side by side (``[F, N]``),
   so a kernel can read two of them. Today a decision names one driver and its slots; then it would name two.
 """
@@ -28,7 +28,7 @@ from scheduler.api import wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.pods.gpus import GpuAsk
 
-# What a driver has read on a node, as it was written there. Equal words mean equal devices.
+# The texts that a driver has read on a node. Equal texts mean equal devices.
 Words = tuple[str, ...]
 Texts = Mapping[str, str]
 Figures = tuple[int, int, int]
@@ -63,14 +63,14 @@ class Driver(Protocol):
     """What drivers of cards and of whole devices have in common.
 
     Attributes:
-        name: for people and for decisions.
+        name: the name in messages and decisions.
     """
 
     @property
     def name(self) -> str: ...  # noqa: D102 - see above
 
-    def ask(self, pod: wire.Pod) -> GpuAsk | None:
-        """What a pod requests from the family, None for nothing.
+    def read_request(self, pod: wire.Pod) -> GpuAsk | None:
+        """Read what a pod requests from the family, None for nothing.
 
         Raises:
             BadInput: a figure that the driver's plugin could not serve.
@@ -80,8 +80,8 @@ class Driver(Protocol):
 class CountingDriver(Driver, Protocol):
     """A driver of devices that are only counted: each is allocated whole, and none has an id."""
 
-    def sum(self, offered: int) -> Figures:
-        """Core percent, MiB and sharers of ``offered`` devices together."""
+    def sum_figures(self, offered: int) -> Figures:
+        """Sum up the core percent, the MiB and the sharers of ``offered`` devices."""
 
 
 class CardDriver(Driver, Protocol):
@@ -105,7 +105,7 @@ class CardDriver(Driver, Protocol):
     not_told: str
 
     def read_node(self, node: wire.Node) -> Words:
-        """What is written on a node about its devices."""
+        """Read what is written on a node about its devices."""
 
     def is_told(self, words: Words) -> bool:
         """Whether the node has reported its devices, even if it has none."""
@@ -116,28 +116,30 @@ class CardDriver(Driver, Protocol):
     def serves(self, seen: NodeReading) -> bool:
         """Whether this driver allocates the node's devices one by one."""
 
-    def cards(self, words: Words) -> tuple[Card, ...]:
-        """The devices, by index.
+    def list_cards(self, words: Words) -> tuple[Card, ...]:
+        """List the devices, by index.
 
         Raises:
             BadInput: the words cannot be read.
         """
 
-    def closed(self, words: Words) -> frozenset[str]:
-        """Ids of closed devices."""
+    def list_closed(self, words: Words) -> frozenset[str]:
+        """List the ids of closed devices."""
 
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
-        """The devices that a bound pod holds: a slot for each container; ``asking`` says which containers request any.
+        """Read the devices that a bound pod holds, one slot for each container.
+
+        ``asking`` says which containers request devices.
 
         Raises:
-            BadInput: it cannot be read.
+            BadInput: the claim cannot be read.
         """
 
-    def whole_of(self, device: str) -> str:
-        """The id of the device that a claim names, or the device of the partition that it names."""
+    def find_whole(self, device: str) -> str:
+        """Find the id of the device that a claim names, or of the device whose partition the claim names."""
 
-    def answer(self, node: str, slots: Slots, now: int) -> PodMarks:
-        """What to write on the pod for a decision; ``now`` is in seconds since 1970."""
+    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
+        """Write down a decision as marks for the pod; ``now`` is in seconds since 1970."""
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
         """Whether the annotations are those of a pod that was bound with these cards."""
@@ -148,8 +150,8 @@ class CardDriver(Driver, Protocol):
     def is_locked(self, annotations: Texts) -> bool:
         """Whether the plugin of the node of these annotations is busy with a pod."""
 
-    def signed(self, node: wire.Node) -> wire.Node:
-        """The node with the plugin's mark, for a node that was signed earlier."""
+    def sign_node(self, node: wire.Node) -> wire.Node:
+        """Return the node with the plugin's mark; the node was signed earlier."""
 
-    def opened(self, node: wire.Node) -> wire.Node:
-        """The node without its closures of devices."""
+    def open_node(self, node: wire.Node) -> wire.Node:
+        """Return the node with all its devices open."""

@@ -1,12 +1,12 @@
-"""HAMi's NVIDIA cards: its device plugin reports them one by one, and they are allocated whole or in shares.
+"""HAMi's NVIDIA cards: HAMi's device plugin reports each card, and cards are allocated whole or in shares.
 
-On a node of HAMi's, ``nvidia.com/gpu`` counts shares, so no whole GPU is ever allocated there, also not while the
-device plugin has reported the shares to the kubelet but has not written its register of cards yet. A node is HAMi's
-if the plugin has written on it, now or earlier under the same uid. Before that, the node is taken for one of HAMi's if
-it has GPUs and the label of the nodes that the plugin runs on, or if it has more GPUs than a machine can have and the
-plugin has written on other nodes. Only users with rights on nodes can write any of these. What pods say does not
-count, because anyone who may create pods can write it. If the register is missing at the start, the label must be
-right: otherwise cards of running pods would be allocated again.
+On a node of HAMi's, ``nvidia.com/gpu`` counts shares, so no whole GPU may be allocated there. This also holds while the
+device plugin has reported the shares to the kubelet but has not written its register of cards yet. A node is HAMi's if
+the plugin has written on it, now or earlier under the same uid. Before that, the node counts as HAMi's if it has GPUs and
+the label of the nodes that the plugin runs on, or if it has more GPUs than a machine can have and the plugin has written
+on other nodes. Only users with rights on nodes can write any of these. Texts of pods do not count, because anyone who may
+create pods can write them. If the register is missing at the start, the label must be right: otherwise cards of running
+pods would be allocated again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
 
 # The most GPUs that a machine has.
 _MACHINE_MAX = 16
-# Places in the words of a node; the last is empty unless the plugin has written there.
+# Places in the words of a node; the last word is empty unless the plugin has written on the node.
 _REGISTER, _CORDON, _SIGNED = 0, 1, 2
 _DONE = frozenset({names.BIND_SUCCESS, names.BIND_FAILED})
 
@@ -46,12 +46,12 @@ class HamiCards:
     def __init__(self, label: str) -> None:
         self._label = label.partition("=")
 
-    def ask(self, pod: wire.Pod) -> gpus.GpuAsk | None:
-        """Cards, and of each how much of its memory and cores."""
+    def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+        """Read how many cards a pod requests, and how much of the memory and cores of each."""
         return gpus.of_pod(pod)
 
     def read_node(self, node: wire.Node) -> Words:
-        """The register, the closed cards and whether the plugin has written."""
+        """Read the register, the closed cards, and whether the plugin has written."""
         notes = node.metadata.annotations or {}
         register = notes.get(names.HAMI_REGISTER, "")
         # HAMi's scheduler requests the handshake on every node, so only the plugin's answer counts.
@@ -68,7 +68,7 @@ class HamiCards:
         return bool(words and words[_SIGNED])
 
     def serves(self, seen: NodeReading) -> bool:
-        """Whether a node is or looks like one of HAMi's: see the module's words."""
+        """Whether a node is HAMi's or counts as HAMi's: see the docstring of the module."""
         if seen.was_signed or not seen.offered:
             return seen.was_signed
         key, wants_value, value = self._label
@@ -77,8 +77,8 @@ class HamiCards:
             return True
         return seen.offered > _MACHINE_MAX and seen.any_signed
 
-    def cards(self, words: Words) -> tuple[Card, ...]:
-        """The cards of the register."""
+    def list_cards(self, words: Words) -> tuple[Card, ...]:
+        """List the cards of the register."""
         return tuple(
             Card(
                 id=card.id,
@@ -95,15 +95,15 @@ class HamiCards:
             for card in (hami.decode_register(words[_REGISTER]) if self.is_told(words) else ())
         )
 
-    def closed(self, words: Words) -> frozenset[str]:
-        """The UUIDs of the annotation by which people close cards."""
+    def list_closed(self, words: Words) -> frozenset[str]:
+        """List the UUIDs in the annotation by which people close cards."""
         text = words[_CORDON] if words else ""
         return frozenset(part.strip() for part in text.split(","))
 
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
-        """The annotation that a scheduler has written.
+        """Read the annotation that a scheduler has written.
 
-        HAMi 2.10.0 leaves out the slots of containers without cards: the slots go to the containers that request cards.
+        HAMi 2.10.0 leaves out the slots of containers without cards: its slots are of the containers that request cards.
         """
         text = (pod.metadata.annotations or {}).get(names.HAMI_ALLOCATED, "")
         slots = hami.decode_devices(text)
@@ -112,36 +112,36 @@ class HamiCards:
         told = iter([uses for uses in slots if uses])
         return tuple(next(told, ()) if asks else () for asks in asking)
 
-    def whole_of(self, device: str) -> str:
-        """Up to HAMi 2.9 parts of a card in MIG mode are named like ``UUID[0-1]``."""
+    def find_whole(self, device: str) -> str:
+        """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""
         return device.partition("[")[0]
 
-    def answer(self, node: str, slots: Slots, now: int) -> PodMarks:
-        """The annotations that the plugin reads; the label by which HAMi's scheduler finds the pods of a node."""
+    def write_answer(self, node: str, slots: Slots, now: int) -> PodMarks:
+        """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         is_short = len(node) <= names.LABEL_VALUE_MAX
         labels = {names.HAMI_NODE: node} if is_short else {}
         return PodMarks(hami.bind_annotations(node, slots, now), labels)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
-        """Whether the annotation says the same cards."""
+        """Whether the annotation names the same cards."""
         return annotations.get(names.HAMI_ALLOCATED) == hami.encode_devices(slots)
 
     def is_served(self, annotations: Texts) -> bool:
-        """Whether the bind phase is one of the last."""
+        """Whether the bind phase is success or failed."""
         return annotations.get(names.HAMI_BIND_PHASE) in _DONE
 
     def is_locked(self, annotations: Texts) -> bool:
         """Whether the node's lock is held."""
         return names.HAMI_LOCK in annotations
 
-    def signed(self, node: wire.Node) -> wire.Node:
-        """With the plugin's half of the handshake."""
+    def sign_node(self, node: wire.Node) -> wire.Node:
+        """Add the plugin's answer of the handshake to the node."""
         meta = node.metadata
         notes = {**(meta.annotations or {}), names.HAMI_HANDSHAKE: names.HANDSHAKE_REPORTED}
         return structs.replace(node, metadata=structs.replace(meta, annotations=notes))
 
-    def opened(self, node: wire.Node) -> wire.Node:
-        """Without the annotation by which people close cards."""
+    def open_node(self, node: wire.Node) -> wire.Node:
+        """Remove the annotation by which people close cards from the node."""
         meta = node.metadata
         notes = {
             key: one for key, one in (meta.annotations or {}).items() if key != names.HAMI_CORDON

@@ -8,8 +8,8 @@ from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card
 
 
-def node(name: str, allocatable: wire.Quantities, cards: Sequence[Card]) -> wire.Node:
-    """A node; ``cards`` are allocated one by one, and are none for a node without any."""
+def make_node(name: str, allocatable: wire.Quantities, cards: Sequence[Card]) -> wire.Node:
+    """Make a node with ``cards`` that are allocated one by one; the sequence is empty for a node without cards."""
     annotations = {}
     if cards:
         annotations[names.HAMI_REGISTER] = hami.encode_register(cards)
@@ -20,10 +20,10 @@ def node(name: str, allocatable: wire.Quantities, cards: Sequence[Card]) -> wire
     )
 
 
-def limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
-    """What a container requests: cards, of each so many percent of the cores and so many MiB.
+def make_limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
+    """Make the limits of a container: a number of cards, and for each card a percentage of the cores and MiB.
 
-    Without MiB it requests as many percent of the memory as of the cores; without both, whole cards.
+    Without ``mib`` it requests the same percentage of the memory as of the cores; without both, whole cards.
     """
     asked: wire.Quantities = {names.GPU: cards}
     if cores:
@@ -35,16 +35,16 @@ def limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
     return asked
 
 
-def with_node_policy(policy: str) -> dict[str, str]:
-    """The annotations of a pod whose nodes are ordered by a policy instead of the mode."""
+def annotate_node_policy(policy: str) -> dict[str, str]:
+    """Make the annotations of a pod for which a node policy orders the nodes instead of the mode."""
     return {names.HAMI_NODE_POLICY: policy}
 
 
-def only_models(models: Sequence[str]) -> dict[str, str]:
-    """The annotations of a pod that takes cards of these models; any card where there are none."""
-    return {names.USE_TYPE: ",".join(map(model_word, models))} if models else {}
+def annotate_models(models: Sequence[str]) -> dict[str, str]:
+    """Make the annotations of a pod that accepts cards of these models only; any card if ``models`` is empty."""
+    return {names.USE_TYPE: ",".join(map(write_model, models))} if models else {}
 
 
-def model_word(model: str) -> str:
-    """A model as pods name it: in brackets, because pods name parts of names, and A10 is a part of A100."""
+def write_model(model: str) -> str:
+    """Write a model as pods name it: in brackets, because pods name parts of names, and A10 is a part of A100."""
     return f"<{model.replace(',', ';')}>"

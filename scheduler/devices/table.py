@@ -1,7 +1,7 @@
-"""The families of devices there are, and the drivers of each.
+"""The table of the families of devices, with the drivers of each family.
 
-A pod that requests devices of several families is evaluated by the first of them in this table; a node must have
-enough of each, and all are charged.
+If a pod requests devices of several families, its cards are chosen for the first of these families in the table. The
+node must have enough of every family, and the node is charged for all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scheduler.devices.whole import WholeDevices
 
 
 class Family(NamedTuple):
-    """A resource by which containers request devices; ``Nodes`` has a pool of each, by its place in the table.
+    """A resource by which containers request devices; ``Nodes`` has a pool of every family, by its place in the table.
 
     Attributes:
         cards: the driver of the nodes that it serves, None if the family's devices are never reported one by one.
@@ -34,30 +34,30 @@ class Family(NamedTuple):
 
     @property
     def reader(self) -> Driver:
-        """The driver that reads requests: a pod may go to any node, so it is the driver of cards, which knows more words."""
+        """The driver that reads requests: the driver of cards, if there is one, because it knows more resources."""
         return self.whole if self.cards is None else self.cards
 
 
 class Families(tuple[Family, ...]):  # noqa: SLOT001 - a tuple has no slots of its own
-    """The table.
+    """The table of families.
 
     Attributes:
-        marks: resources by which nodes offer devices that no family counts, ``*`` for any end.
+        marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
     """
 
     marks: tuple[str, ...] = ()
 
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
-        """Whether a node says by its labels, or by what it offers, that it has devices, be they counted or not."""
+        """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
         if labels.get(names.GPU_PRESENT) == "true":
             return True
         return any(fnmatchcase(resource, mark) for resource in offered for mark in self.marks)
 
 
-def families(
+def make_families(
     label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = names.GPU_RESOURCES
 ) -> Families:
-    """The table; ``label`` as ``HamiCards`` takes it."""
+    """Make the table; ``label`` as ``HamiCards`` takes it."""
     cards: dict[str, CardDriver] = {names.GPU: HamiCards(label)}
     found = Families(
         Family(resource, cards.get(resource), WholeDevices(resource)) for resource in WHOLE
@@ -66,15 +66,15 @@ def families(
     return found
 
 
-def of_config(config: Config) -> Families:
-    """The table as the configuration has it."""
-    return families(config.hami_node_label, config.gpu_resources)
+def read_families(config: Config) -> Families:
+    """Make the table that the configuration describes."""
+    return make_families(config.hami_node_label, config.gpu_resources)
 
 
-# For callers without a cluster: what is read and written does not depend on the label.
-FAMILIES = families()
+# For callers without a cluster: what drivers read and write on pods does not depend on the label.
+FAMILIES = make_families()
 _CARDS = {family.cards.name: family.cards for family in FAMILIES if family.cards is not None}
-# By resource, the place of the family whose cards have it.
+# By resource that only cards have: the place of the family of these cards.
 INNER_RESOURCES = {
     resource: place
     for place, family in enumerate(FAMILIES)
@@ -84,8 +84,8 @@ _PLACE_OF = {family.resource: place for place, family in enumerate(FAMILIES)}
 _NAMES = frozenset(_PLACE_OF.keys() | INNER_RESOURCES.keys())
 
 
-def place_of(family: str) -> int:
-    """The place of a family in the table, -1 for none."""
+def find_place(family: str) -> int:
+    """Find the place of a family in the table, -1 for none."""
     return _PLACE_OF.get(family, -1)
 
 
@@ -94,25 +94,25 @@ def is_of_devices(resource: str) -> bool:
     return resource in _NAMES
 
 
-def cards_of(driver: str) -> CardDriver:
-    """The driver of cards that a decision names."""
+def get_card_driver(driver: str) -> CardDriver:
+    """Return the driver of cards that a decision names."""
     return _CARDS[driver]
 
 
-def ask_of(pod: wire.Pod) -> GpuAsk | None:
-    """What a pod requests from the first family from which it requests any.
+def read_request(pod: wire.Pod) -> GpuAsk | None:
+    """Read what a pod requests from the first family of which it requests devices.
 
     Raises:
         BadInput: a figure that the family's plugin could not serve.
     """
     if not any(map(_names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))):
         return None
-    asked = (family.reader.ask(pod) for family in FAMILIES)
+    asked = (family.reader.read_request(pod) for family in FAMILIES)
     return next((ask for ask in asked if ask is not None), None)
 
 
 def _names_any(container: wire.Container) -> bool:
-    """Whether a container names devices of any family, or parts of them."""
+    """Whether a container names devices of any family, or parts of devices."""
     found = container.resources
     if found is None:
         return False
@@ -129,8 +129,8 @@ def is_locked(annotations: Texts) -> bool:
     return any(cards.is_locked(annotations) for cards in _CARDS.values())
 
 
-def signed(node: wire.Node, drivers: tuple[str, ...]) -> wire.Node:
-    """The node with the marks of these drivers' plugins."""
+def sign_node(node: wire.Node, drivers: tuple[str, ...]) -> wire.Node:
+    """Return the node with the marks of the plugins of these drivers."""
     for driver in drivers:
-        node = _CARDS[driver].signed(node)
+        node = _CARDS[driver].sign_node(node)
     return node

@@ -1,7 +1,7 @@
 """Whole devices as an extended resource: the node reports their number, and the kubelet's plugin picks them.
 
-Nothing is written for them, and none of them has an id: they are counted with the other resources of the node. In
-formulas each of them is a card of ``CARD`` that is idle or in use.
+Evenkeel writes nothing for whole devices, and none of them has an id: they are counted like other resources of the node.
+In formulas each whole device is a card with the figures ``CARD`` that is idle or in use.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ CARD = (gpus.FULL_CORES, 0)
 
 
 class WholeDevices:
-    """The driver of a family that is only counted."""
+    """The driver of a family whose devices are only counted."""
 
     def __init__(self, resource: str) -> None:
         self.name = resource
 
-    def ask(self, pod: wire.Pod) -> gpus.GpuAsk | None:
-        """As many as its containers' limits say."""
+    def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+        """Read how many devices the limits of the pod's containers request."""
         return gpus.whole_devices(pod, self.name)
 
-    def sum(self, offered: int) -> Figures:
-        """Memory and sharers are not reported."""
+    def sum_figures(self, offered: int) -> Figures:
+        """Sum up the cores; memory and sharers are 0, because nodes do not report them."""
         return offered * CARD[0], offered * CARD[1], 0

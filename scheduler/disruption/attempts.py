@@ -119,10 +119,12 @@ class Attempts:
         row = cluster.nodes.row_of(name)
         if not leaving or row < 0:
             return False
-        shape, rows = self._boards.unscored(key), np.array([row], np.int64)
-        bits = self._boards.refusals(shape, rows)
-        judged = diagnosis.gather_refusals(cluster, shape, self._boards.world(shape), rows, bits)
-        return not table.lasting(judged)[0]
+        shape, rows = self._boards.make_unscored(key), np.array([row], np.int64)
+        bits = self._boards.find_refusals(shape, rows)
+        judged = diagnosis.gather_refusals(
+            cluster, shape, self._boards.get_world(shape), rows, bits
+        )
+        return not table.find_lasting(judged)[0]
 
     def carry_out(self, pod: PodRecord, made: Made) -> list[Nominate]:
         """Promise the room, and take it from those that come after; whose nomination is another then."""

@@ -28,7 +28,7 @@ class Gains:
         """[T, M] what some pods of the pod table, which are on these rows, add."""
         if not len(counted):
             return _NOTHING
-        cluster, counts = self._cluster, counted.refusing()
+        cluster, counts = self._cluster, counted.list_refusing_counts()
         gains = np.zeros((len(counts), cluster.ledger.pods.columns.node.size), np.int64)
         asked = set(pods.tolist())
         at: dict[int, list[int]] = {}
@@ -53,7 +53,7 @@ class Gains:
         if not len(counted):
             return
         arrays = counted.arrays
-        gain = self._gain(counted.refusing(), pod, {})
+        gain = self._gain(counted.list_refusing_counts(), pod, {})
         row = self._cluster.nodes.row_of(pod.node)
         for t in np.flatnonzero(arrays.tallies[:, c.TALLY_KIND] == c.NEAR).tolist():
             key, mask = arrays.tallies[t, c.TALLY_KEY], arrays.tallies[t, c.TALLY_MASK]

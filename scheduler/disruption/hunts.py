@@ -42,7 +42,7 @@ class Hunt:
         self._cluster, self._boards, self._promises = cluster, boards, promises
         self._key = key
         self._words: tuple[int, ...] = ()
-        self._shape = boards.unscored(key)
+        self._shape = boards.make_unscored(key)
         self._gains = Gains(cluster)
         self._moved = self._version = -1
         self._versions: tuple[int, ...] = ()
@@ -62,7 +62,7 @@ class Hunt:
         words = (*cluster.cards.words, cluster.nodes.resources.generation)
         if self._words != words or self._codes.size != cluster.nodes.capacity:
             self._words = words
-            self._shape = self._boards.unscored(self._key)
+            self._shape = self._boards.make_unscored(self._key)
             self._forget()
         rows = self._list_stale()
         self._moved, self._version = cluster.moved.position, cluster.nominations.version
@@ -71,7 +71,7 @@ class Hunt:
         if not rows.size:
             return
         self._summed = None
-        bits = self._boards.refusals(self._shape, rows)
+        bits = self._boards.find_refusals(self._shape, rows)
         before: ByRow = {}
         if cluster.nominations:
             names = [cluster.nodes.name_of(row) for row in rows.tolist()]
@@ -91,18 +91,18 @@ class Hunt:
         judged = diagnosis.gather_refusals(
             self._cluster,
             self._shape,
-            self._boards.world(self._shape),
+            self._boards.get_world(self._shape),
             rows[refused],
             bits[:, refused],
         )
-        rows = rows[refused][~table.lasting(judged)]
+        rows = rows[refused][~table.find_lasting(judged)]
         if not before:
             return self._ask(pod, rows, self._shape, ())
         found = self._ask(pod, rows[~np.isin(rows, list(before))], self._shape, ())
         asked = {row: before[row] for row in rows.tolist() if row in before}
         for part in self._promises.try_parts(pod, asked) if asked else ():
             # What those that the pod yields to say of it counts as well.
-            shape = self._boards.unscored(self._promises.make_key(pod) or self._key)
+            shape = self._boards.make_unscored(self._promises.make_key(pod) or self._key)
             kept = [one for pods in part.values() for one in pods]
             found = self._ask(pod, np.array(list(part), np.int64), shape, kept)
         return found
@@ -111,7 +111,7 @@ class Hunt:
         """Ask the row that the pod itself is nominated to: it does not stand in its own way."""
         self._again.add(row)
         rows = np.array([row], np.int64)
-        bits = self._boards.refusals(self._shape, rows)
+        bits = self._boards.find_refusals(self._shape, rows)
         name = self._cluster.nodes.name_of(row)
         before = self._promises.list_before(pod.priority, pod.uid, [name])
         if before:
@@ -152,7 +152,7 @@ class Hunt:
         return self._summed
 
     def _sum_up(self) -> Diagnosis:
-        rows = diagnosis.all_rows(self._cluster)
+        rows = diagnosis.list_rows(self._cluster)
         codes = self._codes[rows]
         none, asked = codes == p.NONE, codes == p.NOT_ENOUGH
         reasons = [
@@ -163,16 +163,16 @@ class Hunt:
             left = diagnosis.gather_refusals(
                 self._cluster,
                 self._shape,
-                self._boards.world(self._shape),
+                self._boards.get_world(self._shape),
                 rows[asked],
                 self.refused[:, rows[asked]],
             )
-            reasons += diagnosis.sum_up(left).reasons
+            reasons += diagnosis.sum_up_reasons(left).reasons
         return Diagnosis(rows.size, tuple(sorted(one for one in reasons if one[1])))
 
     def _forget(self) -> None:
         capacity = self._cluster.nodes.capacity
-        words = table.words_of_bits(self._shape.asked.template)
+        words = table.count_words(self._shape.asked.template)
         self.figures = p.make_figures(capacity)
         self._codes = self.figures[p.PLACE_CODE]
         self.bits = np.zeros((words, capacity), np.int64)
@@ -196,7 +196,7 @@ class Hunt:
             or (self._key.view.is_wide and moved.size)
         ):
             self._codes[:] = p.NOT_ASKED
-            return diagnosis.all_rows(cluster)
+            return diagnosis.list_rows(cluster)
         rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
         rows.update(cluster.ledger.pods.columns.node[others].tolist())
         gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
@@ -211,13 +211,13 @@ class Hunt:
             return []
         units, work = find_units(self._cluster, pod, rows)
         self.n_asked += work
-        self._boards.count(shape)
+        self._boards.refresh_counts(shape)
         gains = self._gains.find_gains(shape.counted, rows, units.pods)
         for one in kept:
             # What is needed near has to be there without them as well.
             self._gains.set_apart(shape.counted, self._cluster.pods[one.uid])
         search = p.Search(
-            words=self._boards.statics.refusals(shape.asked, rows),
+            words=self._boards.statics.find_refusals(shape.asked, rows),
             gains=gains,
             fewest=np.zeros(len(gains), np.int64),
             order=np.zeros(units.pods.size, np.int64),
@@ -225,7 +225,7 @@ class Hunt:
             figures=self.figures,
             refused=self.refused,
         )
-        world = self._boards.world(shape)
+        world = self._boards.get_world(shape)
         kernel.search(world, shape.ask, shape.counted.arrays, units, search)
         last = range(int(units.first[-2]), int(units.first[-1]))
         return [

@@ -62,7 +62,7 @@ class Promises:
         with self.keep_promises(self.list_before(pod.priority, pod.uid, [name])) as trial:
             for uid in {*self._list_leaving(name, pod.priority), *victims}:
                 trial.take_away(uid)
-            shape = self._boards.unscored(key)
+            shape = self._boards.make_unscored(key)
             if not self._takes_cards(shape, row):
                 return ()
             self._rooms.put(pod, shape, row)
@@ -76,7 +76,7 @@ class Promises:
             return ()
         there = self._cluster.registers.cards_of(pod.uid, pool, row)
         picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
-        world, cards = self._boards.world(shape), np.array(picks, np.int64)
+        world, cards = self._boards.get_world(shape), np.array(picks, np.int64)
         suffices = gpus.suffices(world, shape.ask, row, cards)
         return slots if suffices else ()
 
@@ -151,7 +151,7 @@ class Promises:
 
     def judge_alone(self, pod: PodRecord, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] why a pod does not fit on n rows as they are; on its own node the cards that it was promised will do."""
-        bits = self._boards.refusals(shape, rows)
+        bits = self._boards.find_refusals(shape, rows)
         own = self._cluster.nodes.row_of(self._nominations.node_of(pod.uid))
         for i in np.flatnonzero(rows == own).tolist() if own >= 0 else ():
             if bits[0, i] and self.find_own_cards(pod, shape, own):
@@ -226,11 +226,13 @@ class Promises:
         """
         key = self.make_key(pod)
         is_alone = key is None or not (key.view.is_wide or self._have_terms())
-        counted = self._boards.unscored(key).counted if key is not None else None
-        versions = counted.versions() if counted is not None else ()
+        counted = self._boards.make_unscored(key).counted if key is not None else None
+        versions = counted.read_versions() if counted is not None else ()
         with self.keep_promises(promised):
             if is_alone or (
-                counted is not None and counted.versions() == versions and self.make_key(pod) == key
+                counted is not None
+                and counted.read_versions() == versions
+                and self.make_key(pod) == key
             ):
                 yield promised
                 return
@@ -244,7 +246,7 @@ class Promises:
         if key is None:
             # Nothing is decided for a pod on which something must be mended.
             return np.zeros((1, rows.size), np.int64)
-        return self.judge_alone(pod, self._boards.unscored(key), rows)
+        return self.judge_alone(pod, self._boards.make_unscored(key), rows)
 
     def _move_in(
         self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
@@ -274,7 +276,7 @@ class Promises:
         if key is None:
             cluster.assume(pod.uid, name, ())
             return
-        shape = self._boards.unscored(key)
+        shape = self._boards.make_unscored(key)
         slots = self.find_own_cards(pod, shape, row)
         if slots or not self._takes_cards(shape, row):
             cluster.assume(pod.uid, name, slots)
@@ -293,7 +295,7 @@ class Promises:
         pool = shape.ask.pool
         if pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
             return False
-        bits = self._boards.refusals(shape, np.array([row], np.int64))
+        bits = self._boards.find_refusals(shape, np.array([row], np.int64))
         short = 1 << int(shape.ask.prefers.bits[c.BIT_CARDS]) | 1 << int(
             shape.ask.prefers.bits[c.BIT_RESOURCES]
         )

@@ -87,7 +87,7 @@ class Engine:
         """Begin with an empty state."""
         config = self.config
         self._cluster = Cluster(
-            config.scheduler_names, devices.of_config(config), config.pod_limits
+            config.scheduler_names, devices.read_families(config), config.pod_limits
         )
         self._policies = PolicyBook(config)
         self._pending = Pending(config, self._cluster.terms.labels_of, is_shared=self._is_shared)

@@ -117,7 +117,7 @@ def _of_policies(config: Config, book: PolicyBook, pending: Pending) -> Keeper:
     def see(found: steering.BalancePolicy, now: float) -> Sequence[Note]:
         meta, problem, remark = found.metadata, "", ""
         try:
-            policy = policies.parse({"metadata": {"name": meta.name}, "spec": found.spec})
+            policy = policies.parse_policy({"metadata": {"name": meta.name}, "spec": found.spec})
             # A write of a policy's status comes back as an event too, and steers nothing.
             changed = book.put(policy)
             remark = placement.not_in_force(dict(policy.changes), _node_policies(config))

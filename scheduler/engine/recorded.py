@@ -95,7 +95,7 @@ class Recorded(Engine):
             event = log.event_of(self._lines[key])
             match event:
                 case events.Seen(wire.Node() as node) if key[1] in were_signed:
-                    yield events.Seen(devices.signed(node, were_signed[key[1]]))
+                    yield events.Seen(devices.sign_node(node, were_signed[key[1]]))
             yield event
         yield events.ListEnds(kinds.PODS.name, streams[-1])
 

@@ -23,20 +23,21 @@ def lines(pod: Json) -> Iterator[Line]:
         other = (
             "" if loss["unit"] == unit else f" (in {weighed.UNITS.get(loss['unit'], loss['unit'])})"
         )
-        yield Line(f"{one['node']}: {weighed.terms(loss)}{other}", 2, 2)
+        yield Line(f"{one['node']}: {weighed.write_terms(loss)}{other}", 2, 2)
         for place in loss["places"]:
             yield Line(
-                f"{weighed.figure(place['lost'])} for pods like {place['text']}", 6, 2, "dim"
+                f"{weighed.write_figure(place['lost'])} for pods like {place['text']}", 6, 2, "dim"
             )
     if any(_is_below_zero(one["loss"]) for one in best):
         yield Line(
             "A figure below 0 means that less is lost with the pod there than without it.", 2, 2
         )
     if len(pod["best"]) > 1:
-        yield Line(weighed.why(pod["best"], pod["weights"], pod["objective"]), 2, 2)
+        yield Line(weighed.write_comparison(pod["best"], pod["weights"], pod["objective"]), 2, 2)
 
 
 def _is_below_zero(loss: Json) -> bool:
     return any(
-        weighed.figure(one).startswith("-") for one in (loss["total"], *loss["terms"].values())
+        weighed.write_figure(one).startswith("-")
+        for one in (loss["total"], *loss["terms"].values())
     )

@@ -20,11 +20,13 @@ def write_lines(node: Json, *, is_wide: bool = False) -> Iterator[Line]:
     yield Line(f"Node {node['name']}{_state(node)}", style="bold")
     for taint in node["taints"]:
         state = ", which reports its state" if taint["isState"] else ""
-        yield Line(f"taint {sentences.taint(taint)}{state}", 2, 2, "yellow")
+        yield Line(f"taint {sentences.write_taint(taint)}{state}", 2, 2, "yellow")
     yield from heading("In use and free")
     for one in node["resources"]:
         name = one["resource"]
-        free, total, used = (words.about(name, one[key]) for key in ("free", "total", "used"))
+        free, total, used = (
+            words.write_rounded(name, one[key]) for key in ("free", "total", "used")
+        )
         bar = _bar(one["used"], one["total"])
         yield Line(f"{bar} {name}: {used} of {total}, {free} free", 2, _BAR + 3, is_row=True)
         if one["replicas"] > 1:
@@ -96,7 +98,7 @@ def _pods(node: Json, *, is_wide: bool) -> Iterator[Line]:
     yield from heading(count_nouns(len(pods), "pod"))
     for pod in pods[:_PODS]:
         asked = ", ".join(
-            f"{words.amount(name, n)} {called[name]}" for name, n in pod["requests"].items()
+            f"{words.write_amount(name, n)} {called[name]}" for name, n in pod["requests"].items()
         )
         said = [f"priority {pod['priority']}"] if pod["priority"] else []
         said += ["is being deleted"] if pod["deleting"] else []
@@ -140,5 +142,5 @@ def _waiting(node: Json) -> Iterator[Line]:
 
 def _short(resource: str, short: Json) -> str:
     """What is free, and the least that any of some pods asks."""
-    asked, free = words.pair(resource, short["leastRequested"], short["free"])
+    asked, free = words.write_pair(resource, short["leastRequested"], short["free"])
     return f"{resource}: {free} free, requested {asked} or more"

@@ -119,7 +119,9 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
             yield Line(": ".join([reason, *more[:1]]), 2, 2)
         yield from (Line(text, 4, 2) for text in lack["counted"])
     if nearest["taints"]:
-        yield Line(f"taints there: {', '.join(map(sentences.taint, nearest['taints']))}", 2, 2)
+        yield Line(
+            f"taints there: {', '.join(map(sentences.write_taint, nearest['taints']))}", 2, 2
+        )
     if nearest["cards"]:
         yield from _fit(nearest)
         alike: dict[str, list[Json]] = {}
@@ -166,14 +168,16 @@ def _verdict(nearest: Json, i: int) -> str:
         by_code.setdefault(one["refusals"][i], []).extend(one["names"])
     said = []
     for code, names in by_code.items():
-        who = words.joined(names, "container")
+        who = words.write_all(names, "container")
         said.append(f"would fit {who}" if code is None else f"{code} for {who}")
     return ", ".join(said)
 
 
 def _short(short: Json) -> str:
-    asked, free = words.pair(short["resource"], short["requested"], short["free"])
-    return f"requests {asked}, {free} free of {words.about(short['resource'], short['total'])}"
+    asked, free = words.write_pair(short["resource"], short["requested"], short["free"])
+    return (
+        f"requests {asked}, {free} free of {words.write_rounded(short['resource'], short['total'])}"
+    )
 
 
 def _card(card: Json) -> str:

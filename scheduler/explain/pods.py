@@ -27,7 +27,7 @@ def explained(scene: Scene, pod: wire.Pod) -> Json:
         "message": "",
         "remarks": _remarks(scene, pod),
     }
-    coming = wishes.copy(pod)
+    coming = wishes.copy_pod(pod)
     coming.spec.node_name = None
     if coming.spec.scheduler_name not in scene.config.scheduler_names:
         coming.spec.scheduler_name = scene.config.scheduler_name

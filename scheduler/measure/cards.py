@@ -1,4 +1,4 @@
-"""The devices of all nodes as flat columns, for figures that look at every one of them."""
+"""The devices of all nodes as flat columns, for figures that read every device."""
 
 from __future__ import annotations
 
@@ -8,85 +8,85 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.devices import whole as whole_devices
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
-# As in kernels/devices/free.py: a share may fall short of a whole number by its last bit.
+# A share may be less than a whole number by a rounding error; same value as in kernels/devices/free.py.
 _EPSILON = 1e-6
 _MIB_PER_GIB = 1024
-_SHARED_POOL = place_of(names.GPU)
-# How the label of the product ends where cards are shared.
+_SHARED_POOL = find_place(names.GPU)
+# The end of the product label of nodes that share cards.
 _SHARED = "-SHARED"
 
 
 class Cards(NamedTuple):
-    """One entry per card; the devices of a pool that is counted are one entry together. D entries."""
+    """D entries: one for each card; the devices of a pool that are only counted are one entry together."""
 
-    owner: c.Ints  # [D] place of the node among the rows asked for
-    row: c.Ints  # [D] the card's row in the state, -1 of devices that are counted
-    pool: c.Ints  # [D] their family
-    model: c.Ints  # [D] as in the state, -1 of devices that are counted
+    owner: c.Ints  # [D] place of the node among the requested rows
+    row: c.Ints  # [D] the card's row in the state, -1 for counted devices
+    pool: c.Ints  # [D] the family
+    model: c.Ints  # [D] as in the state, -1 for counted devices
     kind: c.Ints  # [D] place in ``kinds``
     kinds: tuple[tuple[int, int], ...]  # core percent and MiB of a card
-    whole_only: c.Flags  # [D] only whole devices can be asked
+    whole_only: c.Flags  # [D] pods can request only whole devices
     usable: c.Flags  # [D] healthy, not cordoned, not MIG, its pods known
-    unshared: c.Flags  # [D] nobody is on it
+    unshared: c.Flags  # [D] no pod holds a part of it
     n_all: c.Ints  # [D] cards of the entry
-    sharers: c.Ints  # [D] pods on them; of those that are counted, those that are given out
-    n_left: c.Ints  # [D] those that can take a pod: a sharer is left, and some of both figures
+    sharers: c.Ints  # [D] pods on the card; allocated devices of a counted entry
+    n_left: c.Ints  # [D] cards that can take a pod: a sharer, compute and memory are left
     left: (
         c.Ints
     )  # [2, D] milli of the compute and of the memory of a card that a pod can still be given
     capacity: c.Floats  # [2, D] GPUs and GiB
-    used: c.Floats  # [2, D] likewise
+    used: c.Floats  # [2, D] GPUs and GiB
 
-    def takes(self, shape: DemandShape, models: c.Flags) -> tuple[c.Flags, c.Flags]:
-        """[D] whether a card would take a share of the shape when empty, and whether it does now.
+    def find_taking(self, shape: DemandShape, models: c.Flags) -> tuple[c.Flags, c.Flags]:
+        """Find the cards [D] that would take a pod of the shape if they were empty, and the cards that take it now.
 
-        ``models`` says of each model in the state whether the shape accepts it.
+        ``models`` [models]: whether the shape accepts each model in the state.
         """
         needs = np.array([shape.milli(*kind) for kind in self.kinds], np.int64)
         compute, memory = needs[self.kind].T
         whole = (compute == c.WHOLE) & (memory == c.WHOLE)
         suits = self.usable & np.append(models, np.True_)[self.model]
         suits &= (memory <= c.WHOLE) & (whole | ~self.whole_only)
-        suits &= self.pool == place_of(shape.family)
-        # All of the compute is given only of a card that nobody is on.
+        suits &= self.pool == find_place(shape.family)
+        # A pod gets the whole compute only of a card without other pods.
         now = suits & (self.n_left > 0) & (self.unshared | (compute < c.WHOLE))
         now &= (self.left[0] >= compute) & (self.left[1] >= memory)
         return suits, now
 
 
-def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
-    """The devices of some nodes."""
+def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
+    """Read the devices of some nodes."""
     nodes, table = cluster.nodes.columns, cluster.cards.columns
     n_pools = len(nodes.managed)
     managed, count = nodes.managed[:, rows], nodes.card_count[:, rows]
     count = np.where(managed, count, 0)
     starts = nodes.card_start[:, rows]
-    d = rows_of_runs(starts.ravel(), count.ravel())
+    d = list_run_rows(starts.ravel(), count.ravel())
     owner = np.repeat(np.tile(np.arange(rows.size), n_pools), count.ravel())
     offered = c.DEVICES_AT + np.arange(n_pools)
     whole = np.where(managed, 0, nodes.allocatable[np.ix_(offered, rows)])
     bare_pool, bare = np.nonzero(whole > 0)
     total = whole[bare_pool, bare]
     busy = np.minimum(nodes.requested[offered[bare_pool], rows[bare]], total)
-    # What a plugin multiplies is a part of a card, however many pods it takes.
-    part = 1.0 / replicas(cluster, rows)[bare_pool, bare]
+    # If a plugin reports each card several times, each reported device is a part of a card.
+    part = 1.0 / read_replicas(cluster, rows)[bare_pool, bare]
     figures = [c.CORES, c.MIB]
     scale = table.milli[:, d]
     left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
     left = np.where(scale > 0, left, c.WHOLE).astype(np.int64)
     ready = (table.used[c.SLOTS, d] < table.total[c.SLOTS, d]) & (left > 0).all(axis=0)
     shares = np.clip(table.used[figures][:, d] * scale / c.WHOLE, 0.0, 1.0)
-    shares[0] = np.minimum(1.0, shares[0] + _unlimited(cluster, d))
+    shares[0] = np.minimum(1.0, shares[0] + _measure_unlimited(cluster, d))
     gib = table.total[c.MIB, d] / _MIB_PER_GIB
     pairs = np.column_stack(
         [table.total[figures][:, d], np.tile(np.array([whole_devices.CARD]).T, bare.size)]
     )
-    kinds, kind = _distinct(pairs)
+    kinds, kind = _find_distinct(pairs)
     ones, none = np.ones(d.size, np.int64), np.zeros(bare.size)
     return Cards(
         owner=np.append(owner, bare),
@@ -109,13 +109,13 @@ def of_rows(cluster: Cluster, rows: c.Ints) -> Cards:
     )
 
 
-def replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
-    """[F, n] as how many devices the plugin of a node reports each card of a family, by time-slicing or MPS; else 1.
+def read_replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
+    """Read [F, n] as how many devices a node's plugin reports each card of a family (time-slicing or MPS); otherwise 1.
 
-    The labels say so: the number of replicas, or else that GPUs are shared and how many cards there are.
+    The node's labels have the number of replicas; or they say that GPUs are shared, and how many cards there are.
     """
     nodes = cluster.nodes
-    told, cards = (_labelled(cluster, key, rows) for key in (names.GPU_REPLICAS, names.GPU_COUNT))
+    told, cards = (_read_label(cluster, key, rows) for key in (names.GPU_REPLICAS, names.GPU_COUNT))
     product = nodes.label_column(names.GPU_PRODUCT)[rows]
     kinds = np.unique(product[product >= 0])
     words = nodes.label_values.values
@@ -127,8 +127,8 @@ def replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
     return found
 
 
-def _labelled(cluster: Cluster, key: str, rows: c.Ints) -> c.Ints:
-    """[n] a label as a whole number, 0 where it is none."""
+def _read_label(cluster: Cluster, key: str, rows: c.Ints) -> c.Ints:
+    """Read a label as a whole number [n]; 0 if it is absent or no number."""
     column = cluster.nodes.label_column(key)[rows]
     integers, is_integer = cluster.nodes.label_integers()
     if not integers.size:
@@ -137,29 +137,29 @@ def _labelled(cluster: Cluster, key: str, rows: c.Ints) -> c.Ints:
     return found
 
 
-def rows_of_runs(starts: c.Ints, counts: c.Ints) -> c.Ints:
-    """The rows of runs of neighbours, run by run: their first rows, and how many rows they have."""
+def list_run_rows(starts: c.Ints, counts: c.Ints) -> c.Ints:
+    """List the rows of runs of neighbouring rows, run by run; each run has a first row and a number of rows."""
     before = np.cumsum(counts) - counts
     rows: c.Ints = np.repeat(starts - before, counts) + np.arange(counts.sum())
     return rows
 
 
-def _distinct(pairs: c.Ints) -> tuple[tuple[tuple[int, int], ...], c.Ints]:
-    """The distinct ones of [2, D] pairs, and [D] which of them each is."""
-    # As one number each, which is sorted ten times as fast; neither part has more than 32 bits.
+def _find_distinct(pairs: c.Ints) -> tuple[tuple[tuple[int, int], ...], c.Ints]:
+    """Find the distinct pairs among [2, D] pairs, and [D] which distinct pair each one is."""
+    # Each pair becomes one number, which sorts ten times as fast; neither part has more than 32 bits.
     distinct, which = np.unique((pairs[0] << 32) | pairs[1], return_inverse=True)
     return tuple((int(one) >> 32, int(one) & 0xFFFFFFFF) for one in distinct), which
 
 
-def _unlimited(cluster: Cluster, cards: c.Ints) -> c.Floats:
-    """[D] the share of a card that pods without a limit on compute are taken to use.
+def _measure_unlimited(cluster: Cluster, cards: c.Ints) -> c.Floats:
+    """Measure [D] the share of a card's compute that is attributed to pods without a limit on compute.
 
-    To the device plugin they use none and may use all. As much as they hold of the memory is the middle way: a card
-    full of such pods is not one whose compute lies idle.
+    For the device plugin such pods use no compute, but they may use all of it. The figures attribute the same share as of
+    the memory: the compute of a card full of such pods is not idle.
     """
     pods, table = cluster.ledger.pods.columns, cluster.cards.columns
     first, n = pods.held[:, pods.node >= 0]
-    holds = pods.holds[rows_of_runs(first, n)]
+    holds = pods.holds[list_run_rows(first, n)]
     card, _, mib, _ = holds[holds[:, 1] == 0].T
     taken: c.Floats = mib * table.milli[c.MIB, card] / c.WHOLE
     shares: c.Floats = np.bincount(card, taken, table.numa.size).astype(np.float64)

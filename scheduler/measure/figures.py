@@ -1,29 +1,29 @@
-"""What is used, free and stranded on every node, judged by the typical pods.
+"""What is used, free and stranded on every node, measured by the typical pods.
 
-Stranded is what the typical pod, in expectation, cannot take although it is free. Only typical pods count
-that could run on the node if it were empty: that an empty node of T4s is of no use to a pod that wants an
-A100 strands nothing. A pod fits when its CPU, its memory, one more pod and its cards are all free there.
+Stranded capacity is free, but the typical pod cannot take it, in expectation. Only typical pods count that could run on
+the node if it were empty: an empty node of T4s strands nothing because of a pod that wants an A100. A pod fits if its
+CPU, its memory, one more pod and its cards are all free on the node.
 
-- GPU (compute and memory, per card): Σ over typical pods k that ask GPUs of p_k · (free on cards k cannot
-  take), p_k the share of such pods: all that is free where k does not fit the node, else what is free on
-  cards too small for k. This is the fragment measure of Weng et al., "Beware of Fragmentation" (USENIX ATC
-  2023), which counts no memory of the node and not two figures per card. A node with free GPU on which
-  no typical pod could ever run strands all of it.
-- CPU: Σ over all typical pods k that ask CPU of q_k · (free CPU, if k does not fit the node although its
-  CPU is free there), q_k ∝ pods · CPU asked: the chance that the next core asked is kept off by something
-  else. So 40 free cores without memory are 40 stranded cores; a free core that is too little for any pod is
-  not, it is the CPU itself that is gone. Memory likewise. Pods that find no cards on the node have no say:
-  cores beside GPUs that are in use are not wasted because of them. Nor have assumed pods without GPU on
-  nodes with GPUs: nobody has seen one that would go there.
-- dead is the part of it that no typical pod at all can take.
-- spare is free CPU and memory that is no loss: no typical pod has a say, or, in expectation, it is too
-  little of itself for the typical pod.
+- GPU (compute and memory, per card): Σ over typical pods k that request GPUs of p_k · (free on cards that k cannot
+  take), p_k: the share of such pods. If k does not fit on the node, that is all that is free; otherwise it is what is
+  free on cards too small for k. This is the fragment measure of Weng et al., "Beware of Fragmentation" (USENIX ATC
+  2023), whose measure counts no memory of the node and one figure per card. A node with free GPU on which no typical
+  pod could ever run strands all of the free GPU.
+- CPU: Σ over all typical pods k that request CPU of q_k · (free CPU, if k does not fit on the node although its CPU is
+  free there), q_k ∝ pods · requested CPU: the chance that something else keeps the next requested core off the node. So
+  40 free cores without memory are 40 stranded cores. A free core that is too little for any pod is not stranded,
+  because the CPU itself has run out. Memory is measured likewise. Pods that find no cards on the node do not count:
+  they do not make cores stranded beside GPUs that are in use. Assumed pods without GPU do not count on nodes with GPUs
+  either, because no such pod has been seen.
+- dead is the part of the stranded capacity that no typical pod at all can take.
+- spare is free CPU and memory that is no loss: no typical pod counts, or the free amount itself is, in expectation, too
+  little for the typical pod.
 
-What is free and neither stranded nor spare is usable: in expectation, the typical pod can take it.
+Free capacity that is neither stranded nor spare is usable: in expectation, the typical pod can take it.
 
-It is the least one can say: where one typical pod still fits, nothing counts as stranded for it, though a
-second may not fit. Nodes that are cordoned or unhealthy strand nothing, what is free there is closed, and
-so is what is free on cards that are out of order, in MIG mode, or held by pods that do not say which.
+The figure is a lower bound: if one typical pod still fits, nothing counts as stranded for that pod, although a second
+pod may not fit. Cordoned and unhealthy nodes strand nothing; their free capacity is closed. The free capacity of a card
+is closed if the card is unhealthy, cordoned, in MIG mode, or may be held by pods that do not name their cards.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.devices import card_order
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.measure import cards as all_cards
 from scheduler.measure.cards import Cards
 from scheduler.measure.typical import Typical
@@ -51,29 +51,29 @@ CAPACITY, USED, FREE, CLOSED, STRANDED, DEAD, SPARE = range(7)
 # What a pod can be short of.
 N_CAUSES = 5
 LACKS_CPU, LACKS_MEMORY, LACKS_CARDS, LACKS_MORE_CARDS, LACKS_PODS = range(N_CAUSES)
-# Typical pods are told apart for the reason: those that ask GPUs, and the others.
+# Reasons are counted apart for typical pods that request GPUs and for other typical pods.
 ASKS_GPU, ASKS_NONE = range(2)
-# Of CPU and memory, in base units.
+# A core and a GiB in base units.
 UNITS = np.array([[1000.0], [2.0**30]])
 _ILL = "node.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of N nodes in the order of their names.
+    """The figures of N nodes in the order of their names.
 
     Attributes:
-        names: of the nodes.
-        amounts: [7, 4, N] in natural units, by ``FIGURES`` and ``DIMENSIONS``. Used may be above capacity;
-            capacity is used + free + closed otherwise.
+        names: the names of the nodes.
+        amounts: [7, 4, N] in natural units, by ``FIGURES`` and ``DIMENSIONS``. Capacity is used + free + closed, unless
+            used exceeds capacity.
         closed: [N] whether the node takes no pods for now.
-        hosted: [2, N] typical pods that could run there if it were empty, by ``ASKS_GPU``, ``ASKS_NONE``.
-        refused: [2, N] those of them that do not fit now.
-        short: [2, N_CAUSES, N] those of them that are short of each. A pod lacks cards where no card has enough free for
-            it, and more cards where some have.
-        fewest: [N] the fewest GPUs of a typical pod that lacks more cards; 0 where none does.
-        barred: [K, N] which of the K typical pods would have room there if it were empty, but may not go there: its taints or
-            labels keep them off.
+        hosted: [2, N] typical pods that could run on the node if it were empty, by ``ASKS_GPU``, ``ASKS_NONE``.
+        refused: [2, N] hosted pods that do not fit now.
+        short: [2, N_CAUSES, N] hosted pods that lack each resource. A pod lacks cards if no card has enough free for the
+            pod, and lacks more cards if some cards have.
+        fewest: [N] the fewest GPUs of a typical pod that lacks more cards; 0 if there is no such pod.
+        barred: [K, N] which of the K typical pods would have room on the empty node, but may not go there because of the
+            node's taints or labels.
     """
 
     names: tuple[str, ...]
@@ -86,9 +86,9 @@ class Figures:
     barred: c.Flags
 
 
-def of_cluster(cluster: Cluster, typical: Typical) -> Figures:
-    """The figures of all nodes that are not malformed. O(typical pods · cards)."""
-    steps = in_steps(cluster, typical)
+def measure_cluster(cluster: Cluster, typical: Typical) -> Figures:
+    """Measure all nodes that are not malformed. O(typical pods · cards)."""
+    steps = measure_in_steps(cluster, typical)
     while True:
         try:
             next(steps)
@@ -97,23 +97,23 @@ def of_cluster(cluster: Cluster, typical: Typical) -> Figures:
             return found
 
 
-def node_names(cluster: Cluster) -> list[str]:
-    """The names of the nodes that are not malformed, sorted."""
+def list_node_names(cluster: Cluster) -> list[str]:
+    """List the names of the nodes that are not malformed, sorted."""
     table = cluster.nodes
     return sorted(name for name, row in table.rows.items() if table.columns.valid[row])
 
 
-def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figures]:
-    """As ``of_cluster``, a typical pod at a time; what changes between two steps is counted as it was before.
+def measure_in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figures]:
+    """Measure as ``measure_cluster`` does, one typical pod at each step; free amounts are those of the first steps.
 
-    Nodes that come or go meanwhile do no harm: a node that is gone, or whose row another has, is judged by the words
-    of whoever has the row for the typical pods that are left.
+    Nodes may come and go between steps. If a node is gone and another node has its row, the remaining typical pods are
+    compared with the other node's labels and taints.
     """
-    table, names = cluster.nodes, node_names(cluster)
+    table, names = cluster.nodes, list_node_names(cluster)
     rows = np.array([table.row_of(name) for name in names], np.int64)
     closed = np.array([_is_closed(cluster, row) for row in rows.tolist()], np.bool_)
     yield
-    cards = all_cards.of_rows(cluster, rows)
+    cards = all_cards.read_cards(cluster, rows)
     yield
     judged = _Judged(cluster, rows, cards, plain_assumed=typical.plain_assumed)
     amounts = np.zeros((len(FIGURES), len(DIMENSIONS), rows.size))
@@ -121,11 +121,11 @@ def in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None, Figure
     amounts[USED, :GPU] = table.columns.requested[[c.CPU, c.MEMORY]][:, rows] / UNITS
     for shape, count in typical.pods:
         yield
-        judged.ask(shape, count)
-    plain_free, card_free = _free(judged.plain_free), cards.capacity - cards.used
+        judged.add_pods(shape, count)
+    plain_free, card_free = _clip_free(judged.plain_free), cards.capacity - cards.used
     amounts[FREE, :GPU] = plain_free / UNITS
-    amounts[STRANDED, :GPU], amounts[DEAD, :GPU], amounts[SPARE, :GPU] = judged.stranded_plain()
-    stranded, dead = judged.stranded_share()
+    amounts[STRANDED, :GPU], amounts[DEAD, :GPU], amounts[SPARE, :GPU] = judged.measure_plain()
+    stranded, dead = judged.measure_cards()
     per_card = {
         CAPACITY: cards.capacity,
         USED: cards.used,
@@ -161,19 +161,19 @@ def _is_closed(cluster: Cluster, row: int) -> bool:
     )
 
 
-def _free(amounts: c.Ints) -> c.Ints:
-    """More may be used than there is, once a node has shrunk."""
+def _clip_free(amounts: c.Ints) -> c.Ints:
+    """Replace negative amounts by 0: a node that has shrunk may have more in use than it has."""
     return np.maximum(amounts, 0)
 
 
 class _Judged:
-    """Sums over the typical pods asked so far. N nodes, D entries of cards."""
+    """Sums over the typical pods that were added so far. N nodes, D entries of cards."""
 
     def __init__(
         self, cluster: Cluster, rows: c.Ints, cards: Cards, *, plain_assumed: bool
     ) -> None:
         nodes, n = cluster.nodes.columns, rows.size
-        # Of CPU and memory of these nodes, pods without GPU are no judges.
+        # Nodes on whose CPU and memory pods without GPU do not count, because such pods are assumed.
         self._unseen = nodes.has_gpu[rows] & plain_assumed
         self._cluster, self._rows, self._cards = cluster, rows, cards
         self._allocatable = nodes.allocatable[:, rows]
@@ -186,11 +186,11 @@ class _Judged:
         self.fewest = np.zeros(n, np.int64)
         self.barred: list[c.Flags] = []
 
-    def ask(self, shape: DemandShape, count: float) -> None:
-        """One typical pod and how many there are of it."""
+    def add_pods(self, shape: DemandShape, count: float) -> None:
+        """Add ``count`` pods of one typical shape."""
         cards, n = self._cards, self._rows.size
-        suits, now = cards.takes(
-            shape, card_order.models_ok(shape, self._cluster.cards.models.values)
+        suits, now = cards.find_taking(
+            shape, card_order.accept_models(shape, self._cluster.cards.models.values)
         )
         n_suiting = np.bincount(cards.owner, suits * cards.n_all, n)
         n_now = np.bincount(cards.owner, now * cards.n_left, n)
@@ -209,7 +209,7 @@ class _Judged:
         fewest = np.where(self.fewest > 0, np.minimum(self.fewest, shape.cards), shape.cards)
         self.fewest = np.where(hosts & some, fewest, self.fewest)
         if shape.cards:
-            of_family = cards.pool == place_of(shape.family)
+            of_family = cards.pool == find_place(shape.family)
             self._gpu_weight += count * (hosts[cards.owner] & of_family)
             self._taken += count * (fits[cards.owner] & now)
         has_say = hosts & ~(too_few if shape.cards else self._unseen)
@@ -218,19 +218,19 @@ class _Judged:
         self._fitting += weight * fits
         self._blocked += weight * (~fits & ~lacks[:2])
 
-    def stranded_plain(self) -> tuple[c.Floats, c.Floats, c.Floats]:
-        """[2, N] stranded, dead and spare cores and GiB."""
+    def measure_plain(self) -> tuple[c.Floats, c.Floats, c.Floats]:
+        """Measure stranded, dead and spare cores and GiB, [2, N] each."""
         some = self._plain_weight > 0
         weights = np.stack([self._blocked, self._fitting])
-        # Equal sums of the same figures in the same order: 1 is exact.
+        # Both sums add equal figures in the same order, so a quotient of 1 is exact.
         share, taken = np.divide(
             weights, self._plain_weight, where=some, out=np.zeros(weights.shape)
         )
-        free = _free(self.plain_free) / UNITS
+        free = _clip_free(self.plain_free) / UNITS
         return free * share, free * (share == 1), free * np.maximum(1.0 - share - taken, 0.0)
 
-    def stranded_share(self) -> tuple[c.Floats, c.Floats]:
-        """[D] which part of what is free on a card is stranded, and which is dead."""
+    def measure_cards(self) -> tuple[c.Floats, c.Floats]:
+        """Measure which part of a card's free capacity is stranded, and which is dead, [D] each."""
         weight = self._gpu_weight
         taken = np.divide(self._taken, weight, where=weight > 0, out=np.zeros(weight.size))
         return 1.0 - taken, (taken == 0).astype(np.float64)

@@ -1,9 +1,9 @@
 """Each pod's share of the used capacity of its node; the shares add up to what is used.
 
-CPU and memory are what the pod is charged. Of a card it has what it holds; a pod without a limit on compute is taken to
-use as much of it as it holds of the memory. Where more is held of a card than there is, all parts are less by the same
-factor. Of devices that are counted, a pod has as many as it requests; where a plugin reports each card several
-times, each is a part of its card.
+CPU and memory are what the pod is charged. Of a card, the pod has the part that it holds; a pod without a limit on compute
+has the same share of the compute as of the memory. If pods hold more of a card than the card has, all parts are reduced
+by the same factor. Of devices that are only counted, a pod has as many as it requests; if a plugin reports each card
+several times, each reported device is a part of its card.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from scheduler.state.pods import PodRecord
 
 
 class Shares(NamedTuple):
-    """Of P pods on N nodes, whose names were given."""
+    """The shares of P pods on given nodes."""
 
-    pods: list[PodRecord]  # [P] those that are charged to one of the nodes
-    node: c.Ints  # [P] its place among the nodes
+    pods: list[PodRecord]  # [P] the pods that are charged to one of the nodes
+    node: c.Ints  # [P] the place of the pod's node among the nodes
     amounts: c.Floats  # [4, P] in natural units, by ``figures.DIMENSIONS``
 
 
-def of_pods(cluster: Cluster, names: Sequence[str]) -> Shares:
-    """What every pod has of the nodes. O(pods + cards)."""
+def measure_shares(cluster: Cluster, names: Sequence[str]) -> Shares:
+    """Measure the share of every pod on the named nodes. O(pods + cards)."""
     place = {name: i for i, name in enumerate(names)}
     pods = [pod for pod in cluster.pods.values() if pod.row >= 0 and pod.node in place]
     node = np.array([place[pod.node] for pod in pods], np.int64)
-    cards = all_cards.of_rows(
+    cards = all_cards.read_cards(
         cluster, np.array([cluster.nodes.row_of(name) for name in names], np.int64)
     )
     families = [family.resource for family in cluster.registers.families]
@@ -48,7 +48,7 @@ def of_pods(cluster: Cluster, names: Sequence[str]) -> Shares:
 
 
 def _find_requests(pods: Sequence[PodRecord], wanted: Sequence[str]) -> c.Floats:
-    """[resources, P] what each pod requests; read once for each template."""
+    """Find [resources, P] what each pod requests; each template is read once."""
     templates = {id(pod.template): pod.template for pod in pods}
     column = {template: i for i, template in enumerate(templates)}
     by_template = np.zeros((len(wanted), len(templates)))
@@ -59,12 +59,12 @@ def _find_requests(pods: Sequence[PodRecord], wanted: Sequence[str]) -> c.Floats
 
 
 def _add_held(cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], amounts: c.Floats) -> None:
-    """Of cards that are told one by one."""
+    """Add the shares of cards that are reported one by one."""
     table = cluster.cards.columns
     entered = cluster.ledger.pods.columns
     first, n_held = entered.held[:, np.array([pod.row for pod in pods], np.int64)]
     pod = np.repeat(np.arange(len(pods)), n_held)
-    card, cores, mib, _ = entered.holds[all_cards.rows_of_runs(first, n_held)].T
+    card, cores, mib, _ = entered.holds[all_cards.list_run_rows(first, n_held)].T
     memory = mib * table.milli[c.MIB, card] / c.WHOLE
     compute = np.where(cores > 0, cores * table.milli[c.CORES, card] / c.WHOLE, memory)
     is_told = cards.row >= 0
@@ -80,7 +80,7 @@ def _add_held(cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], amounts
 
 
 def _add_counted(cards: Cards, requested: c.Floats, node: c.Ints, amounts: c.Floats) -> None:
-    """Of devices of which a node reports the number alone; ``requested`` [F, P] by families."""
+    """Add the shares of devices of which a node reports only the number; ``requested`` [F, P] by family."""
     n = int(max(node.max(initial=-1), cards.owner.max(initial=-1))) + 1
     for pool, asked in enumerate(requested):
         entries = np.flatnonzero((cards.row < 0) & (cards.pool == pool))

@@ -1,10 +1,10 @@
-"""The typical pods by which a cluster is evaluated, taken from the requests of its own pods.
+"""The typical pods by which a cluster is measured, taken from the requests of its own pods.
 
-The typical pods are the most frequent shapes that together make 95 % of the pods: at most 64 that ask GPUs,
-and 64 that do not. The former come from the demand that the state has seen, the latter from the pods that are
-there. Pods that belong to their node, such as a DaemonSet's, are nobody's demand. Where there are fewer than
-30 pods of a kind, an assumed demand stands in: for GPUs that of ``modes/learning.py``, for the others one
-core with the memory that this cluster has per core.
+The typical pods are the most frequent shapes that together make 95 % of the pods: at most 64 shapes that request GPUs,
+and 64 shapes that do not. Shapes with GPUs come from the demand that the state has seen, shapes without GPUs from the
+pods that are there now. Pods that belong to their node, such as a DaemonSet's, do not count. If there are fewer than 30
+pods of a kind, an assumed demand replaces them: for GPUs the assumed demand of ``modes/demand_tables.py``, for other pods
+one core with the memory that this cluster has per core.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.modes import demand_tables
-from scheduler.modes.empty_nodes import pools_of
+from scheduler.modes.empty_nodes import list_pools
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
-# So many pods are seen before they are believed: a share of a third is then known to about nine points.
+# How many pods must be seen before they replace assumed pods: a share of a third is then known to about nine points.
 ENOUGH = 30
 _COVERED = 0.95
 _MOST = 64
@@ -42,10 +42,9 @@ class Typical:
     """The typical pods, those with GPUs first, each kind by falling count.
 
     Attributes:
-        gpu_seen, plain_seen: pods seen that ask GPUs, and that ask CPU or memory and no GPU.
-        gpu_assumed, plain_assumed: whether there were too few, of one family of devices at least, and the pods
-            of that kind are assumed.
-        asking_nothing: pods seen that ask none of these, and are not counted.
+        gpu_seen, plain_seen: seen pods that request GPUs, and seen pods that request CPU or memory and no GPU.
+        gpu_assumed, plain_assumed: whether such pods are assumed because too few were seen; for GPUs, of any family.
+        asking_nothing: seen pods that request none of these; they do not count.
     """
 
     pods: tuple[TypicalPod, ...]
@@ -56,11 +55,11 @@ class Typical:
     asking_nothing: int = 0
 
 
-def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
-    """The typical pods of a cluster; ``fixed`` are uids of pods that belong to their node."""
+def find_typical(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
+    """Find the typical pods of a cluster; ``fixed`` are uids of pods that belong to their node."""
     asking: list[TypicalPod] = []
     gpu_assumed = False
-    there = pools_of(cluster) if cluster.nodes.columns.has_gpu.any() else []
+    there = list_pools(cluster) if cluster.nodes.columns.has_gpu.any() else []
     counts = cluster.demand.counts()
     for pool, family in enumerate(cluster.registers.families):
         seen = cluster.demand.seen_of(family.resource)
@@ -68,18 +67,18 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
             asking += [TypicalPod(s, n) for s, n in counts.items() if s.family == family.resource]
         elif pool in there:
             gpu_assumed = True
-            assumed = demand_tables.assumed_demand(cluster, pool)
-            # Together they weigh as much as the pods that were seen.
+            assumed = demand_tables.assume_demand(cluster, pool)
+            # All assumed pods together count as much as the pods that were seen.
             scale = max(seen, 1) / sum(assumed.values())
             asking += [TypicalPod(shape, count * scale) for shape, count in assumed.items()]
     gpu_seen = cluster.demand.devices.seen
-    plain, asking_nothing = _plain(cluster, fixed)
+    plain, asking_nothing = _count_plain(cluster, fixed)
     plain_seen = round(sum(pod.pods for pod in plain))
     plain_assumed = plain_seen < ENOUGH
     if plain_assumed:
-        plain = [TypicalPod(_assumed_plain(cluster), float(max(plain_seen, 1)))]
+        plain = [TypicalPod(_assume_plain(cluster), float(max(plain_seen, 1)))]
     return Typical(
-        pods=(*_most_frequent(asking), *_most_frequent(plain)),
+        pods=(*_pick_most_frequent(asking), *_pick_most_frequent(plain)),
         gpu_seen=gpu_seen,
         plain_seen=plain_seen,
         gpu_assumed=gpu_assumed or gpu_seen < ENOUGH,
@@ -88,14 +87,14 @@ def of_cluster(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
     )
 
 
-def _plain(cluster: Cluster, fixed: Collection[str]) -> tuple[list[TypicalPod], int]:
-    """Shapes without GPU, from the pods themselves, and how many ask nothing.
+def _count_plain(cluster: Cluster, fixed: Collection[str]) -> tuple[list[TypicalPod], int]:
+    """Count the pods without GPU by shape, and the pods that request nothing.
 
-    Where they may go is not in the demand.
+    The pods themselves are counted, because the state's demand does not say which nodes such pods may go to.
     """
     asking_nothing = 0
     counts: dict[DemandShape, int] = {}
-    # Templates are few beside pods, and a look at one takes longer than counting its pods.
+    # There are few templates and many pods, and reading a template takes longer than counting its pods.
     pods = [pod for pod in cluster.pods.values() if pod.uid not in fixed]
     templates = {id(pod.template): pod.template for pod in pods}
     for key, n in Counter(id(pod.template) for pod in pods).items():
@@ -118,7 +117,7 @@ def _plain(cluster: Cluster, fixed: Collection[str]) -> tuple[list[TypicalPod], 
     return [TypicalPod(shape, float(count)) for shape, count in counts.items()], asking_nothing
 
 
-def _assumed_plain(cluster: Cluster) -> DemandShape:
+def _assume_plain(cluster: Cluster) -> DemandShape:
     nodes = cluster.nodes.columns
     cpu = nodes.allocatable[c.CPU, nodes.valid]
     memory = nodes.allocatable[c.MEMORY, nodes.valid]
@@ -127,8 +126,8 @@ def _assumed_plain(cluster: Cluster) -> DemandShape:
     return DemandShape(_ASSUMED_CPU_MILLI, int(per_core * _ASSUMED_CPU_MILLI))
 
 
-def _most_frequent(pods: Iterable[TypicalPod]) -> list[TypicalPod]:
-    # Sums of floats must not depend on which pod came first.
+def _pick_most_frequent(pods: Iterable[TypicalPod]) -> list[TypicalPod]:
+    # Pods are sorted, because sums of floats must not depend on the order in which pods came.
     ordered = sorted(pods, key=lambda pod: (-pod.pods, str(pod.shape)))
     total, covered = sum(pod.pods for pod in ordered), 0.0
     picked = []

@@ -1,4 +1,4 @@
-"""The capacity of empty nodes for one family of devices, against which the demand is measured."""
+"""The capacity of empty nodes for one family of devices; the demand is compared with it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 
-def pools_of(cluster: Cluster) -> list[int]:
-    """The families of which any node has devices; the first family where there are none at all."""
+def list_pools(cluster: Cluster) -> list[int]:
+    """List the families of which a node has devices; the first family if no node has any devices."""
     nodes = cluster.nodes.columns
     n_families = len(nodes.managed)
     offered = nodes.allocatable[c.DEVICES_AT : c.DEVICES_AT + n_families] > 0
@@ -20,12 +20,12 @@ def pools_of(cluster: Cluster) -> list[int]:
 
 
 class EmptyNodes:
-    """What the nodes have of a family when they are empty. [N] each, 0 where there is no usable node.
+    """What the nodes have of one family when they are empty. Arrays are [N], with 0 for rows without a usable node.
 
     Attributes:
-        family: the resource by which its devices are asked.
-        makes: (kind, model) of the cards that differ.
-        having: [makes, N] how many cards of each.
+        family: the resource by which pods request its devices.
+        makes: (kind, model) of each make of cards.
+        having: [makes, N] how many cards of each make a node has.
     """
 
     def __init__(self, cluster: Cluster, pool: int) -> None:
@@ -34,7 +34,7 @@ class EmptyNodes:
         self.kinds = cards.kinds.values
         self.family = cluster.registers.families[pool].resource
         self._managed = nodes.managed[pool]
-        self.makes, self.having = _makes(cluster, pool)
+        self.makes, self.having = _count_makes(cluster, pool)
         whole = np.where(self._managed, 0, nodes.allocatable[c.DEVICES_AT + pool])
         self.count = np.where(nodes.valid, whole + self.having.sum(axis=0), 0)
         self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
@@ -43,21 +43,21 @@ class EmptyNodes:
         mib = np.array([self.kinds[kind][1] for kind, _ in self.makes], np.int64)
         self.mean_mib = float((of_make * mib).sum() / max(1, of_make.sum()))
 
-    def asked(self, shape: DemandShape) -> int:
-        """Milli-GPU that a pod asks; MiB count as parts of the cluster's mean card."""
+    def measure_request(self, shape: DemandShape) -> int:
+        """Measure the milli-GPU that a pod requests; MiB count as parts of the cluster's mean card."""
         memory = int(shape.mib * c.WHOLE / self.mean_mib) if self.mean_mib else 0
         share = max(shape.cores * 10, shape.percent * 10, memory, 1)
         return min(share, c.WHOLE) * shape.cards
 
-    def hosts(self, shape: DemandShape) -> c.Flags:
-        """[N] where a pod of the shape could go if the node were empty."""
+    def find_hosts(self, shape: DemandShape) -> c.Flags:
+        """Find the nodes [N] that could host a pod of the shape if they were empty."""
         milli = [shape.milli(*kind) for kind in self.kinds]
-        accepted = self._accepted(shape)
+        accepted = self._list_accepted(shape)
         suits = [
             accepts and max(milli[kind]) <= c.WHOLE
             for accepts, (kind, _) in zip(accepted, self.makes, strict=True)
         ]
-        # Devices that are only counted are given to those who ask whole ones.
+        # Devices that are only counted go to pods that request whole devices.
         is_whole = set(milli[0]) == {c.WHOLE}
         usable = np.where(self._managed, self.having[suits].sum(axis=0), self.count * is_whole)
         fitting: c.Flags = (
@@ -68,34 +68,34 @@ class EmptyNodes:
         for name, amount in shape.others:
             row = self.table.row_asked(name)
             fitting &= self.columns.allocatable[row] >= amount if row >= 0 else amount <= 0
-        return fitting & self.allowed(shape)
+        return fitting & self.find_allowed(shape)
 
-    def allowed(self, shape: DemandShape) -> c.Flags:
-        """[N] where a pod of the shape may go by its words and the node's.
+    def find_allowed(self, shape: DemandShape) -> c.Flags:
+        """Find the nodes [N] that a pod of the shape may go to by its selectors, tolerations and card types.
 
-        Cordons and ports come and go, so they do not count.
+        Cordons and host ports come and go, so they do not count.
         """
         flags: c.Flags = self.columns.valid.copy()
         if shape.use_types or shape.nouse_types:
-            has_cards, accepted = self.having.any(axis=0), self.having[self._accepted(shape)]
+            has_cards, accepted = self.having.any(axis=0), self.having[self._list_accepted(shape)]
             flags &= ~has_cards | accepted.any(axis=0)
         rows = np.flatnonzero(flags)
         flags[rows] = table.could_host(shape, self.table, rows)
         return flags
 
-    def _accepted(self, shape: DemandShape) -> list[bool]:
-        """Of each make whether the shape takes its model."""
-        accepted = card_order.models_ok(shape, self.cards.models.values)
+    def _list_accepted(self, shape: DemandShape) -> list[bool]:
+        """List for each make whether the shape accepts the model."""
+        accepted = card_order.accept_models(shape, self.cards.models.values)
         return [bool(accepted[model]) for _, model in self.makes]
 
 
-def _makes(cluster: Cluster, pool: int) -> tuple[list[tuple[int, int]], c.Ints]:
-    """The cards that differ in kind or model, and how many of each there are by node."""
+def _count_makes(cluster: Cluster, pool: int) -> tuple[list[tuple[int, int]], c.Ints]:
+    """List the makes of cards, which differ in kind or model, and count [makes, N] the cards of each make by node."""
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     n, starts = nodes.card_count[pool], nodes.card_start[pool]
     owner = np.repeat(np.arange(n.size), n)
     d = np.arange(owner.size) - np.repeat(np.cumsum(n) - n, n) + np.repeat(starts, n)
-    # A card without memory can be given to nobody.
+    # No pod can get a card without memory.
     mib = np.array([mib for _, mib in cluster.cards.kinds.values])
     has_memory = mib[cards.kind[d]] > 0
     owner, d = owner[has_memory], d[has_memory]

@@ -1,4 +1,4 @@
-"""How much of the idle GPU no typical pod can use: FGD's measure of the whole cluster."""
+"""The idle GPU capacity that typical pods cannot use: FGD's fragmentation measure of the whole cluster."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from scheduler.state.cluster import Cluster
 
 
 class FragmentGauge:
-    """Keeps the measure of every node, of its first pool; reading it looks only at nodes that changed.
+    """Keeps the measure of the first pool of every node; ``read`` computes only the nodes that changed.
 
     Attributes:
-        by_row: [N] milli-GPU of each node that the typical pod, on average, cannot use.
+        by_row: [N] idle milli-GPU of each node that the average typical pod cannot use.
     """
 
     def __init__(self, cluster: Cluster, counts: Counts) -> None:
-        """``counts`` is the demand by which the typical pods are chosen, as published."""
+        """``counts`` is the demand from which the typical pods are chosen, as published for FGD."""
         self._cluster = cluster
         learner = Learner(cluster, counts)
-        learner.learn()
+        learner.learn_demand()
         self._tables = learner.tables
         scratch = empty.scratch(cluster.cards.most_on_a_node, 1, self._tables.fgd.weight.size)
         self._world = World(cluster.ledger.tables, self._tables, scratch)
@@ -32,7 +32,7 @@ class FragmentGauge:
         self.by_row: c.Floats = np.zeros(cluster.nodes.capacity)
 
     def read(self) -> float:
-        """Fragment amount of the cluster in milli-GPU. Nodes must be those of the start."""
+        """Read the fragmentation of the cluster in milli-GPU. The nodes must be those of the constructor call."""
         cluster = self._cluster
         rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
         if rows is None:

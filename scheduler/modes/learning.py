@@ -1,8 +1,8 @@
-"""Learns the demand: when the tables that ``keel`` and ``fgd`` score by are made anew.
+"""Learns the demand: decides when the tables that ``keel`` and ``fgd`` score by are made again.
 
-It learns between batches, never within: after 30 % more pods were seen, when nodes or their words have
-changed, or when pods leave at another rate. What the tables hold: ``modes/demand_tables.py``; of nodes without
-devices, ``modes/plain.py``.
+It learns between batches, never within a batch: after 30 % more pods were seen, when nodes, their labels or taints have
+changed, or when pods leave at another rate. ``modes/demand_tables.py`` describes the tables; ``modes/plain.py`` learns
+the places of nodes without devices.
 """
 
 from __future__ import annotations
@@ -11,48 +11,48 @@ import numpy as np
 
 from scheduler.modes import demand_tables, plain, single
 from scheduler.modes.demand_tables import Counts
-from scheduler.modes.empty_nodes import EmptyNodes, pools_of
+from scheduler.modes.empty_nodes import EmptyNodes, list_pools
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
-# So many pods are seen before their demand is believed.
+# How many pods must be seen before the tables are made from them instead of from an assumed demand.
 ENOUGH = 60
-# Learn again when so many more have been seen: a part of those before, within a least and a most.
+# Learn again when so many more pods have been seen: a part of the seen pods, within a minimum and a maximum.
 _MORE, _MORE_LEAST, _MORE_MOST = 0.3, 50, 5000
-# The value of departures per arrival in use changes when it is off by more than this.
+# The tables take over the departures per arrival when these differ by more than this.
 _DEPARTURES_STEP = 0.1
 
 
 class Learner:
-    """Keeps the tables, of every family of which some node has devices.
+    """Keeps the tables of every family of which a node has devices.
 
-    Tables that change are replaced, after which all nodes must be scored again by them.
+    A table that changes is replaced by another object; then all nodes must be scored again.
     """
 
     def __init__(self, cluster: Cluster, known: Counts | None = None) -> None:
-        """With ``known`` the demand is given instead of learnt; departures are counted all the same."""
+        """``known`` is a demand that is used instead of the learnt demand; departures are counted in any case."""
         self._cluster = cluster
         self._known = known
         self._shaped = -1
         self._departures = 0.0
-        # By family; how many pods that ask it are seen when its tables are made again.
+        # By family: the number of seen pods at which its tables are made again.
         self._next: dict[int, int] = {}
         self._hosts: dict[int, dict[DemandShape, c.Flags]] = {}
         self._plain = plain.PlainPlaces(cluster, known)
-        self._sizes = self._sizes_now()
+        self._sizes = self._read_sizes()
         self._tables = {
             0: demand_tables.make_tables(EmptyNodes(cluster, 0), {}, 0.0, {}, assume=True)
         }
         self.tables = self._tables[0]
-        """The tables that pods without devices are judged by: those of the first family there is, and places."""
+        """The tables by which pods without devices are scored: those of the first family, and the places."""
 
     def get_tables(self, pool: int) -> c.Demand:
-        """The tables that pods are judged by that ask a family; -1: that ask none."""
+        """Return the tables by which pods that request a family are scored; -1: pods without devices."""
         return self._tables.get(pool, self.tables)
 
-    def learn(self, *, anew: bool = False) -> bool:
-        """Make the tables anew if enough has changed, or ``anew``; whether they changed."""
+    def learn_demand(self, *, anew: bool = False) -> bool:
+        """Make the tables again if enough has changed, or if ``anew``; return whether they changed."""
         changed = self._learn_devices(anew=anew)
         if self._plain.refresh(anew=anew) or changed:
             self.tables = self._tables[min(self._tables)].replace(places=self._plain.places)
@@ -75,10 +75,10 @@ class Learner:
         if shaped != self._shaped:
             self._hosts.clear()
             self._shaped = shaped
-        made, self._sizes = self._make_tables(), self._sizes_now()
+        made, self._sizes = self._make_tables(), self._read_sizes()
         before = self._tables
         self._tables = {
-            pool: before[pool] if pool in before and _same(tables, before[pool]) else tables
+            pool: before[pool] if pool in before and _are_equal(tables, before[pool]) else tables
             for pool, tables in made.items()
         }
         return self._tables.keys() != before.keys() or any(
@@ -86,11 +86,11 @@ class Learner:
         )
 
     def _make_tables(self) -> dict[int, c.Demand]:
-        """The tables by now; and when they are to be made again."""
+        """Make the current tables, and set when they are to be made again."""
         counts = self._cluster.demand.counts() if self._known is None else self._known
         made = {}
-        for pool in pools_of(self._cluster):
-            seen = self._seen_of(pool)
+        for pool in list_pools(self._cluster):
+            seen = self._count_seen(pool)
             enough = self._known is not None or seen >= ENOUGH
             nodes = EmptyNodes(self._cluster, pool)
             made[pool] = demand_tables.make_tables(
@@ -101,32 +101,32 @@ class Learner:
                 assume=not enough,
             ).replace(single=single.make_places(self._cluster, nodes, pool, counts))
             more = max(_MORE_LEAST, min(_MORE_MOST, int(seen * _MORE)))
-            self._next[pool] = seen + more if enough else plain.next_early(seen)
+            self._next[pool] = seen + more if enough else plain.find_next_early(seen)
         return made
 
     def _are_due(self) -> bool:
-        """Whether enough more pods of a family were seen."""
+        """Whether enough more pods of any family were seen."""
         if self._known is not None:
             return not self._next
-        return any(self._seen_of(pool) >= self._next.get(pool, 0) for pool in self._tables)
+        return any(self._count_seen(pool) >= self._next.get(pool, 0) for pool in self._tables)
 
-    def _seen_of(self, pool: int) -> int:
+    def _count_seen(self, pool: int) -> int:
         return self._cluster.demand.seen_of(self._cluster.registers.families[pool].resource)
 
     def fits_nodes(self) -> bool:
         """Whether the tables have a figure for every node row and every kind of cards."""
-        return self._sizes == self._sizes_now()
+        return self._sizes == self._read_sizes()
 
-    def _sizes_now(self) -> tuple[int, int]:
-        """Of what the tables are made of, however many families there are."""
+    def _read_sizes(self) -> tuple[int, int]:
+        """Read the sizes that the tables must have: the number of node rows, and of kinds of cards."""
         return self._cluster.nodes.capacity, len(self._cluster.cards.kinds)
 
 
-def _same(a: c.Demand, b: c.Demand) -> bool:
-    return all(map(np.array_equal, _columns(a), _columns(b)))
+def _are_equal(a: c.Demand, b: c.Demand) -> bool:
+    return all(map(np.array_equal, _list_columns(a), _list_columns(b)))
 
 
-def _columns(a: c.Demand) -> list[c.Ints | c.Flags | c.Floats]:
+def _list_columns(a: c.Demand) -> list[c.Ints | c.Flags | c.Floats]:
     parts = [a.keel, a.fgd, a.single]
     of_parts = [column for part in parts for column in part.list_values()]
     return [*of_parts, a.close, a.price, a.value, a.rates, a.serving, a.served]

@@ -1,7 +1,7 @@
-"""The places of nodes without devices: when sizes are learnt again, and when scarcity is computed again.
+"""The places of nodes without devices: when they are learnt again, and when their scarcity is measured again.
 
-They are learnt as device tables are, and from the first pod on: what is seen is better than what is assumed. How
-scarce they are is judged after so many placements as could have changed it.
+Places are learnt like the tables of devices, but from the first pod on, because seen pods are better than assumed pods.
+Scarcity is measured again after so many placements that it may have changed.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 _SOFT = "PreferNoSchedule"
-# Learnt anew after so many pods, then after a part more, as long as it is within a most.
+# Places are learnt again after these numbers of pods; later when the number has grown by a part, within a maximum.
 _FIRST = (1, 8, 16, 32, 60)
 _MORE, _MORE_MOST = 0.3, 5000
-# Departures per arrival that differ by more count.
+# Places are learnt again when the departures per arrival differ by more than this.
 _DEPARTURES_STEP = 0.1
-# Judged anew after so many placements and departures, or a part of the nodes.
+# Scarcity is measured again after so many placements and departures, or a part of the number of nodes.
 _MOVED_LEAST, _MOVED_PART = 50, 1 / 3
-# Of pods whose sizes differ so often nothing comes again; from the lower figure on in parts.
+# If a share of _NEW_FROM of the pods has new sizes, sizes begin to count as new; _NEW_SPAN above it, all count as new.
 _NEW_FROM, _NEW_SPAN = 0.7, 0.3
 
 
 class PlainPlaces:
-    """Keeps them.
+    """Keeps the places of nodes without devices.
 
     Attributes:
-        places: by now; another object when they change.
+        places: the current places; a change makes another object.
     """
 
     def __init__(self, cluster: Cluster, known: Counts | None) -> None:
-        """With ``known`` the demand is given instead of learnt."""
+        """``known`` is a demand that is used instead of the learnt demand; None: the demand is learnt."""
         self._cluster, self._known = cluster, known
         self._learnt: Learnt | None = None
         self._next = self._shaped = self._judged_at = -1
@@ -48,7 +48,7 @@ class PlainPlaces:
         self.places: Places = schema.empty()
 
     def refresh(self, *, anew: bool = False) -> bool:
-        """Learn and judge if it is due, or ``anew``; whether the places are others than before."""
+        """Learn the places and measure their scarcity, if either is due or ``anew``; return whether the places changed."""
         cluster, before = self._cluster, self.places
         departures = cluster.demand.plain.departures
         seen, shaped = self._count_seen(), cluster.shaped
@@ -56,36 +56,36 @@ class PlainPlaces:
         if anew or seen >= self._next or shaped != self._shaped or has_left:
             self._departures = departures
             self._shaped = shaped
-            self._next = _next(seen)
-            self._learn(seen)
-        elif cluster.moved.position - self._judged_at < self._patience():
+            self._next = _find_next(seen)
+            self._learn_places(seen)
+        elif cluster.moved.position - self._judged_at < self._compute_patience():
             return False
-        self._judge()
+        self._weigh_places()
         return self.places is not before
 
     def _count_seen(self) -> int:
-        # Of a demand that is given enough is known.
+        # A given demand counts as seen often enough.
         return self._cluster.demand.plain.seen if self._known is None else places.ENOUGH
 
-    def _patience(self) -> int:
+    def _compute_patience(self) -> int:
         nodes = 0 if self._learnt is None else self._learnt.rows.size
         return max(_MOVED_LEAST, int(nodes * _MOVED_PART))
 
-    def _learn(self, seen: int) -> None:
+    def _learn_places(self, seen: int) -> None:
         if self._known is None:
             counts = self._cluster.demand.plain.counts()
         else:
             counts = {shape: n for shape, n in self._known.items() if not shape.cards}
-        nodes = _nodes(self._cluster, counts)
+        nodes = _gather_nodes(self._cluster, counts)
         believed = seen >= places.ENOUGH
         told = {shape: _read_amounts(shape) for shape in counts}
-        pods = places.asked(self._cluster, nodes, told, counts)
-        self._learnt = places.learnt(nodes, pods, believed=believed)
+        pods = places.gather_pods(self._cluster, nodes, told, counts)
+        self._learnt = places.learn_places(nodes, pods, believed=believed)
         new = 0.0 if self._learnt is None else self._learnt.new
         self._new = min(1.0, max(0.0, (new - _NEW_FROM) / _NEW_SPAN))
         self._scarcity = None
 
-    def _judge(self) -> None:
+    def _weigh_places(self) -> None:
         learnt, cluster = self._learnt, self._cluster
         self._judged_at = cluster.moved.position
         if learnt is None:
@@ -96,37 +96,37 @@ class PlainPlaces:
         found = scarcity.measure_scarcity(learnt, columns, self._scratch, self._departures)
         if found != self._scarcity:
             self._scarcity = found
-            weights = scarcity.weights(found, self._departures, self._new)
+            weights = scarcity.make_weights(found, self._departures, self._new)
             worth = learnt.places.worth * np.array(found.scarce)
-            self.places = places.weighed(learnt.places, worth, weights)
+            self.places = places.weigh_places(learnt.places, worth, weights)
 
 
-def next_early(seen: int) -> int:
-    """After how many pods to learn anew, before enough are seen."""
+def find_next_early(seen: int) -> int:
+    """Find the number of pods after which to learn again, while few pods have been seen."""
     return next((first for first in _FIRST if first > seen), _FIRST[-1])
 
 
-def _next(seen: int) -> int:
+def _find_next(seen: int) -> int:
     if seen < _FIRST[-1]:
-        return next_early(seen)
+        return find_next_early(seen)
     return seen + max(1, min(_MORE_MOST, int(seen * _MORE)))
 
 
-def _nodes(cluster: Cluster, counts: Counts) -> Nodes:
+def _gather_nodes(cluster: Cluster, counts: Counts) -> Nodes:
     columns = cluster.nodes.columns
-    rows = np.flatnonzero(_taking(cluster) & ~columns.has_gpu)
+    rows = np.flatnonzero(_find_open_nodes(cluster) & ~columns.has_gpu)
     always = c.CPU, c.MEMORY, c.PODS
-    resources = np.array([*always, *places.others(cluster, counts, always)], np.int64)
+    resources = np.array([*always, *places.list_others(cluster, counts, always)], np.int64)
     there = columns.allocatable[np.ix_(resources, rows)].astype(np.float64)
     every = np.flatnonzero(columns.valid & ~columns.has_gpu)
     largest = columns.allocatable[np.ix_(resources, every)].max(axis=1, initial=0)
     return Nodes(rows, resources, there, largest.astype(np.float64))
 
 
-def _taking(cluster: Cluster) -> c.Flags:
-    """[N] whether a node takes pods that say nothing of it; where most do not, every node that is not cordoned.
+def _find_open_nodes(cluster: Cluster) -> c.Flags:
+    """Find the nodes [N] that take pods without tolerations; if fewer than half do, all nodes that are not cordoned.
 
-    Room on others is no room for most pods, and a virtual node may say that it has any amount of it.
+    Most pods cannot use the room on other nodes, and a virtual node may report any amount of room.
     """
     nodes = cluster.nodes
     open_ones: c.Flags = nodes.columns.valid & ~nodes.unschedulable

@@ -1,9 +1,9 @@
-"""The places of nodes with one device each: such a node is one bundle of resources, its card among them.
+"""The places of nodes with one device each: such a node is one bundle of resources, which includes its card.
 
-Where nine tenths of a family's devices are alone on their nodes, there are no runs of cards to keep together, and
-a remainder of a card is of use only with the CPU, the memory and the bandwidth of its own node. So a node is
-judged as one without devices is, over all of them; and unevenness counts, for what is used up first strands all
-the rest.
+If nine tenths of a family's devices are alone on their nodes, there are no runs of cards to keep together, and the rest
+of a card is useful only with the CPU, the memory and the bandwidth of the same node. So such a node is scored like a
+node without devices, over all its resources. Uneven use counts, because the resource that runs out first strands all
+other resources.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 _ALONE = 0.9
-# With a single one there is nothing to choose.
+# With one node there is nothing to choose.
 _NODES_LEAST = 2
 _STEP, _FULL, _PART, _UNEVEN, _SQUARE = 30.0, 1.0, 0.5, 12_000.0, 2_400.0
 
 
 def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Places:
-    """Of a family; empty where the cluster has nodes with several of its devices."""
+    """Make the places of one family; empty if too many of its devices share a node with others."""
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
     if alone < max(_NODES_LEAST, _ALONE * total):
         return schema.empty()
@@ -36,23 +36,25 @@ def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) 
         for shape, n in counts.items()
         if 0 < shape.cards <= 1 and shape.family == nodes.family
     }
-    sort = _nodes(cluster, nodes, pool, asking)
+    sort = _gather_nodes(cluster, nodes, pool, asking)
     told = {shape: _read_amounts(shape, nodes, sort) for shape in asking}
-    learnt = places.learnt(sort, places.asked(cluster, sort, told, asking), believed=False)
+    learnt = places.learn_places(
+        sort, places.gather_pods(cluster, sort, told, asking), believed=False
+    )
     if learnt is None:
         return schema.empty()
     weights = np.zeros(schema.N_WEIGHTS)
     weights[schema.STEP], weights[schema.FULL], weights[schema.PART] = _STEP, _FULL, _PART
     weights[schema.UNEVEN], weights[schema.SQUARE] = _UNEVEN, _SQUARE
-    return places.weighed(learnt.places, learnt.places.worth, weights)
+    return places.weigh_places(learnt.places, learnt.places.worth, weights)
 
 
-def _nodes(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Nodes:
+def _gather_nodes(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Nodes:
     columns = cluster.nodes.columns
     rows = np.flatnonzero(columns.valid & (nodes.count == 1))
-    # How many pods a node takes is no part of the bundle.
+    # The number of pods that a node takes is not part of the bundle.
     told = c.CPU, c.MEMORY
-    listed = [*told, *places.others(cluster, counts, (*told, c.PODS))]
+    listed = [*told, *places.list_others(cluster, counts, (*told, c.PODS))]
     there = [columns.allocatable[row, rows].astype(np.float64) for row in listed]
     if columns.managed[pool, rows].all():
         figures = columns.gpu_total[pool][:, rows].astype(np.float64)

@@ -87,18 +87,18 @@ class Rooms:
             self._boards.refresh(shape)
             board, moved = self._boards.restrict(shape, among)
         placed = self.make_room(part, shape, moved, among)
-        world = self._boards.world(shape)
+        world = self._boards.get_world(shape)
         n = place.place_run(world, shape.ask, board or shape.board, placed)
         binds = self.assume(shape, part[:n], placed)
         if board is None:
-            self._boards.placed(shape)
+            self._boards.note_placed(shape)
         return binds
 
     def put_at(self, pod: PodRecord, shape: Shape, row: int) -> Run:
         """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""
         placed = self.make_room([pod], shape)
         placed.chosen = row
-        place.place_run(self._boards.world(shape), shape.ask, shape.board, placed)
+        place.place_run(self._boards.get_world(shape), shape.ask, shape.board, placed)
         return placed
 
     def put(self, pod: PodRecord, shape: Shape, row: int) -> None:

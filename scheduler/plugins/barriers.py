@@ -1,4 +1,4 @@
-"""What keeps pods off nodes, as bits for the reasons, and which changes could end it according to each rule."""
+"""The rules that keep pods off nodes, as one bit for each reason, and the changes that could end each refusal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from scheduler.schema import columns as c
 _COUNTING = tuple(rule for rule in RULES if rule.domain)
 
 
-def _first(rule: Rule) -> int:
+def _find_first_bit(rule: Rule) -> int:
     return 1 << next(i for i, (owner, _) in enumerate(REASONS) if owner is rule)
 
 
-_SHORT = _first(resources_fit.RULE)
-# For a pod that no node can take because of its claims, and for nodes without a label that the pod requires.
-OF_CLAIMS, LACKS_LABEL = Barriers(_first(volume_claims.RULE)), Barriers(_first(node_affinity.RULE))
+_SHORT = _find_first_bit(resources_fit.RULE)
+# The barriers of a pod that no node can take because of its claims, and of nodes without a label that the pod requires.
+OF_CLAIMS, LACKS_LABEL = (
+    Barriers(_find_first_bit(volume_claims.RULE)),
+    Barriers(_find_first_bit(node_affinity.RULE)),
+)
 
 
-def of_bits(bits: c.Ints) -> Barriers:
-    """The rules that refuse rows, by the rows' refusal bits [W, n]; every row is refused."""
+def read_barriers(bits: c.Ints) -> Barriers:
+    """Read the reasons of n refused rows from their refusal bits [W, n]."""
     lowest = bits[0] & -bits[0]
     reasons = int(np.bitwise_or.reduce(lowest))
     if not reasons & _SHORT:
@@ -33,14 +36,17 @@ def of_bits(bits: c.Ints) -> Barriers:
     return Barriers(reasons, whole >> len(REASONS))
 
 
-def is_short_of(position: int) -> Barriers:
-    """Nodes have too little of a requested resource; the number is its place among the requested ones."""
+def make_shortage(position: int) -> Barriers:
+    """Make the barriers of nodes with too little of one resource; ``position`` is its place among the requested ones."""
     return Barriers(_SHORT, 1 << position)
 
 
-def hints(asked: Asked, needs: Needs, found: Barriers) -> list[Hint]:
-    """The hints of the rules that keep such pods off nodes; ``needs`` is what rules about other pods read from them."""
-    wanted = resources_fit.wanted(asked)
+def list_hints(asked: Asked, needs: Needs, found: Barriers) -> list[Hint]:
+    """List the hints of the rules that keep such pods off nodes.
+
+    ``needs`` is what rules about other pods read from such pods.
+    """
+    wanted = resources_fit.list_amounts(asked)
     short = tuple(one for i, one in enumerate(wanted) if found.short >> i & 1)
     rules = {rule: None for i, (rule, _) in enumerate(REASONS) if found.reasons >> i & 1}
     of_others = dict(zip(_COUNTING, needs, strict=True))

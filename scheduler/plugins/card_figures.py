@@ -1,7 +1,7 @@
 """Why cards do not suffice, in figures, over all cards of the nodes that refuse a pod because of cards.
 
-The counts are of the walk that chooses cards. The figures are of the container that requests cards; where several
-containers do, ``container_figures`` names those that are short.
+The counts come from the walk that chooses cards. The figures are about the container that requests cards; if several
+containers request cards, ``container_figures`` names the containers that are short.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _FIXED = {
 }
 
 
-def figures(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal, str]]:
-    """What is behind every code that any card or node of the rows has, the most important first."""
+def describe_refusals(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal, str]]:
+    """Describe every code that a card or node of the rows has, the most important code first."""
     several = None
     if container_requests.are_several(judged):
         several = container_figures.evaluate_each(judged)
@@ -41,104 +41,114 @@ def figures(judged: Judged, seen: CardsSeen) -> list[tuple[CardRefusal, str]]:
         text = (
             f"{CARD_CODES[code]} on {words.count_nouns(n, 'node' if code in of_nodes else 'GPU')}"
         )
-        found.append((code, text + _more(judged, seen, code, several)))
+        found.append((code, text + _describe_figures(judged, seen, code, several)))
     return found
 
 
-def _more(judged: Judged, seen: CardsSeen, code: CardRefusal, several: Several | None) -> str:
+def _describe_figures(
+    judged: Judged, seen: CardsSeen, code: CardRefusal, several: Several | None
+) -> str:
     found = ""
     if several is not None and code in container_figures.CODES:
-        found = container_figures.describe(judged, seen, code, several, _FIXED.get(code, ""))
+        found = container_figures.describe_reason(judged, seen, code, several, _FIXED.get(code, ""))
     else:
         match code:
             case CardRefusal.TOO_FEW | CardRefusal.TOO_MANY_ASKED:
-                found = _count(judged, seen.codes, code)
+                found = _describe_count(judged, seen.codes, code)
             case CardRefusal.MEMORY:
-                found = _memory(judged, seen)
+                found = _describe_memory(judged, seen)
             case CardRefusal.CORES:
-                found = _cores(judged, seen)
+                found = _describe_cores(judged, seen)
             case CardRefusal.TYPE:
-                found = _types(judged, seen)
+                found = _describe_types(judged, seen)
             case CardRefusal.HEALTH | CardRefusal.CORDONED | CardRefusal.MIG:
-                return f", the first on {_node(judged, int(np.argmax(seen.codes[:, code] > 0)))}"
+                return (
+                    f", the first on {_name_node(judged, int(np.argmax(seen.codes[:, code] > 0)))}"
+                )
             case _:
                 found = _FIXED.get(code, "")
     return f": {found}" if found else ""
 
 
-def _count(judged: Judged, codes: c.Ints, code: CardRefusal) -> str:
-    """Of cards on one node: how many there are, or how many would fit."""
+def _describe_count(judged: Judged, codes: c.Ints, code: CardRefusal) -> str:
+    """Describe how many cards one node has, or how many would fit."""
     best = int(np.argmax(codes[:, code]))
-    n, node = int(codes[best, code]), _node(judged, best)
+    n, node = int(codes[best, code]), _name_node(judged, best)
     there = "that would fit on one node" if code == CardRefusal.TOO_FEW else "on one node"
     asked = words.count_nouns(int(judged.ask.containers[c.N_CARDS].max()), "GPU")
     return f"requested {asked}, the most {there} is {n}, on {node}"
 
 
-def _memory(judged: Judged, seen: CardsSeen) -> str:
+def _describe_memory(judged: Judged, seen: CardsSeen) -> str:
     slot = find_hardest(judged)
     short = _find_refused(judged, seen, slot, CardRefusal.MEMORY)
     free, total = measure_free(judged, seen, short, c.MIB)
     mib = int(judged.ask.containers[c.ASK_MIB, slot])
     if mib:
-        return _most(judged, seen, short, free, (f"{mib} MiB a card", "the largest free is {}"))
+        return _describe_most(
+            judged, seen, short, free, (f"{mib} MiB a card", "the largest free is {}")
+        )
     percent = int(judged.ask.containers[c.ASK_PERCENT, slot])
     asked = f"{percent} % of a card's memory"
     of_card = free * 100 // np.maximum(1, total)
-    return _most(judged, seen, short, of_card, (asked, "the most free is {} %"))
+    return _describe_most(judged, seen, short, of_card, (asked, "the most free is {} %"))
 
 
-def _cores(judged: Judged, seen: CardsSeen) -> str:
+def _describe_cores(judged: Judged, seen: CardsSeen) -> str:
     slot = find_hardest(judged)
     short = _find_refused(judged, seen, slot, CardRefusal.CORES)
     free, _ = measure_free(judged, seen, short, c.CORES)
     asked = f"{int(judged.ask.containers[c.ASK_CORES, slot])} % of a card's cores"
-    return _most(judged, seen, short, free, (asked, "the most free is {} %"))
+    return _describe_most(judged, seen, short, free, (asked, "the most free is {} %"))
 
 
-def _most(judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, told: tuple[str, str]) -> str:
-    """The request and the most that is free; empty without cards, where other containers of the pod hold them."""
+def _describe_most(
+    judged: Judged, seen: CardsSeen, at: c.Ints, free: c.Ints, told: tuple[str, str]
+) -> str:
+    """Describe the request and the most that is free; empty if ``at`` has no cards: other containers hold them then."""
     if not at.size:
         return ""
     asked, most_free = told
     best = int(np.argmax(free))
     if not free[best]:
         return f"requested {asked}, none of them has any free"
-    node = _node(judged, int(seen.at[at[best]]))
+    node = _name_node(judged, int(seen.at[at[best]]))
     return f"requested {asked}, {most_free.format(int(free[best]))} on {node}"
 
 
-def _types(judged: Judged, seen: CardsSeen) -> str:
-    """The requested kinds, and the kinds of the cards that are none of them."""
+def _describe_types(judged: Judged, seen: CardsSeen) -> str:
+    """Describe the requested kinds of cards, and the kinds of the refused cards."""
     ask, table = judged.asked.template.gpu, judged.cluster.cards
     d = seen.cards[seen.codes[seen.at, CardRefusal.TYPE] > 0]
     d = d[~judged.ask.prefers.model_ok[table.columns.model[d]]]
     if ask is None or not d.size:
-        return f"requested mode {words.listed([ask.vgpu_mode], 'mode')}" if ask else ""
+        return f"requested mode {words.write_some([ask.vgpu_mode], 'mode')}" if ask else ""
     numbers, counts = np.unique(table.columns.model[d], return_counts=True)
     ordered = sorted(
         zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True)
     )
     reported = [model for _, model in ordered]
-    makers = models.makers(one.resource for one in judged.cluster.registers.families)
+    makers = models.list_makers(one.resource for one in judged.cluster.registers.families)
     printed = list(dict.fromkeys(models.print_name(one, makers) for one in reported))
-    there = words.listed(printed, "other kind")
+    there = words.write_some(printed, "other kind")
     # Annotations are compared with what nodes report.
-    as_reported = f" (reported as {words.listed(reported, 'name')})" if reported != printed else ""
-    return f"requested {_wish(ask)}, there are {there}{as_reported}"
+    as_reported = (
+        f" (reported as {words.write_some(reported, 'name')})" if reported != printed else ""
+    )
+    return f"requested {_describe_wish(ask)}, there are {there}{as_reported}"
 
 
-def _wish(ask: GpuAsk) -> str:
-    wanted = words.listed(ask.use_types, "kind") if ask.use_types else ""
-    unwanted = f"none of {words.listed(ask.nouse_types, 'kind')}" if ask.nouse_types else ""
+def _describe_wish(ask: GpuAsk) -> str:
+    wanted = words.write_some(ask.use_types, "kind") if ask.use_types else ""
+    unwanted = f"none of {words.write_some(ask.nouse_types, 'kind')}" if ask.nouse_types else ""
     return " and ".join(filter(None, (wanted, unwanted)))
 
 
 def _find_refused(judged: Judged, seen: CardsSeen, slot: int, code: CardRefusal) -> c.Ints:
-    """The positions of the cards that are refused for this, on nodes where the walk came as far."""
+    """Find the positions of the cards that are refused for a code, on nodes where the walk refused cards for it too."""
     came_as_far = seen.codes[seen.at, code] > 0
     return np.flatnonzero((find_refusals(judged, seen, slot) == code) & came_as_far)
 
 
-def _node(judged: Judged, at: int) -> str:
+def _name_node(judged: Judged, at: int) -> str:
     return judged.cluster.nodes.name_of(int(judged.rows[at]))

@@ -1,4 +1,4 @@
-"""The cards of the nodes that refuse a pod because of cards, and how each is refused to one container of the pod."""
+"""The cards of the nodes that refuse a pod because of cards, and why each card is refused to one container of the pod."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from scheduler.plugins.contract import Judged
 from scheduler.schema import columns as c
 
 FITS = -1
-# The last counts first.
+# Sort keys for ``np.lexsort``: the last one counts first.
 _BY = (c.ASK_CORES, c.ASK_PERCENT, c.ASK_MIB, c.N_CARDS)
 
 
 class CardsSeen(NamedTuple):
-    """The cards of n rows, one behind the other, and what the walk said of them. m cards."""
+    """The m cards of n rows in one list, and the codes of the walk over them."""
 
-    codes: c.Ints  # [n, N_CARD_CODES] how many cards of each row it refused for what
+    codes: c.Ints  # [n, N_CARD_CODES] how many cards of each row the walk refused for each code
     at: c.Ints  # [m] position of the card's node among the rows
     cards: c.Ints  # [m] card row
 
 
 def see_cards(judged: Judged, codes: c.Ints) -> CardsSeen:
-    """The cards of the pod's family on the rows; ``codes`` are those of the walk."""
+    """List the cards of the pod's family on the rows; ``codes`` come from the walk."""
     nodes, pool, rows = judged.cluster.nodes.columns, judged.ask.pool, judged.rows
     start, count = nodes.card_start[pool, rows], nodes.card_count[pool, rows]
     at = np.repeat(np.arange(rows.size), count)
@@ -33,9 +33,9 @@ def see_cards(judged: Judged, codes: c.Ints) -> CardsSeen:
 
 
 def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | None = None) -> c.Ints:
-    """[m] by what a card is refused to a container of a pod; ``FITS`` where it is not.
+    """Find the code [m] by which each card is refused to the container at ``slot``; ``FITS`` if it is not refused.
 
-    ``held`` [3, m] is what containers before it hold on the cards; None for nothing yet.
+    ``held`` [3, m] is what earlier containers of the pod hold on the cards; None if they hold nothing.
     """
     cards, ask, d = judged.cluster.cards.columns, judged.ask, seen.cards
     used = cards.used[:, d] if held is None else cards.used[:, d] + held
@@ -58,7 +58,7 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
         (~uuid_ok, CardRefusal.UUID),
         (cards.total[c.SLOTS, d] <= sharers, CardRefusal.SLOTS),
         ((sharers > 0) & bool(ask.rules.mutex), CardRefusal.EXCLUSIVE),
-        (free_mib < mib_asked(judged, d, slot), CardRefusal.MEMORY),
+        (free_mib < measure_requested_mib(judged, d, slot), CardRefusal.MEMORY),
         (total_cores - used_cores < cores, CardRefusal.CORES),
         (is_whole & (sharers > 0), CardRefusal.EXCLUSIVE),
         ((total_cores != 0) & (used_cores == total_cores) & (cores == 0), CardRefusal.EXHAUSTED),
@@ -69,21 +69,21 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
 
 
 def measure_free(judged: Judged, seen: CardsSeen, at: c.Ints, figure: int) -> tuple[c.Ints, c.Ints]:
-    """Of some cards what is free of a figure, and all there is of it."""
+    """Measure how much of a figure (``columns.CORES``, ``MIB``, …) is free on some cards, and their total of it."""
     cards, d = judged.cluster.cards.columns, seen.cards[at]
     total = cards.total[figure, d]
     return np.maximum(0, total - cards.used[figure, d]), total
 
 
 def find_hardest(judged: Judged) -> int:
-    """The container that requests the most: the most cards, and of several the most of a card."""
+    """Find the container that requests the most cards; among several, the one that requests the most of each card."""
     containers = judged.ask.containers
     order = np.lexsort([containers[one] * (containers[c.N_CARDS] > 0) for one in _BY])
     return int(order[-1])
 
 
-def mib_asked(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
-    """[m] the memory that a container requests of each of these cards, at least 1."""
+def measure_requested_mib(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
+    """Measure the MiB [m] that a container requests of each of these cards, at least 1."""
     containers, total = judged.ask.containers, judged.cluster.cards.columns.total[c.MIB, d]
     mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
     asked: c.Ints = np.maximum(1, np.full(d.size, mib) if mib else total * percent // 100)

@@ -1,4 +1,4 @@
-"""What kernels read about a shape: the rules that evaluate what is charged to a node compile it together."""
+"""What kernels read about a shape. All rules that evaluate what is charged to a node compile it together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PREFERENCES_MAX = 256
 
 
 class _Shared(NamedTuple):
-    """The preferences of shapes of a placement, which is kept so that no other has its identity."""
+    """The preferences of shapes with one placement. The placement is kept so that no other object gets its ``id``."""
 
     placement: Placement
     handle: c.Preferences
@@ -34,17 +34,17 @@ class AskCompiler:
         self._shared: Recent[Hashable, _Shared] = Recent(_PREFERENCES_MAX)
 
     def compile_ask(self, asked: Asked) -> c.Ask:
-        """The handle that kernels take for a shape, by what nodes and cards are there now."""
+        """Compile the handle that kernels take for a shape, for the nodes and cards that are there now."""
         parts: dict[str, Any] = {}
         rules: dict[str, Any] = {}
         for row in table.ROWS:
             one = row.compile(asked, self._cluster)
             parts |= one.parts
             rules |= one.rules
-        return c.Ask(**parts, rules=_card_rules(**rules), prefers=self._get_preferences(asked))
+        return c.Ask(**parts, rules=_make_card_rules(**rules), prefers=self._get_preferences(asked))
 
     def _get_preferences(self, asked: Asked) -> c.Preferences:
-        """What most shapes of a placement have in common: to look it up takes a tenth of the time."""
+        """Return the preferences that most shapes of a placement share: a lookup takes a tenth of the compile time."""
         gpu, cluster = asked.template.gpu, self._cluster
         accepted = gpu.accepted if gpu is not None else None
         by = id(asked.placement), accepted, cluster.nodes.resources.generation, *cluster.cards.words
@@ -56,7 +56,7 @@ class AskCompiler:
 
 
 def compile_preferences(asked: Asked, cluster: Cluster) -> c.Preferences:
-    """What a shape has in common with others, made anew."""
+    """Compile the preferences of a shape without a lookup."""
     parts: dict[str, Any] = {}
     for row in table.ROWS:
         if row.prefers is not None:
@@ -65,7 +65,7 @@ def compile_preferences(asked: Asked, cluster: Cluster) -> c.Preferences:
 
 
 @lru_cache(maxsize=1024)
-def _card_rules(**figures: Any) -> c.CardRules:
+def _make_card_rules(**figures: Any) -> c.CardRules:
     return c.CardRules(**figures)
 
 

@@ -1,9 +1,9 @@
-"""Why cards do not suffice for a pod of several containers that request cards: those that are short, with figures.
+"""Why cards do not suffice for a pod of several containers that request cards: which containers are short, with figures.
 
-A container is short on a node if the node refuses it by itself, before any container of the pod has a card. Its
-figure is the largest on the nodes on which it is short, so the figure is below the request. Containers that fit on
-no node of a reason are named. Without any, the containers do not fit together on a node where none is short: one
-sentence says what is left there for the first container that the walk cannot serve.
+A container is short on a node if the node refuses it by itself, before any container of the pod has a card. The
+container's figure is the most that is free on the nodes on which it is short, so the figure is below the request. The
+text names the containers that fit on no node of a reason. If there are none, the containers do not fit together on a
+node where none of them is short: one sentence says what is left there for the first container that the walk cannot serve.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _OF_CONTAINERS = (
     CardRefusal.CORES,
     CardRefusal.EXCLUSIVE,
 )
-# The other reasons that cards which the pod itself takes may give.
+# Reasons about cards that the pod's own earlier containers may cause.
 _OF_CARDS = (CardRefusal.SLOTS, CardRefusal.EXHAUSTED)
 CODES = frozenset(_OF_CONTAINERS + _OF_CARDS)
-# So many requests are named for each reason.
+# The most requests that the text of one reason names.
 _NAMED = 3
 
 
@@ -62,20 +62,20 @@ class Several(NamedTuple):
 
 
 class _Figure(NamedTuple):
-    """What a container requested, and the most of it on the nodes on which it is short."""
+    """The request of a container, and the most that is free on the nodes on which the container is short."""
 
     asked: str
     most: str
 
 
 def evaluate_each(judged: Judged) -> Several:
-    """Each request by itself, on all rows."""
+    """Evaluate each request by itself on all rows."""
     largest, are_more = find_largest(judged)
     return Several(tuple(evaluate_alone(judged, one) for one in largest), are_more)
 
 
 def add_hidden(seen: CardsSeen, several: Several) -> CardsSeen:
-    """The codes with those of containers that fit on no row, where the walk always ends before it comes to them."""
+    """Add the codes of containers that fit on no row, if the walk always ends before it comes to these containers."""
     codes = seen.codes.copy()
     for one in several.requests:
         if one.fits.any():
@@ -87,10 +87,10 @@ def add_hidden(seen: CardsSeen, several: Several) -> CardsSeen:
     return seen._replace(codes=codes)
 
 
-def describe(
+def describe_reason(
     judged: Judged, seen: CardsSeen, code: CardRefusal, several: Several, fixed: str
 ) -> str:
-    """The containers that are short on the nodes of a reason, or what does not fit together there.
+    """Describe the containers that are short on the nodes of a reason, or why the containers do not fit together there.
 
     ``fixed`` is the text of a reason that has no figures.
     """
@@ -103,7 +103,7 @@ def describe(
         return _describe_together(judged, seen, code, together, int(there.sum()))
     if code in _OF_CARDS:
         return fixed
-    # Without a container that fits on none of these nodes, each is short on some of them.
+    # If every container fits on one of these nodes, each named container is short on some of the nodes.
     named = fit_nowhere or short
     said = _describe_short(judged, seen, code, named, int(there.sum()), fixed)
     if len(named) > _NAMED:
@@ -113,7 +113,7 @@ def describe(
 
 
 def _find_main_reason(codes: c.Ints) -> CardRefusal:
-    """Why one request fits nowhere: on nodes that have enough cards, if there are any."""
+    """Find why one request fits nowhere; nodes with enough cards decide, if there are any."""
     enough = codes[codes[:, CardRefusal.TOO_MANY_ASKED] == 0].sum(axis=0)
     if not enough.any():
         return CardRefusal.TOO_MANY_ASKED
@@ -128,7 +128,7 @@ def _describe_short(
     n_nodes: int,
     fixed: str,
 ) -> list[str]:
-    """``container a requested 3 GPUs and container b 4 GPUs, the most on one node is 2, on n1``, and so on."""
+    """Write ``container a requested 3 GPUs and container b 4 GPUs, the most on one node is 2, on n1``, and so on."""
     by_most: dict[str, dict[str, list[str]]] = {}
     for one, at in short[:_NAMED]:
         figure = _measure(judged, seen, code, one, at, fixed)
@@ -151,7 +151,7 @@ def _describe_short(
 def _measure(
     judged: Judged, seen: CardsSeen, code: CardRefusal, one: Alone, at: c.Flags, fixed: str
 ) -> _Figure | None:
-    """The request, and the most on the rows ``at`` [n]; None where other cards than these are what is short."""
+    """Measure the request and the most on the rows ``at`` [n]; None if the container is not short on their cards."""
     match code:
         case CardRefusal.MEMORY | CardRefusal.CORES:
             return _measure_cards(judged, seen, code, one.request, at)
@@ -159,7 +159,7 @@ def _measure(
             counts = np.where(at, one.codes[:, code], -1)
             best = int(np.argmax(counts))
             would_fit = "that would fit " if code == CardRefusal.TOO_FEW else ""
-            most = f", the most {would_fit}on one node is {counts[best]}, on {_node(judged, best)}"
+            most = f", the most {would_fit}on one node is {counts[best]}, on {_name_node(judged, best)}"
             return _Figure(words.count_nouns(one.request.cards, "GPU"), most)
         case _:
             return _Figure(fixed.removeprefix("requested "), "")
@@ -168,25 +168,25 @@ def _measure(
 def _measure_cards(
     judged: Judged, seen: CardsSeen, code: CardRefusal, request: Request, at: c.Flags
 ) -> _Figure | None:
-    """The most that is free on as many cards of one node as the container requests."""
+    """Measure the most that is free on as many cards of one node as the container requests."""
     slot = request.slots[0]
     among = np.flatnonzero(at[seen.at])
     seen = seen._replace(at=seen.at[among], cards=seen.cards[among])
     refused = find_refusals(judged, seen, slot)
     free, wanted, unit = _measure_left(judged, seen, code, slot, np.zeros((3, 1), np.int64))
     suiting = np.flatnonzero((refused == FITS) | (refused == code))
-    # Of each node first the cards that fit, then the others, those with the most free first.
+    # On each node the cards that fit come first, then the others; among them the cards with the most free come first.
     order = suiting[np.lexsort((-free[suiting], refused[suiting] != FITS, seen.at[suiting]))]
     _, first, counts = np.unique(seen.at[order], return_index=True, return_counts=True)
     nth = np.minimum(counts, request.cards)
     last = order[first + nth - 1]
-    # Where enough cards fit, the rule on NUMA nodes refuses the container.
+    # If enough cards fit, the rule on NUMA nodes refuses the container, and no card is short.
     is_short = refused[last] == code
     if not wanted or not is_short.any():
         return None
     nth, last = nth[is_short], last[is_short]
     best = int(np.argmax(free[last]))
-    figure, node = f"{int(free[last[best]])}{unit}", _node(judged, int(seen.at[last[best]]))
+    figure, node = f"{int(free[last[best]])}{unit}", _name_node(judged, int(seen.at[last[best]]))
     asked = f"{wanted} of a GPU"
     if request.cards > 1:
         asked = f"{request.cards} GPUs with {wanted} of each"
@@ -199,7 +199,7 @@ def _measure_cards(
 def _measure_left(
     judged: Judged, seen: CardsSeen, code: CardRefusal, slot: int, held: c.Ints
 ) -> tuple[c.Ints, str, str]:
-    """[m] what is free on each card beside ``held``, what the container requests of it, and the unit of the free."""
+    """Measure [m] what is free on each card without ``held``; also the container's request, and the unit, as texts."""
     mib, percent, cores = judged.ask.containers[
         [c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES], slot
     ].tolist()
@@ -216,7 +216,7 @@ def _measure_left(
 def _describe_together(
     judged: Judged, seen: CardsSeen, code: CardRefusal, at: c.Flags, n_nodes: int
 ) -> str:
-    """What is left for the container that the walk cannot serve, on the node of ``at`` with the most free."""
+    """Describe what is left for the container that the walk cannot serve, on the node of ``at`` with the most free."""
     figure = c.CORES if code == CardRefusal.CORES else c.MIB
     free, _ = measure_free(judged, seen, np.arange(seen.at.size), figure)
     best = int(np.argmax(np.where(at, np.bincount(seen.at, free, judged.rows.size), -1)))
@@ -228,11 +228,13 @@ def _describe_together(
     n = int(at.sum())
     part = f" on {n} of {n_nodes} nodes" if n < n_nodes else ""
     left = _describe_left(judged, seen, code, best, end)
-    return f"the containers do not fit together{part}: {placed}, {left} on {_node(judged, best)}"
+    return (
+        f"the containers do not fit together{part}: {placed}, {left} on {_name_node(judged, best)}"
+    )
 
 
 def _describe_left(judged: Judged, seen: CardsSeen, code: CardRefusal, at: int, end: Walk) -> str:
-    """What there is too little of for the container at which the walk ends on a node."""
+    """Describe what is too little for the container at which the walk ends on the node at position ``at``."""
     who = name_containers(list_names(judged, [end.slot]))
     if code in (CardRefusal.MEMORY, CardRefusal.CORES):
         of_node = judged._replace(rows=judged.rows[[at]], bits=judged.bits[:, [at]])
@@ -245,5 +247,5 @@ def _describe_left(judged: Judged, seen: CardsSeen, code: CardRefusal, at: int, 
     return f"{who} fits on {end.fitting} of {words.count_nouns(wanted_cards, 'requested GPU')}"
 
 
-def _node(judged: Judged, at: int) -> str:
+def _name_node(judged: Judged, at: int) -> str:
     return judged.cluster.nodes.name_of(int(judged.rows[at]))

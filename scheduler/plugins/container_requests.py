@@ -1,4 +1,4 @@
-"""The containers of a pod that request cards: which request the same, how each is refused, where the walk ends."""
+"""The containers of a pod that request cards: which request the same, why each is refused, where the walk ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scheduler.schema import columns as c
 
 # The figures by which requests differ.
 _FIGURES = (c.N_CARDS, c.ASK_MIB, c.ASK_PERCENT, c.ASK_CORES)
-# A pod may have a thousand containers: of each figure, so many of the largest requests are evaluated.
+# How many of the largest requests of each figure are evaluated: a pod may have a thousand containers.
 _LARGEST = 4
 
 
@@ -24,7 +24,7 @@ class Request(NamedTuple):
     """What one container requests, or several containers that request the same.
 
     Attributes:
-        slots, names: which containers.
+        slots, names: the containers' places in the pod and their names.
         cards: how many cards each requests.
     """
 
@@ -34,11 +34,11 @@ class Request(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """How one request is refused by itself, before any container of the pod has a card.
+    """Why nodes refuse one request by itself, before any container of the pod has a card.
 
     Attributes:
-        codes: [n, N_CARD_CODES] how many cards of each row refuse it for which reason; 0 where it fits.
-        fits: [n] whether it fits.
+        codes: [n, N_CARD_CODES] how many cards of each row refuse the request for each reason; 0 on rows where it fits.
+        fits: [n] whether the request fits on the row.
     """
 
     request: Request
@@ -51,9 +51,9 @@ class Walk(NamedTuple):
 
     Attributes:
         slot: the first container that finds too few cards.
-        served: the containers before it that keep their cards; init containers do not.
-        held: [3, n] what these hold on the node's cards.
-        fitting: on how many cards the container would fit.
+        served: the containers before that one that keep their cards; init containers do not keep cards.
+        held: [3, n] what the served containers hold on the node's n cards.
+        fitting: on how many cards the container at ``slot`` would fit.
     """
 
     slot: int
@@ -68,7 +68,7 @@ def are_several(judged: Judged) -> bool:
 
 
 def group_requests(judged: Judged) -> list[Request]:
-    """The containers that request cards, those with the same request together, in the order of the pod."""
+    """Group the containers that request cards by equal requests, in the order of the pod."""
     containers = judged.ask.containers
     alike: dict[tuple[int, ...], list[int]] = {}
     for slot in np.flatnonzero(containers[c.N_CARDS] > 0).tolist():
@@ -80,7 +80,7 @@ def group_requests(judged: Judged) -> list[Request]:
 
 
 def find_largest(judged: Judged) -> tuple[list[Request], bool]:
-    """The largest requests, in the order of the pod, and whether there are others."""
+    """Find the largest requests, in the order of the pod, and whether there are other requests."""
     requests = group_requests(judged)
     containers = judged.ask.containers
     largest = set()
@@ -92,19 +92,19 @@ def find_largest(judged: Judged) -> tuple[list[Request], bool]:
 
 
 def list_names(judged: Judged, slots: Sequence[int]) -> list[str]:
-    """The names of containers; a container without a name has its number."""
+    """List the names of containers; a container without a name gets its number."""
     gpu = judged.asked.template.gpu
     called = gpu.names if gpu is not None and gpu.names else ()
     return [(called[slot] if slot < len(called) else "") or f"number {slot + 1}" for slot in slots]
 
 
 def name_containers(names: Sequence[str]) -> str:
-    """``container a``, ``containers a and b``; of many the first, and how many more."""
-    return f"container{'s' if len(names) > 1 else ''} {words.joined(names, 'container')}"
+    """Write ``container a`` or ``containers a and b``; of many containers the first names, and how many more there are."""
+    return f"container{'s' if len(names) > 1 else ''} {words.write_all(names, 'container')}"
 
 
 def evaluate_alone(judged: Judged, request: Request) -> Alone:
-    """How each row refuses one request by itself."""
+    """Evaluate one request by itself on each row."""
     slot = request.slots[0]
     codes = _count_refusals(judged, judged.rows, judged.ask.containers[:, slot : slot + 1])
     fits = codes.sum(axis=1) < _count_cards(judged)
@@ -113,7 +113,7 @@ def evaluate_alone(judged: Judged, request: Request) -> Alone:
 
 
 def follow_walk(judged: Judged, at: int) -> Walk | None:
-    """Where the walk ends on the node at a position among the rows; None where it serves every container."""
+    """Find where the walk ends on the node at position ``at`` of the rows; None if it serves every container."""
     containers, row = judged.ask.containers, judged.rows[[at]]
     count = int(_count_cards(judged)[at])
 
@@ -122,7 +122,7 @@ def follow_walk(judged: Judged, at: int) -> Walk | None:
         return found
 
     asking = np.flatnonzero(containers[c.N_CARDS] > 0).tolist()
-    # The walk that ends at a container ends there, too, whatever comes after it.
+    # A walk over the first containers alone ends at the same container, so a binary search finds it.
     i = bisect.bisect_left(asking, True, key=lambda slot: int(count_up_to(slot).sum()) >= count)
     if i == len(asking):
         return None
@@ -138,10 +138,9 @@ def _count_cards(judged: Judged) -> c.Ints:
 
 
 def _count_refusals(judged: Judged, rows: c.Ints, containers: c.Ints) -> c.Ints:
-    """[n, N_CARD_CODES] of the last container that the walk came to.
+    """Count the refusals [n, N_CARD_CODES] of the last container that the walk came to.
 
-    A container that fits ends the walk before every card is refused or counted as too few: the sum is below the
-    number of cards.
+    If that container fits, not every card is refused or counted as too few: the sum of a row is below its number of cards.
     """
     codes = np.zeros((rows.size, c.N_CARD_CODES), np.int64)
     ask = judged.ask.replace(containers=containers.copy())

@@ -1,4 +1,4 @@
-"""A rule: one value that holds all that the scheduler has to know about it.
+"""A rule: one value that holds everything that the scheduler must know about the rule.
 
 A rule may do any of four things. For each it declares which properties of the pod it reads, so that pods with equal
 properties share the answer:
@@ -51,10 +51,10 @@ class Change(Enum):
     STORAGE = auto()
 
 
-# The change, and what it is about: a label's name or its name and value, a port, a claim, a disk, a family of
-# devices, a feature; None for any, or if the change alone says everything.
+# The change, and what has changed: a label's name or its name and value, a port, a claim, a disk, a family of devices,
+# a feature; None for any of these, or if the change alone says everything.
 Trigger = tuple[Change, Hashable]
-# Whatever happens on a node.
+# Any change of a node.
 ANYTHING: Trigger = (Change.ANY, None)
 # A pod with storage came to a node or left it: other volumes are in use there.
 VOLUMES_IN_USE: Trigger = (Change.STORAGE, "in use")
@@ -95,7 +95,7 @@ class Hint(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why a node is refused, in kube-scheduler's words; ``resolvable``: an eviction could end the refusal."""
+    """Why a node is refused, in kube-scheduler's text; ``resolvable``: an eviction could end the refusal."""
 
     text: str
     resolvable: bool = True
@@ -108,8 +108,8 @@ class Filter:
     Attributes:
         needs: the properties of a pod that it reads; None for a pod that the filter does not concern.
         refuses: takes these properties, the nodes and n of their rows; returns [n] whether each row is refused.
-        lasting: it evaluates what a node is; else a state of the node that comes and goes.
-        of_profile: instead of ``needs``, what it reads from the pod's profile.
+        lasting: whether it evaluates what a node is, and not a state that comes and goes.
+        of_profile: used instead of ``needs``: what it reads from the pod's profile.
     """
 
     needs: Callable[[Whereabouts], Hashable | None]
@@ -146,7 +146,7 @@ class Score:
 
 
 class Asked(NamedTuple):
-    """One shape of pods, as rules see it: what these pods request, and how they are to be placed."""
+    """One shape of pods, as rules read it: what these pods request, and how they are to be placed."""
 
     template: PodTemplate
     placement: Placement
@@ -158,8 +158,8 @@ class Compiled(NamedTuple):
     """What a row rule passes to its kernel, by name.
 
     Attributes:
-        parts: of ``columns.Ask``.
-        rules: figures of ``Ask.rules``.
+        parts: fields of ``columns.Ask``.
+        rules: fields of ``Ask.rules``.
     """
 
     parts: Mapping[str, Any] = {}
@@ -170,9 +170,9 @@ class Points(NamedTuple):
     """The name of a score in explanations, and the score of a node.
 
     Attributes:
-        raw: the raw score, before it is compared with that of other nodes; None if there is none.
+        raw: the raw score, before it is compared with the scores of other nodes; None if there is none.
         points: 0..100.
-        weight: of the points in the sum; 0 for a score that is not part of a sum.
+        weight: the weight of the points in the sum; 0 for a score that is not part of a sum.
     """
 
     name: str
@@ -186,14 +186,14 @@ class Row:
     """Evaluates a node by what is charged to it.
 
     Attributes:
-        compile: what its kernel reads about the pod.
-        prefers: parts of ``columns.Preferences``. They depend on nothing of the pod but its placement and the cards that
-            it accepts (``GpuAsk.accepted``), because shapes that are alike in these share them.
+        compile: makes what its kernel reads about the pod.
+        prefers: makes fields of ``columns.Preferences``. Shapes with equal placement and equal accepted cards
+            (``GpuAsk.accepted``) share these fields, so they must depend on nothing else of the pod.
         bit: the place in ``Ask.bits`` of the refusal bit that its kernel sets; -1 for a rule that refuses no node.
-        points: the scores of a row on an up-to-date board.
+        points: makes the scores of a row on an up-to-date board.
         is_learning: whether the score of a compiled request depends on the demand that was learnt.
         draws_lots: whether it draws new lots for the nodes for every decision.
-        totals: the sums over pods that its kernel reads and that no node offers; read before ``compile``.
+        totals: names the sums over pods that its kernel reads and that no node offers; called before ``compile``.
     """
 
     compile: Callable[[Asked, Cluster], Compiled]
@@ -206,7 +206,7 @@ class Row:
 
 
 class Standing(NamedTuple):
-    """A pod as rules about other pods see it: its labels decide which of these rules count it.
+    """A pod as rules about other pods read it: its labels decide which of these rules count it.
 
     ``controller``: API version, kind and name of the controller that created it. ``storage``: as in ``Asked``.
     """
@@ -220,12 +220,12 @@ class Standing(NamedTuple):
 
 
 class Mask(Protocol):
-    """The nodes whose pods are counted; equal masks are made once."""
+    """The nodes whose pods are counted; equal masks share one array."""
 
     def __hash__(self) -> int: ...
 
-    def flags(self, nodes: NodeTable) -> c.Flags:
-        """[N] whether the pods of each row are counted."""
+    def mark_rows(self, nodes: NodeTable) -> c.Flags:
+        """Mark the rows [N] whose pods are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,17 +253,17 @@ class Tally:
     figures: Mapping[int, int] = field(default_factory=dict)
 
 
-def _always(_: Any) -> bool:
+def _is_always_wide(_: Any) -> bool:
     return True
 
 
-def nothing_of_templates(_: PodTemplate, __: Cluster) -> bool:
-    """For a rule about properties of single pods: templates do not show which pods the rule concerns."""
+def concerns_no_template(_: PodTemplate, __: Cluster) -> bool:
+    """Return False: for a rule about properties of single pods, which templates do not show."""
     return False
 
 
-def never(_: Any) -> bool:
-    """For a rule that concerns each node by itself."""
+def is_never_wide(_: Any) -> bool:
+    """Return False: for a rule that evaluates each node by itself."""
     return False
 
 
@@ -284,10 +284,10 @@ class Domain:
     """Evaluates nodes by counts of pods in domains of nodes.
 
     Attributes:
-        concerns: whether it may concern pods of a template; False must stay true until the version of the
+        concerns: whether it may concern pods of a template; an answer of False must hold until the version of the
             cluster's terms or groups changes.
-        needs: the properties of a pod that it reads; None for a pod that it does not concern, for as long as above.
-        tallies: the counts for these properties.
+        needs: the properties of a pod that it reads; None for a pod that it does not concern; None must hold as long.
+        tallies: makes the counts for these properties.
         score: None if it prefers no node.
         is_wide: whether a change on one node can help a pod with these properties on another node.
     """
@@ -296,11 +296,11 @@ class Domain:
     needs: Callable[[Standing, Cluster], Hashable | None]
     tallies: Callable[[Any, Cluster], tuple[Tally, ...]]
     score: DomainScore | None = None
-    is_wide: Callable[[Any], bool] = _always
+    is_wide: Callable[[Any], bool] = _is_always_wide
 
 
 class Judged(NamedTuple):
-    """Rows that one rule refuses, with what the texts are made of. n rows, W words of bits."""
+    """Rows that one rule refuses, with everything from which texts are made. n rows, W words of bits."""
 
     asked: Asked
     ask: c.Ask
@@ -316,11 +316,11 @@ class RowReasons(NamedTuple):
 
     texts: tuple[str, ...]
     which: c.Flags  # [n, k] which of the texts hold for each row
-    unresolvable: c.Flags  # [n] no eviction would help there
+    unresolvable: c.Flags  # [n] whether no eviction would help on the row
 
 
 class Summary(NamedTuple):
-    """Why n rows are refused, all together, as the message of a waiting pod says it.
+    """Why n rows are refused, all rows together, as the message of a waiting pod says it.
 
     ``reasons`` are texts with the number of rows for which they hold; ``unresolvable`` is the number of rows where no
     eviction would help; ``details`` are the figures behind the reasons.
@@ -337,13 +337,13 @@ class Rule:
 
     Attributes:
         name: kube-scheduler's name of the rule, if kube-scheduler has the rule.
-        reasons: why it refuses nodes, in the order in which it checks them; each has a refusal bit.
-        tell: instead of ``reasons``, makes the texts for each shape or node.
-        sum_up: makes the summary of many rows, if it is more than how many rows have which text; rows come by rank.
-        lasting: finds the rows where no eviction would help, if ``tell`` would take long to find them.
+        reasons: why it refuses nodes, in the order in which it checks them; each reason has a refusal bit.
+        tell: makes the texts for each shape or node; None: the texts of ``reasons``.
+        sum_up: makes the summary of many rows, which come by rank; None: it counts how many rows have which text.
+        lasting: finds the rows where no eviction would help; None: ``tell`` finds them fast enough.
         texts: all texts of ``tell`` and ``sum_up``, with ``{}`` for a name that they insert.
-        hint: which changes could end its refusals; None: any change of a node.
-        is_of_pod: it refuses all nodes or none because of the pod alone; its reason is reported once, not by node.
+        hint: lists the changes that could end its refusals; None: any change of a node could.
+        is_of_pod: whether it refuses all nodes or none because of the pod alone; its reason is reported once, not by node.
     """
 
     name: str
@@ -360,14 +360,14 @@ class Rule:
     is_of_pod: bool = False
 
 
-def fixed(reasons: tuple[Reason, ...], which: c.Flags) -> RowReasons:
-    """Why rows are refused if the texts are always the same; ``which`` [n, reasons]."""
+def make_fixed_reasons(reasons: tuple[Reason, ...], which: c.Flags) -> RowReasons:
+    """Make the reasons of n rows from fixed texts; ``which`` [n, reasons]: whether each reason holds for each row."""
     lasting = np.array([not reason.resolvable for reason in reasons], np.bool_)
     unresolvable: c.Flags = np.logical_or.reduce(which & lasting, axis=1)
     return RowReasons(tuple(reason.text for reason in reasons), which, unresolvable)
 
 
-def summary(told: RowReasons) -> Summary:
-    """How many rows have which text."""
+def count_texts(told: RowReasons) -> Summary:
+    """Count how many rows have which text."""
     counts = zip(told.texts, told.which.sum(axis=0).tolist(), strict=True)
     return Summary(tuple((text, n) for text, n in counts if n), int(told.unresolvable.sum()))

@@ -1,4 +1,4 @@
-"""Scores of NodeResourcesFit and NodeResourcesBalancedAllocation: their kernel's input, and how they are reported."""
+"""Scores of NodeResourcesFit and NodeResourcesBalancedAllocation: the input of their kernel, and their points."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ALWAYS = (names.CPU, names.MEMORY, names.EPHEMERAL)
 
 
 def compile_term(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
-    """The figures that the kernel reads for a pod."""
+    """Compile the figures that the kernel reads for a pod."""
     plugins, requests = asked.placement.kube, asked.template.requests
     amounts = dict(requests.amounts)
-    # All pods that request none of these resources would prefer the same nodes.
+    # The score does not count for pods that request none of these resources: all of them would prefer the same nodes.
     steps_aside = not any(name in amounts for name in plugins.balanced)
     balanced = [
         (nodes.row_asked(name), amounts.get(name, 0))
@@ -34,17 +34,17 @@ def compile_term(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
         if not steps_aside and (name in _ALWAYS or name in amounts)
     ]
     return c.KubeTerm(
-        fit=_fit(plugins, requests.of_containers or requests, nodes),
+        fit=_compile_fit(plugins, requests.of_containers or requests, nodes),
         balanced=np.array(balanced, np.int64).reshape(-1, 2),
-        figures=shared.ints(_STRATEGIES[plugins.fit.strategy], *_weights(plugins)),
+        figures=shared.ints(_STRATEGIES[plugins.fit.strategy], *_read_weights(plugins)),
     )
 
 
-def _fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> c.Ints:
-    """[resources, N_FIT] by what the containers of the new pod request.
+def _compile_fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> c.Ints:
+    """Compile [resources, N_FIT] from what the containers of the new pod request.
 
-    Of its pod-level resources this score of kube-scheduler 1.37.1 does not know, while those of pods that are on
-    nodes count in it (noderesources/fit.go makes its scorer without the gate).
+    This score of kube-scheduler 1.37.1 ignores the pod-level resources of the new pod, but counts those of pods on
+    nodes (noderesources/fit.go makes its scorer without the gate).
     """
     amounts = dict(requests.amounts)
     # Only these two have a default for containers that request none.
@@ -62,9 +62,9 @@ def _fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> c.Ints:
     return np.array(found, np.int64).reshape(-1, c.N_FIT)
 
 
-def points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Points, ...]:
-    """The points of the scores that count, for a row."""
-    of_fit, of_balanced = _weights(asked.placement.kube)
+def list_points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Points, ...]:
+    """List the points of a row by the scores with a weight."""
+    of_fit, of_balanced = _read_weights(asked.placement.kube)
     found = []
     if of_fit:
         raw = int(kube.fit(nodes, ask, row))
@@ -75,5 +75,5 @@ def points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Points, 
     return tuple(found)
 
 
-def _weights(plugins: KubePlugins) -> tuple[int, int]:
+def _read_weights(plugins: KubePlugins) -> tuple[int, int]:
     return plugins.weight(FIT, 1), plugins.weight(BALANCED, 1)

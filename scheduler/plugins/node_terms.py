@@ -1,4 +1,4 @@
-"""Terms about nodes against columns of nodes: what each operator means for a label.
+"""Matches terms about nodes with columns of nodes: what each operator means for a label.
 
 Source: component-helpers' nodeaffinity.
 """
@@ -15,42 +15,42 @@ from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
 
-def any_of(terms: tuple[NodeTerm, ...], nodes: NodeTable, rows: Ints) -> Flags:
-    """Rows that match one of the terms; an empty list of terms matches nothing."""
+def match_any(terms: tuple[NodeTerm, ...], nodes: NodeTable, rows: Ints) -> Flags:
+    """Match rows with several terms: a row must match one of them; an empty list of terms matches nothing."""
     found = np.zeros(rows.size, np.bool_)
     for term in terms:
-        found |= matches(term, nodes, rows)
+        found |= match_term(term, nodes, rows)
     return found
 
 
-def matches(term: NodeTerm, nodes: NodeTable, rows: Ints) -> Flags:
-    """Rows that meet all requirements of a term."""
+def match_term(term: NodeTerm, nodes: NodeTable, rows: Ints) -> Flags:
+    """Match rows with one term: a row must meet all of its requirements."""
     result = np.ones(rows.size, np.bool_)
     for requirement in term.labels:
-        result &= label(requirement, nodes, rows)
+        result &= match_label(requirement, nodes, rows)
     for requirement in term.names:
         named = np.equal(rows, nodes.row_of(requirement.values[0]))
         result &= named if requirement.operator == "In" else ~named
     return result
 
 
-def label(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
-    """Rows whose labels meet a requirement."""
+def match_label(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
+    """Match rows with one requirement about a label."""
     key, operator, values = requirement
     match operator:
         case "In":
-            return has_one_of(nodes, key, values, rows)
+            return match_values(nodes, key, values, rows)
         case "NotIn":
-            return ~has_one_of(nodes, key, values, rows)
+            return ~match_values(nodes, key, values, rows)
         case "Gt" | "Lt":
-            return _compares(requirement, nodes, rows)
+            return _compare_integers(requirement, nodes, rows)
     present: Flags = nodes.label_column(key)[rows] >= 0
     return present if operator == "Exists" else ~present
 
 
-def has_one_of(nodes: NodeTable, key: str, values: Iterable[str], rows: Ints) -> Flags:
-    """Rows that have one of these values of a label."""
-    # The column first: making it is what numbers the label's values.
+def match_values(nodes: NodeTable, key: str, values: Iterable[str], rows: Ints) -> Flags:
+    """Match the rows whose label has one of these values."""
+    # The column comes first, because making it numbers the label's values.
     column = nodes.label_column(key)[rows]
     wanted = [n for n in map(nodes.label_values.find, values) if n >= 0]
     if len(wanted) == 1:
@@ -58,8 +58,8 @@ def has_one_of(nodes: NodeTable, key: str, values: Iterable[str], rows: Ints) ->
     return np.isin(column, wanted)
 
 
-def _compares(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
-    """Gt and Lt: integer comparison of the label with the one value; a label that is none fails."""
+def _compare_integers(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
+    """Match rows with Gt or Lt: the label must be an integer, and is compared with the one value."""
     key, operator, values = requirement
     bound = selectors.integer(values[0])
     column = nodes.label_column(key)[rows]
@@ -68,5 +68,5 @@ def _compares(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
         return np.zeros(rows.size, np.bool_)
     figures = integers[column]
     passing: Flags = figures > bound if operator == "Gt" else figures < bound
-    # Where the label is absent, -1 reads the last value: that says nothing.
+    # Where the label is absent, index -1 reads the last value; ``column >= 0`` excludes these rows.
     return passing & is_integer[column] & (column >= 0)

@@ -1,8 +1,8 @@
 """The table of all rules, in kube-scheduler's order. Everything that works with rules reads this table.
 
-A node has the reasons of the first rule that refuses it. Refusal bits are numbered through the table: one
-for each reason, then one for each requested resource. If a rule refuses a node with several of its
-bits only the first reason holds, as kube-scheduler's filters stop there.
+A node has the reasons of the first rule that refuses it. Refusal bits are numbered through the table: one bit for each
+reason, then one bit for each requested resource. If a rule sets several of its bits for a node, only the first reason
+holds, because kube-scheduler's filters stop at the first.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from scheduler.plugins.contract import (
     Standing,
     Summary,
     Tally,
-    fixed,
-    summary,
+    count_texts,
+    make_fixed_reasons,
 )
 from scheduler.plugins.rules import (
     card_wishes,
@@ -91,7 +91,7 @@ RULES: tuple[Rule, ...] = (
 REASONS: tuple[tuple[Rule, Reason], ...] = tuple(
     (rule, reason) for rule in RULES for reason in rule.reasons
 )
-# Of each rule that refuses anything, its first bit: two rules may have one name.
+# The first bit of each rule that has reasons. The rule is the key, because two rules may have one name.
 FIRST_BIT = {
     rule: next(i for i, (owner, _) in enumerate(REASONS) if owner is rule)
     for rule in RULES
@@ -110,16 +110,16 @@ DOMAIN_SCORES: tuple[tuple[str, DomainScore], ...] = tuple(
 _SCORE_OF = {name: i for i, (name, _) in enumerate(DOMAIN_SCORES)}
 
 Needs = tuple[Hashable | None, ...]
-# Of a pod that no rule about other pods concerns.
+# The needs of a pod that no rule about other pods concerns.
 NO_NEEDS: Needs = (None,) * len(_DOMAINS)
 
 
 class Tallied(NamedTuple):
-    """All that rules count for one shape.
+    """Everything that rules count for one shape.
 
     Attributes:
-        tallies: each with its figures for kernels, as far as these are the same on every node.
-        scores: which of ``DOMAIN_SCORES`` they are part of.
+        tallies: each with its figures for kernels, as far as the figures are the same on every node.
+        scores: the scores that the tallies are part of, by their place in ``DOMAIN_SCORES``.
     """
 
     tallies: tuple[tuple[list[int], Tally], ...]
@@ -137,35 +137,35 @@ class Weights(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def weights(plugins: KubePlugins) -> Weights:
-    """The weights of a profile."""
+def get_weights(plugins: KubePlugins) -> Weights:
+    """Return the weights of a profile."""
     return Weights(
         tuple(plugins.weight(name, score.weight) for name, score in SCORES),
         tuple(plugins.weight(name, score.weight) for name, score in DOMAIN_SCORES),
     )
 
 
-def needs(pod: Whereabouts, plugins: KubePlugins) -> Needs:
-    """What each static filter reads from a pod of a profile: equal for pods for which it refuses the same nodes."""
+def read_needs(pod: Whereabouts, plugins: KubePlugins) -> Needs:
+    """Read from a pod what each static filter evaluates: equal for pods for which the filter refuses the same nodes."""
     return tuple(
-        None if name in plugins.not_asked else _need(rule, pod, plugins)
+        None if name in plugins.not_asked else _read_need(rule, pod, plugins)
         for name, rule, _ in _FILTERS
     )
 
 
-def _need(rule: Filter, pod: Whereabouts, plugins: KubePlugins) -> Hashable | None:
+def _read_need(rule: Filter, pod: Whereabouts, plugins: KubePlugins) -> Hashable | None:
     return rule.needs(pod) if rule.of_profile is None else rule.of_profile(plugins)
 
 
-def wants(template: PodTemplate, plugins: KubePlugins) -> Needs:
-    """What each static score reads from a pod: equal for pods for which it gives the same points."""
+def read_wants(template: PodTemplate, plugins: KubePlugins) -> Needs:
+    """Read from a template what each static score evaluates: equal for pods to which the score gives the same points."""
     return tuple(
-        _want(score, template, plugins) if weight else None
-        for (_, score), weight in zip(SCORES, weights(plugins).of_nodes, strict=True)
+        _read_want(score, template, plugins) if weight else None
+        for (_, score), weight in zip(SCORES, get_weights(plugins).of_nodes, strict=True)
     )
 
 
-def _want(score: Score, template: PodTemplate, plugins: KubePlugins) -> Hashable | None:
+def _read_want(score: Score, template: PodTemplate, plugins: KubePlugins) -> Hashable | None:
     want = score.wants(template)
     if score.adds is None:
         return want
@@ -173,8 +173,8 @@ def _want(score: Score, template: PodTemplate, plugins: KubePlugins) -> Hashable
     return None if want is None and added is None else (want, added)
 
 
-def refusals(needs: Needs, nodes: NodeTable, rows: c.Ints) -> c.Ints:
-    """[n] refusal bits of static filters."""
+def find_refusals(needs: Needs, nodes: NodeTable, rows: c.Ints) -> c.Ints:
+    """Find the refusal bits [n] of static filters for n rows."""
     bits = np.zeros(rows.size, np.int64)
     for (_, rule, bit), need in zip(_FILTERS, needs, strict=True):
         if need is not None:
@@ -182,40 +182,40 @@ def refusals(needs: Needs, nodes: NodeTable, rows: c.Ints) -> c.Ints:
     return bits
 
 
-def objection(asked: Asked, nodes: NodeTable, row: int) -> str:
-    """Why a node's words alone keep a pod off it by now; empty when they do not."""
-    needed = needs(asked.template, asked.placement.kube)
-    bits = refusals(needed, nodes, np.array([row], np.int64))
-    return REASONS[int(first_bits(bits)[0])][1].text if bits[0] else ""
+def find_objection(asked: Asked, nodes: NodeTable, row: int) -> str:
+    """Find the reason why a node's object alone keeps a pod off the node now; empty if it does not."""
+    needed = read_needs(asked.template, asked.placement.kube)
+    bits = find_refusals(needed, nodes, np.array([row], np.int64))
+    return REASONS[int(find_first_bits(bits)[0])][1].text if bits[0] else ""
 
 
 def could_host(pod: Whereabouts, nodes: NodeTable, rows: c.Ints) -> c.Flags:
-    """[n] whether pods may go to a node by what it is, apart from states that come and go."""
+    """Whether pods could go to each of n rows by what the node is, whatever states come and go."""
     flags = np.ones(rows.size, np.bool_)
     for _, rule, _ in _FILTERS:
-        need = _need(rule, pod, kube_plugins.DEFAULT) if rule.lasting else None
+        need = _read_need(rule, pod, kube_plugins.DEFAULT) if rule.lasting else None
         if need is not None:
             flags &= ~rule.refuses(need, nodes, rows)
     return flags
 
 
-def totals(asked: Asked) -> list[str]:
-    """The sums over pods that kernels read for a shape and that no node offers."""
+def list_totals(asked: Asked) -> list[str]:
+    """List the sums over pods that kernels read for a shape and that no node offers."""
     return [total for row in ROWS if row.totals is not None for total in row.totals(asked)]
 
 
 def is_learning(ask: c.Ask) -> bool:
-    """Whether a compiled request is scored by the demand that was learnt."""
+    """Whether the score of a compiled request depends on the demand that was learnt."""
     return any(row.is_learning is not None and row.is_learning(ask) for row in ROWS)
 
 
 def draws_lots(asked: Asked) -> bool:
-    """Whether nodes draw lots anew for every decision."""
+    """Whether nodes get new lots for every decision."""
     return any(row.draws_lots is not None and row.draws_lots(asked) for row in ROWS)
 
 
-def points(asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int) -> list[Points]:
-    """The scores of a row by what is charged to it, on an up-to-date board."""
+def list_points(asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int) -> list[Points]:
+    """List the points of a row by what is charged to it, on an up-to-date board."""
     return [
         one
         for rule in ROWS
@@ -229,13 +229,13 @@ def has_peers(template: PodTemplate, cluster: Cluster) -> bool:
     return any(domain.concerns(template, cluster) for _, domain in _DOMAINS)
 
 
-def peer_needs(pod: Standing, cluster: Cluster) -> Needs:
-    """What each rule about other pods reads from a pod: equal for pods that these rules treat alike."""
+def read_peer_needs(pod: Standing, cluster: Cluster) -> Needs:
+    """Read from a pod what each rule about other pods evaluates: equal for pods that these rules treat alike."""
     return tuple(domain.needs(pod, cluster) for _, domain in _DOMAINS)
 
 
 def is_wide(needs: Needs) -> bool:
-    """Whether a change on one node can help a pod that needs this on another."""
+    """Whether a change on one node can help a pod with these needs on another node."""
     return any(
         need is not None and domain.is_wide(need)
         for (_, domain), need in zip(_DOMAINS, needs, strict=True)
@@ -243,7 +243,7 @@ def is_wide(needs: Needs) -> bool:
 
 
 def list_tallies(needs: Needs, cluster: Cluster) -> Tallied:
-    """The counts of pods in domains of nodes that rules use for pods with these needs."""
+    """List the counts of pods in domains of nodes that rules use for pods with these needs."""
     if needs == NO_NEEDS:
         return NOTHING_TALLIED
     found: list[tuple[list[int], Tally]] = []
@@ -256,11 +256,11 @@ def list_tallies(needs: Needs, cluster: Cluster) -> Tallied:
                 if _SCORE_OF[rule.name] not in scores:
                     scores.append(_SCORE_OF[rule.name])
                 score = scores.index(_SCORE_OF[rule.name])
-            found.append((_figures(one, FIRST_BIT[rule], score), one))
+            found.append((_make_figures(one, FIRST_BIT[rule], score), one))
     return Tallied(tuple(found), tuple(scores))
 
 
-def _figures(tally: Tally, first_bit: int, score: int) -> list[int]:
+def _make_figures(tally: Tally, first_bit: int, score: int) -> list[int]:
     figures = [0] * c.N_TALLY
     figures[c.TALLY_KIND], figures[c.TALLY_GAIN] = tally.kind, tally.gain
     figures[c.TALLY_BIT] = first_bit + tally.reason
@@ -272,26 +272,26 @@ def _figures(tally: Tally, first_bit: int, score: int) -> list[int]:
     return figures
 
 
-def words_of_bits(template: PodTemplate) -> int:
-    """How many words the refusal bits of a pod take: each requested resource has a bit."""
+def count_words(template: PodTemplate) -> int:
+    """Count the words that the refusal bits of a pod take: each reason and each requested resource has a bit."""
     return -(-(len(REASONS) + 1 + len(template.requests.amounts)) // c.WORD)
 
 
-def first_bits(bits: c.Ints) -> c.Ints:
-    """[n] the lowest refusal bit of each row, -1 for none: the reason that holds."""
+def find_first_bits(bits: c.Ints) -> c.Ints:
+    """Find the number [n] of the lowest refusal bit of each row, the reason that holds; -1 for none."""
     lowest = bits & -bits
-    # Exact: a power of two is a float.
+    # The logarithm is exact, because a float holds a power of two exactly.
     numbers: c.Ints = np.where(lowest > 0, np.log2(np.maximum(lowest, 1)).astype(np.int64), -1)
     return numbers
 
 
-def tell(judged: Judged) -> list[tuple[c.Ints, RowReasons]]:
-    """Why the rows are refused, rule by rule: the positions of its rows, and its texts for them."""
-    return [(at, _tell(rule, part)) for rule, at, part in _refusing(judged)]
+def tell_reasons(judged: Judged) -> list[tuple[c.Ints, RowReasons]]:
+    """List for each rule the positions of the rows that it refuses first, and its reasons for them."""
+    return [(at, _tell_rule(rule, part)) for rule, at, part in _split_by_rule(judged)]
 
 
-def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, RowReasons]]:
-    """As ``told``, of every rule that refuses a row, not only of the first, with the rule's name."""
+def tell_all_reasons(judged: Judged) -> list[tuple[str, c.Ints, RowReasons]]:
+    """List the reasons of every rule that refuses a row, not only of the first: rule name, positions and reasons."""
     found = []
     for rule in RULES:
         if not rule.reasons:
@@ -303,39 +303,39 @@ def told_by_each(judged: Judged) -> list[tuple[str, c.Ints, RowReasons]]:
             bits = judged.bits[:, at]
             bits[0] &= ~(_OF_REASONS & ~mine)
             part = judged._replace(rows=judged.rows[at], bits=bits, first=first)
-            found.append((rule.name, at, _tell(rule, part)))
+            found.append((rule.name, at, _tell_rule(rule, part)))
     return found
 
 
-def sum_up(judged: Judged) -> list[tuple[Rule, Summary]]:
-    """Why the rows are refused, by rule, all rows of a rule together. Rows come by rank."""
+def sum_up_reasons(judged: Judged) -> list[tuple[Rule, Summary]]:
+    """Sum up why the rows are refused, in one summary for each rule. Rows come by rank."""
     return [
-        (rule, rule.sum_up(part) if rule.sum_up else summary(_tell(rule, part)))
-        for rule, _, part in _refusing(judged)
+        (rule, rule.sum_up(part) if rule.sum_up else count_texts(_tell_rule(rule, part)))
+        for rule, _, part in _split_by_rule(judged)
     ]
 
 
-def lasting(judged: Judged) -> c.Flags:
-    """[n] which of the rows no eviction would help; as ``RowReasons.unresolvable`` of all rules, in less time."""
+def find_lasting(judged: Judged) -> c.Flags:
+    """Find the rows [n] where no eviction would help: ``RowReasons.unresolvable`` of all rules, found in less time."""
     flags = np.zeros(judged.rows.size, np.bool_)
-    for rule, at, part in _refusing(judged):
-        flags[at] = rule.lasting(part) if rule.lasting else _tell(rule, part).unresolvable
+    for rule, at, part in _split_by_rule(judged):
+        flags[at] = rule.lasting(part) if rule.lasting else _tell_rule(rule, part).unresolvable
     return flags
 
 
-def texts() -> list[str]:
-    """Every reason that a node may be refused for, ``{}`` for a name that is put in."""
-    found = [text for rule in RULES for text in rule.texts or _fixed_texts(rule)]
+def list_texts() -> list[str]:
+    """List the texts of all reasons, with ``{}`` for a name that a rule inserts."""
+    found = [text for rule in RULES for text in rule.texts or _list_fixed_texts(rule)]
     return list(dict.fromkeys(found))
 
 
-def _fixed_texts(rule: Rule) -> tuple[str, ...]:
+def _list_fixed_texts(rule: Rule) -> tuple[str, ...]:
     return tuple(reason.text for reason in rule.reasons)
 
 
-def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
-    """The rules that refuse any of the rows, with the positions of their rows and these alone."""
-    firsts = first_bits(judged.bits[0])
+def _split_by_rule(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
+    """Split the rows by the first rule that refuses them: the rule, the positions of its rows, and these rows alone."""
+    firsts = find_first_bits(judged.bits[0])
     for rule in RULES:
         if not rule.reasons:
             continue
@@ -346,8 +346,8 @@ def _refusing(judged: Judged) -> Iterator[tuple[Rule, c.Ints, Judged]]:
             yield rule, at, of_rule
 
 
-def _tell(rule: Rule, part: Judged) -> RowReasons:
+def _tell_rule(rule: Rule, part: Judged) -> RowReasons:
     if rule.tell:
         return rule.tell(part)
     numbers = FIRST_BIT[rule] + np.arange(len(rule.reasons))
-    return fixed(rule.reasons, first_bits(part.bits[0])[:, None] == numbers)
+    return make_fixed_reasons(rule.reasons, find_first_bits(part.bits[0])[:, None] == numbers)

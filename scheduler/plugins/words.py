@@ -9,23 +9,23 @@ from scheduler.errors import visible
 
 _KI, _MI, _GI = 1 << 10, 1 << 20, 1 << 30
 _BYTES = frozenset({names.MEMORY, names.EPHEMERAL})
-# Names from a pod or a node: a long name is left out, because half of it would be another name.
+# The most names in a list, and the length of a name. A longer name is left out, because half of it would be another name.
 _LISTED, _NAME_MAX = 3, 64
 
 
-def pair(resource: str, asked: int, free: int) -> tuple[str, str]:
-    """The requested amount and the smaller free amount, in one unit: never rounded to the same figure."""
+def write_pair(resource: str, asked: int, free: int) -> tuple[str, str]:
+    """Write the requested amount and the smaller free amount in one unit; rounding never makes them equal."""
     if resource == names.CPU:
-        return _thousandths(asked), _thousandths(free)
+        return _write_thousandths(asked), _write_thousandths(free)
     if resource in _BYTES or resource.startswith("hugepages-"):
-        return _bytes(asked, free)
+        return _write_bytes(asked, free)
     return str(asked), str(free)
 
 
-def amount(resource: str, figure: int) -> str:
-    """A figure as one would write it in a pod: in the largest unit in which it is a whole number."""
+def write_amount(resource: str, figure: int) -> str:
+    """Write a figure as in a pod: in the largest unit in which the figure is a whole number."""
     if resource == names.CPU:
-        return _thousandths(figure)
+        return _write_thousandths(figure)
     if resource in _BYTES or resource.startswith("hugepages-"):
         for unit, sign in ((_GI, "Gi"), (_MI, "Mi"), (_KI, "Ki")):
             if figure and figure % unit == 0:
@@ -33,18 +33,18 @@ def amount(resource: str, figure: int) -> str:
     return str(figure)
 
 
-def about(resource: str, figure: int) -> str:
-    """A figure as one reads it: as ``amount``, or with one decimal of the largest unit that it has one of."""
+def write_rounded(resource: str, figure: int) -> str:
+    """Write a figure for a quick reader: bytes with one decimal of the largest unit below the figure."""
     if resource in _BYTES or resource.startswith("hugepages-"):
         for unit, sign in ((_GI, "Gi"), (_MI, "Mi"), (_KI, "Ki")):
             if figure >= unit:
-                # What is free is never written as more.
+                # The figure is rounded down, so that the text never promises more than is free.
                 return f"{figure * 10 // unit / 10:.12g}{sign}"
-    return amount(resource, figure)
+    return write_amount(resource, figure)
 
 
-def listed(names: Sequence[str], what: str) -> str:
-    """The first of several names, and how many more there are; ``what`` they are, if no name can be shown."""
+def write_some(names: Sequence[str], what: str) -> str:
+    """Write the first names and how many more there are; if no name can be shown, only how many, as ``what``."""
     told = [visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
     more = len(names) - len(told)
     if not told:
@@ -52,25 +52,25 @@ def listed(names: Sequence[str], what: str) -> str:
     return ", ".join(told) + (f" and {more} more" if more else "")
 
 
-def joined(names: Sequence[str], what: str) -> str:
-    """``a, b and c``; of many the first, and how many more; as ``listed`` where no name can be shown."""
+def write_all(names: Sequence[str], what: str) -> str:
+    """Write all names, ``a, b and c``; if they are many or a name is too long, write them as ``write_some``."""
     if len(names) > _LISTED or not all(0 < len(name) <= _NAME_MAX for name in names):
-        return listed(names, what)
+        return write_some(names, what)
     told = [visible(name) for name in names]
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
 def count_nouns(n: int, what: str) -> str:
-    """``1 GPU``, ``2 GPUs``."""
+    """Write ``1 GPU`` or ``2 GPUs``."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def _thousandths(milli: int) -> str:
+def _write_thousandths(milli: int) -> str:
     return str(milli // 1000) if milli % 1000 == 0 else f"{milli / 1000:.3f}".rstrip("0")
 
 
-def _bytes(asked: int, free: int) -> tuple[str, str]:
-    """In the largest unit in which the request is a whole number; what is free is rounded down."""
+def _write_bytes(asked: int, free: int) -> tuple[str, str]:
+    """Write both in the largest unit in which the request is a whole number; the free amount is rounded down."""
     if asked % _GI == 0:
         return f"{asked // _GI}Gi", f"{free * 10 // _GI / 10:g}Gi"
     for unit, sign in ((_MI, "Mi"), (_KI, "Ki")):

@@ -37,11 +37,11 @@ def node_object(node: TraceNode, place: int, *, has_hostname: bool = False) -> w
             sharers=_SHARERS,
             mib=_CARD_MIB.get(node.model, _OTHER_MIB),
             cores=100,
-            model=devices.model_word(node.model),
+            model=devices.write_model(node.model),
         )
         for i in range(node.gpus)
     ]
-    made = devices.node(name, allocatable, cards)
+    made = devices.make_node(name, allocatable, cards)
     if has_hostname:
         # A name in a trace may be no label's value.
         made.metadata.labels = {names.HOSTNAME: f"{place:05d}"}
@@ -64,7 +64,7 @@ def pod_spec(
     }
     if pod.gpus:
         percent = -(-pod.gpu_milli // 10)
-        limits |= devices.limits(cards=pod.gpus, cores=percent, mib=pod.gpu_mib)
+        limits |= devices.make_limits(cards=pod.gpus, cores=percent, mib=pod.gpu_mib)
     container = wire.Container("main", wire.Resources(requests=limits, limits=limits))
     spec = wire.PodSpec(scheduler_name=scheduler_name, containers=[container])
     if pod.max_per_node == 1:
@@ -81,7 +81,7 @@ def pod_spec(
                 min_domains=n_nodes + 1,
             )
         ]
-    return spec, devices.only_models(pod.models)
+    return spec, devices.annotate_models(pod.models)
 
 
 def labels_of(pod: TracePod) -> dict[str, str] | None:

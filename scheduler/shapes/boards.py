@@ -1,8 +1,8 @@
-"""Shapes and what is known of each on every node.
+"""Shapes, and the board of each: its scores and refusals on every node.
 
-A shape is a template with a placement and what rules about other pods see of a pod: all that decides where
-a pod goes. Its board is computed once and then kept up with the rows that changed, so a thousand nodes cost
-nothing until one of them moves.
+A shape is a template, a placement and a view, which is what rules about other pods read from a pod. These three decide
+where a pod goes. The board of a shape is computed once; afterwards only the rows of nodes that changed are computed
+again. So a thousand nodes cost nothing until one of them changes.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
 from scheduler.state.structures.recent import Recent
 
-# Live shapes at most, with all that they count. At 5,000 nodes a board is about 200 kB.
+# The most live shapes, and the most bytes they take with their tallies. At 5,000 nodes a board takes about 200 kB.
 _SHAPES_MAX, _SHAPES_BYTES_MAX = 512, 160 << 20
-# What a board takes for a node.
+# The bytes that a board takes for each node.
 _BOARD_BYTES = 48
-# Tallies of all live shapes at most. Every pod that comes or goes is compared with each tally, so shapes that have
-# more tallies than usual workloads share a smaller number.
+# The most tallies of all live shapes. Every pod that comes or goes is compared with each tally, so shapes with more
+# tallies than usual workloads have share a smaller number.
 _TALLIES_MAX, _USUAL_TALLIES, _TALLIES_OF_UNUSUAL_MAX = 2048, 4, 512
 
 
 class Key(NamedTuple):
-    """All that decides where a pod goes.
+    """Everything that decides where a pod goes.
 
-    ``yields`` is None unless room is promised to others that it may not take: equal for pods that may not take
-    the same.
+    ``yields`` stands for the room that is promised to other pods and that this pod may not take: pods that may not take
+    the same room have equal values. It is None if the pod may take all room.
     """
 
     template: PodTemplate
@@ -59,7 +59,7 @@ class Key(NamedTuple):
 
     @property
     def refusal(self) -> Refusal | None:
-        """Why such a pod cannot go anywhere, whatever nodes there are; unless the template says so before."""
+        """Why claims keep such a pod off all nodes; None if they do not, or if the template does so first."""
         storage = self.view.storage
         if storage is None:
             return None
@@ -73,9 +73,18 @@ class Key(NamedTuple):
 class Shape:
     """One shape, its compiled request and its board.
 
-    ``key`` is what its pods are alike in; ``moved`` is the position in the state's log up to which the board has read, ``learnt`` the
-    tables it was scored by, ``judged`` that of ``static``, what static rules say; ``most_picks`` the most
-    cards that a pod of the shape can be given, at least 1; ``withheld`` says where it yields to others.
+    Attributes:
+        key: what all pods of the shape have in common.
+        asked: the same, as rules read it.
+        ask: the request as kernels read it.
+        static: what static rules say about nodes.
+        judged: the generation of ``static`` that the board has taken over.
+        counted: the tallies of the shape.
+        moved: the position in the state's log of moved rows up to which the board has read.
+        learnt: the tables by which the board was scored.
+        most_picks: the most cards that a pod of the shape can get, at least 1.
+        words: the versions of cards and resources for which ``ask`` was compiled.
+        withheld: the nodes where pods of the shape yield to other pods.
     """
 
     key: Key
@@ -93,107 +102,109 @@ class Shape:
 
     @property
     def view(self) -> View:
-        """What rules about other pods need of its pods."""
+        """What rules about other pods read from pods of the shape."""
         return self.key.view
 
     @property
     def weights(self) -> table.Weights:
-        """What scores weigh in the profile of its pods."""
-        return table.weights(self.asked.placement.kube)
+        """The weights of scores in the profile of the shape's pods."""
+        return table.get_weights(self.asked.placement.kube)
 
 
 class Boards:
     """The live shapes of one cluster.
 
     Attributes:
-        statics: what static rules say of nodes, for shapes and beside.
-        sizes: how much memory templates take.
+        statics: what static rules say about nodes, also for pods without a live shape.
+        sizes: the memory that templates take.
     """
 
     def __init__(self, cluster: Cluster, learner: Learner) -> None:
         self._cluster = cluster
         self._learner = learner
         self.sizes = TemplateSizes()
-        self._shapes: Recent[Key, Shape] = Recent(_SHAPES_MAX, _SHAPES_BYTES_MAX, self._size_of)
+        self._shapes: Recent[Key, Shape] = Recent(
+            _SHAPES_MAX, _SHAPES_BYTES_MAX, self._estimate_size
+        )
         self.statics = Statics(cluster, self.sizes)
         self._topologies = Topologies(cluster)
-        # Tallies that were made since there was room for them: of usual shapes, and of those with more.
+        # How many tallies were made since shapes were dropped last: tallies of usual shapes, then of unusual ones.
         self._n_tallied = [0, 0]
         self._world = World(cluster.ledger.tables, learner.tables, empty.scratch(1, 1, 1))
         self._no_run = empty.run()
         self._compiler = AskCompiler(cluster)
 
-    def shape(self, key: Key) -> Shape:
-        """The shape of pods that are alike in all that decides where they go."""
-        return self._shapes.get(key) or self._shapes.put(key, self._new(key))
+    def get_shape(self, key: Key) -> Shape:
+        """Return the live shape of a key; make one if there is none."""
+        return self._shapes.get(key) or self._shapes.put(key, self._make_shape(key))
 
     def forget(self, is_there: IsThere) -> None:
-        """Forget the shapes of pods that are gone, with all that they count."""
+        """Forget the shapes of pods that are gone, and their tallies."""
         self._shapes.keep(lambda key, _: is_there(key.template))
         self.statics.forget(is_there)
 
-    def _size_of(self, key: Key, shape: Shape) -> int:
-        # A shape may be the last that has what static rules say.
+    def _estimate_size(self, key: Key, shape: Shape) -> int:
+        # The shape may be the last one that uses its results of static rules, so these count too.
         capacity = self._cluster.nodes.capacity
         of_nodes = (_BOARD_BYTES + NODE_BYTES) * capacity + shape.counted.estimate_bytes(capacity)
         return 2 * self.sizes.estimate(key.template) + of_nodes
 
     def has(self, key: Key) -> bool:
-        """Whether the shape is live: its next decision looks only at rows that changed."""
+        """Whether the shape is live: its next decision then reads only the rows that changed."""
         return key in self._shapes
 
-    def _new(self, key: Key) -> Shape:
+    def _make_shape(self, key: Key) -> Shape:
         asked = Asked(key.template, key.placement, key.view.storage)
         return Shape(key, asked, _NO_ASK, _NO_BOARD)
 
-    def unscored(self, key: Key) -> Shape:
-        """A shape with its compiled request and no board, to ask what fits; it displaces no live one."""
-        shape = self._new(key)
+    def make_unscored(self, key: Key) -> Shape:
+        """Make a shape with a compiled request and without a board, to ask where it fits; it replaces no live shape."""
+        shape = self._make_shape(key)
         self._compile_request(shape)
         self._fit_scratch(shape)
         return shape
 
-    def world(self, shape: Shape) -> World:
-        """What kernels read and write beside a pod of a shape; until the next call."""
+    def get_world(self, shape: Shape) -> World:
+        """Return what kernels read and write besides the shape; the result is valid until the next call."""
         world = self._world
         world.demand = self._learner.get_tables(shape.ask.pool)
         return world
 
-    def refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
-        """[W, n] refusal bits of some rows, for a shape without an up-to-date board; 0 where the pod fits."""
-        bits = np.zeros((table.words_of_bits(shape.asked.template), rows.size), np.int64)
-        diagnose.judge(self.world(shape), shape.ask, rows, bits)
-        self.count(shape)
-        bits[0] |= self.statics.refusals(shape.asked, rows) | shape.counted.refusals(rows)
+    def find_refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
+        """Find the refusal bits [W, n] of n rows without using the shape's board; 0 where a pod of the shape fits."""
+        bits = np.zeros((table.count_words(shape.asked.template), rows.size), np.int64)
+        diagnose.judge(self.get_world(shape), shape.ask, rows, bits)
+        self.refresh_counts(shape)
+        bits[0] |= self.statics.find_refusals(shape.asked, rows) | shape.counted.find_refusals(rows)
         return bits
 
-    def count(self, shape: Shape) -> None:
-        """Bring what a shape counts in domains up to date."""
+    def refresh_counts(self, shape: Shape) -> None:
+        """Bring the tallies of a shape up to date."""
         shape.counted.refresh(self._cluster, self._topologies)
 
     def refresh(self, shape: Shape) -> None:
-        """Bring a shape's board up to date with the columns and with what was learnt."""
-        rows = self.stale(shape)
+        """Bring a shape's board up to date with the columns and with the learnt tables."""
+        rows = self.find_stale_rows(shape)
         if rows.size:
             self._no_run.moved = rows
-            kernel.place_run(self.world(shape), shape.ask, shape.board, self._no_run)
-        self._scored(shape)
+            kernel.place_run(self.get_world(shape), shape.ask, shape.board, self._no_run)
+        self._note_scored(shape)
 
-    def stale(self, shape: Shape) -> c.Ints:
-        """The rows that a kernel has to score again before a shape's board is up to date; none when it is.
+    def find_stale_rows(self, shape: Shape) -> c.Ints:
+        """Find the rows that a kernel must score again to bring the shape's board up to date; none if it is up to date.
 
-        All else that the shape is judged by is up to date then, as is the scratch.
+        The request, the tallies, the static rules and the scratch arrays are up to date when this returns.
 
         Raises:
-            BrokenInvariant: ranks or tables are of other nodes (``Cycle`` brings them up to date when it is called), or
-                a quiet trial is open, of which a board would keep what the trial has changed.
+            BrokenInvariant: ranks or tables belong to other nodes (``Cycle`` brings them up to date when it is called), or
+                a quiet trial is open: the board would keep the changes of the trial.
         """
         cluster = self._cluster
         if cluster.is_quiet:
             raise BrokenInvariant("a board is brought up to date in a quiet trial")
         if not self._learner.fits_nodes() or cluster.nodes.ranks_are_stale:
             raise BrokenInvariant("a shape is judged by ranks or tables of other nodes")
-        moved = self._moved_rows(shape)
+        moved = self._find_moved_rows(shape)
         words = (*cluster.cards.words, cluster.nodes.resources.generation)
         if moved is None or shape.words != words:
             shape.words = words
@@ -208,22 +219,22 @@ class Boards:
             return moved
         if moved is None:
             template = shape.asked.template
-            shape.board = empty.board(cluster.nodes.capacity, table.words_of_bits(template))
+            shape.board = empty.board(cluster.nodes.capacity, table.count_words(template))
             shape.judged = -1
-        # Volumes that are in use or allocated elsewhere are counted on rows that have not moved.
+        # A pod with storage counts volumes that pods of other nodes use, so rows that have not moved may change.
         is_elsewhere = counted and shape.view.storage is not None
-        if self._judge(shape) or stale or moved is None or is_elsewhere:
+        if self._read_static(shape) or stale or moved is None or is_elsewhere:
             moved = np.arange(cluster.nodes.capacity)
         if shape.board.domains is not shape.counted.arrays:
             shape.board.domains = shape.counted.arrays
         self._fit_scratch(shape)
-        # What is counted in domains is judged anew with any row.
+        # A kernel evaluates the tallies again whenever it scores a row, so it needs at least one row.
         return moved if moved.size else _ONE_ROW
 
     def restrict(self, shape: Shape, among: c.Flags) -> tuple[c.Board | None, c.Ints]:
-        """An up-to-date board as it is ``among`` some rows, and the rows that are to be looked at again on it.
+        """Copy an up-to-date board for the rows ``among`` alone; return the copy and the rows to score again on the copy.
 
-        None where the shape's own board tells which of them is best: no score of a node hangs on other nodes.
+        The copy is None if no score of a node depends on other nodes: then the shape's own board tells which row is best.
         """
         board, domains = shape.board, shape.board.domains
         is_relative = shape.static is not None and shape.static.is_relative
@@ -243,31 +254,31 @@ class Boards:
         )
         return restricted, _ONE_ROW
 
-    def draw(self, shape: Shape, number: int) -> None:
-        """A decision of the mode that draws lots: every node's lot is drawn anew."""
+    def draw_lots(self, shape: Shape, number: int) -> None:
+        """Draw new lots for all nodes, for one decision of the mode that draws lots."""
         self.refresh(shape)
         shape.ask.rules = shape.ask.rules.replace(draw=number)
         shape.learnt = None
 
-    def placed(self, shape: Shape) -> None:
-        """The placing kernel has scored the rows that were stale, and those that it changed, the last that moved."""
-        self._scored(shape)
+    def note_placed(self, shape: Shape) -> None:
+        """Note that the placing kernel has scored the stale rows and all rows that it changed itself."""
+        self._note_scored(shape)
         if not shape.view.is_single:
             shape.counted.catch_up()
 
-    def _scored(self, shape: Shape) -> None:
+    def _note_scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
         shape.learnt = self._learner.get_tables(shape.ask.pool)
         if shape.withheld is not None:
-            shape.withheld.read()
+            shape.withheld.mark_read()
 
-    def _moved_rows(self, shape: Shape) -> c.Ints | None:
+    def _find_moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
             return None
         return self._cluster.moved.since(shape.moved)
 
-    def _judge(self, shape: Shape) -> bool:
-        """Bring in what static rules say; whether every node has to be looked at again."""
+    def _read_static(self, shape: Shape) -> bool:
+        """Take over what static rules say; return whether every node must be scored again."""
         static = shape.static = shape.static or self.statics.get_static(shape.asked)
         static.refresh(self._cluster)
         is_new = shape.judged != static.generation
@@ -275,8 +286,8 @@ class Boards:
             shape.judged = static.generation
             board = shape.board
             board.static, board.scores = static.refused, static.scores
-            board.norms = static.norms(shape.weights)
-            board.base[0] = static.base(shape.weights)
+            board.norms = static.make_norms(shape.weights)
+            board.base[0] = static.sum_idle_points(shape.weights)
         if shape.withheld is not None:
             shape.board.static = static.refused | shape.withheld.bits[0]
         return is_new
@@ -293,7 +304,7 @@ class Boards:
             )
 
     def _compile_request(self, shape: Shape) -> None:
-        self._cluster.keep_totals(table.totals(shape.asked))
+        self._cluster.keep_totals(table.list_totals(shape.asked))
         shape.ask = self._compiler.compile_ask(shape.asked)
         shape.counted = Counted(table.list_tallies(shape.view.needs, self._cluster), shape.weights)
         self._shapes.weigh(shape.key)
@@ -304,7 +315,7 @@ class Boards:
         shape.most_picks = max(1, sum(min(cards, most) for cards in wanted))
 
     def _make_room(self, new: Shape) -> None:
-        """Let shapes go that were used longest ago, when there may be too many tallies."""
+        """Drop the shapes that were used longest ago, if there may be too many tallies."""
         is_unusual = len(new.counted) > _USUAL_TALLIES
         self._n_tallied[is_unusual] += len(new.counted)
         most = (_TALLIES_OF_UNUSUAL_MAX if is_unusual else _TALLIES_MAX) // 2
@@ -325,7 +336,7 @@ class Boards:
                 n_tallies -= len(one.counted)
 
 
-# Of shapes that have not been compiled and scored yet.
+# The request and the board of shapes that are not compiled and scored yet.
 _NO_ASK, _NO_BOARD = empty.ask(), empty.board(0)
 _ONE_ROW: c.Ints = np.zeros(1, np.int64)
 _NO_ROWS: c.Ints = np.zeros(0, np.int64)

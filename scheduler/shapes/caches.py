@@ -1,4 +1,4 @@
-"""Caches for kinds of pods: their bounds, and their end when the pods are gone."""
+"""What all caches about kinds of pods share: when an entry ends, and how much memory templates take."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ IsThere = Callable[[PodTemplate], bool]
 
 
 class TemplateSizes:
-    """How much memory templates take, each estimated once."""
+    """The memory that templates take; each template is estimated once."""
 
     def __init__(self) -> None:
         self._sizes: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
 
     def estimate(self, template: PodTemplate) -> int:
-        """Bytes of a template, and of all that is made of its words."""
+        """Estimate the bytes of a template with all its strings."""
         size = self._sizes.get(template)
         if size is None:
             size = self._sizes[template] = estimate_bytes(template)

@@ -1,7 +1,7 @@
-"""Pods of a kind that has no board: they are decided one at a time, and their scores are not kept.
+"""Decisions for pods of a shape that has no board: one pod at a time, and their scores are not kept.
 
-A board pays when pods of its kind come again. Before that, what all kinds have in common is all there is:
-which nodes are alike, what is free on them, and whom their words let in.
+A board pays off only if pods of its shape come again. Before that, a decision uses what all shapes share: which nodes
+are alike, what is free on each node, and which pods static rules let in.
 """
 
 from __future__ import annotations
@@ -23,13 +23,19 @@ from scheduler.shapes.boards import Shape
 from scheduler.shapes.statics import Static, Statics
 from scheduler.state.cluster import Cluster
 
-# A board costs as much as some ten decisions without one.
+# How many pods of a template are placed without a board. A board costs as much as about ten such decisions.
 _LIKE = 4
 
 
 @dataclass(slots=True)
 class _Kept:
-    """What is kept for one family, the position up to which it has read, and by which tables."""
+    """What is kept for one family of devices.
+
+    Attributes:
+        figures: the arrays of the kernel.
+        moved: the position in the state's log of moved rows up to which ``figures`` have read.
+        tables: the learnt tables from which ``figures`` were computed.
+    """
 
     figures: schema.Cold = field(default_factory=lambda: schema.empty(0, 0))
     moved: int = -1
@@ -37,40 +43,40 @@ class _Kept:
 
 
 class Cold:
-    """What is kept of a cluster's nodes for kinds of pods that come for the first time."""
+    """Places pods of shapes without a board; keeps what such decisions share."""
 
     def __init__(self, cluster: Cluster, learner: Learner, statics: Statics) -> None:
         self._cluster, self._learner, self._statics = cluster, learner, statics
-        # By family: pods that ask another one see other cards and are judged by another demand.
+        # By family: pods that request another family see other cards and are scored by another demand.
         self._kept: defaultdict[int, _Kept] = defaultdict(_Kept)
-        # How many pods of a template were placed without a board; it goes with the last of them.
+        # How many pods of a template were placed without a board; an entry ends with the last pod of the template.
         self._came: WeakKeyDictionary[PodTemplate, int] = WeakKeyDictionary()
 
-    def share(self, shape: Shape, n: int) -> int:
-        """How many of n like pods, of a shape that has no board, are best decided without one."""
-        if not self._takes(shape):
+    def count_taken(self, shape: Shape, n: int) -> int:
+        """Count how many of n pods of a shape without a board ``place`` should place; the others are worth a board."""
+        if not self._can_place(shape):
             return 0
         came = self._came.get(shape.asked.template, 0)
         if came + n <= _LIKE:
             return n
-        # The first tells whether there is room at all: for pods that fit nowhere no board is made.
+        # The first pod shows whether there is room at all: no board is made for pods that fit nowhere.
         return 1 if came == 0 else 0
 
     def place(self, shape: Shape, world: World, placed: Run) -> bool:
-        """Place a pod of a shape that ``share`` takes, as the first of ``placed``; whether it fits there anywhere.
+        """Place one pod of a shape that ``count_taken`` takes, as the first pod of ``placed``; return whether it fits.
 
         Ranks and the world must be up to date.
         """
         cluster = self._cluster
         of_family = self._kept[shape.ask.pool]
-        moved = self._changed(of_family, shape.ask.pool)
-        static = self._static(shape)
+        moved = self._find_changed_rows(of_family, shape.ask.pool)
+        static = self._get_static(shape)
         kept = of_family.figures
         kept.refused, kept.scores, kept.moved = static.refused, static.scores, moved
         if placed.among.size:
             kept.refused = np.where(placed.among, static.refused, 1)
         if static.told or kept.weights.size:
-            kept.weights = static.norms(shape.weights)[:, c.NORM_WEIGHT].copy()
+            kept.weights = static.make_norms(shape.weights)[:, c.NORM_WEIGHT].copy()
         fits = choose.place_one(world, shape.ask, kept, placed)
         of_family.moved = cluster.moved.position
         if fits:
@@ -78,42 +84,45 @@ class Cold:
             self._came[template] = 1 + self._came.get(template, 0)
         return fits
 
-    def _takes(self, shape: Shape) -> bool:
-        """Not where lots are drawn, or what tells like nodes apart depends on where the pod fits or is counted."""
+    def _can_place(self, shape: Shape) -> bool:
+        """Whether ``place`` can place a shape: like nodes must score alike, whatever other nodes there are.
+
+        A mode that draws lots, tallies, and annotations that name cards make like nodes score differently.
+        """
         gpu = shape.asked.template.gpu
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False
         if len(shape.counted) or table.draws_lots(shape.asked):
             return False
-        return not self._static(shape).is_relative
+        return not self._get_static(shape).is_relative
 
-    def _static(self, shape: Shape) -> Static:
+    def _get_static(self, shape: Shape) -> Static:
         static = shape.static = shape.static or self._statics.get_static(shape.asked)
         static.refresh(self._cluster)
         return static
 
-    def _changed(self, kept: _Kept, pool: int) -> c.Ints:
-        """The rows that moved since the last decision; all, where everything is to be read anew."""
+    def _find_changed_rows(self, kept: _Kept, pool: int) -> c.Ints:
+        """Find the rows that moved since the last decision; all rows if every figure is to be computed again."""
         cluster, tables = self._cluster, self._learner.get_tables(pool)
-        # Pods that ask no devices find nodes with cards of any family.
+        # Pods that request no devices may go to nodes with cards of any family.
         has_cards = pool < 0 or cluster.registers.cards(pool) is not None
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
         sizes = cluster.nodes.capacity, n_cards
         moved = cluster.moved.since(kept.moved) if kept.moved >= 0 else None
         if (
             moved is None
-            or (kept.tables is not tables and not _only_places(kept.tables, tables))
+            or (kept.tables is not tables and not _differ_in_places(kept.tables, tables))
             or sizes != (kept.figures.known.fresh.size, len(kept.figures.known.card))
         ):
             kept.figures = schema.empty(*sizes)
             moved = np.arange(cluster.nodes.capacity)
         elif kept.tables is not tables:
-            # What tells nodes apart is as before.
+            # Nodes that were alike are still alike; only their scores are not fresh.
             kept.figures.known.fresh[:] = False
         kept.tables = tables
         return moved
 
 
-def _only_places(before: c.Demand | None, now: c.Demand) -> bool:
-    """Whether tables differ in the places of nodes alone."""
+def _differ_in_places(before: c.Demand | None, now: c.Demand) -> bool:
+    """Whether two tables differ only in the places of nodes."""
     return before is not None and before.price is now.price and before.fgd is now.fgd

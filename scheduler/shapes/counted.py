@@ -1,4 +1,4 @@
-"""What one shape counts of pods in domains of nodes, as dense arrays for kernels."""
+"""The tallies of one shape: counts of pods in domains of nodes, as dense arrays for kernels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from scheduler.shapes.topologies import Topologies, Topology
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.counts import Figure
 
-# Of all shapes that count nothing: nobody writes to it.
+# The arrays of all shapes without tallies: nobody writes to them.
 _NOTHING = empty.domains()
-_USUAL = table.weights(kube_plugins.DEFAULT)
-# What a tally takes for a node at most: its counts by domain and by node, which domains are there, its domains, and
-# the nodes whose pods it counts. And what a score takes.
+_USUAL = table.get_weights(kube_plugins.DEFAULT)
+# The most bytes that a tally takes for a node: its counts by domain and by node, which domains are there, the domain of
+# the node, and whether the node's pods are counted. Then the bytes that a score takes.
 _TALLY_BYTES, _SCORE_BYTES = 26, 24
 
 
@@ -28,7 +28,7 @@ class Counted:
     """The tallies of one shape.
 
     Attributes:
-        arrays: for the kernels; a placing kernel keeps them up for what it places itself.
+        arrays: for the kernels. A placing kernel adds the pods that it places itself.
     """
 
     def __init__(
@@ -46,48 +46,54 @@ class Counted:
         return len(self._tallied.tallies)
 
     def estimate_bytes(self, capacity: int) -> int:
-        """How much memory the tallies take at most, with so many rows of nodes."""
+        """Estimate the most bytes that the tallies take with ``capacity`` rows of nodes."""
         of_a_node = _TALLY_BYTES * len(self) + _SCORE_BYTES * len(self._tallied.scores)
         return of_a_node * capacity
 
     def refresh(self, cluster: Cluster, topologies: Topologies) -> bool:
-        """Read what was counted since, and what is a domain by now; whether anything changed."""
+        """Read the current counts and domains into the arrays; return whether anything changed."""
         if not self._tallied.tallies:
             return False
         laid_out = cluster.described.position, cluster.nodes.capacity
         if self._laid_out != laid_out:
             self._laid_out = laid_out
             self._lay_out(cluster, topologies)
-        elif self._versions == self.versions():
+        elif self._versions == self.read_versions():
             return False
-        self._count(cluster.nodes.capacity)
+        self._fill_counts(cluster.nodes.capacity)
         self.catch_up()
         return True
 
     def catch_up(self) -> None:
-        """What has been counted since is in the arrays already: the placing kernel wrote it."""
-        self._versions = self.versions()
+        """Note that the arrays hold the current counts: they were just read, or the placing kernel wrote them."""
+        self._versions = self.read_versions()
 
-    def refusals(self, rows: c.Ints) -> c.Ints:
-        """[n] refusal bits of some rows by what is counted now."""
+    def find_refusals(self, rows: c.Ints) -> c.Ints:
+        """Find the refusal bits [n] of n rows by the counts in the arrays."""
         bits = np.zeros(rows.size, np.int64)
         if self._tallied.tallies:
             kernel.refusals(self.arrays, rows, bits)
         return bits
 
-    def against(self, row: int) -> c.Ints:
-        """Rows in whose domains pods are counted that keep the shape off a row; of evenness all of its domain."""
+    def find_opposing_rows(self, row: int) -> c.Ints:
+        """Find the rows whose pods may keep the shape off a row: counted pods in a domain of the row.
+
+        Only tallies of anti-affinity and of even spreading count.
+        """
         found: set[int] = set()
         tallies = self.arrays.tallies
         for t, (_, tally) in enumerate(self._tallied.tallies):
             if tallies[t, c.TALLY_KIND] not in {c.APART, c.EVEN} or tally.count is None:
                 continue
             by_row = tally.count.by_row(self.arrays.raw.shape[1])
-            found.update(np.flatnonzero(self._domain(t, row) & (by_row > 0)).tolist())
+            found.update(np.flatnonzero(self._find_domain(t, row) & (by_row > 0)).tolist())
         return np.array(sorted(found), np.int64)
 
-    def refusing_at(self, row: int) -> Iterator[tuple[Tally, c.Ints, c.Flags]]:
-        """The tallies that refuse a row, with their ``columns.TALLY_*`` and [N] the rows of its domain that count."""
+    def find_refusing_tallies(self, row: int) -> Iterator[tuple[Tally, c.Ints, c.Flags]]:
+        """Find the tallies that refuse a row.
+
+        Yields each tally, its ``columns.TALLY_*`` figures, and [N] which rows of the row's domain are counted.
+        """
         arrays, bits = self.arrays, np.zeros(1, np.int64)
         for t, (_, tally) in enumerate(self._tallied.tallies):
             tallies, counts, there = arrays.tallies[[t]], arrays.counts[[t]], arrays.there[[t]]
@@ -96,28 +102,28 @@ class Counted:
             bits[0] = 0
             kernel.refusals(alone, np.array([row], np.int64), bits)
             if bits[0]:
-                same, mask = self._domain(t, row), tallies[0, c.TALLY_MASK]
+                same, mask = self._find_domain(t, row), tallies[0, c.TALLY_MASK]
                 yield tally, tallies[0], same & arrays.counted[mask] if mask >= 0 else same
 
-    def _domain(self, t: int, row: int) -> c.Flags:
-        """[N] which rows are in one domain of a tally with a row; none where that is in none."""
+    def _find_domain(self, t: int, row: int) -> c.Flags:
+        """Find which rows [N] share a row's domain of the t-th tally; none if the row is in no domain."""
         topology, rows = self._topologies[t], np.arange(self.arrays.raw.shape[1])
         domain = rows if topology is None else topology.domain
         same: c.Flags = (domain == domain[row]) & (domain >= 0)
         return same
 
-    def versions(self) -> tuple[int, ...]:
-        """Changes when a pod that is counted comes or goes."""
+    def read_versions(self) -> tuple[int, ...]:
+        """Read the versions of all counts; they change when a counted pod comes or goes."""
         return tuple(one.count.version for _, one in self._tallied.tallies if one.count)
 
-    def refusing(self) -> list[Figure | None]:
-        """By tally what it counts; None for those that refuse no node."""
+    def list_refusing_counts(self) -> list[Figure | None]:
+        """List the count of each tally; None for tallies that refuse no node."""
         return [
             tally.count if tally.kind < c.SPREAD else None for _, tally in self._tallied.tallies
         ]
 
-    def points(self, row: int) -> list[Points]:
-        """What every score of domains that counts gives a row on an up-to-date board."""
+    def list_points(self, row: int) -> list[Points]:
+        """List the points of a row by every domain score with a weight; the board must be up to date."""
         found = []
         for i, ((name, score), weight) in enumerate(
             zip(table.DOMAIN_SCORES, self._weights, strict=True)
@@ -125,20 +131,20 @@ class Counted:
             raw: int | None = 0
             points = 0
             if score.how == c.AS_IS and i not in self._tallied.scores:
-                # As kube-scheduler, which asks it of no pod that it has nothing to do for.
+                # kube-scheduler also skips this score for pods without anything to score.
                 continue
             if i in self._tallied.scores:
                 g = self._tallied.scores.index(i)
                 raw, points = int(self.arrays.raw[g, row]), int(self.arrays.points[g, row])
                 if score.how == c.OF_BOTH and raw < 0:
-                    # It lacks a label that it must have to be compared.
+                    # The node lacks a label without which it gets no score.
                     raw = None
             if weight:
                 found.append(Points(name, raw, points, weight))
         return found
 
     def _lay_out(self, cluster: Cluster, topologies: Topologies) -> None:
-        """Number the domains, and say whose pods are counted."""
+        """Number the domains, and mark the nodes whose pods are counted."""
         capacity = cluster.nodes.capacity
         keys: dict[tuple[str, bool], int] = {}
         masks: dict[object, int] = {}
@@ -161,7 +167,7 @@ class Counted:
             if tally.counted is not None:
                 figures[t, c.TALLY_MASK] = masks.setdefault(tally.counted, len(masks))
                 if len(counted) < len(masks):
-                    counted.append(tally.counted.flags(cluster.nodes))
+                    counted.append(tally.counted.mark_rows(cluster.nodes))
         is_by_row = any(one is None for one in self._topologies)
         most = max([capacity if is_by_row else 1, *(one.n for one in found)])
         scores = [
@@ -177,24 +183,24 @@ class Counted:
             scores=np.array(scores, np.int64).reshape(-1, c.N_NORM),
             raw=np.zeros((len(scores), capacity), np.int64),
             points=np.zeros((len(scores), capacity), np.int64),
-            logs=topologies.logs() if scores else np.zeros(0),
+            logs=topologies.get_logs() if scores else np.zeros(0),
             seen=np.zeros(most if scores else 0, np.int64),
         )
         for t, topology in enumerate(self._topologies):
             if topology is not None:
-                rows = self._rows(t, topology)
+                rows = self._find_counted_rows(t, topology)
                 self.arrays.there[t, topology.domain[rows]] = True
 
     def _is_wide(self) -> bool:
         return any(one.key for _, one in self._tallied.tallies)
 
-    def _rows(self, t: int, topology: Topology) -> c.Ints:
-        """The rows in a domain whose pods a tally counts."""
+    def _find_counted_rows(self, t: int, topology: Topology) -> c.Ints:
+        """Find the rows whose pods the t-th tally counts."""
         mask = self.arrays.tallies[t, c.TALLY_MASK]
         counts = topology.domain >= 0
         return np.flatnonzero(counts & self.arrays.counted[mask] if mask >= 0 else counts)
 
-    def _count(self, capacity: int) -> None:
+    def _fill_counts(self, capacity: int) -> None:
         arrays = self.arrays
         for t, ((_, tally), topology) in enumerate(
             zip(self._tallied.tallies, self._topologies, strict=True)

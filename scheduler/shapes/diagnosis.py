@@ -1,4 +1,4 @@
-"""Why a shape fits nowhere: the reasons of all nodes, summed up."""
+"""Why a shape fits nowhere: the reasons of all nodes together."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from scheduler.shapes.boards import Shape
 from scheduler.state.cluster import Cluster
 
 
-def all_rows(cluster: Cluster) -> c.Ints:
-    """Rows of all nodes, by rank: of several that are as good, the first one found is always the same."""
+def list_rows(cluster: Cluster) -> c.Ints:
+    """List the rows of all nodes by rank, so that the first of several equal nodes is always the same node."""
     rows = np.fromiter(cluster.nodes.rows.values(), np.int64, len(cluster.nodes.rows))
     ordered: c.Ints = rows[np.argsort(cluster.nodes.columns.rank[rows])]
     return ordered
@@ -26,19 +26,19 @@ def all_rows(cluster: Cluster) -> c.Ints:
 def gather_refusals(
     cluster: Cluster, shape: Shape, world: World, rows: c.Ints, bits: c.Ints
 ) -> Judged:
-    """Rows and their refusal bits, for rules to tell why."""
+    """Put together rows and their refusal bits, from which rules make the reasons."""
     return Judged(shape.asked, shape.ask, cluster, world, rows, bits)
 
 
 def refuse_for_claims(cluster: Cluster, refusal: Refusal) -> Diagnosis:
-    """What keeps a pod from every node for its claims, without a look at any."""
+    """Diagnose a pod whose claims alone keep it off every node."""
     n = len(cluster.nodes.rows)
     return Diagnosis(n, ((refusal.text, n),), n, (), (refusal.rule,), refusal.text)
 
 
-def sum_up(refused: Judged) -> Diagnosis:
-    """How many of the rows gave which reason, and the figures behind that."""
-    summaries = table.sum_up(refused)
+def sum_up_reasons(refused: Judged) -> Diagnosis:
+    """Count how many rows have which reason, and collect the figures behind the reasons."""
+    summaries = table.sum_up_reasons(refused)
     counts: Counter[str] = Counter()
     for _, one in summaries:
         counts.update(dict(one.reasons))
@@ -46,7 +46,7 @@ def sum_up(refused: Judged) -> Diagnosis:
         refused.rows.size,
         tuple(sorted(counts.items())),
         sum(one.unresolvable for _, one in summaries),
-        # What the last rule refuses has passed all others: it came closest.
+        # A node that the last rule refuses has passed all other rules: it comes closest, so its figures come first.
         tuple(detail for _, one in reversed(summaries) for detail in one.details),
         tuple(dict.fromkeys(rule.name for rule, _ in summaries)),
         next((one.reasons[0][0] for rule, one in summaries if rule.is_of_pod), ""),

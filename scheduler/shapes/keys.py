@@ -1,4 +1,4 @@
-"""The key that like pods share, made of everything that decides placement; or the mistake to correct first."""
+"""The key that like pods share: everything that decides where they go; or the mistake that must be corrected first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scheduler.state.pods import PodRecord
 
 
 class Keys:
-    """The keys of the pods of one cluster, without what is promised to others.
+    """Makes the keys of the pods of one cluster, without the room that is promised to other pods.
 
     Attributes:
-        views: what rules about other pods, and about claims, need of a pod.
+        views: what rules about other pods, and about claims, read from a pod.
     """
 
     def __init__(self, cluster: Cluster, policies: PolicyBook, sizes: TemplateSizes) -> None:
@@ -23,7 +23,7 @@ class Keys:
         self.views = Views(cluster, sizes)
 
     def make_key(self, pod: PodRecord) -> Key | None:
-        """The key of a pod; None where something must be mended first."""
+        """Make the key of a pod; None if a mistake on the pod must be corrected first."""
         if pod.problem or pod.template.unsupported:
             return None
         resolved = self._policies.resolve(pod)
@@ -31,8 +31,8 @@ class Keys:
             return None
         return Key(pod.template, resolved.placement, self.views.make_view(pod, resolved.placement))
 
-    def problem_of(self, pod: PodRecord) -> Mistake | None:
-        """What must be mended on a pod, None when nothing."""
+    def find_problem(self, pod: PodRecord) -> Mistake | None:
+        """Find the mistake that must be corrected on a pod; None if there is none."""
         if pod.problem:
             return pod.problem
         if pod.template.unsupported:

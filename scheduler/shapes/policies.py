@@ -1,7 +1,7 @@
-"""BalancePolicy objects: which policy governs a pod, and the placement that follows from it.
+"""BalancePolicy objects: which policy governs a pod, and the placement of the pod.
 
-Precedence: the pod's own annotations, then the matching policy with the highest ``spec.priority``
-(ties by name), then the profile of its scheduler name.
+The pod's own annotations take precedence, then the matching policy with the highest ``spec.priority``
+(ties by name), then the profile of the pod's scheduler name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scheduler.errors import BadInput, Mistake
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
-# Remembered for one template: a tenant may give each of its pods labels of its own.
+# The most answers that are kept for one template: a tenant may give each of its pods other labels.
 _ANSWERS_MAX = 1000
 
 
@@ -37,7 +37,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What came out for a pod: its placement and the policy that governs it, empty for none."""
+    """The placement of a pod, and the name of the policy that governs the pod, empty for none."""
 
     placement: Placement
     policy: str
@@ -53,12 +53,12 @@ class PolicyBook:
         self._policies: dict[str, Policy] = {}
         self._ordered: list[Policy] = []
         self._namespaces: dict[str, Labels] = {}
-        # By template, which goes with its last pod, and by what policies select by.
+        # By template, whose entry ends with its last pod, and by the labels that policies select by.
         self._answers: WeakKeyDictionary[PodTemplate, Recent[tuple[object, ...], Resolved]] = (
             WeakKeyDictionary()
         )
         self._selecting: tuple[str, ...] = ()
-        # By profile, of pods that say nothing of their placement and that no policy governs.
+        # By profile, for pods without annotations about placement, while there are no policies.
         self._plain: dict[str, Resolved] = {}
 
     def preempts(self, pod: PodRecord) -> bool:
@@ -66,22 +66,22 @@ class PolicyBook:
         return self._config.profile(pod.profile).preemption
 
     def put(self, policy: Policy) -> bool:
-        """A policy was added or changed; whether anything in it is new."""
+        """Add or replace a policy; return whether the policy is another than before."""
         if self._policies.get(policy.name) == policy:
             return False
         self._policies[policy.name] = policy
-        self._reorder()
+        self._sort_policies()
         return True
 
     def drop(self, name: str) -> bool:
-        """A policy was deleted, or can no longer be understood; whether it was in force."""
+        """Remove a policy that was deleted or can no longer be read; return whether it was in force."""
         if self._policies.pop(name, None) is None:
             return False
-        self._reorder()
+        self._sort_policies()
         return True
 
     def see_namespace(self, name: str, labels: Labels) -> bool:
-        """A namespace was added or changed; whether that may change an answer."""
+        """Take in the labels of a namespace; return whether a placement may change."""
         if self._namespaces.get(name) == labels:
             return False
         self._namespaces[name] = dict(labels)
@@ -89,7 +89,7 @@ class PolicyBook:
         return bool(self._policies)
 
     def resolve(self, pod: PodRecord) -> Resolved:
-        """The placement of a pod. A malformed annotation stands in ``problem``."""
+        """Find the placement of a pod. ``problem`` of the result tells a malformed annotation."""
         if not (self._policies or pod.template.steering):
             plain = self._plain.get(pod.profile)
             if plain is None:
@@ -119,7 +119,7 @@ class PolicyBook:
             return Resolved(result, governing, error.mistake)
         return Resolved(result, governing)
 
-    def _reorder(self) -> None:
+    def _sort_policies(self) -> None:
         self._ordered = sorted(self._policies.values(), key=lambda p: (-p.priority, p.name))
         self._selecting = tuple(
             dict.fromkeys(key for policy in self._ordered for key in policy.pods.keys)
@@ -127,11 +127,11 @@ class PolicyBook:
         self._answers.clear()
 
 
-def parse(body: Mapping[str, Any]) -> Policy:
-    """A BalancePolicy object as the API serves it.
+def parse_policy(body: Mapping[str, Any]) -> Policy:
+    """Parse a BalancePolicy object as the API serves it.
 
-    The CRD's schema refuses malformed ones at the API server; this check stands behind it, for
-    servers that do not evaluate CEL and for files.
+    The CRD's schema refuses malformed objects at the API server. This function checks them again, for servers that do not
+    evaluate CEL and for files.
 
     Raises:
         BadInput: a field is not what the CRD allows.

@@ -1,6 +1,6 @@
-"""The results of static rules on every node, computed once for all pods with the same requirements.
+"""The results of static rules on every node, computed once for all pods from which these rules read the same.
 
-Shapes that differ in amounts only share it. It is kept up with the nodes whose words changed.
+Shapes that differ only in amounts share one result. When the object of a node changes, only that node is computed again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from scheduler.state.nodes import NodeTable
 from scheduler.state.structures.recent import Recent
 
 _Key = tuple[table.Needs, table.Needs]
-# Live shapes keep theirs beyond this.
+# The most results that are kept besides those of live shapes, and their bytes.
 _MOST, _BYTES_MAX = 512, 48 << 20
-# What is kept for a node: refusal bits, and raw scores where they tell nodes apart.
+# The bytes that are kept for a node: refusal bits, and raw scores that differ between nodes.
 NODE_BYTES = 24
 
 
@@ -32,17 +32,17 @@ class Static:
 
     Attributes:
         refused: [N] refusal bits.
-        told: which of ``table.SCORES`` tell nodes apart.
-        scores: [S, N] their raw scores.
-        generation: rises when arrays are other ones than before; what is in them may change without.
-        templates: of pods that need it.
-        n_bytes: what the needs take, as they were written.
+        told: the scores that differ between nodes, by their place in ``table.SCORES``.
+        scores: [S, N] the raw scores of these.
+        generation: rises when a score of all nodes changes or an array is replaced; not when single rows change.
+        templates: the templates of the pods that use it.
+        n_bytes: the bytes that the needs take.
     """
 
     def __init__(self, needs: table.Needs, wants: table.Needs) -> None:
         self._needs, self._wants = needs, wants
         self._described = -1
-        # What scores have read of all nodes together.
+        # By score, the token of what it has read from all nodes together.
         self._read: dict[int, Hashable] = {}
         self.refused: c.Ints = np.zeros(0, np.int64)
         self.told: tuple[int, ...] = ()
@@ -52,7 +52,7 @@ class Static:
         self.n_bytes = 0
 
     def refresh(self, cluster: Cluster) -> None:
-        """Judge the nodes again whose words have changed since; all of them the first time."""
+        """Evaluate the nodes again whose objects have changed since the last call; all nodes the first time."""
         nodes, position = cluster.nodes, cluster.described.position
         if self._described == position and self.refused.size == nodes.capacity:
             return
@@ -64,22 +64,24 @@ class Static:
             self.told, self.scores = (), np.zeros((0, nodes.capacity), np.int64)
             self.generation += 1
         self._described = position
-        self.refused[rows] = table.refusals(self._needs, nodes, rows)
+        self.refused[rows] = table.find_refusals(self._needs, nodes, rows)
         found = {
-            i: self._raw(i, want, nodes, rows)
+            i: self._score_rows(i, want, nodes, rows)
             for i, want in enumerate(self._wants)
             if want is not None
         }
         for at, i in enumerate(self.told):
             of_rows, raw = found[i]
-            if of_rows is not rows and _differs(self.scores[at], raw, rows):
-                # Boards look again only at rows that moved, and at all of them when this rises.
+            if of_rows is not rows and _differs_elsewhere(self.scores[at], raw, rows):
+                # Boards score moved rows again, and all rows when the generation rises.
                 self.generation += 1
             self.scores[at, of_rows] = raw
-        self._choose(found)
+        self._keep_telling_scores(found)
 
-    def _raw(self, i: int, want: Hashable, nodes: NodeTable, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
-        """Raw scores of the rows, or of all where what is read of all nodes has changed."""
+    def _score_rows(
+        self, i: int, want: Hashable, nodes: NodeTable, rows: c.Ints
+    ) -> tuple[c.Ints, c.Ints]:
+        """Compute the i-th raw score of the rows, or of all rows if what the score reads from all nodes has changed."""
         _, score = table.SCORES[i]
         if score.reads is not None:
             read = score.reads(nodes)
@@ -90,18 +92,18 @@ class Static:
 
     @property
     def is_relative(self) -> bool:
-        """Whether a score that tells nodes apart hangs on the highest of all nodes on which the pod fits."""
+        """Whether a score in ``told`` depends on the highest raw score of all nodes on which the pod fits."""
         return any(table.SCORES[i][1].how != c.AS_IS for i in self.told)
 
-    def norms(self, weights: table.Weights) -> c.Ints:
-        """[S, N_NORM] as ``Board.norms``, with every node still to be looked at."""
+    def make_norms(self, weights: table.Weights) -> c.Ints:
+        """Make ``Board.norms`` [S, N_NORM] for a board on which no node is scored yet."""
         norms = np.zeros((len(self.told), c.N_NORM), np.int64)
         for at, i in enumerate(self.told):
             norms[at] = table.SCORES[i][1].how, weights.of_nodes[i], -1
         return norms
 
-    def base(self, weights: table.Weights) -> int:
-        """Weighted points that every node has of the scores that do not tell nodes apart."""
+    def sum_idle_points(self, weights: table.Weights) -> int:
+        """Sum up the weighted points that every node gets from the scores that do not differ between nodes."""
         return sum(
             weight * score.idle
             for i, ((_, score), weight) in enumerate(
@@ -110,8 +112,8 @@ class Static:
             if i not in self.told
         )
 
-    def points(self, board: c.Board, row: int, weights: table.Weights) -> list[Points]:
-        """What every static score that counts gives a row on an up-to-date board of a shape."""
+    def list_points(self, board: c.Board, row: int, weights: table.Weights) -> list[Points]:
+        """List the points of a row by every static score with a weight, on an up-to-date board of a shape."""
         found = []
         for i, ((name, score), weight) in enumerate(
             zip(table.SCORES, weights.of_nodes, strict=True)
@@ -124,8 +126,8 @@ class Static:
                 found.append(Points(name, raw, points, weight))
         return found
 
-    def _choose(self, found: dict[int, tuple[c.Ints, c.Ints]]) -> None:
-        """Keep the scores by which nodes differ: only these cost anything when nodes are compared."""
+    def _keep_telling_scores(self, found: dict[int, tuple[c.Ints, c.Ints]]) -> None:
+        """Keep only the scores that differ between nodes: only these cost time when nodes are compared."""
         kept = {i: at for at, i in enumerate(self.told) if self.scores[at].any()}
         told = tuple(i for i in found if i in kept or found[i][1].any())
         if told == self.told:
@@ -141,28 +143,28 @@ class Static:
         self.generation += 1
 
 
-def _key(asked: Asked) -> tuple[table.Needs, table.Needs]:
+def _make_key(asked: Asked) -> tuple[table.Needs, table.Needs]:
     plugins = asked.placement.kube
-    return table.needs(asked.template, plugins), table.wants(asked.template, plugins)
+    return table.read_needs(asked.template, plugins), table.read_wants(asked.template, plugins)
 
 
-def _differs(before: c.Ints, after: c.Ints, rows: c.Ints) -> bool:
-    """Whether two columns differ on any but these rows."""
+def _differs_elsewhere(before: c.Ints, after: c.Ints, rows: c.Ints) -> bool:
+    """Whether two columns differ on any other row than these."""
     differs = before != after
     differs[rows] = False
     return bool(differs.any())
 
 
 class Statics:
-    """What is known for the needs seen lately."""
+    """The results of static rules for the needs of recent pods."""
 
     def __init__(self, cluster: Cluster, sizes: TemplateSizes) -> None:
         self._cluster, self._sizes = cluster, sizes
-        self._recent: Recent[_Key, Static] = Recent(_MOST, _BYTES_MAX, self._size_of)
+        self._recent: Recent[_Key, Static] = Recent(_MOST, _BYTES_MAX, self._estimate_size)
 
     def get_static(self, asked: Asked) -> Static:
-        """What static rules say for pods that ask this; to be refreshed before it is read."""
-        key = _key(asked)
+        """Return the result for such pods; the caller refreshes it before reading it."""
+        key = _make_key(asked)
         found = self._recent.get(key)
         if found is None:
             found = Static(*key)
@@ -172,18 +174,18 @@ class Statics:
         return found
 
     def forget(self, is_there: IsThere) -> None:
-        """Forget what no pod needs any more."""
+        """Forget the results that no pod uses any more."""
         self._recent.keep(lambda _, one: any(map(is_there, one.templates)))
 
-    def _size_of(self, _: _Key, one: Static) -> int:
+    def _estimate_size(self, _: _Key, one: Static) -> int:
         return one.n_bytes + NODE_BYTES * self._cluster.nodes.capacity
 
-    def refusals(self, asked: Asked, rows: c.Ints) -> c.Ints:
-        """[n] refusal bits of some rows, without keeping anything for what was not asked lately."""
-        key = _key(asked)
+    def find_refusals(self, asked: Asked, rows: c.Ints) -> c.Ints:
+        """Find the refusal bits [n] of n rows; a result that is not kept yet is not kept afterwards either."""
+        key = _make_key(asked)
         known = self._recent.get(key)
         if known is None:
-            return table.refusals(key[0], self._cluster.nodes, rows)
+            return table.find_refusals(key[0], self._cluster.nodes, rows)
         known.refresh(self._cluster)
         bits: c.Ints = known.refused[rows]
         return bits

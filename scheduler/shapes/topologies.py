@@ -1,4 +1,4 @@
-"""Domains of nodes by a label, numbered for kernels; shared by all shapes that look at the label."""
+"""Domains of nodes by a label, numbered for kernels; all shapes that use the label share them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
-# No node has a label without a name.
+# A label that no node has, because every label has a name.
 _NO_LABEL = ""
 
 
@@ -18,9 +18,9 @@ class Topology(NamedTuple):
     """The domains of one label.
 
     Attributes:
-        domain: [N] domain of each node, -1 where it has no such label.
-        n: how many domains there are.
-        empty: the domain of the empty value, -1 when no node has that.
+        domain: [N] domain of each node, -1 for a node without the label.
+        n: the number of domains.
+        empty: the domain of the empty value, -1 if no node has the empty value.
     """
 
     domain: c.Ints
@@ -29,7 +29,7 @@ class Topology(NamedTuple):
 
 
 class Topologies:
-    """The labels that rules have looked at since any node's labels changed."""
+    """The domains of the labels that rules have used since a node's labels changed last."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -38,26 +38,26 @@ class Topologies:
         self._logs: c.Floats = np.zeros(0)
 
     def get_topology(self, key: str, *, by_node: bool) -> Topology:
-        """The domains of a label; ``by_node``: each node that has it is a domain by itself."""
+        """Return the domains of a label; ``by_node``: each node with the label is a domain by itself."""
         position = self._cluster.described.position
         if self._made_at != position:
             self._made, self._made_at = {}, position
-        # All labels that no node has are alike: pods can name any number of them.
+        # All labels that no node has share one entry, because pods can name any number of such labels.
         key = key if self._cluster.nodes.has_label(key) else _NO_LABEL
         found = self._made.get((key, by_node))
         if found is None:
-            found = self._made[key, by_node] = self._make(key, by_node=by_node)
+            found = self._made[key, by_node] = self._make_topology(key, by_node=by_node)
         return found
 
-    def logs(self) -> c.Floats:
-        """[N + 3] ln(n + 2): what a pod counts in one of n domains."""
+    def get_logs(self) -> c.Floats:
+        """Return [N + 3] ln(n + 2): the weight of a pod in one of n domains."""
         size = self._cluster.nodes.capacity + 3
         if self._logs.size != size:
-            # Of one number at a time, as kube-scheduler does it: those of whole arrays may differ in the last bit.
+            # One number at a time, as kube-scheduler does it: NumPy's logarithms of arrays may differ in the last bit.
             self._logs = np.array([math.log(n + 2) for n in range(size)])
         return self._logs
 
-    def _make(self, key: str, *, by_node: bool) -> Topology:
+    def _make_topology(self, key: str, *, by_node: bool) -> Topology:
         nodes = self._cluster.nodes
         column = nodes.label_column(key)
         if by_node:

@@ -1,7 +1,6 @@
-"""What rules about other pods need to know of a pod; equal for pods that these rules treat alike.
+"""What rules about other pods read from a pod; equal for pods that these rules treat alike.
 
-Most pods have no such rule and no such rule sees them: then neither their labels nor their namespace matter,
-and they share one view.
+No such rule concerns most pods. Neither the labels nor the namespace of these pods matter, so they all share one view.
 """
 
 from __future__ import annotations
@@ -21,24 +20,25 @@ from scheduler.state.pods import PodRecord
 from scheduler.state.structures.recent import Recent
 
 _VIEWS_MAX, _VIEWS_BYTES_MAX = 4096, 24 << 20
-# What a label takes, and an entry beside.
+# The bytes that a label takes, and the bytes of an entry without its labels.
 _LABEL_BYTES, _ENTRY_BYTES = 300, 1000
 _NO_LABELS: dict[str, str] = {}
 _Key = tuple[
     PodTemplate, Placement, str, frozenset[tuple[str, str]], Controller | None, Storage | None
 ]
-# Of the terms of pods on nodes, of the Services and controllers of the pod's namespace, and of the nodes' labels.
+# The versions of the terms of pods on nodes, of the Services and controllers of the pod's namespace, and of the nodes'
+# labels.
 _Version = tuple[int, int, int]
 
 
 class View:
-    """What every rule about other pods needs of a pod; compared by identity, as equal ones are the same.
+    """What every rule about other pods reads from a pod. Equal views are one object, so they are compared by identity.
 
     Attributes:
-        needs: by rule, see ``table.peer_needs``.
+        needs: by rule, see ``table.read_peer_needs``.
         is_wide: whether a change on one node can help such a pod on another.
-        storage: what rules need of the pod's storage, None for a pod that has none.
-        is_single: such pods are decided for one at a time: where the next one may go is to be found out anew.
+        storage: what rules read about the pod's storage, None for a pod without storage.
+        is_single: such pods are placed one at a time, because each placement may change where the next pod may go.
     """
 
     __slots__ = ("__weakref__", "is_single", "is_wide", "needs", "storage")
@@ -49,7 +49,7 @@ class View:
         self.is_single = storage is not None and storage.is_single
 
 
-# Of pods that no such rule concerns.
+# The view of pods that no such rule concerns.
 ALONE = View(table.NO_NEEDS)
 
 
@@ -58,7 +58,7 @@ class Views:
 
     def __init__(self, cluster: Cluster, sizes: TemplateSizes) -> None:
         self._cluster = cluster
-        # Templates that no rule about other pods concerned, and the version of the cluster when it was so.
+        # Templates that no rule about other pods concerned, and the version of the cluster at that time.
         self._alone: WeakKeyDictionary[PodTemplate, _Version] = WeakKeyDictionary()
         self._version: _Version = 0, 0, 0
         self._views: WeakValueDictionary[tuple[table.Needs, Storage | None], View] = (
@@ -66,16 +66,16 @@ class Views:
         )
         self._sizes = sizes
         self._recent: Recent[_Key, tuple[_Version, View]] = Recent(
-            _VIEWS_MAX, _VIEWS_BYTES_MAX, self._size_of
+            _VIEWS_MAX, _VIEWS_BYTES_MAX, self._estimate_size
         )
 
     def make_view(self, pod: PodRecord, placement: Placement) -> View:
-        """The view of a pod."""
+        """Make the view of a pod."""
         terms, groups = self._cluster.terms, self._cluster.peers
         template, stored = pod.template, None
         keys = self._cluster.nodes.label_keys_version
         if self._version != (terms.version, groups.version, keys):
-            # Thousands of templates share one object.
+            # Thousands of templates share this one tuple.
             self._version = terms.version, groups.version, keys
         if pod.volumes is not None:
             stored = needs.find_needs(pod, self._cluster.storage, placement.kube)
@@ -87,25 +87,25 @@ class Views:
         labels = pod.labels or _NO_LABELS
         words = frozenset(labels.items())
         key = template, placement, pod.namespace, words, pod.controller, stored
-        # Thousands of Services of other namespaces may change.
+        # Only Services of the pod's namespace count: thousands of Services of other namespaces may change.
         own_version = terms.version, groups.version_in(pod.namespace), keys
         known = self._recent.get(key)
         if known is not None and known[0] == own_version:
             return known[1]
         standing = Standing(template, placement, pod.namespace, labels, pod.controller, stored)
-        view = self._interned(table.peer_needs(standing, self._cluster), stored)
+        view = self._intern_view(table.read_peer_needs(standing, self._cluster), stored)
         self._recent.put(key, (own_version, view))
         return view
 
     def forget(self, is_there: IsThere) -> None:
-        """Forget what was found for pods that are gone."""
+        """Forget the views of pods that are gone."""
         self._recent.keep(lambda key, _: is_there(key[0]))
 
-    def _size_of(self, key: _Key, _: tuple[_Version, View]) -> int:
-        """What rules need of a pod is made of its template's words, with its own labels put in."""
+    def _estimate_size(self, key: _Key, _: tuple[_Version, View]) -> int:
+        """Estimate the bytes of an entry: what rules read is made of the template's strings and the pod's labels."""
         return 2 * self._sizes.estimate(key[0]) + _LABEL_BYTES * len(key[3]) + _ENTRY_BYTES
 
-    def _interned(self, needs: table.Needs, stored: Storage | None) -> View:
+    def _intern_view(self, needs: table.Needs, stored: Storage | None) -> View:
         if needs == table.NO_NEEDS and (stored is None or not stored.is_single):
             return ALONE
         found = self._views.get((needs, stored))

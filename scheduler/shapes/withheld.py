@@ -1,4 +1,4 @@
-"""Nodes that are withheld from the pods of a shape, because their room is promised to others."""
+"""Nodes that are withheld from the pods of a shape, because the room there is promised to other pods."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _NONE: c.Ints = np.zeros(0, np.int64)
 
 
 class Withheld:
-    """What such nodes say to pods of one shape.
+    """The refusal bits of such nodes for pods of one shape.
 
     Attributes:
-        bits: [W, N] refusal bits.
-        changed: [n] rows whose bits are others than when ``read`` was called last.
-        seen: up to where the logs of rows that moved, and of nominations, are taken into account.
+        bits: [W, N].
+        changed: [n] rows whose bits have changed since ``mark_read`` was called last.
+        seen: the positions in the logs of moved rows and of nominations up to which ``bits`` are current.
     """
 
     def __init__(self, words: int) -> None:
@@ -23,6 +23,6 @@ class Withheld:
         self.changed = _NONE
         self.seen = -1, -1
 
-    def read(self) -> None:
-        """The board is up to date."""
+    def mark_read(self) -> None:
+        """Note that the board has taken over all changes."""
         self.changed = _NONE

@@ -64,8 +64,8 @@ class Rows:
         row = self._make_row(pod, f"Successfully assigned {pod.key} to {bind.node}")
         row["node"] = bind.node
         if bind.slots:
-            driver = devices.cards_of(bind.driver)
-            row["annotations"] = driver.answer(bind.node, bind.slots, self._now).annotations
+            driver = devices.get_card_driver(bind.driver)
+            row["annotations"] = driver.write_answer(bind.node, bind.slots, self._now).annotations
             indices = self._indices_on(bind.node, bind.driver)
             row["devices"] = [
                 {

@@ -162,7 +162,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     closed = {
         uuid
         for family, told in zip(families, figures["facts"].devices, strict=True)
-        for uuid in (family.cards.closed(told.words) if family.cards is not None else ())
+        for uuid in (family.cards.list_closed(told.words) if family.cards is not None else ())
     }
     silent = bool(cluster.nodes.silent[row])
     for uuid, counted in used.items():

@@ -27,7 +27,7 @@ def of_node(node: wire.Node, families: Families) -> NodeFacts:
         ]
         for family, told in zip(families, devices, strict=True):
             if family.cards is not None:
-                family.cards.cards(told.words)
+                family.cards.list_cards(told.words)
     except BadInput as error:
         problem = error.mistake
     return NodeFacts(

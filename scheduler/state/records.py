@@ -11,7 +11,7 @@ from scheduler.api import limits, names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
-from scheduler.devices.table import Families, ask_of
+from scheduler.devices.table import Families, read_request
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
@@ -100,7 +100,7 @@ class Records:
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._offered_only(
-                templates.of_pod(pod, self._limits, ask_of)
+                templates.of_pod(pod, self._limits, read_request)
             )
         return template
 

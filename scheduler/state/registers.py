@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from scheduler.devices.contract import CardDriver, NodeReading
-from scheduler.devices.table import Families, place_of
+from scheduler.devices.table import Families, find_place
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
@@ -50,7 +50,7 @@ class Registers:
 
     def pool_of(self, pod: PodRecord) -> int:
         """The family by whose pools a pod is judged, -1 for a pod that asks no devices."""
-        return place_of(pod.template.family)
+        return find_place(pod.template.family)
 
     def cards(self, pool: int) -> CardDriver | None:
         """The driver of a family's cards, None when they are never told."""
@@ -90,7 +90,7 @@ class Registers:
         # A node that is left out has no cards, whatever was registered before its mistake.
         told = facts.devices if facts and not facts.problem else None
         found = [
-            (pool, driver, driver.cards(told[pool].words) if told else ())
+            (pool, driver, driver.list_cards(told[pool].words) if told else ())
             for pool, driver in self._drivers
         ]
         gone: told_cards.Gone = {}
@@ -98,7 +98,7 @@ class Registers:
             of_family = [pod for pod in pods if self.pool_of(pod) == pool]
             held = ((pod.uid, pod.claim, self.cards_of(pod.uid, pool, row)) for pod in of_family)
             there = {card.id for card in cards}
-            gone |= told_cards.gone(held, there, self._cards.columns, driver.whole_of)
+            gone |= told_cards.gone(held, there, self._cards.columns, driver.find_whole)
         self.clear(row)
         nodes = self._nodes.columns
         for pool, _, cards in found:
@@ -113,7 +113,7 @@ class Registers:
         """Close the cards that somebody has closed; all of them while the plugin does not answer."""
         facts, closed = self._nodes.facts[row], bool(self._nodes.silent[row])
         for pool, driver in self._drivers:
-            named = driver.closed(facts.devices[pool].words) if facts else frozenset()
+            named = driver.list_closed(facts.devices[pool].words) if facts else frozenset()
             for d in self._span(pool, row):
                 self._cards.columns.cordoned[d] = closed or self._cards.uuid_of(d) in named
 
@@ -139,7 +139,7 @@ class Registers:
                 total = self._cards.columns.total[:, span.start : span.stop]
                 nodes.gpu_total[pool, :, row] = total.sum(axis=1)
             else:
-                nodes.gpu_total[pool, :, row] = family.whole.sum(offered)
+                nodes.gpu_total[pool, :, row] = family.whole.sum_figures(offered)
             if managed or offered > 0:
                 there.append(pool)
         facts = self._nodes.facts[row]
@@ -187,7 +187,7 @@ class Registers:
         n_held = kernel.hold(
             self._cards.columns,
             containers,
-            told_cards.read_told(pod.claim, self.cards_of(pod.uid, pool, row), driver.whole_of),
+            told_cards.read_told(pod.claim, self.cards_of(pod.uid, pool, row), driver.find_whole),
             pod.initialized,
             int(self._nodes.columns.card_start[pool, row]),
             work,

@@ -26,5 +26,7 @@ def claim_problem(
         missing = f"is missing, and the pod requests GPUs of a node that {driver.name} manages"
         return pod.problem or Mistake(driver.claim_field, missing)
     # A node that is left out has none.
-    unsaid = told_cards.incomplete(pod.claim, asks, cards, table, driver.whole_of) if cards else ""
+    unsaid = (
+        told_cards.incomplete(pod.claim, asks, cards, table, driver.find_whole) if cards else ""
+    )
     return Mistake(driver.claim_field, unsaid) if unsaid else None

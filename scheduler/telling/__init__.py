@@ -2,5 +2,5 @@
 
 Belongs here: why a pod waits (``sayings``), where a pod went (``placements``), what each node says of a pod
 (``verdicts``), what would let a pod run (``advice``), and all of that of one pod or node (``explained``). Does not
-belong here: whatever changes the state, but for trials that are undone.
+belong here: changes of the state, except trials that are undone.
 """

@@ -1,4 +1,4 @@
-"""What is written on a pod that is sent away, and told of it; by why it is."""
+"""The texts on a pod that the scheduler evicts, and in the event about the eviction."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from scheduler.api.door.decisions import Evict, Why
 
 
 class Departure(NamedTuple):
-    """Words about pods that are sent away together.
+    """The texts about pods that are evicted together.
 
     Attributes:
-        why: in one word.
-        reason: of the condition ``DisruptionTarget``.
-        message: of the same condition.
+        why: the cause in one word.
+        reason: the reason of the condition ``DisruptionTarget``.
+        message: the message of the same condition.
         event: the reason of the event.
-        action: of the event.
-        note: of the event.
+        action: the action of the event.
+        note: the note of the event.
     """
 
     why: str
@@ -29,7 +29,7 @@ class Departure(NamedTuple):
 
 
 def describe_departure(evict: Evict, scheduler: str) -> Departure:
-    """Put an eviction by the scheduler of this name into words. Those of a preemption are kube-scheduler's."""
+    """Describe an eviction by the scheduler of this name. The texts of a preemption are kube-scheduler's."""
     match evict.why:
         case Why.PREEMPTED:
             return Departure(

@@ -1,4 +1,4 @@
-"""The text about a placed pod: its node, its cards, and which mode, policy or annotation decided."""
+"""The text about a placed pod: its node, its cards, and the mode, policy or annotation that decided."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.telling.sayings import NOTE_MAX
 
-# Of the note: room for the words between its parts, and for the count of cards that are not told.
+# Bytes of the note that are kept for the words between its parts, and for the number of cards that are left out.
 _REST = 32
 _DEFAULT = Placement()
 
 
 def write_assigned(pod: PodRecord, node: str) -> str:
-    """kube-scheduler's words."""
+    """Write kube-scheduler's text about a placed pod."""
     return f"Successfully assigned {pod.key} to {node}"
 
 
 def write_note(cluster: Cluster, pod: PodRecord, how: str) -> str:
-    """kube-scheduler's words, then the cards and ``how`` the pod was placed; whole words within an event's note."""
+    """Write kube-scheduler's text, then the cards and ``how`` the pod was placed; cards that exceed a note are left out."""
     text = write_assigned(pod, pod.node)
     left = NOTE_MAX - len(text.encode()) - len(how.encode()) - _REST
-    if cards := _cards(cluster, pod, left):
+    if cards := _write_cards(cluster, pod, left):
         text += f" with {cards}"
     return f"{text}; {how}" if how else text
 
 
 def say_how(pod: PodRecord, resolved: Resolved) -> str:
-    """By which mode and whose wish a pod is placed; empty for one without GPUs of which nobody wished anything."""
+    """Say which mode places a pod and who set the mode; empty for a pod without GPUs and without any setting."""
     template, placement = pod.template, resolved.placement
     has_own = bool(from_annotations(dict(template.steering)))
     if not (template.gpu or has_own or resolved.policy or placement != _DEFAULT):
@@ -46,29 +46,29 @@ def say_how(pod: PodRecord, resolved: Resolved) -> str:
     if placement.objective and not placement.node_policy:
         words.append(f"objective {placement.objective}")
     if template.gpu and placement.gpu_policy:
-        words.append(_gpu_policy(placement.gpu_policy))
+        words.append(_write_gpu_policy(placement.gpu_policy))
     wishes = ["the pod's annotations"] if has_own else []
     if resolved.policy:
         wishes.append(f"policy {resolved.policy}")
     return f"{', '.join(words)}, by {' and '.join(wishes) or f'profile {pod.profile}'}"
 
 
-def cards_by(shape: Shape) -> str:
-    """What orders the cards of a node for pods of a shape: the mode, or the GPU policy where that does."""
+def say_card_order(shape: Shape) -> str:
+    """Say what orders the cards of a node for pods of a shape: the mode or the GPU policy."""
     asked, ask = shape.asked, shape.ask
     if parts.is_aware(ask) and not ask.rules.walk:
         return f"mode {asked.placement.mode}"
     policy = asked.placement.gpu_policy
-    told = _gpu_policy(policy) if policy else "GPU policy binpack, because none is set"
+    told = _write_gpu_policy(policy) if policy else "GPU policy binpack, because none is set"
     return f"{told}, all on one NUMA node" if ask.rules.numa_bind else told
 
 
-def _gpu_policy(policy: str) -> str:
+def _write_gpu_policy(policy: str) -> str:
     return f"GPU policy {','.join(dict.fromkeys(policy.split(',')))}"
 
 
-def _cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
-    """The pod's cards in so many bytes, by index; of devices that are only counted, how many."""
+def _write_cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
+    """Write the pod's cards by index in at most ``most`` bytes; for devices that are only counted, their number."""
     uses = [use for slot in pod.claim for use in slot]
     if not uses:
         amounts = dict(pod.template.requests.amounts)
@@ -77,7 +77,7 @@ def _cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
     row = cluster.nodes.row_of(pod.node)
     there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
     told: list[str] = []
-    for text in _each(cluster, uses, there):
+    for text in _write_each_card(cluster, uses, there):
         most -= len(text.encode()) + 2
         if most < 0:
             break
@@ -88,7 +88,9 @@ def _cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
     )
 
 
-def _each(cluster: Cluster, uses: list[CardUse], there: Mapping[str, int]) -> Iterator[str]:
+def _write_each_card(
+    cluster: Cluster, uses: list[CardUse], there: Mapping[str, int]
+) -> Iterator[str]:
     for use in uses:
         d = there.get(use.uuid, -1)
         index = f"{cluster.cards.columns.position[d]} " if d >= 0 else ""

@@ -1,7 +1,7 @@
 """Turns reasons into sentences: kube-scheduler's own text first, which autoscalers parse, then figures.
 
-What is too long for where it is written loses whole reasons and whole figures, each at its end, and says how many.
-Neither crowds out the other: both have half of the room, and what the other leaves of its half.
+A text that is too long loses whole reasons and whole figures at the end, and says how many. Reasons and figures have half
+of the room each, and each may use what the other leaves of its half.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import NamedTuple
 from scheduler.api.door.decisions import Attempt, Diagnosis, Hold
 from scheduler.api.limits import shortened
 
-# Bytes: the API's own bound on an event's note, and ours on a condition's message, which is part of the pod.
+# The API's limit on an event's note, and Evenkeel's limit on a condition's message, which is part of the pod; in bytes.
 NOTE_MAX, MESSAGE_MAX = 1024, 8192
-# Reasons of the condition. Autoscalers add nodes for pods with the first, so it stands only where a node could help.
+# Reasons of the condition. Autoscalers add nodes for pods with the first reason, so only such pods have it.
 UNSCHEDULABLE, ERROR = "Unschedulable", "SchedulerError"
 NO_NODES = "no nodes available to schedule pods"
-# Room for the words that say how many reasons, or figures, were left out.
+# Bytes that are kept for the words that say how many reasons, or figures, were left out.
 _REST = 32
 _MORE = " And more figures."
-# When the pod itself is refused, kube-scheduler's plugin for resource claims has not seen it, which it tells in the
-# place of what comes of preemption.
+# If the pod itself is refused, kube-scheduler's plugin for resource claims has not read the pod. Its error replaces the
+# text about preemption.
 _AFTER_REFUSAL = " not found"
 
 
 class Saying(NamedTuple):
-    """What a pending pod is told.
+    """Why a pod is pending, as texts.
 
     Attributes:
-        message: for its condition.
-        note: the same for an event.
-        about: equal for sayings that differ in figures only.
-        reason: for the condition.
+        message: the message of the pod's condition.
+        note: the same text, short enough for an event.
+        about: equal for sayings that differ only in figures.
+        reason: the reason of the condition.
     """
 
     message: str
@@ -43,7 +43,7 @@ class Saying(NamedTuple):
 
 
 def say_why(hold: Hold) -> Saying:
-    """Why a pod is pending. Made once for like pods."""
+    """Say why a pod is pending. The text is made once for pods with the same reasons."""
     if hold.problem:
         return say_plain(str(hold.problem), ERROR)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
@@ -52,34 +52,36 @@ def say_why(hold: Hold) -> Saying:
 
 
 def say_plain(text: str, reason: str) -> Saying:
-    """A text without figures that come and go."""
+    """Make a saying of a text without figures."""
     return Saying(shortened(text, MESSAGE_MAX), shortened(text, NOTE_MAX), text, reason)
 
 
 def write_sentence(hold: Hold) -> str:
-    """Why a pod is pending, in kube-scheduler's words alone."""
+    """Write why a pod is pending in kube-scheduler's words, without figures."""
     if hold.problem:
         return str(hold.problem)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return NO_NODES
-    return write_fit_error(hold.diagnosis) + _after(hold.diagnosis, hold.attempt, MESSAGE_MAX)
+    return write_fit_error(hold.diagnosis) + _write_attempt(
+        hold.diagnosis, hold.attempt, MESSAGE_MAX
+    )
 
 
 def write_fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
-    """A FitError, such as ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)``.
+    """Write a FitError, such as ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)``.
 
-    The parts are sorted as text, as kube-scheduler sorts them. Where all are more than so many bytes, those of
-    the fewest nodes are left out.
+    The parts are sorted as text, as kube-scheduler sorts them. If the text has more than ``most`` bytes, the reasons
+    of the fewest nodes are left out.
     """
     head = f"0/{diagnosis.n_nodes} nodes are available: "
     if diagnosis.of_pod:
         return f"{head}{diagnosis.of_pod}."
-    left = most - _size(head) - _REST
+    left = most - _count_bytes(head) - _REST
     kept: list[str] = []
     reasons = sorted(diagnosis.reasons, key=lambda reason: (-reason[1], reason[0]))
     for i, (text, n) in enumerate(reasons, 1):
         part = f"{n} {text}"
-        left -= _size(part) + 2
+        left -= _count_bytes(part) + 2
         if left + (_REST if i == len(reasons) else 0) < 0:
             break
         kept.append(part)
@@ -89,8 +91,8 @@ def write_fit_error(diagnosis: Diagnosis, most: int = MESSAGE_MAX) -> str:
     return f"{head}{', '.join(parts)}."
 
 
-def _after(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
-    """What came of looking whose place the pod could take, behind why it fits nowhere."""
+def _write_attempt(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
+    """Write the result of preemption, which follows the reasons why the pod fits nowhere."""
     if diagnosis.of_pod:
         return _AFTER_REFUSAL
     if attempt is None or attempt == Attempt():
@@ -103,16 +105,16 @@ def _after(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
     return f" preemption: {write_fit_error(attempt.diagnosis, most)}"
 
 
-def _with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
-    tried = _after(diagnosis, attempt, most // 4)
+def _write_with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> str:
+    tried = _write_attempt(diagnosis, attempt, most // 4)
     details = [f" {detail.text}." for detail in diagnosis.details]
-    room = max(most // 2, most - sum(map(_size, details))) - _size(tried)
+    room = max(most // 2, most - sum(map(_count_bytes, details))) - _count_bytes(tried)
     text = write_fit_error(diagnosis, room) + tried
-    # That room was found ends without a full stop at kube-scheduler, where nothing follows.
+    # kube-scheduler's text about found room has no full stop, because nothing follows it there.
     text += "." if details and not text.endswith(".") else ""
     for i, detail in enumerate(details):
         rest = len(details) - i
-        if _size(text + detail) + (_REST if rest > 1 else 0) > most:
+        if _count_bytes(text + detail) + (_REST if rest > 1 else 0) > most:
             return f"{text}{_MORE}"
         text += detail
     return text
@@ -120,7 +122,9 @@ def _with_details(diagnosis: Diagnosis, attempt: Attempt | None, most: int) -> s
 
 @lru_cache(maxsize=512)
 def _say_diagnosis(diagnosis: Diagnosis, attempt: Attempt | None) -> Saying:
-    told = _after(diagnosis, attempt, MESSAGE_MAX) if attempt and not attempt.diagnosis else ""
+    told = (
+        _write_attempt(diagnosis, attempt, MESSAGE_MAX) if attempt and not attempt.diagnosis else ""
+    )
     tried = attempt.diagnosis if attempt else None
     about = (
         diagnosis.n_nodes,
@@ -129,10 +133,10 @@ def _say_diagnosis(diagnosis: Diagnosis, attempt: Attempt | None) -> Saying:
         frozenset(text for text, _ in diagnosis.reasons),
         frozenset(detail.about for detail in diagnosis.details),
     )
-    message = _with_details(diagnosis, attempt, MESSAGE_MAX)
-    note = _with_details(diagnosis, attempt, NOTE_MAX)
+    message = _write_with_details(diagnosis, attempt, MESSAGE_MAX)
+    note = _write_with_details(diagnosis, attempt, NOTE_MAX)
     return Saying(message, note, about, ERROR if diagnosis.of_pod else UNSCHEDULABLE)
 
 
-def _size(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text.encode(errors="replace"))

@@ -1,4 +1,4 @@
-"""What every node says of one pod: fits or not, why, and its scores; for explanations only."""
+"""For explanations: whether one pod fits on every node, the reasons if not, and the scores."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ _FITS: tuple[str, list[str]] = ("fit", [])
 
 
 class Verdicts(NamedTuple):
-    """What every node says of one pod.
+    """The result of every node for one pod.
 
     Attributes:
-        nodes: per name, in the order of names: feasible, status, reasons; and by score ``raw``, ``scores`` and
-            ``weighted``, with their ``total``. Nodes that do not fit have no scores.
-        weights: of each score that any of them has, 0 of what comes before all totals.
+        nodes: by name, in the order of names: feasible, status, reasons; and by score ``raw``, ``scores`` and
+            ``weighted``, with their ``total``. Nodes on which the pod does not fit have no scores.
+        weights: the weight of each score; 0 for a score that is compared before the totals.
     """
 
     nodes: dict[str, dict[str, Any]]
     weights: dict[str, int]
 
 
-def all_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
-    """Scores are points 0..100 as kube-scheduler counts them; raw is what they were made from.
+def judge_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
+    """Evaluate one pod on all nodes.
 
-    The total is the weighted sum as the cycle compares it.
+    Scores are points 0..100 as in kube-scheduler; raw is the value from which the points are made. The total is the
+    weighted sum that the cycle compares.
     """
     weights: dict[str, int] = {}
     shape = answers.shape_of(pod)
     if shape is None:
         return Verdicts({}, weights)
     answers.boards.refresh(shape)
-    rows = diagnosis.all_rows(cluster)
+    rows = diagnosis.list_rows(cluster)
     bits = answers.refusals(shape, rows)
-    why = _reasons(
-        diagnosis.gather_refusals(cluster, shape, answers.boards.world(shape), rows, bits)
+    why = _collect_reasons(
+        diagnosis.gather_refusals(cluster, shape, answers.boards.get_world(shape), rows, bits)
     )
     result: dict[str, dict[str, Any]] = {}
     for i in np.argsort(cluster.nodes.columns.rank[rows]).tolist():
@@ -52,15 +53,15 @@ def all_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
             "feasible": i not in why,
             "status": status,
             "reasons": reasons,
-            **scores(points_on(cluster, shape, int(rows[i])), weights),
+            **make_scores(list_points(cluster, shape, int(rows[i])), weights),
         }
     return Verdicts(result, weights)
 
 
-def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
-    """By position among the rows: status and reasons of those that do not fit."""
+def _collect_reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
+    """Collect status and reasons of the rows that do not fit, by their position among the rows."""
     found = {}
-    for positions, told in table.tell(judged):
+    for positions, told in table.tell_reasons(judged):
         for i, which, unresolvable in zip(
             positions.tolist(), told.which, told.unresolvable.tolist(), strict=True
         ):
@@ -69,18 +70,18 @@ def _reasons(judged: Judged) -> dict[int, tuple[str, list[str]]]:
     return found
 
 
-def points_on(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
-    """Of every rule that scores, on an up-to-date board; none where the pod does not fit."""
+def list_points(cluster: Cluster, shape: Shape, row: int) -> list[Points]:
+    """List the points of a row by every rule that scores, on an up-to-date board; none if the pod does not fit."""
     board = shape.board
     if board.key[row] < 0:
         return []
-    points = table.points(shape.asked, shape.ask, cluster.nodes.columns, board, row)
-    points += shape.static.points(board, row, shape.weights) if shape.static else []
-    return points + shape.counted.points(row)
+    points = table.list_points(shape.asked, shape.ask, cluster.nodes.columns, board, row)
+    points += shape.static.list_points(board, row, shape.weights) if shape.static else []
+    return points + shape.counted.list_points(row)
 
 
-def scores(points: list[Points], weights: dict[str, int]) -> dict[str, Any]:
-    """What a node has of every score, by its name, and the sum; ``weights`` learns what each counts."""
+def make_scores(points: list[Points], weights: dict[str, int]) -> dict[str, Any]:
+    """Make the scores of a node by name, and their sum; the weight of each score is added to ``weights``."""
     weights.update((one.name, one.weight) for one in points)
     total = sum(one.weight * one.points for one in points)
     return {

@@ -80,7 +80,7 @@ class Changed:
         for i, (resource, amount) in enumerate(template.requests.amounts, 1):
             # No node has a driver's inner resources; what its cards have is not looked at here.
             if resource not in INNER_RESOURCES and amount > self._free(resource):
-                return barriers.is_short_of(i)
+                return barriers.make_shortage(i)
         if self._labels is None or not template.selector:
             return None
         if any(

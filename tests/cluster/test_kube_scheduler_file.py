@@ -120,7 +120,7 @@ def test_the_own_weights_of_scores_are_kube_schedulers(tmp_path: Path) -> None:
 
 
 def _own_weights() -> list[list[tuple[str, int]]]:
-    weights = table.weights(kube_plugins.DEFAULT)
+    weights = table.get_weights(kube_plugins.DEFAULT)
     return [
         [(name, w) for (name, _), w in zip(table.SCORES, weights.of_nodes, strict=True)],
         [(name, w) for (name, _), w in zip(table.DOMAIN_SCORES, weights.of_domains, strict=True)],

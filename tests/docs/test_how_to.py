@@ -46,5 +46,5 @@ def test_all_that_a_driver_of_cards_must_have_is_named() -> None:
     words = set(re.findall(r"`(\w+)`", text))
     members = {name for name in dir(CardDriver) if not name.startswith("_")}
     members |= {name for name in CardDriver.__annotations__ if not name.startswith("_")}
-    assert {"name", "ask", "inner_resources"} < members
+    assert {"name", "read_request", "inner_resources"} < members
     assert members - words == set()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from scheduler.api import names
 from scheduler.api.cards import Slots
-from scheduler.devices.table import FAMILIES, cards_of
+from scheduler.devices.table import FAMILIES, get_card_driver
 from scheduler.state import told_cards
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
@@ -54,7 +54,9 @@ class Followed(Registers):
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
         facts = self._nodes.facts[row]
         told = (
-            () if facts is None or facts.problem else cards_of("HAMi").cards(facts.devices[0].words)
+            ()
+            if facts is None or facts.problem
+            else get_card_driver("HAMi").list_cards(facts.devices[0].words)
         )
         now = {card.id for card in told}
         before, lost = self.registered.get(row, set()), self.lost.get(row, {})

@@ -69,7 +69,7 @@ def compare(
 ) -> None:
     """What is said of every node is what the twins say of it."""
     checks.verify(cluster)
-    told = verdicts.all_nodes(cluster, cycle, record).nodes
+    told = verdicts.judge_nodes(cluster, cycle, record).nodes
     expected = verdict_of(pod, *world)
     for name, said in told.items():
         if name in expected:

@@ -40,11 +40,11 @@ def advised(
     record = of.cluster.see_pod(pod)
     assert record is not None
     known = advise.ObjectFacts(pod, {one.metadata.name: one for one in nodes}, lambda _: True)
-    found = [sentences.advice(of, one) for one in advise.find_advice(of, record, known)]
+    found = [sentences.write_advice(of, one) for one in advise.find_advice(of, record, known)]
     # What was tried is undone.
     assert of.answers.why_not(record) is not None
     assert [one["text"] for one in found] == [
-        sentences.advice(of, one)["text"] for one in advise.find_advice(of, record, known)
+        sentences.write_advice(of, one)["text"] for one in advise.find_advice(of, record, known)
     ]
     return found
 
@@ -271,7 +271,7 @@ def test_a_pod_that_a_budget_protects_is_not_named_where_another_will_do() -> No
 
     def last_advice() -> str:
         found = advise.find_advice(of, record, known)
-        return str(sentences.advice(of, found[-1])["text"])
+        return str(sentences.write_advice(of, found[-1])["text"])
 
     assert last_advice() == "end pod default/web (priority 0): it fits on a"
     budget = make.budget("web", wire.LabelSelector(match_labels=labels))
@@ -324,9 +324,9 @@ def test_the_closest_node_lacks_the_least_and_is_told_by_every_rule() -> None:
     def closest(pod: wire.Pod) -> nearest.Nearest:
         record = of.cluster.see_pod(pod)
         assert record is not None
-        found = nearest.ordered(of, record)
+        found = nearest.order_nodes(of, record)
         assert found is not None
-        return nearest.of_row(of, found.judged, int(found.order[0]))
+        return nearest.describe_node(of, found.judged, int(found.order[0]))
 
     one = closest(make.pod(cpu=7))
     assert of.cluster.nodes.name_of(one.row) == "a"
@@ -350,7 +350,7 @@ def test_every_rule_tells_of_a_node_the_same_whether_it_is_asked_alone_or_among_
     pod = make.pod(cpu=8, gpu=2, gpumem=100, spec=claiming("far"))
     record = of.cluster.see_pod(pod)
     assert record is not None
-    shape = of.shape(record)
+    shape = of.make_shape(record)
     assert shape is not None
     judged = of.judge_rows(shape)
     for bit, (rule, reason) in enumerate(table.REASONS):
@@ -358,8 +358,8 @@ def test_every_rule_tells_of_a_node_the_same_whether_it_is_asked_alone_or_among_
         # What is short of each resource stays.
         bits[0] = bits[0] >> len(table.REASONS) << len(table.REASONS) | 1 << bit
         part = judged._replace(bits=bits)
-        ((_, alone),) = table.tell(part)
-        ((name, _, among),) = table.told_by_each(part)
+        ((_, alone),) = table.tell_reasons(part)
+        ((name, _, among),) = table.tell_all_reasons(part)
         assert name == rule.name
         assert alone.texts == among.texts, (rule.name, reason)
         assert alone.which.tolist() == among.which.tolist(), (rule.name, reason)
@@ -374,9 +374,9 @@ def test_the_closest_node_is_not_one_on_which_a_volume_cannot_be_used() -> None:
     of = asking(nodes, [make.pod(name="r", node="b", cpu=12)], bound_in("x"))
     record = of.cluster.see_pod(make.pod(cpu=2, spec=claiming("far")))
     assert record is not None
-    found = nearest.ordered(of, record)
+    found = nearest.order_nodes(of, record)
     assert found is not None
-    one, other = (nearest.of_row(of, found.judged, int(at)) for at in found.order)
+    one, other = (nearest.describe_node(of, found.judged, int(at)) for at in found.order)
     assert of.cluster.nodes.name_of(one.row) == "b"
     assert [lack.texts for lack in one.lacks] == [("Insufficient cpu",)]
     assert [lack.texts for lack in other.lacks] == [

@@ -55,7 +55,7 @@ def engine_of(objects: list[Json], pod: Json) -> tuple[Asking, wire.Pod]:
 def fits_on(objects: list[Json], pod: Json) -> list[str]:
     asking, words = engine_of(objects, pod)
     record = asking.cluster.pods[words.metadata.uid]
-    return asking.names(asking.fitting(record))
+    return asking.list_names(asking.find_fitting(record))
 
 
 def advice_for(objects: list[Json], pod: Json) -> list[Json]:
@@ -68,7 +68,7 @@ def advice_for(objects: list[Json], pod: Json) -> list[Json]:
     }
     found = advise.find_advice(asking, record, advise.ObjectFacts(words, nodes, lambda _: True))
     checks.verify(asking.cluster)
-    return [sentences.advice(asking, one) for one in found]
+    return [sentences.write_advice(asking, one) for one in found]
 
 
 def check_all(objects: list[Json], pod: Json) -> set[str]:

@@ -57,7 +57,7 @@ def plain(name: str, node: str, cpu: object, memory: object) -> wire.Pod:
 
 
 def measured(nodes: list[wire.Node], pods: list[wire.Pod], *kinds: tuple[DemandShape, float]) -> Figures:  # fmt: skip
-    return m.of_cluster(make.cluster(nodes=nodes, pods=pods), judges(*kinds))
+    return m.measure_cluster(make.cluster(nodes=nodes, pods=pods), judges(*kinds))
 
 
 def of(figures: Figures, figure: int, node: int = 0) -> list[float]:
@@ -206,7 +206,7 @@ def test_typical_pods_are_those_seen_once_enough_are() -> None:
     pods += [make.pod(name=f"c{i}", cpu=1, memory="2Gi") for i in range(31)]
     pods += [make.pod(name=f"d{i}", cpu=9, memory="2Gi") for i in range(5)]
     cluster = make.cluster(nodes=[gpu_node()], pods=pods)
-    found = typical.of_cluster(cluster, fixed={f"default/d{i}" for i in range(5)})
+    found = typical.find_typical(cluster, fixed={f"default/d{i}" for i in range(5)})
     assert (found.gpu_seen, found.gpu_assumed) == (30, False)
     assert (found.plain_seen, found.plain_assumed) == (31, False)
     assert [pod.shape for pod in found.pods] == [HALF, PLAIN]
@@ -214,20 +214,20 @@ def test_typical_pods_are_those_seen_once_enough_are() -> None:
 
 
 def test_with_few_pods_seen_assumed_ones_judge() -> None:
-    found = typical.of_cluster(make.cluster(nodes=[gpu_node()]))
+    found = typical.find_typical(make.cluster(nodes=[gpu_node()]))
     assert found.gpu_assumed
     assert found.plain_assumed
     assert {pod.shape.cards for pod in found.pods} == {0, 1, 2, 4, 8}
     assert sum(pod.pods for pod in found.pods if pod.shape.cards) == pytest.approx(1, rel=0.1)
     assert found.pods[-1].shape == DemandShape(1000, 4 * GIB)
-    without_gpus = typical.of_cluster(make.cluster(nodes=[make.node()]))
+    without_gpus = typical.find_typical(make.cluster(nodes=[make.node()]))
     assert [pod.shape.cards for pod in without_gpus.pods] == [0]
 
 
 def test_pods_come_as_often_as_they_are_seen_and_rare_ones_are_not_typical() -> None:
     pods = [make.pod(name=f"a{i}", cpu=1) for i in range(96)]
     pods += [make.pod(name=f"b{i}", cpu=2 + i) for i in range(4)]
-    found = typical.of_cluster(make.cluster(nodes=[make.node()], pods=pods))
+    found = typical.find_typical(make.cluster(nodes=[make.node()], pods=pods))
     assert [(pod.shape.cpu, pod.pods) for pod in found.pods] == [(1000, 96)]
 
 
@@ -244,7 +244,7 @@ def filled(seed: int) -> Cluster:
 @pytest.mark.parametrize("seed", range(8))
 def test_stranded_is_part_of_free_and_free_part_of_capacity(seed: int) -> None:
     cluster = filled(seed)
-    figures = m.of_cluster(cluster, typical.of_cluster(cluster))
+    figures = m.measure_cluster(cluster, typical.find_typical(cluster))
     capacity, used, free, closed, stranded, dead, spare = figures.amounts
     assert (figures.amounts >= 0).all()
     assert (stranded + spare <= free + 1e-9).all()
@@ -257,11 +257,11 @@ def test_stranded_is_part_of_free_and_free_part_of_capacity(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_pod_that_goes_never_lowers_what_is_free(seed: int) -> None:
     cluster = filled(seed)
-    judge = typical.of_cluster(cluster)
-    before = m.of_cluster(cluster, judge).amounts
+    judge = typical.find_typical(cluster)
+    before = m.measure_cluster(cluster, judge).amounts
     for uid in sorted(cluster.pods)[::7]:
         cluster.pod_gone(uid)
-        after = m.of_cluster(cluster, judge).amounts
+        after = m.measure_cluster(cluster, judge).amounts
         assert (after[m.FREE] >= before[m.FREE] - 1e-9).all()
         before = after
 
@@ -292,7 +292,7 @@ def test_the_measure_is_that_of_fgd_where_cards_have_one_figure(seed: int) -> No
     counts = dict.fromkeys(shapes, 1.0)
     gauge = FragmentGauge(cluster, counts)
     judge = judges(*counts.items())
-    found = m.of_cluster(cluster, judge).amounts[m.STRANDED, m.GPU].sum()
+    found = m.measure_cluster(cluster, judge).amounts[m.STRANDED, m.GPU].sum()
     assert found * 1000 == pytest.approx(gauge.read(), rel=1e-4)
     assert found > 0
 
@@ -323,7 +323,7 @@ def test_assumed_pods_without_gpu_make_no_use_of_cores_beside_gpus() -> None:
         pods=(TypicalPod(PLAIN, 1.0),),
         gpu_seen=0, plain_seen=0, gpu_assumed=False, plain_assumed=True,
     )  # fmt: skip
-    figures = m.of_cluster(cluster, judge)
+    figures = m.measure_cluster(cluster, judge)
     assert figures.names == ("g", "n")
     assert of(figures, m.SPARE) == [16, 64, 0, 0]
     assert of(figures, m.SPARE, 1) == [0, 0, 0, 0]
@@ -343,7 +343,7 @@ def test_nodes_and_pods_may_come_and_go_while_it_is_measured() -> None:
     cluster = make.cluster(nodes=[gpu_node(name=f"g{i}") for i in range(6)])
     kinds = judges(*((shape, 10) for shape in (ONE, HALF, TWO, PLAIN, LEAN)))
     for round_ in range(20):
-        steps = m.in_steps(cluster, kinds)
+        steps = m.measure_in_steps(cluster, kinds)
         for i, _ in enumerate(steps):
             name = f"g{rng.randrange(100)}"
             if rng.random() < 0.5 and cluster.nodes.rows:
@@ -351,5 +351,5 @@ def test_nodes_and_pods_may_come_and_go_while_it_is_measured() -> None:
             else:
                 cluster.see_node(gpu_node(name=name))
             cluster.see_pod(plain(f"p{round_}-{i}", name, 1, "1Gi"))
-    figures = m.of_cluster(cluster, kinds)
+    figures = m.measure_cluster(cluster, kinds)
     assert figures.names == tuple(sorted(cluster.nodes.rows))

@@ -74,7 +74,8 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
         assert 0 <= part <= unit * WEIGHT_MAX * POINTS + second_most
         assert shape.static is not None
         scores = {
-            one.name: one.points for one in shape.static.points(shape.board, row, shape.weights)
+            one.name: one.points
+            for one in shape.static.list_points(shape.board, row, shape.weights)
         }
         total = 3 * int(scores["TaintToleration"]) + 2 * int(scores["NodeAffinity"])
         tier = TIER if avoids_gpus and name not in WITH_GPUS else 0
@@ -110,7 +111,7 @@ def test_whatever_kube_scheduler_takes_for_weights_no_key_overflows(
     cycle.boards.refresh(shape)
     unit = shape.ask.prefers.mode.unit
     for name, row in cluster.nodes.rows.items():
-        points = shape.static.points(shape.board, row, shape.weights) if shape.static else []
+        points = shape.static.list_points(shape.board, row, shape.weights) if shape.static else []
         sum_of_words = sum(highest * int(one.points) for one in points)
         part, key = int(shape.board.part[row]), int(shape.board.key[row])
         avoids = shape.ask.rules.avoid_gpu and name not in WITH_GPUS

@@ -81,10 +81,14 @@ def told(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
     shape = cycle.shape_of(record)
     assert shape is not None
     cycle.boards.refresh(shape)
-    world, nodes, cards = cycle.boards.world(shape), cluster.nodes.columns, cluster.cards.columns
-    rows = diagnosis.all_rows(cluster)
+    world, nodes, cards = (
+        cycle.boards.get_world(shape),
+        cluster.nodes.columns,
+        cluster.cards.columns,
+    )
+    rows = diagnosis.list_rows(cluster)
     rows = rows[[gpus.choose(nodes, cards, shape.ask, int(row), world.scratch) < 0 for row in rows]]
-    bits: c.Ints = cycle.boards.refusals(shape, rows)
+    bits: c.Ints = cycle.boards.find_refusals(shape, rows)
     judged = diagnosis.gather_refusals(cluster, shape, world, rows, bits)
     assert gpu_cards.RULE.sum_up is not None
     return dict(gpu_cards.RULE.sum_up(judged).details)

@@ -15,7 +15,7 @@ from scheduler.api.door.decisions import Bind
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.kernels import parts, place
 from scheduler.kernels.cold import bounds, choose, classes, known
 from scheduler.kernels.modes import keel
@@ -54,7 +54,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     key = cycle._key_of(pod)
     assert key is not None
     anew = Boards(cluster, cycle.learner)
-    shape = anew.shape(key)
+    shape = anew.get_shape(key)
     anew.refresh(shape)
     cycle.boards._fit_scratch(shape)
     keys, rank = shape.board.key, cluster.nodes.columns.rank
@@ -62,7 +62,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     if not rows:
         return None
     row = min(rows, key=lambda row: (-keys[row], rank[row]))
-    world, picks = anew.world(shape), []
+    world, picks = anew.get_world(shape), []
     if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
         s, n = world.scratch, parts.choose(world, shape.ask, row)
         picks = [(cluster.cards.uuid_of(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
@@ -333,7 +333,7 @@ def test_nothing_is_kept_of_cards_for_families_whose_devices_are_only_counted() 
         assert decide(cycle, cluster, record) == "placed"
     kept = {pool: len(one.figures.known.card) for pool, one in cycle.cold._kept.items()}
     n_cards = cluster.cards.columns.numa.size
-    assert kept == {-1: n_cards, place_of(names.GPU): n_cards, place_of(names.AMD_GPU): 0}
+    assert kept == {-1: n_cards, find_place(names.GPU): n_cards, find_place(names.AMD_GPU): 0}
 
 
 def boards_after(monkeypatch: pytest.MonkeyPatch, *batches: int, cpu: str = "10m") -> int:

@@ -14,7 +14,7 @@ from tests import make
 from tests.unit.test_explain import explain
 from tests.unit.test_simulate_what_if import node, pod
 
-MAKERS = models.makers([names.GPU, names.AMD_GPU, "gpu.intel.com/i915"])
+MAKERS = models.list_makers([names.GPU, names.AMD_GPU, "gpu.intel.com/i915"])
 REPORTED, LABEL, PRINTED = "NVIDIA-NVIDIA H100 80GB HBM3", "NVIDIA-H100-80GB-HBM3", "H100-80GB-HBM3"
 
 

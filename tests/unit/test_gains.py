@@ -58,7 +58,7 @@ def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any
     cluster, cycle = engine._cluster, engine._cycle
     shape = cycle.unscored(cluster.pods[waits.metadata.uid])
     assert shape is not None
-    cycle.boards.count(shape)
+    cycle.boards.refresh_counts(shape)
     rows = np.array([0, 1], np.int64)
     running = [pod for there in cluster.pods_on.values() for pod in list(there.values())]
     pods = np.array([pod.row for pod in running], np.int64)
@@ -67,7 +67,9 @@ def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any
     assert len(running) == 7
     assert gains.any()
     for pod in running:
-        assert (gains[:, pod.row] == tried._try(shape.counted.refusing(), pod)).all(), pod.key
+        assert (gains[:, pod.row] == tried._try(shape.counted.list_refusing_counts(), pod)).all(), (
+            pod.key
+        )
 
 
 def test_no_pod_is_taken_away_to_see_what_its_labels_tell(monkeypatch: pytest.MonkeyPatch) -> None:

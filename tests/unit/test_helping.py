@@ -40,10 +40,10 @@ def test_what_fits_on_a_row_that_changed_is_never_ruled_out(seed: int) -> None:
                 # Whoever is ruled out is so for a reason that holds on each of the rows.
                 shape = cycle.shape_of(pod)
                 assert shape is not None
-                asked = cycle.boards.unscored(
+                asked = cycle.boards.make_unscored(
                     Key(shape.asked.template, shape.asked.placement, shape.view)
                 )
-                for bits in cycle.boards.refusals(asked, rows)[0].tolist():
+                for bits in cycle.boards.find_refusals(asked, rows)[0].tolist():
                     assert ruled.reasons & bits == ruled.reasons
                 ruled_out += 1
     assert fitting
@@ -62,11 +62,11 @@ def test_a_node_without_the_label_or_the_room_asked_for_is_ruled_out_without_loo
         return changed.keeps_off(pod.template)
 
     assert found(cpu="4") is None
-    assert found(cpu="5") == barriers.is_short_of(1)
-    assert found(cpu="4", memory="99Ti") == barriers.is_short_of(2)
+    assert found(cpu="5") == barriers.make_shortage(1)
+    assert found(cpu="4", memory="99Ti") == barriers.make_shortage(2)
     assert found(node_selector={"rack": "r1"}) is None
     assert found(node_selector={"rack": "r2"}) == barriers.LACKS_LABEL
-    assert found(requests={"example.com/none": 1}) == barriers.is_short_of(1)
+    assert found(requests={"example.com/none": 1}) == barriers.make_shortage(1)
 
 
 def test_nobody_is_ruled_out_where_nobody_can_say_what_changed() -> None:

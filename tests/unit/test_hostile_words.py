@@ -12,7 +12,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
-from scheduler.shapes.policies import PolicyBook, parse
+from scheduler.shapes.policies import PolicyBook, parse_policy
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from scheduler.telling import sayings
@@ -44,7 +44,7 @@ def seen(cluster: Cluster, manifests: list[Json]) -> list[str]:
 def test_an_attack_leaves_nothing_behind(name: str) -> None:
     cluster, cycle = a_cluster()
     policies = PolicyBook(Config())
-    policies.put(parse(make_policy()))
+    policies.put(parse_policy(make_policy()))
     resources = list(cluster.nodes.resources.values)
     uids = seen(cluster, attacks.ALL[name]("tenant", 0.1 if name != "unlike" else 0.01))
     for uid in uids:
@@ -80,7 +80,7 @@ def test_a_pod_beyond_the_bounds_is_held_before_any_node_is_looked_at(
 ) -> None:
     cluster, cycle = a_cluster()
     compiled: list[str] = []
-    for step in ("shape", "unscored"):
+    for step in ("get_shape", "make_unscored"):
         monkeypatch.setattr(cycle.boards, step, lambda *_, step=step: compiled.append(step))
     (uid, *_) = seen(cluster, attacks.ALL[name]("tenant", 0.1))
     outcome = cycle.schedule([cluster.pods[uid]])

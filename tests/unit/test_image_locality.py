@@ -45,10 +45,10 @@ def test_images_score_as_the_twin_says_after_every_change_of_any_node(
         else:
             there[name] = objects.node(name, images=has)
             cluster.see_node(msgspec.convert(there[name], wire.Node))
-        told = verdicts.all_nodes(cluster, cycle, record).nodes
+        told = verdicts.judge_nodes(cluster, cycle, record).nodes
         expected = twin.scores(pod, list(there.values()))
         assert {node: said["scores"]["ImageLocality"] for node, said in told.items()} == expected
-        anew = verdicts.all_nodes(cluster, make.cycle(cluster=cluster), record).nodes
+        anew = verdicts.judge_nodes(cluster, make.cycle(cluster=cluster), record).nodes
         assert {node: said["total"] for node, said in told.items()} == {
             node: said["total"] for node, said in anew.items()
         }

@@ -65,7 +65,7 @@ def held(
     claim = told_cards.allowed(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
-    told = told_cards.read_told(claim, rows, HamiCards("").whole_of)
+    told = told_cards.read_told(claim, rows, HamiCards("").find_whole)
     n = kernel.hold(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
     return {cluster.cards.uuid_of(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 

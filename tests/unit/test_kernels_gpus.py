@@ -94,7 +94,7 @@ def kernel_choice(node_cards: Sequence[twin.Card], pod: twin.Pod) -> twin.Choice
     """What the kernel chose, in the twin's words."""
     cluster, row = built(node_cards)
     shape, boards = shape_of(cluster, pod)
-    s, nodes = boards.world(shape).scratch, cluster.nodes.columns
+    s, nodes = boards.get_world(shape).scratch, cluster.nodes.columns
     n = gpus.choose(nodes, cluster.cards.columns, shape.ask, row, s)
     if n < 0:
         codes = {
@@ -219,6 +219,10 @@ def test_choose_is_compiled_in_exactly_one_version() -> None:
     cluster, row = built([twin.Card("GPU-0", 0)])
     shape, boards = shape_of(cluster, twin.Pod((twin.Container(nums=1, mem=1),)))
     gpus.choose(
-        cluster.nodes.columns, cluster.cards.columns, shape.ask, row, boards.world(shape).scratch
+        cluster.nodes.columns,
+        cluster.cards.columns,
+        shape.ask,
+        row,
+        boards.get_world(shape).scratch,
     )
     assert len(compiled.versions(gpus.choose)) == 1

@@ -175,7 +175,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(
             shape = cycle.shape_of(watcher)
             assert shape is not None
             cycle.boards.refresh(shape)
-            fresh = anew.shape(Key(shape.asked.template, shape.asked.placement, shape.view))
+            fresh = anew.get_shape(Key(shape.asked.template, shape.asked.placement, shape.view))
             anew.refresh(fresh)
             valid = cluster.nodes.columns.valid
             assert not differences(shape, fresh, valid), (watcher.name, story[-6:])

@@ -162,7 +162,8 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
         assert shape.board.part[row] == MODE_WEIGHT * term
         assert shape.static is not None
         scores = {
-            one.name: one.points for one in shape.static.points(shape.board, row, shape.weights)
+            one.name: one.points
+            for one in shape.static.list_points(shape.board, row, shape.weights)
         }
         given = {"TaintToleration": taint, "NodeAffinity": preference, "ImageLocality": 0}
         assert scores == given

@@ -198,7 +198,7 @@ def test_every_plugin_scores_every_node_as_its_twin_and_the_highest_sum_is_chose
     cluster = cluster_of(world.nodes, world.pods, world.namespaces, world.owners)
     cycle = make.cycle(cluster=cluster, config=file_of(profile))
     record = seen(cluster, world.pod)
-    told = verdicts.all_nodes(cluster, cycle, record).nodes
+    told = verdicts.judge_nodes(cluster, cycle, record).nodes
     fitting = twin.fitting(world, profile)
     assert sorted(name for name, said in told.items() if said["feasible"]) == sorted(fitting)
     weighted = twin.weighted(world, profile, fitting)

@@ -86,7 +86,7 @@ async def test_a_measure_that_fails_stops_nothing(monkeypatch: pytest.MonkeyPatc
     def fails(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("scheduler.measure.figures.in_steps", fails)
+    monkeypatch.setattr("scheduler.measure.figures.measure_in_steps", fails)
     measuring = asyncio.create_task(replica.stranded.run())
     for _ in range(5):
         await asyncio.sleep(0)

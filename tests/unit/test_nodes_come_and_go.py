@@ -57,8 +57,10 @@ def judged(cluster: Cluster, pod: wire.Pod) -> dict[str, list[int]]:
     record = cluster.see_pod(pod)
     assert record is not None
     rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
-    said = [table.refusals(table.needs(record.template, DEFAULT), cluster.nodes, rows)]
-    for (_, score), want in zip(table.SCORES, table.wants(record.template, DEFAULT), strict=True):
+    said = [table.find_refusals(table.read_needs(record.template, DEFAULT), cluster.nodes, rows)]
+    for (_, score), want in zip(
+        table.SCORES, table.read_wants(record.template, DEFAULT), strict=True
+    ):
         if want is not None:
             said.append(score.raw(want, cluster.nodes, rows))
     cluster.pod_gone(record.uid)

@@ -133,7 +133,7 @@ def test_terms_of_pods_that_run_weigh_what_they_say_and_required_ones_weigh_one(
     pods = [objects.pod(on=name, affinity=said) for name, said in owners.items()]
     pod = objects.pod({"app": "x"})
     cluster = cluster_of(nodes, pods)
-    told = verdicts.all_nodes(cluster, make.cycle(cluster=cluster), seen(cluster, pod)).nodes
+    told = verdicts.judge_nodes(cluster, make.cycle(cluster=cluster), seen(cluster, pod)).nodes
     points = {name: said["scores"]["InterPodAffinity"] for name, said in told.items()}
     assert points == {"a": 40, "b": 100, "c": 0, "d": 20}
     assert points == pod_affinity.scores(pod, nodes, pods, list(owners))

@@ -119,7 +119,7 @@ def test_pods_are_of_a_kind_where_policies_make_no_difference_whatever_their_lab
         "metadata": {"name": "x"},
         "spec": {"podSelector": {"matchLabels": {"x": "y"}}, "gpuPolicy": "spread"},
     }
-    book.put(policies.parse(body))
+    book.put(policies.parse_policy(body))
     kinds = [cycle.kind_of(one) for one in pods]
     assert kinds[0] == kinds[2] != kinds[1]
     assert cycle.kind_of(pod("d", cpu=3)) not in kinds

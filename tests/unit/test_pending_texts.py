@@ -166,13 +166,13 @@ def test_a_mistake_that_is_too_long_is_cut_between_words() -> None:
 def test_what_is_free_is_never_rounded_to_what_is_asked(
     resource: str, asked: int, free: int, expected: tuple[str, str]
 ) -> None:
-    assert words.pair(resource, asked, free) == expected
+    assert words.write_pair(resource, asked, free) == expected
 
 
 def test_of_many_names_the_first_are_told_and_a_long_one_is_only_counted() -> None:
-    assert words.listed(["a", "b"], "kind") == "a, b"
-    assert words.listed(["a", "b", "c", "d", "x" * 999], "kind") == "a, b, c and 2 more"
-    assert words.listed(["x" * 999], "kind") == "1 kind"
+    assert words.write_some(["a", "b"], "kind") == "a, b"
+    assert words.write_some(["a", "b", "c", "d", "x" * 999], "kind") == "a, b, c and 2 more"
+    assert words.write_some(["x" * 999], "kind") == "1 kind"
 
 
 @pytest.mark.parametrize(

@@ -38,14 +38,14 @@ def test_many_sizes_are_bins_to_the_first_base_that_makes_few(most: float) -> No
         total = sum(member[-1] for member in members)
         means = [sum(member[r] * member[-1] for member in members) / total for r in range(2)]
         wanted.append((*means, total))
-    made = places._binned(pods)
+    made = places._bin_pods(pods)
     found = np.column_stack((made.amounts, made.counts))
     assert np.allclose(sorted(found.tolist()), sorted(wanted), rtol=1e-9)
 
 
 def test_few_sizes_stay_as_they_are() -> None:
     pods = Pods(np.arange(1.0, 129.0).reshape(64, 2), np.ones(64))
-    assert places._binned(pods) is pods
+    assert places._bin_pods(pods) is pods
 
 
 def waiting(n: int) -> Cluster:

@@ -55,7 +55,7 @@ def scored(world: World, cycle: Cycle, pod: Asked, objective: str, *, cold: bool
     key = cycle._key_of(record)
     assert key is not None
     boards = Boards(world.cluster, cycle.learner) if cold else cycle.boards
-    shape = boards.shape(key)
+    shape = boards.get_shape(key)
     boards.refresh(shape)
     assert shape.ask.prefers.mode.objective == OBJECTIVES[objective]
     tables = places_worlds.told(world.cluster, cycle.learner.tables.places)

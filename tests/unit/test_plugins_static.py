@@ -54,8 +54,8 @@ def first_refusals(cluster: Cluster, wanted: Json) -> dict[str, str]:
     cycle = make.cycle(cluster=cluster)
     boards, shape = cycle.boards, cycle.shape_of(record)
     assert shape is not None
-    shape = boards.unscored(Key(shape.asked.template, shape.asked.placement, shape.view))
-    bits = table.first_bits(boards.refusals(shape, rows)[0])
+    shape = boards.make_unscored(Key(shape.asked.template, shape.asked.placement, shape.view))
+    bits = table.find_first_bits(boards.find_refusals(shape, rows)[0])
     names = [table.REASONS[bit][0].name if bit >= 0 else "" for bit in bits.tolist()]
     return {cluster.nodes.name_of(int(row)): name for row, name in zip(rows, names, strict=True)}
 

@@ -45,7 +45,7 @@ def body(spec: Any, name: str = "p") -> Json:
 def book(*bodies: Json, default: Placement | None = None) -> PolicyBook:
     built = PolicyBook(Config(placement=default or Placement()))
     for one in bodies:
-        built.put(policies.parse(one))
+        built.put(policies.parse_policy(one))
     return built
 
 
@@ -80,7 +80,7 @@ def test_each_scheduler_name_has_its_own_default_below_every_policy() -> None:
 
     assert found("evenkeel").placement == Placement(gpu_policy="spread")
     assert found("packer").placement == Placement(node_policy="binpack")
-    built.put(policies.parse(body({"gpuPolicy": "numa"})))
+    built.put(policies.parse_policy(body({"gpuPolicy": "numa"})))
     assert found("evenkeel").placement == Placement(gpu_policy="numa")
     assert found("packer").placement == Placement(node_policy="binpack", gpu_policy="numa")
 
@@ -101,7 +101,7 @@ def test_the_highest_priority_governs_alone_and_ties_go_to_the_first_name() -> N
 def test_a_policy_that_changes_changes_the_answer() -> None:
     built = book(body({"gpuPolicy": "mutex"}))
     assert resolved(built).placement.gpu_policy == "mutex"
-    built.put(policies.parse(body({"gpuPolicy": "numa"})))
+    built.put(policies.parse_policy(body({"gpuPolicy": "numa"})))
     assert resolved(built).placement.gpu_policy == "numa"
 
 
@@ -271,14 +271,14 @@ BAD_BY_CEL: list[tuple[Any, str]] = [
 def test_what_the_crd_lets_pass_can_be_read(spec: Json) -> None:
     assert not schemas.problems(SCHEMA, body(spec))
     assert not schemas.prune(SCHEMA, copy.deepcopy(body(spec)))
-    policies.parse(body(spec))
+    policies.parse_policy(body(spec))
 
 
 @pytest.mark.parametrize(("spec", "field"), BAD, ids=str)
 def test_what_the_crd_refuses_is_refused_here_by_the_same_field(spec: Any, field: str) -> None:
     assert field in [cause.field for cause in schemas.problems(SCHEMA, body(spec))]
     with pytest.raises(BadInput) as refused:
-        policies.parse(body(spec))
+        policies.parse_policy(body(spec))
     assert refused.value.field == field
 
 
@@ -286,7 +286,7 @@ def test_what_the_crd_refuses_is_refused_here_by_the_same_field(spec: Any, field
 def test_what_cel_refuses_is_refused_here_too(spec: Any, field: str) -> None:
     assert not schemas.problems(SCHEMA, body(spec))
     with pytest.raises(BadInput) as refused:
-        policies.parse(body(spec))
+        policies.parse_policy(body(spec))
     assert refused.value.field == field
 
 
@@ -301,7 +301,7 @@ def test_what_cel_refuses_is_refused_here_too(spec: Any, field: str) -> None:
 def test_an_unknown_field_is_refused_where_no_api_server_prunes_it(spec: Any, field: str) -> None:
     assert schemas.prune(SCHEMA, copy.deepcopy(body(spec))) == [field]
     with pytest.raises(BadInput) as refused:
-        policies.parse(body(spec))
+        policies.parse_policy(body(spec))
     assert refused.value.field == field
 
 

@@ -22,14 +22,14 @@ WRITERS = {"_pod_event": 2, "on_node": 1}
 
 def test_every_reason_has_a_heading_and_every_heading_is_a_reason() -> None:
     headings = re.findall(r"^### `(.+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    rules = (text.replace("{}", "RESOURCE") for text in table.texts())
+    rules = (text.replace("{}", "RESOURCE") for text in table.list_texts())
     reasons = [sayings.NO_NODES, *rules, *CARD_CODES.values()]
     assert sorted(headings) == sorted(reasons)
     assert CARD_CODES.keys() == set(CardRefusal)
 
 
 def test_what_pods_are_told_on_a_mixed_fleet_is_in_the_table() -> None:
-    known = [re.escape(text).replace(r"\{\}", ".+") for text in table.texts()]
+    known = [re.escape(text).replace(r"\{\}", ".+") for text in table.list_texts()]
     cluster = make.cluster(nodes=mixed_fleet.nodes(), pods=mixed_fleet.running())
     cycle = make.cycle(cluster=cluster)
     seen = set()
@@ -38,7 +38,7 @@ def test_what_pods_are_told_on_a_mixed_fleet_is_in_the_table() -> None:
         assert record is not None
         (hold,) = cycle.schedule([record]).holds
         assert hold.diagnosis is not None
-        assert hold.diagnosis.n_nodes == diagnosis.all_rows(cluster).size
+        assert hold.diagnosis.n_nodes == diagnosis.list_rows(cluster).size
         seen |= {text for text, _ in hold.diagnosis.reasons}
         for detail in hold.diagnosis.details:
             assert detail.about in CARD_CODES.values() or detail.about in seen

@@ -31,7 +31,7 @@ def audited(played: engine.Replay, trace: Trace) -> list[float]:
     for pod, n in zip(kinds.pods, kinds.counts.tolist(), strict=True):
         plain = DemandShape(pod.cpu_milli, pod.memory_mib << 20)
         pods.append(TypicalPod(shape_of(pod) if pod.gpus else plain, n))
-    found = figures.of_cluster(
+    found = figures.measure_cluster(
         played.engine._cluster,
         Typical(pods=tuple(pods), gpu_seen=0, plain_seen=0, gpu_assumed=False, plain_assumed=False),
     )

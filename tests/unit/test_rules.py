@@ -31,10 +31,10 @@ def shape_of(cycle: Cycle, pod: PodRecord | None) -> Shape:
 
 def told(cluster: Cluster, cycle: Cycle, shape: Shape, bits: c.Ints) -> list[list[str]]:
     """The reasons of every node, in the order of rows."""
-    rows = diagnosis.all_rows(cluster)
-    judged = diagnosis.gather_refusals(cluster, shape, cycle.boards.world(shape), rows, bits)
+    rows = diagnosis.list_rows(cluster)
+    judged = diagnosis.gather_refusals(cluster, shape, cycle.boards.get_world(shape), rows, bits)
     found: list[list[str]] = [[] for _ in rows]
-    for positions, one in table.tell(judged):
+    for positions, one in table.tell_reasons(judged):
         for i, which in zip(positions.tolist(), one.which, strict=True):
             found[i] = [one.texts[k] for k in np.flatnonzero(which)]
     return found
@@ -74,11 +74,11 @@ def test_boards_refuse_where_there_is_a_reason(seed: int) -> None:
         town.something_happens(rng)
         for watcher in watchers if step % 5 == 0 else ():
             shape = shape_of(cycle, watcher)
-            rows = diagnosis.all_rows(cluster)
-            alone = cycle.boards.unscored(
+            rows = diagnosis.list_rows(cluster)
+            alone = cycle.boards.make_unscored(
                 Key(shape.asked.template, shape.asked.placement, shape.view)
             )
-            anew = told(cluster, cycle, alone, cycle.boards.refusals(alone, rows))
+            anew = told(cluster, cycle, alone, cycle.boards.find_refusals(alone, rows))
             fits = shape.board.key[rows] >= 0
             assert [not reasons for reasons in anew] == fits.tolist()
             seen.update(text for reasons in anew for text in reasons)

@@ -116,14 +116,14 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
         engine.handle(events.Seen(pod), 0.0)
     engine.decide(0.0, Unlimited())
     n_read = 0
-    read = table.peer_needs
+    read = table.read_peer_needs
 
     def count(*args: Any) -> Any:
         nonlocal n_read
         n_read += 1
         return read(*args)
 
-    monkeypatch.setattr(table, "peer_needs", count)
+    monkeypatch.setattr(table, "read_peer_needs", count)
     for namespace, n_wanted in (("elsewhere", 0), ("default", 50)):
         n_read = 0
         meta = wire.Meta(name="s", namespace=namespace)

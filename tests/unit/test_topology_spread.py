@@ -178,5 +178,5 @@ def test_nodes_without_a_zone_are_scored_where_a_pod_asks_for_no_spread(
     cluster = cluster_of(nodes, pods, owners=[service])
     cycle = make.cycle(cluster=cluster)
     compare(cluster, cycle, seen(cluster, pod), pod, (nodes, pods, {}), [service])
-    told = verdicts.all_nodes(cluster, cycle, cluster.pods["waits"]).nodes
+    told = verdicts.judge_nodes(cluster, cycle, cluster.pods["waits"]).nodes
     assert len({said["scores"]["PodTopologySpread"] for said in told.values()}) > 1

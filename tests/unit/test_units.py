@@ -72,7 +72,7 @@ def test_the_dearest_units_stay_as_long_as_the_pod_fits(
         refused=np.zeros((1, cluster.nodes.capacity), np.int64),
     )
     before = cluster.nodes.columns.requested.copy()
-    world = cycle.boards.world(shape)
+    world = cycle.boards.get_world(shape)
     kernel.search(world, shape.ask, shape.counted.arrays, units, search)
     assert (cluster.nodes.columns.requested == before).all()
     at = 0

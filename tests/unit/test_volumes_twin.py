@@ -72,7 +72,7 @@ def compare(
         assert hold.diagnosis.of_pod == refusal
         assert hold.diagnosis.unresolvable == len(names)
         return
-    found = verdicts.all_nodes(cluster, cycle, record).nodes
+    found = verdicts.judge_nodes(cluster, cycle, record).nodes
     for node in world.nodes:
         name = node["metadata"]["name"]
         wanted = bound.reasons(world, pod, node, off)

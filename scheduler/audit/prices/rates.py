@@ -55,7 +55,7 @@ def of_nodes(
     memory is not told. A node with several models has the mean of them.
     """
     there = engine.ask(DevicesOn(names))
-    cards, words, makers = there.cards, there.models, models.makers(there.resources)
+    cards, words, makers = there.cards, there.models, models.list_makers(there.resources)
     labelled = [_label(engine, name, prices) for name in names]
     gib = np.round(cards.capacity[1] / np.maximum(cards.n_all, 1), 3)
     seen: dict[tuple[str, float], list[int]] = {}
@@ -101,7 +101,7 @@ def name_models(
     engine: Engine, names: Sequence[str], there: NodeDevices, prices: PriceBook
 ) -> list[list[str]]:
     """The printed names of the models of each node; none where no GPU is known by its model."""
-    cards, words, makers = there.cards, there.models, models.makers(there.resources)
+    cards, words, makers = there.cards, there.models, models.list_makers(there.resources)
     found: list[dict[str, None]] = [{} for _ in names]
     for owner, model in zip(cards.owner.tolist(), cards.model.tolist(), strict=True):
         text = words[model] if model >= 0 else _label(engine, names[owner], prices)

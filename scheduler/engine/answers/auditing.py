@@ -20,17 +20,17 @@ from scheduler.telling.advice.asking import Asking
 
 def find_typical(inside: Inside, question: ask.TypicalPods) -> Typical:
     """The typical pods."""
-    return typical.of_cluster(inside.cluster, question.own)
+    return typical.find_typical(inside.cluster, question.own)
 
 
 def measure_by(inside: Inside, question: ask.FiguresBy) -> Figures:
     """What every node has in use, free and stranded."""
-    return figures.of_cluster(inside.cluster, question.typical)
+    return figures.measure_cluster(inside.cluster, question.typical)
 
 
 def list_judged(inside: Inside, _: ask.JudgedNodes) -> list[str]:
     """The names of the nodes that are judged."""
-    return figures.node_names(inside.cluster)
+    return figures.list_node_names(inside.cluster)
 
 
 def count_empty(inside: Inside, question: ask.EmptyNodes) -> int:
@@ -44,14 +44,14 @@ def count_empty(inside: Inside, question: ask.EmptyNodes) -> int:
 
 def share_out(inside: Inside, question: ask.SharesOf) -> Shares:
     """What every pod has of some nodes."""
-    return shares.of_pods(inside.cluster, question.nodes)
+    return shares.measure_shares(inside.cluster, question.nodes)
 
 
 def read_devices(inside: Inside, question: ask.DevicesOn) -> ask.NodeDevices:
     """The devices of some nodes."""
     cluster, rows = inside.cluster, _rows(inside, question.nodes)
     return ask.NodeDevices(
-        cards.of_rows(cluster, rows),
+        cards.read_cards(cluster, rows),
         cluster.nodes.columns.has_gpu[rows],
         cluster.cards.models.values,
         tuple(family.resource for family in cluster.registers.families),
@@ -69,7 +69,7 @@ def compare_labels(inside: Inside, question: ask.WrongLabels) -> tuple[bool, ...
     """Whether the labels of a node are not those that shapes select."""
     nodes, row = inside.cluster.nodes, _rows(inside, [question.node])
     return tuple(
-        bool(node_affinity.refuses((shape.selector, shape.required), nodes, row)[0])
+        bool(node_affinity.find_refused((shape.selector, shape.required), nodes, row)[0])
         for shape in question.shapes
     )
 
@@ -79,7 +79,7 @@ def judge_return(inside: Inside, question: ask.ReturnOf) -> ask.Return:
     pod = inside.cluster.pods[question.uid]
     return ask.Return(
         inside.cluster.claim_problem(pod) is not None,
-        inside.cycle.keys.problem_of(pod) is not None,
+        inside.cycle.keys.find_problem(pod) is not None,
         inside.cycle.objection(pod, pod.node),
     )
 

@@ -22,12 +22,12 @@ def explain_pod(inside: Inside, question: ask.ExplainPod) -> Json:
         return pod.uid not in question.come_again
 
     facts = ObjectFacts(question.pod, question.nodes, may_end)
-    return pods.explain(_scene(inside), facts, question.node)
+    return pods.explain_pod(_scene(inside), facts, question.node)
 
 
 def explain_node(inside: Inside, question: ask.ExplainNode) -> Json:
     """What is on a node."""
-    return nodes.explain(_scene(inside), question.name, question.schedulers)
+    return nodes.explain_node(_scene(inside), question.name, question.schedulers)
 
 
 def _scene(inside: Inside) -> Scene:

@@ -44,7 +44,7 @@ def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
         tuple(family.resource for family in families),
         np.array([nodes.allocatable[at][:, rows], nodes.requested[at][:, rows]])
         * ~managed
-        / all_cards.replicas(cluster, rows),
+        / all_cards.read_replicas(cluster, rows),
         managed,
         np.array([nodes.gpu_total[..., rows], nodes.gpu_used[..., rows]]),
         runs * managed,
@@ -58,16 +58,16 @@ def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
 def measure_stranded(inside: Inside, _: ask.Stranded) -> Steps[ask.StrandedFigures]:
     """What is stranded, and who has the GPUs."""
     cluster = inside.cluster
-    judges = typical.of_cluster(cluster)
+    judges = typical.find_typical(cluster)
     yield
     gpus = _sum_gpus(cluster)
     yield
-    return ask.StrandedFigures((yield from figures.in_steps(cluster, judges)), gpus)
+    return ask.StrandedFigures((yield from figures.measure_in_steps(cluster, judges)), gpus)
 
 
 def _sum_gpus(cluster: Cluster) -> dict[str, float]:
     """GPUs by namespace, as ``evenkeel audit --by namespace`` counts them; namespaces without GPUs are left out."""
-    found = shares.of_pods(cluster, figures.node_names(cluster))
+    found = shares.measure_shares(cluster, figures.list_node_names(cluster))
     has = np.flatnonzero(found.amounts[figures.GPU] > 0)
     sums: dict[str, float] = {}
     for i, gpus in zip(has.tolist(), found.amounts[figures.GPU, has].tolist(), strict=True):
@@ -98,7 +98,7 @@ def read_changed(inside: Inside, question: ask.ChangedNodes) -> Readings[ask.Nod
             cluster.nodes.capacity,
             nodes.allocatable[asked, rows],
             nodes.requested[asked, rows],
-            all_cards.of_rows(cluster, rows),
+            all_cards.read_cards(cluster, rows),
             cluster.cards.models.values,
         )
 

@@ -19,11 +19,11 @@ _OF_CONTROLLER: tuple[Rule, ...] = (node_affinity.RULE, taints.RULE)
 
 def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMistake, ...]:
     """The mistakes in pods that are to be tried."""
-    problem_of = inside.cycle.keys.problem_of
+    find_problem = inside.cycle.keys.find_problem
     return tuple(
         ask.PodMistake(pod.uid, problem)
         for pod in inside.pending.in_order()
-        if (problem := problem_of(pod)) and not pod.template.unsupported
+        if (problem := find_problem(pod)) and not pod.template.unsupported
     )
 
 
@@ -34,8 +34,8 @@ def look_ahead(inside: Inside, question: ask.NextDecision) -> ask.BeforeDecision
     if pod is None:
         return None
     cycle.learn()
-    told, shape = verdicts.all_nodes(cluster, cycle, pod), cycle.shape_of(pod)
-    by = placements.cards_by(shape) if shape is not None else ""
+    told, shape = verdicts.judge_nodes(cluster, cycle, pod), cycle.shape_of(pod)
+    by = placements.say_card_order(shape) if shape is not None else ""
     return ask.BeforeDecision(pod.uid, told, by, cluster.cards.columns.used.copy())
 
 
@@ -78,5 +78,5 @@ def find_indices(inside: Inside, question: ask.CardIndices) -> Mapping[str, int]
         card.id: card.index
         for family, one in zip(inside.cluster.registers.families, told, strict=False)
         if family.cards is not None and family.cards.name == question.driver
-        for card in family.cards.cards(one.words)
+        for card in family.cards.list_cards(one.words)
     }

@@ -172,7 +172,7 @@ def _fate_of(found: dict[str, Any] | None, bind: Bind) -> Fate:
         return Fate.GONE
     notes = found["metadata"].get("annotations") or {}
     ours = node == bind.node and (
-        not bind.slots or devices.cards_of(bind.driver).is_answered(notes, bind.slots)
+        not bind.slots or devices.get_card_driver(bind.driver).is_answered(notes, bind.slots)
     )
     return Fate.DONE if ours else Fate.REFUSED
 
@@ -181,7 +181,7 @@ def _body(bind: Bind, pod: PodRecord, version: str) -> bytes:
     metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
     if bind.slots:
         now = int(wall_clock.now().timestamp())
-        answer = devices.cards_of(bind.driver).answer(bind.node, bind.slots, now)
+        answer = devices.get_card_driver(bind.driver).write_answer(bind.node, bind.slots, now)
         metadata["annotations"] = answer.annotations
         if answer.labels:
             metadata["labels"] = answer.labels

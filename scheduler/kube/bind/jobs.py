@@ -149,7 +149,7 @@ class Job:
     @property
     def takes_turns(self) -> bool:
         """Whether the node's device plugin has to serve the pod, which it does one pod at a time."""
-        return bool(self.bind.slots) and devices.cards_of(self.bind.driver).takes_turns
+        return bool(self.bind.slots) and devices.get_card_driver(self.bind.driver).takes_turns
 
 
 class OpenJobs:

@@ -161,7 +161,9 @@ class Claims:
 
     def _can_use(self, node: str, labels: Labels, volume: Volume) -> bool:
         is_moved = volume.plugin in self._known.moved(node)
-        return choosing.holds(volume.moved_affinity if is_moved else volume.affinity, labels)
+        return choosing.includes_node(
+            volume.moved_affinity if is_moved else volume.affinity, labels
+        )
 
     def _give_back(self, job: Job, why: str) -> GiveBack:
         self._forget(job)

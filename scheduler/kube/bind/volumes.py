@@ -169,7 +169,7 @@ def _check(claim: Claim, volume: Volume | None) -> None:
             text = f'PVC "{claim.key[1]}" is now provisioned for node "{claim.selected}"'
             raise ApiError(0, "Conflict", f"binding volumes: {text}")
         return
-    could = choosing.could_be if volume.is_for(claim) else choosing.suits
+    could = choosing.has_properties if volume.is_for(claim) else choosing.suits
     is_left = volume.is_free or volume.is_for(claim)
     if not (is_left and could(claim.wish, volume)):
         text = f'PV "{volume.name}" is not for PVC "{claim.key[1]}" any more'

@@ -1,7 +1,7 @@
 """CardWishes: a node that does not list its cards cannot serve annotations that choose among cards.
 
-There the GPUs are a number: the kubelet picks among them, and no annotation reaches it. A preference for a type is evaluated by
-the node's label for it.
+On such a node the GPUs are only a number: the kubelet picks GPUs, and it reads no annotations of pods. The rule compares
+a wanted GPU type with the node's label for the type.
 """
 
 from __future__ import annotations
@@ -11,49 +11,49 @@ import numpy as np
 from scheduler.api import names
 from scheduler.api.pods.gpus import CardWishes
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
-_POOL = place_of(names.GPU)
+_POOL = find_place(names.GPU)
 Types = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _by_card(pod: Whereabouts) -> bool | None:
+def _read_wish_by_card(pod: Whereabouts) -> bool | None:
     wishes = pod.card_wishes
     return True if wishes is not None and wishes.is_by_card else None
 
 
-def _by_type(pod: Whereabouts) -> CardWishes | None:
+def _read_wish_by_type(pod: Whereabouts) -> CardWishes | None:
     wishes = pod.card_wishes
     return wishes if wishes is not None and wishes.is_by_type else None
 
 
-def _counted(nodes: NodeTable, rows: Ints) -> Flags:
-    """Rows whose GPUs are a number."""
+def _find_counted(nodes: NodeTable, rows: Ints) -> Flags:
+    """Find the rows whose GPUs are only a number."""
     counted: Flags = ~nodes.columns.managed[_POOL, rows]
     return counted
 
 
-def _has_no_cards(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
-    return _counted(nodes, rows)
+def _find_without_cards(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
+    return _find_counted(nodes, rows)
 
 
-def _is_of_no_type(_: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
-    return _counted(nodes, rows) & (nodes.label_column(names.GPU_PRODUCT)[rows] < 0)
+def _find_without_type(_: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
+    return _find_counted(nodes, rows) & (nodes.label_column(names.GPU_PRODUCT)[rows] < 0)
 
 
-def _is_of_another_type(wishes: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
-    # The column first: making it is what numbers the label's values.
+def _find_other_types(wishes: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
+    # The column comes first, because making it numbers the label's values.
     column = nodes.label_column(names.GPU_PRODUCT)[rows]
     kinds = np.unique(column[column >= 0])
     refused = [kind for kind in kinds if not wishes.accept(nodes.label_values.values[kind])]
-    return _counted(nodes, rows) & np.isin(column, refused)
+    return _find_counted(nodes, rows) & np.isin(column, refused)
 
 
-def _hint(held: Held) -> Hint:
-    """A node reports cards, or of which type they are."""
+def _make_hint(held: Held) -> Hint:
+    """A node starts to list its cards, or reports their type."""
     return Hint(
         here=(
             (Change.NODE_DEVICES, held.template.family),
@@ -70,8 +70,8 @@ BY_CARD = Rule(
             resolvable=False,
         ),
     ),
-    filter=Filter(needs=_by_card, refuses=_has_no_cards, lasting=False),
-    hint=_hint,
+    filter=Filter(needs=_read_wish_by_card, refuses=_find_without_cards, lasting=False),
+    hint=_make_hint,
 )
 TYPE_UNKNOWN = Rule(
     name="CardTypeReported",
@@ -81,8 +81,8 @@ TYPE_UNKNOWN = Rule(
             resolvable=False,
         ),
     ),
-    filter=Filter(needs=_by_type, refuses=_is_of_no_type, lasting=False),
-    hint=_hint,
+    filter=Filter(needs=_read_wish_by_type, refuses=_find_without_type, lasting=False),
+    hint=_make_hint,
 )
 BY_TYPE = Rule(
     name="CardType",
@@ -91,6 +91,6 @@ BY_TYPE = Rule(
             "node(s) had GPUs of another type than the pod's annotations request", resolvable=False
         ),
     ),
-    filter=Filter(needs=_by_type, refuses=_is_of_another_type, lasting=False),
-    hint=_hint,
+    filter=Filter(needs=_read_wish_by_type, refuses=_find_other_types, lasting=False),
+    hint=_make_hint,
 )

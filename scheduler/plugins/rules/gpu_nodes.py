@@ -9,20 +9,20 @@ from scheduler.state.cluster import Cluster
 _NAME = "KeepsGpuNodesFree"
 
 
-def _compile(asked: Asked, _: Cluster) -> Compiled:
+def _compile_request(asked: Asked, _: Cluster) -> Compiled:
     return Compiled(rules={"avoid_gpu": _applies(asked)})
 
 
 def _applies(asked: Asked) -> bool:
-    """kube-scheduler's own sum knows no GPUs."""
+    """Whether the rule applies to such pods. Mode ``kube-scheduler`` leaves it out: kube-scheduler has no such rule."""
     return asked.template.gpu is None and not asked.placement.is_kube
 
 
-def _points(
+def _list_points(
     asked: Asked, _: c.Ask, nodes: c.Nodes, _board: c.Board, row: int
 ) -> tuple[Points, ...]:
-    """A tier above all sums, so it is no part of one."""
+    """List the point of a node without GPUs. It ranks above all sums of scores, so its weight in the sum is 0."""
     return (Points(_NAME, 1, 1, 0),) if _applies(asked) and not nodes.has_gpu[row] else ()
 
 
-RULE = Rule(name=_NAME, row=Row(compile=_compile, points=_points))
+RULE = Rule(name=_NAME, row=Row(compile=_compile_request, points=_list_points))

@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that have the pod's images already, by bytes; an image that few nodes have counts less.
+"""ImageLocality: prefers nodes that already have the pod's images, by bytes; an image that few nodes have counts less.
 
 Source: kube-scheduler's imagelocality/image_locality.go.
 """
@@ -15,21 +15,21 @@ from scheduler.schema import columns as c
 from scheduler.state.nodes import NodeTable
 
 _MIB = 1 << 20
-# Bytes that count for nothing, and those of one image that count for all.
+# Images of fewer bytes in all give 0 points; so many bytes for each image give 100 points.
 _LEAST, _MOST_OF_ONE = 23 * _MIB, 1000 * _MIB
 
 Images = tuple[str, ...]
 
 
-def _wants(template: PodTemplate) -> Images | None:
+def _read_images(template: PodTemplate) -> Images | None:
     return template.images or None
 
 
-def _points(images: Images, nodes: NodeTable, rows: c.Ints) -> c.Ints:
-    """Points 0..100 by the bytes that are there.
+def _score_nodes(images: Images, nodes: NodeTable, rows: c.Ints) -> c.Ints:
+    """Score nodes 0..100 by the bytes of the pod's images that are there.
 
-    An image that two containers run counts twice; of one that some nodes have only that part of its bytes
-    counts, so that pods of it do not all crowd on the first.
+    An image that two containers run counts twice. If only a share of the nodes has an image, only this share of its bytes
+    counts, so that pods of a new image do not crowd on the first node that has it.
     """
     total = np.zeros(nodes.capacity, np.int64)
     for name, times in Counter(images).items():
@@ -42,11 +42,11 @@ def _points(images: Images, nodes: NodeTable, rows: c.Ints) -> c.Ints:
     return points
 
 
-def _read(nodes: NodeTable) -> tuple[int, int]:
+def _read_token(nodes: NodeTable) -> tuple[int, int]:
     return nodes.images.version, len(nodes.rows)
 
 
 RULE = Rule(
     name="ImageLocality",
-    score=Score(wants=_wants, raw=_points, how=c.AS_IS, weight=1, reads=_read),
+    score=Score(wants=_read_images, raw=_score_nodes, how=c.AS_IS, weight=1, reads=_read_token),
 )

@@ -1,6 +1,6 @@
-"""The mode's term, where kube-scheduler scores by NodeResourcesFit and NodeResourcesBalancedAllocation.
+"""The mode's score, in the place of kube-scheduler's NodeResourcesFit and NodeResourcesBalancedAllocation.
 
-Mode ``kube-scheduler`` is both of them, each with its own weight.
+Mode ``kube-scheduler`` uses these two, each with its own weight.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scheduler.api import names
 from scheduler.api.placement import PACK, SPREAD, Mode, Placement
 from scheduler.api.pods.gpus import SIZES
 from scheduler.devices import card_order
-from scheduler.devices.table import place_of
+from scheduler.devices.table import find_place
 from scheduler.kernels import parts
 from scheduler.kernels.devices import gpus
 from scheduler.kernels.modes import aware, score
@@ -44,13 +44,13 @@ AWARE = {
     Mode.GPU_CLUSTERING: aware.CLUSTERING,
     Mode.RANDOM: aware.RANDOM,
 }
-# In so many steps of a point of a node policy no two float32 scores are the same.
+# In so many steps of a point, no two different float32 scores of a node policy become equal.
 _STEPS = 1 << 26
 # How finely keel distinguishes nodes on which a pod has almost the same loss.
 _SECOND_STEPS = 1 << 10
 _OBJECTIVES = {SPREAD: c.SPREAD_NODES, PACK: c.PACK_NODES}
 _NODE_POLICIES = {"binpack": score.NODE_BINPACK, "spread": score.NODE_SPREAD}
-# Modes that read what was learnt of the demand.
+# Modes that read the demand that was learnt.
 _LEARNING = frozenset(
     {aware.KEEL, aware.FGD, aware.BEST_FIT, aware.DOT_PRODUCT, aware.CLUSTERING, aware.RANDOM}
 )
@@ -64,57 +64,63 @@ def _draws_lots(asked: Asked) -> bool:
     return asked.placement.mode == Mode.RANDOM
 
 
-def _compile(asked: Asked, cluster: Cluster) -> Compiled:
+def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     is_kube, amounts = asked.placement.is_kube, dict(asked.template.requests.amounts)
     return Compiled(
         {
             "kube": kube_scores.compile_term(asked, cluster.nodes)
             if is_kube
             else empty.kube_term(),
-            "dim_amounts": np.array([amounts.get(one or "", 0) for one in _dims(asked)], np.int64),
+            "dim_amounts": np.array(
+                [amounts.get(one or "", 0) for one in _list_dims(asked)], np.int64
+            ),
         }
     )
 
 
-def _prefers(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
+def _compile_preferences(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
     placement, row_asked = asked.placement, cluster.nodes.row_asked
-    dims = [-1 if name is None else row_asked(name) for name in _dims(asked)]
+    dims = [-1 if name is None else row_asked(name) for name in _list_dims(asked)]
     return {
-        "mode": _mode(asked),
+        "mode": _compile_mode(asked),
         "weights": shared.ints(*placement.weights),
         "dims": shared.ints(*dims),
         "curve": shared.curve(placement.kube.fit.shape if placement.is_kube else placement.curve),
-        "sizes": shared.ints(*map(row_asked, _totals(asked))),
+        "sizes": shared.ints(*map(row_asked, _list_totals(asked))),
     }
 
 
-def _dims(asked: Asked) -> tuple[str | None, ...]:
-    """The resource of each dimension; None for those of GPUs, whose amounts are known only with the cards."""
+def _list_dims(asked: Asked) -> tuple[str | None, ...]:
+    """List the resource of each dimension; None for dimensions of GPUs, whose amounts depend on the chosen cards."""
     placement = asked.placement
     return (
         names.CPU, names.MEMORY, None, None, placement.iops_resource, placement.network_resource
     )  # fmt: skip
 
 
-def _totals(asked: Asked) -> tuple[str, ...]:
+def _list_totals(asked: Asked) -> tuple[str, ...]:
     return SIZES if AWARE.get(asked.placement.mode) == aware.CLUSTERING else ()
 
 
-def _mode(asked: Asked) -> c.ModeTerm:
-    """A node policy takes the mode's place."""
+def _compile_mode(asked: Asked) -> c.ModeTerm:
+    """Compile the mode's term; a node policy replaces the mode."""
     placement = asked.placement
-    policy, weight, unit = placement.node_policy, placement.mode_weight, _unit(placement)
+    policy, weight, unit = placement.node_policy, placement.mode_weight, _compute_unit(placement)
     if policy:
         return _term(_NODE_POLICIES[policy], weight, -1, c.NO_OBJECTIVE, unit)
     blind, aware_mode = BLIND.get(placement.mode, score.MOST), AWARE.get(placement.mode, -1)
-    return _term(blind, weight, aware_mode, _objective(asked), unit)
+    return _term(blind, weight, aware_mode, _choose_objective(asked), unit)
 
 
 _term = lru_cache(maxsize=64)(c.ModeTerm)
 
 
-def _objective(asked: Asked) -> int:
-    """Nodes with room on each of them serve pods without devices best; devices are better left whole."""
+def _choose_objective(asked: Asked) -> int:
+    """Choose which of two nodes with equal scores comes first.
+
+    Mode ``keel`` spreads pods without devices, because such pods fit best where every node has room left. Pods with
+    devices have no such objective, because devices should stay whole.
+    """
     placement = asked.placement
     if placement.objective:
         return _OBJECTIVES[placement.objective]
@@ -122,48 +128,51 @@ def _objective(asked: Asked) -> int:
     return c.SPREAD_NODES if by_itself else c.NO_OBJECTIVE
 
 
-def _unit(placement: Placement) -> int:
-    """The value of a milli-point in a key: in steps of a node policy or of keel's second objective, if keys have room."""
+def _compute_unit(placement: Placement) -> int:
+    """Compute how many steps of a key one milli-point takes.
+
+    A node policy and keel's second objective need steps within a milli-point, as far as keys have room for them.
+    """
     if placement.node_policy:
         least, steps = parts.POLICY_MOST, _STEPS
     elif placement.mode == Mode.KEEL:
         least, steps = 1, _SECOND_STEPS
     else:
         return 1
-    # The most milli-points that all terms add up to.
+    # The most milli-points that all terms can add up to.
     most = (placement.kube.weight_most + placement.mode_weight) * 100_000
     while least * steps * (most + 1) >= parts.TIER and steps > 1:
         steps >>= 1
     return least * steps
 
 
-def _points(
+def _list_points(
     asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int
 ) -> tuple[Points, ...]:
-    """A mode counts in points; a node policy counts 0..30, as ``gpus.node_score`` does."""
+    """List the points of a row: a mode's raw score is its points; a node policy's is 0..30, as in ``gpus.node_score``."""
     placement = asked.placement
     if placement.is_kube:
-        return kube_scores.points(asked, nodes, ask, row)
+        return kube_scores.list_points(asked, nodes, ask, row)
     policy, weight = placement.node_policy, placement.mode_weight
     if policy:
         points = float(board.part[row]) / weight / 1000
-        pool = place_of(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
+        pool = find_place(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
         raw = float(gpus.node_score(nodes, pool, row))
-        name = card_order.node_score_name(policy)
-        return (Points(name, raw, points / _unit(placement), weight),)
-    # Without the second objective, which is less than one of a milli-point.
-    points = float(board.part[row] // _unit(placement)) / weight / 1000
+        name = card_order.name_node_score(policy)
+        return (Points(name, raw, points / _compute_unit(placement), weight),)
+    # The division drops the second objective, which is less than a milli-point.
+    points = float(board.part[row] // _compute_unit(placement)) / weight / 1000
     return (Points(str(placement.mode), points, points, weight),)
 
 
 RULE = Rule(
     name="Mode",
     row=Row(
-        compile=_compile,
-        prefers=_prefers,
-        points=_points,
+        compile=_compile_request,
+        prefers=_compile_preferences,
+        points=_list_points,
         is_learning=_is_learning,
         draws_lots=_draws_lots,
-        totals=_totals,
+        totals=_list_totals,
     ),
 )

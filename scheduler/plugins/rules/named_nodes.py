@@ -1,6 +1,6 @@
-"""NodeAffinity whose terms name nodes by ``metadata.name``: other nodes are left out before any rule is evaluated.
+"""NodeAffinity whose terms name nodes by ``metadata.name``: all other nodes are refused before any rule is evaluated.
 
-kube-scheduler does it in PreFilter, and its reason is another one than that of the labels.
+kube-scheduler does this in PreFilter, and gives another reason than for labels.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ _NAME = "NodeAffinity"
 Names = tuple[str, ...]
 
 
-def _names(pod: Whereabouts) -> Names | None:
+def _read_names(pod: Whereabouts) -> Names | None:
     return pod.node_names or None
 
 
-def _others(names: Names, nodes: NodeTable, rows: Ints) -> Flags:
+def _find_others(names: Names, nodes: NodeTable, rows: Ints) -> Flags:
     return np.isin(rows, [nodes.row_of(name) for name in names], invert=True)
 
 
-def _contradiction(pod: Whereabouts) -> bool | None:
+def _read_contradiction(pod: Whereabouts) -> bool | None:
     return True if pod.node_names == () else None
 
 
-def _all(_: bool, __: NodeTable, rows: Ints) -> Flags:
+def _refuse_all(_: bool, __: NodeTable, rows: Ints) -> Flags:
     return np.ones(rows.size, np.bool_)
 
 
-def _hint(_: Held) -> Hint:
-    """Only a node that is added has another name."""
+def _make_hint(_: Held) -> Hint:
+    """No change helps: a node never gets another name. A node that is added always wakes the pods."""
     return Hint()
 
 
 OTHERS = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]", resolvable=False),),
-    filter=Filter(needs=_names, refuses=_others, lasting=False),
-    hint=_hint,
+    filter=Filter(needs=_read_names, refuses=_find_others, lasting=False),
+    hint=_make_hint,
 )
 CONTRADICTION = Rule(
     name=_NAME,
     reasons=(Reason("pod affinity terms conflict", resolvable=False),),
-    filter=Filter(needs=_contradiction, refuses=_all, lasting=False),
-    hint=_hint,
+    filter=Filter(needs=_read_contradiction, refuses=_refuse_all, lasting=False),
+    hint=_make_hint,
     is_of_pod=True,
 )

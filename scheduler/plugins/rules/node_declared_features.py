@@ -12,24 +12,24 @@ from scheduler.state.nodes import NodeTable
 Features = tuple[str, ...]
 
 
-def _needs(pod: Whereabouts) -> Features | None:
+def _read_features(pod: Whereabouts) -> Features | None:
     return pod.features or None
 
 
-def _refuses(features: Features, nodes: NodeTable, rows: Ints) -> Flags:
+def _find_refused(features: Features, nodes: NodeTable, rows: Ints) -> Flags:
     sets = nodes.feature_sets.values
     lacking = np.array([not set(features).issubset(declared) for declared in sets], np.bool_)
     flags: Flags = lacking[nodes.feature_set[rows]]
     return flags
 
 
-def _hint(held: Held) -> Hint:
+def _make_hint(held: Held) -> Hint:
     return Hint(here=tuple((Change.NODE_FEATURES, one) for one in held.template.features))
 
 
 RULE = Rule(
     name="NodeDeclaredFeatures",
     reasons=(Reason("node(s) didn't match Pod's required features", resolvable=False),),
-    filter=Filter(needs=_needs, refuses=_refuses),
-    hint=_hint,
+    filter=Filter(needs=_read_features, refuses=_find_refused),
+    hint=_make_hint,
 )

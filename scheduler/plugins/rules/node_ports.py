@@ -12,7 +12,7 @@ from scheduler.plugins.contract import (
     Rule,
     Standing,
     Tally,
-    never,
+    is_never_wide,
 )
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.ports import Port
@@ -26,19 +26,19 @@ def _concerns(template: PodTemplate, _: Cluster) -> bool:
     return bool(template.ports)
 
 
-def _needs(pod: Standing, _: Cluster) -> Ports | None:
+def _read_ports(pod: Standing, _: Cluster) -> Ports | None:
     is_asked = _NAME not in pod.placement.kube.not_asked
     return (pod.template.ports or None) if is_asked else None
 
 
-def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
-    """On every node, the ports held there that conflict; a pod of the same ports conflicts with itself."""
+def _list_tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
+    """Count on every node the held ports that conflict with the pod's; the next pod of the shape conflicts too."""
     held = cluster.nodes.ports.conflicts(ports, cluster.nodes.capacity)
     return (Tally(count=held, gain=held.of_one),)
 
 
-def _hint(held: Held) -> Hint:
-    """A pod leaves that holds one of the ports, of whatever address."""
+def _make_hint(held: Held) -> Hint:
+    """A pod that holds one of the ports leaves, whatever the address of the port."""
     ports = dict.fromkeys(port[:2] for port in held.template.ports)
     return Hint(here=tuple((Change.POD_LEFT, port) for port in ports))
 
@@ -46,6 +46,8 @@ def _hint(held: Held) -> Hint:
 RULE = Rule(
     name=_NAME,
     reasons=(Reason("node(s) didn't have free ports for the requested pod ports"),),
-    domain=Domain(concerns=_concerns, needs=_needs, tallies=_tallies, is_wide=never),
-    hint=_hint,
+    domain=Domain(
+        concerns=_concerns, needs=_read_ports, tallies=_list_tallies, is_wide=is_never_wide
+    ),
+    hint=_make_hint,
 )

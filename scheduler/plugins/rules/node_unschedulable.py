@@ -1,4 +1,4 @@
-"""NodeUnschedulable: a cordoned node, unless its taint is tolerated."""
+"""NodeUnschedulable: refuses cordoned nodes, unless the pod tolerates the taint of cordoned nodes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from scheduler.state.nodes import NodeTable
 _TAINT = (names.UNSCHEDULABLE_TAINT, "", "NoSchedule")
 
 
-def _needs(pod: Whereabouts) -> bool | None:
+def _read_needs(pod: Whereabouts) -> bool | None:
     return None if taints.tolerates(pod.tolerations, _TAINT) else True
 
 
-def _refuses(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
+def _find_refused(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
     return nodes.unschedulable[rows]
 
 
-def _hint(_: Held) -> Hint:
+def _make_hint(_: Held) -> Hint:
     return Hint(here=((Change.NODE_TAINTS, None),))
 
 
 RULE = Rule(
     name="NodeUnschedulable",
     reasons=(Reason("node(s) were unschedulable", resolvable=False),),
-    filter=Filter(needs=_needs, refuses=_refuses, lasting=False),
-    hint=_hint,
+    filter=Filter(needs=_read_needs, refuses=_find_refused, lasting=False),
+    hint=_make_hint,
 )

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a node takes so many volumes of a CSI driver, and of some drivers none where they do not run.
+"""NodeVolumeLimits: a node takes a limited number of volumes of a CSI driver; some drivers must run on the node.
 
 Source: kube-scheduler's nodevolumelimits/csi.go.
 """
@@ -23,9 +23,9 @@ from scheduler.plugins.contract import (
     Rule,
     Standing,
     Tally,
-    never,
+    is_never_wide,
 )
-from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.contract import concerns_no_template as concerns
 from scheduler.plugins.volumes import refusals
 from scheduler.plugins.volumes.everywhere import EVERYWHERE
 from scheduler.plugins.volumes.needs import Needs
@@ -47,7 +47,7 @@ class _Needs(NamedTuple):
 
 
 class _WithShared:
-    """By row, what is used of a driver, less those of some volumes that pods there have already.
+    """By row, how many volumes of a driver are used, without the pod's volumes that other pods on the row already use.
 
     If a pod brings no new volume, nothing is checked: a node may be over its limit already.
     """
@@ -60,11 +60,11 @@ class _WithShared:
 
     @property
     def version(self) -> int:
-        """A volume that comes to a row or leaves it changes what is used there, unless it stays attached."""
+        """Rises when a driver's used volumes or the places of shared volumes change."""
         return self._full.version + self._uses.n_moves
 
     def by_row(self, capacity: int) -> c.Ints:
-        """[capacity] that figure."""
+        """[capacity] the used volumes."""
         found = self._full.by_row(capacity).copy()
         there = Counter(row for handle in self._shared for row in self._uses.rows_holding(handle))
         for row, n in there.items():
@@ -74,7 +74,7 @@ class _WithShared:
 
 
 class _Absent:
-    """By row, whether a driver does not run there."""
+    """By row, whether a driver does not run on the node."""
 
     def __init__(self, cluster: Cluster, driver: str, *, is_moved: bool) -> None:
         self._nodes, self._storage = cluster.nodes, cluster.storage
@@ -82,23 +82,23 @@ class _Absent:
 
     @property
     def version(self) -> int:
-        """Rises with what nodes say of their drivers, and with nodes."""
+        """Rises when a node reports other drivers, and when nodes or their labels change."""
         return self._storage.versions["CSINode"] + self._storage.labelled.position
 
     def by_row(self, capacity: int) -> c.Ints:
-        """[capacity] 1 where it does not."""
+        """[capacity] 1 where the driver does not run."""
         found = np.zeros(capacity, np.int64)
         for name, row in self._nodes.rows.items():
             there = self._storage.uses.drivers.get(name)
             if there is None:
-                # What drivers look after in the place of older code is not theirs on such a node.
+                # A node that reports no drivers has not moved in-tree volumes to CSI drivers: it needs none for them.
                 found[row] = not self._is_moved
             else:
                 found[row] = self._driver not in there.limits
         return found
 
 
-def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+def _read_needs(pod: Standing, _: Cluster) -> _Needs | None:
     storage = pod.storage
     if storage is None:
         return None
@@ -107,7 +107,7 @@ def _needs(pod: Standing, _: Cluster) -> _Needs | None:
     return _Needs(storage.uncounted, storage.brought, storage.shared, storage.drivers)
 
 
-def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     if needs.uncounted:
         return (Tally(count=EVERYWHERE, gain=0, reason=_UNCOUNTED),)
     found = [
@@ -133,8 +133,8 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return tuple(found)
 
 
-def _tell(judged: Judged) -> RowReasons:
-    """A claim that cannot be counted is reported alone; of drivers that do not run there, only the first is named."""
+def _tell_reasons(judged: Judged) -> RowReasons:
+    """Make the texts: a claim that cannot be counted is reported alone; only the first missing driver is named."""
     storage, n = judged.asked.storage or Needs(), judged.rows.size
     if storage.uncounted:
         return RowReasons((storage.uncounted,), np.ones((n, 1), np.bool_), np.ones(n, np.bool_))
@@ -154,10 +154,11 @@ def _tell(judged: Judged) -> RowReasons:
     return RowReasons(tuple(texts), np.array(columns).T, np.zeros(n, np.bool_))
 
 
-def _hint(_: Held) -> Hint:
-    """A claim was added, or became the pod's own: pods that name a changed claim are tried again in any case.
+def _make_hint(_: Held) -> Hint:
+    """List the changes that can end a refusal.
 
-    A volume is used no more, or one that the pod has is there already; a driver runs there, or has room for more.
+    On the node: a volume is no longer used there, or a shared volume comes. Anywhere: a driver is installed or has room
+    for more volumes. Pods that name a changed claim are tried again in any case.
     """
     return Hint(here=(VOLUMES_IN_USE,), anywhere=((Change.STORAGE, None),))
 
@@ -169,8 +170,10 @@ RULE = Rule(
         Reason(_MISSING),
         Reason(_TOO_MANY),
     ),
-    domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
-    tell=_tell,
+    domain=Domain(
+        concerns=concerns, needs=_read_needs, tallies=_list_tallies, is_wide=is_never_wide
+    ),
+    tell=_tell_reasons,
     texts=(refusals.LOOKED_UP, refusals.OF_OTHERS, _MISSING, _TOO_MANY),
-    hint=_hint,
+    hint=_make_hint,
 )

@@ -1,4 +1,4 @@
-"""InterPodAffinity: affinity and anti-affinity of the pod, and of the pods that already run.
+"""InterPodAffinity: the affinity and anti-affinity of the pod, and of the pods that already run.
 
 Source: kube-scheduler's interpodaffinity/filtering.go, scoring.go.
 """
@@ -32,7 +32,7 @@ _UNSEEN = TermView("", frozenset())
 
 
 class _Own(NamedTuple):
-    """A term of the pod's own; ``is_one``: it is about pods like itself."""
+    """A term of the pod's own; ``is_one``: the pod itself is one of the pods that the term is about."""
 
     key: str
     peers: Peers
@@ -41,12 +41,13 @@ class _Own(NamedTuple):
 
 
 class _Needs(NamedTuple):
-    """All of a pod's terms, and what terms of pods on nodes see of it.
+    """All terms of a pod, and what terms of pods on nodes read from the pod.
 
     Attributes:
-        refused: topology keys of terms on nodes, or soon there, that keep the pod away.
-        drawn: topology key, gain and weight of those that draw it or push it away. The gain is what one more
-            pod of the same adds.
+        refused: topology key and gain of the terms that keep the pod away; pods with these terms are on nodes, or soon will
+            be: earlier pods of the run count too.
+        drawn: stance, topology key, gain and weight of the terms that draw the pod or push it away. The gain is what one
+            more pod of the shape adds.
     """
 
     near: tuple[_Own, ...]
@@ -61,10 +62,10 @@ def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
     return template.has_terms or cluster.terms.has_owners
 
 
-def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
+def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     template = pod.template
     looks_at, about = cluster.terms.about(pod.namespace, pod.labels)
-    # The first of the run makes its own terms terms on nodes, which the next of the run meets.
+    # Once the first pod of a run is placed, its own terms are terms on nodes, which the next pod of the run meets.
     namespace_labels = cluster.terms.labels_of(pod.namespace)
     own_keys: set[str] = set()
     own: dict[Stance, Counter[str]] = {stance: Counter() for stance in Stance}
@@ -73,7 +74,7 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
         if term.peers.include(pod.namespace, namespace_labels, pod.labels):
             own[term.stance][term.key] += term.weight
     met = about | {(stance, key) for stance, gains in own.items() for key in gains}
-    # Nodes without the label are in no domain. Pods can have thousands of terms with such keys.
+    # Terms with a key that no node has as a label concern no node. Pods can have thousands of such terms.
     met = {one for one in met if cluster.nodes.has_label(one[1])}
     if not met and not template.has_terms:
         return None
@@ -105,28 +106,28 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
         far=read(template.anti_affinity) if is_asked else (),
         soft=soft if counts else (),
         seen=TermView(pod.namespace, visible) if met else _UNSEEN,
-        refused=_met(met, own, Stance.REFUSES) if is_asked else (),
+        refused=_list_gains(met, own, Stance.REFUSES) if is_asked else (),
         drawn=tuple(
             (stance, key, gain, weight)
             for stance, weight in weights
             if weight
-            for key, gain in _met(met, own, stance)
+            for key, gain in _list_gains(met, own, stance)
         ),
     )
     return found if any((found.near, found.far, found.soft, found.refused, found.drawn)) else None
 
 
-def _met(
+def _list_gains(
     met: set[tuple[Stance, str]], own: dict[Stance, Counter[str]], stance: Stance
 ) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((key, own[stance][key]) for one, key in met if one == stance))
 
 
-def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     terms = cluster.terms
     found: list[Tally] = []
     if needs.near:
-        # A pod that is not among the peers of all terms counts for none of them.
+        # Only a pod that is among the peers of all terms counts, and then it counts for each term.
         together = terms.peers(tuple(one.peers for one in needs.near), with_deleting=True)
         is_one = int(all(one.is_one for one in needs.near))
         found += (
@@ -181,11 +182,11 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return tuple(found)
 
 
-def _hint(held: Held) -> Hint:
-    """A pod comes that is wanted near, one leaves that is shunned or that shuns; a node is in another domain."""
+def _make_hint(held: Held) -> Hint:
+    """A wanted pod comes, a pod that is repelled or repels leaves, or a node moves to another domain."""
     needs: _Needs = held.need
     keys = [one.key for one in (*needs.near, *needs.far)] + [key for key, _ in needs.refused]
-    # A wanted pod is among the peers of all terms. If the last of these peers leaves, the pod may become the first.
+    # A wanted pod is among the peers of all terms. If the last of these peers leaves, the waiting pod may be the first.
     wanted = tuple(one.peers for one in needs.near[:1])
     may_be_first = bool(needs.near) and all(one.is_one for one in needs.near)
     return Hint(
@@ -205,9 +206,9 @@ RULE = Rule(
     ),
     domain=Domain(
         concerns=_concerns,
-        needs=_needs,
-        tallies=_tallies,
+        needs=_read_needs,
+        tallies=_list_tallies,
         score=DomainScore(how=c.OF_SPAN, weight=_WEIGHT),
     ),
-    hint=_hint,
+    hint=_make_hint,
 )

@@ -1,4 +1,4 @@
-"""TaintToleration: taints that keep a pod off a node, or make the node less preferred."""
+"""TaintToleration: taints keep a pod off a node, or make the node less preferred."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SOFT = "PreferNoSchedule"
 Tolerations = tuple[TolerationKey, ...]
 
 
-def _needs(pod: Whereabouts) -> Tolerations:
+def _read_tolerations(pod: Whereabouts) -> Tolerations:
     return pod.tolerations
 
 
-def refuses(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flags:
-    """Rows with a NoSchedule or NoExecute taint that no toleration matches."""
+def find_refused(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flags:
+    """Find the rows with a NoSchedule or NoExecute taint that no toleration matches."""
     refused = np.array(
         [
             any(is_hard(taint) and not tolerates(tolerations, taint) for taint in taint_set)
@@ -35,16 +35,16 @@ def refuses(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Flags:
 
 
 def is_hard(taint: TaintKey) -> bool:
-    """Whether a taint keeps off pods that do not tolerate it; others only make a node less preferred."""
+    """Whether a taint keeps pods without a toleration off the node; other taints only make the node less preferred."""
     return taint[2] in _HARD
 
 
-def _wants(template: PodTemplate) -> Tolerations:
+def _read_soft_tolerations(template: PodTemplate) -> Tolerations:
     return tuple(t for t in template.tolerations if t[3] in {"", _SOFT})
 
 
-def _soft_count(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Ints:
-    """How many PreferNoSchedule taints of each row are not tolerated."""
+def _count_soft_taints(tolerations: Tolerations, nodes: NodeTable, rows: Ints) -> Ints:
+    """Count the PreferNoSchedule taints of each row that are not tolerated."""
     counts = np.array(
         [
             sum(taint[2] == _SOFT and not tolerates(tolerations, taint) for taint in taint_set)
@@ -72,14 +72,14 @@ def _matches(toleration: TolerationKey, taint: TaintKey) -> bool:
     return bool(key) and operator == "Equal" and value == taint[1]
 
 
-def _hint(_: Held) -> Hint:
+def _make_hint(_: Held) -> Hint:
     return Hint(here=((Change.NODE_TAINTS, None),))
 
 
 RULE = Rule(
     name="TaintToleration",
     reasons=(Reason("node(s) had untolerated taint(s)", resolvable=False),),
-    filter=Filter(needs=_needs, refuses=refuses),
-    score=Score(wants=_wants, raw=_soft_count, how=c.LESS_OF_MOST, weight=3),
-    hint=_hint,
+    filter=Filter(needs=_read_tolerations, refuses=find_refused),
+    score=Score(wants=_read_soft_tolerations, raw=_count_soft_taints, how=c.LESS_OF_MOST, weight=3),
+    hint=_make_hint,
 )

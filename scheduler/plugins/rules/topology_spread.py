@@ -1,8 +1,8 @@
 """PodTopologySpread: pods of one kind are spread evenly over zones, racks or nodes.
 
-A pod without constraints is spread among the pods of its Services and of what made it, by the constraints of its
-profile or those that kube-scheduler has for all. The latter only where the mode that it is placed by spreads load
-as well: else pods of a Deployment could never be packed.
+A pod without own constraints is spread among the pods of its Services and of its controller, by the constraints of its
+profile or by kube-scheduler's default constraints. The defaults apply only if the pod's mode spreads load as well:
+otherwise the pods of a Deployment could never be packed.
 
 Source: kube-scheduler's podtopologyspread/common.go, filtering.go, scoring.go.
 """
@@ -36,7 +36,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 
-# Modes that spread load; all others pack, or look at other things.
+# Modes that spread load; all other modes pack, or compare other things.
 _SPREADING = frozenset({Mode.LEAST_ALLOCATED, Mode.BALANCED_ALLOCATION})
 _NAME, _WEIGHT = "PodTopologySpread", 2
 _UNEVEN, _NO_LABEL = 0, 1
@@ -52,31 +52,31 @@ class _Wherever(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """The nodes whose pods are counted: all that have these labels, and where the pod itself may go."""
+    """The nodes whose pods are counted: they have these labels, and the pod itself may go there."""
 
     keys: tuple[str, ...]
     by: _Wherever
 
-    def flags(self, nodes: NodeTable) -> c.Flags:
-        """[N] whether the pods of each row are counted."""
+    def mark_rows(self, nodes: NodeTable) -> c.Flags:
+        """Mark the rows [N] whose pods are counted."""
         rows = np.arange(nodes.capacity)
         flags = np.ones(nodes.capacity, np.bool_)
         for key in self.keys:
             flags &= nodes.label_column(key) >= 0
         if self.by.selector or self.by.required is not None:
             asked = self.by.selector, self.by.required
-            flags &= ~node_affinity.refuses(asked, nodes, rows)
+            flags &= ~node_affinity.find_refused(asked, nodes, rows)
         if self.by.tolerations is not None:
-            flags &= ~taints.refuses(self.by.tolerations, nodes, rows)
+            flags &= ~taints.find_refused(self.by.tolerations, nodes, rows)
         return flags
 
 
 class _Spread(NamedTuple):
-    """One constraint, with all that it needs of a pod.
+    """One constraint, with everything that it reads from a pod.
 
     Attributes:
         peers: which pods are counted; None: no pod, because the selector selects none.
-        is_one: whether the pod itself has the labels that are looked for.
+        is_one: whether the selector selects the pod itself.
     """
 
     key: str
@@ -88,7 +88,12 @@ class _Spread(NamedTuple):
 
 
 class _Needs(NamedTuple):
-    """``is_strict``: a node that lacks a label of the soft ones has no score; else only that one says nothing of it."""
+    """The constraints of a pod.
+
+    Attributes:
+        is_strict: a node that lacks the label of one soft constraint gets no score; otherwise only this constraint
+            does not score the node.
+    """
 
     hard: tuple[_Spread, ...]
     soft: tuple[_Spread, ...]
@@ -99,9 +104,9 @@ def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
     return bool(template.spread or cluster.peers.are_there)
 
 
-def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
+def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     plugins, own = pod.placement.kube, pod.template.spread
-    constraints = own or _deduced(pod, cluster)
+    constraints = own or _deduce_constraints(pod, cluster)
     is_asked, counts = _NAME not in plugins.not_asked, plugins.weight(_NAME, _WEIGHT) > 0
     hard = tuple(one for one in constraints if one.hard and is_asked)
     soft = tuple(one for one in constraints if not one.hard and counts)
@@ -109,28 +114,28 @@ def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
         return None
     is_strict = bool(own or plugins.spread is not None)
     return _Needs(
-        tuple(_spread(pod, one, hard) for one in hard),
-        tuple(_spread(pod, one, soft if is_strict else ()) for one in soft),
+        tuple(_make_spread(pod, one, hard) for one in hard),
+        tuple(_make_spread(pod, one, soft if is_strict else ()) for one in soft),
         is_strict,
     )
 
 
-def _deduced(pod: Standing, cluster: Cluster) -> Constraints:
-    """The constraints of a pod that has none of its own."""
+def _deduce_constraints(pod: Standing, cluster: Cluster) -> Constraints:
+    """Deduce the constraints of a pod that has no constraints of its own."""
     defaults = pod.placement.kube.spread
     if defaults is None:
-        defaults = SYSTEM_DEFAULTS if _spreads(pod) else ()
+        defaults = SYSTEM_DEFAULTS if _spreads_load(pod) else ()
     if not (defaults and cluster.peers.are_there):
         return ()
     selector = cluster.peers.selector_of(pod.namespace, pod.labels, pod.controller)
     if selector == selectors.EVERYTHING:
         return ()
-    # kube-scheduler puts the selector in the place of one that had the labels of these keys.
+    # kube-scheduler replaces the selector, which would have the labels of these keys.
     return tuple(one._replace(selector=selector, label_keys=()) for one in defaults)
 
 
-def _spreads(pod: Standing) -> bool:
-    """Whether what the pod is placed by spreads load."""
+def _spreads_load(pod: Standing) -> bool:
+    """Whether the pod's mode or node policy spreads load."""
     placement = pod.placement
     if placement.is_kube:
         return True
@@ -141,7 +146,7 @@ def _spreads(pod: Standing) -> bool:
     return placement.mode in _SPREADING
 
 
-def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) -> _Spread:
+def _make_spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) -> _Spread:
     peers, template = one.peers(pod.namespace, pod.labels), pod.template
     by = _Wherever(
         *((template.selector, template.required) if one.honors_affinity else ((), None)),
@@ -157,14 +162,14 @@ def _spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) ->
     )
 
 
-def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return (
-        *(_even(one, cluster) for one in needs.hard),
-        *(_scored(one, cluster, is_strict=needs.is_strict) for one in needs.soft),
+        *(_make_hard_tally(one, cluster) for one in needs.hard),
+        *(_make_soft_tally(one, cluster, is_strict=needs.is_strict) for one in needs.soft),
     )
 
 
-def _even(one: _Spread, cluster: Cluster) -> Tally:
+def _make_hard_tally(one: _Spread, cluster: Cluster) -> Tally:
     return Tally(
         kind=c.EVEN,
         count=cluster.terms.peers((one.peers,), with_deleting=False) if one.peers else None,
@@ -181,8 +186,8 @@ def _even(one: _Spread, cluster: Cluster) -> Tally:
     )
 
 
-def _scored(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tally:
-    """Pods on the node itself are counted whether or not those of the node are counted elsewhere."""
+def _make_soft_tally(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tally:
+    """Make the tally of a soft constraint. If each node is a domain, the pods of all nodes are counted."""
     by_node = one.key == names.HOSTNAME
     return Tally(
         kind=c.SPREAD,
@@ -198,13 +203,13 @@ def _scored(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tally:
     )
 
 
-def _hint(held: Held) -> Hint:
-    """A pod that is counted comes or goes; a domain does; or other nodes are counted than before."""
+def _make_hint(held: Held) -> Hint:
+    """A counted pod comes or goes, a domain comes or goes, or the set of counted nodes changes."""
     hard: tuple[_Spread, ...] = held.need.hard
     triggers: list[Trigger] = []
     for one in hard:
         keys = (one.key, *one.counted.keys)
-        keys += tuple(_key(one) for one in node_affinity.triggers(*one.counted.by[:2]))
+        keys += tuple(_read_label(one) for one in node_affinity.list_triggers(*one.counted.by[:2]))
         triggers += [(Change.NODE_LABELS, key) for key in keys]
         if one.counted.by.tolerations is not None:
             triggers.append((Change.NODE_TAINTS, None))
@@ -212,8 +217,8 @@ def _hint(held: Held) -> Hint:
     return Hint(anywhere=tuple(dict.fromkeys(triggers)), came=counted, left=counted)
 
 
-def _key(trigger: Trigger) -> str:
-    """The label that is compared, whatever its value: a node may come to be left out, too."""
+def _read_label(trigger: Trigger) -> str:
+    """Read the label of a trigger without its value: a node that is no longer counted can help too."""
     about = trigger[1]
     return about[0] if isinstance(about, tuple) else str(about)
 
@@ -226,10 +231,10 @@ RULE = Rule(
     ),
     domain=Domain(
         concerns=_concerns,
-        needs=_needs,
-        tallies=_tallies,
+        needs=_read_needs,
+        tallies=_list_tallies,
         score=DomainScore(how=c.OF_BOTH, weight=_WEIGHT),
     ),
-    # A pod that came elsewhere may have filled the emptiest domain.
-    hint=_hint,
+    # A pod that comes to another domain helps too: it may fill the emptiest domain.
+    hint=_make_hint,
 )

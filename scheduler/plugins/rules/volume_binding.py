@@ -1,7 +1,7 @@
-"""VolumeBinding: bound claims are usable on the node; other claims find a volume there or can be provisioned.
+"""VolumeBinding: bound claims must be usable on the node; other claims must find a volume there or be provisioned.
 
-If several claims refuse a node, all are reported, as kube-scheduler does. Nodes are preferred by how much of a volume, or of
-what is left for volumes, the claims take.
+If several claims refuse a node, all of them are reported, as kube-scheduler does. Nodes are preferred by how much of a
+volume, or of the room left for volumes, the claims take.
 
 Source: kube-scheduler's volumebinding/volume_binding.go, binder.go, scorer.go.
 """
@@ -25,9 +25,9 @@ from scheduler.plugins.contract import (
     Rule,
     Standing,
     Tally,
-    never,
+    is_never_wide,
 )
-from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.contract import concerns_no_template as concerns
 from scheduler.plugins.volumes import binding
 from scheduler.plugins.volumes.binding import Figures
 from scheduler.plugins.volumes.needs import Bound, Unbound
@@ -35,7 +35,7 @@ from scheduler.plugins.volumes.refusals import BINDING
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
-# In the order of ``binding``'s figures.
+# The order is that of the figures in ``binding``.
 _REASONS = (
     Reason("node(s) didn't match PersistentVolume's node affinity", resolvable=False),
     Reason("node(s) didn't find available persistent volumes to bind", resolvable=False),
@@ -53,15 +53,15 @@ class _Needs(NamedTuple):
     curve: Curve
 
 
-def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+def _read_needs(pod: Standing, _: Cluster) -> _Needs | None:
     storage = pod.storage
     if storage is None or not (storage.bound or storage.unbound):
         return None
     return _Needs(storage.bound, storage.unbound, storage.curve)
 
 
-def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
-    verdict = binding.verdict(cluster, needs.bound, needs.unbound, needs.curve)
+def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+    verdict = binding.get_verdict(cluster, needs.bound, needs.unbound, needs.curve)
     if needs.unbound:
         figures = [binding.AFFINITY, binding.NO_MATCH, binding.NO_ROOM, binding.MISSING]
     else:
@@ -72,7 +72,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     return tuple(found)
 
 
-def _tell(judged: Judged) -> RowReasons:
+def _tell_reasons(judged: Judged) -> RowReasons:
     bits = judged.first + np.arange(len(_REASONS))
     which: c.Flags = ((judged.bits[0][:, None] >> bits) & 1) == 1
     return RowReasons(
@@ -80,8 +80,8 @@ def _tell(judged: Judged) -> RowReasons:
     )
 
 
-def _hint(_: Held) -> Hint:
-    """A node has other labels, which terms of any volume or class may be about; or there is other storage."""
+def _make_hint(_: Held) -> Hint:
+    """A node gets other labels, which any volume or class may select by; or a storage object changes."""
     return Hint(here=((Change.NODE_LABELS, None),), anywhere=((Change.STORAGE, None),))
 
 
@@ -90,12 +90,12 @@ RULE = Rule(
     reasons=_REASONS,
     domain=Domain(
         concerns=concerns,
-        needs=_needs,
-        tallies=_tallies,
+        needs=_read_needs,
+        tallies=_list_tallies,
         score=DomainScore(how=c.AS_IS, weight=1),
-        is_wide=never,
+        is_wide=is_never_wide,
     ),
-    tell=_tell,
+    tell=_tell_reasons,
     texts=tuple(one.text for one in _REASONS),
-    hint=_hint,
+    hint=_make_hint,
 )

@@ -1,4 +1,4 @@
-"""VolumeRestrictions: disks that pods of a node must not share, and claims that only one pod may use.
+"""VolumeRestrictions: pods of one node must not share some disks, and only one pod may use some claims.
 
 Source: kube-scheduler's volumerestrictions/volume_restrictions.go.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler.api.pods.volumes import Disk
 from scheduler.plugins.contract import Change, Domain, Held, Hint, Reason, Rule, Standing, Tally
-from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.contract import concerns_no_template as concerns
 from scheduler.plugins.volumes.refusals import RESTRICTIONS
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -27,32 +27,32 @@ class _Needs(NamedTuple):
 
 
 class _InUse:
-    """On every row, how many pods on any node have one of several claims."""
+    """On every row, how many pods on any node use one of several claims."""
 
     def __init__(self, uses: Uses, claims: tuple[ClaimKey, ...]) -> None:
         self._uses, self._claims = uses, claims
 
     @property
     def version(self) -> int:
-        """The figure itself, because nothing else can change."""
-        return self._n()
+        """The number of pods itself, because nothing else can change."""
+        return self._count_pods()
 
     def by_row(self, capacity: int) -> c.Ints:
-        """[capacity] that figure."""
-        return np.full(capacity, self._n(), np.int64)
+        """[capacity] the number of pods."""
+        return np.full(capacity, self._count_pods(), np.int64)
 
-    def _n(self) -> int:
+    def _count_pods(self) -> int:
         return sum(self._uses.rows_of(claim).total() for claim in self._claims)
 
 
-def _needs(pod: Standing, _: Cluster) -> _Needs | None:
+def _read_needs(pod: Standing, _: Cluster) -> _Needs | None:
     storage = pod.storage
     if storage is None or not (storage.disks or storage.exclusive):
         return None
     return _Needs(storage.disks, storage.exclusive)
 
 
-def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
+def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     uses = cluster.storage.uses
     found: list[Tally] = []
     if needs.disks:
@@ -67,8 +67,8 @@ def _is_wide(needs: _Needs) -> bool:
     return bool(needs.exclusive)
 
 
-def _hint(held: Held) -> Hint:
-    """A pod leaves that has one of the disks, or anywhere one that has one of the claims."""
+def _make_hint(held: Held) -> Hint:
+    """A pod with one of the disks leaves the node, or a pod with one of the claims leaves any node."""
     needs: _Needs = held.need
     return Hint(
         here=tuple((Change.POD_LEFT, disk[:2]) for disk in needs.disks),
@@ -85,6 +85,6 @@ RULE = Rule(
             "already in-use by another pod"
         ),
     ),
-    domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=_is_wide),
-    hint=_hint,
+    domain=Domain(concerns=concerns, needs=_read_needs, tallies=_list_tallies, is_wide=_is_wide),
+    hint=_make_hint,
 )

@@ -1,4 +1,4 @@
-"""VolumeZone: the node is in the zone of its bound volumes' labels; a node without zone labels is accepted.
+"""VolumeZone: the node is in the zone that the pod's bound volumes have as labels; a node without zone labels fits.
 
 Source: kube-scheduler's volumezone/volume_zone.go.
 """
@@ -18,9 +18,9 @@ from scheduler.plugins.contract import (
     Rule,
     Standing,
     Tally,
-    never,
+    is_never_wide,
 )
-from scheduler.plugins.contract import nothing_of_templates as concerns
+from scheduler.plugins.contract import concerns_no_template as concerns
 from scheduler.plugins.volumes.refusals import ZONE
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -32,7 +32,7 @@ _Zones = tuple[Zone, ...]
 
 
 class _Elsewhere:
-    """By row, whether a node is not where volumes are."""
+    """By row, whether the node is outside the zones of the volumes."""
 
     def __init__(self, cluster: Cluster, zones: _Zones) -> None:
         self._cluster, self._zones = cluster, zones
@@ -43,40 +43,42 @@ class _Elsewhere:
         return self._cluster.storage.labelled.position
 
     def by_row(self, capacity: int) -> c.Ints:
-        """[capacity] 1 where it is not."""
+        """[capacity] 1 for a node outside the zones."""
         nodes = self._cluster.nodes
         rows = np.arange(capacity)
         tells = np.logical_or.reduce([nodes.label_column(key) >= 0 for key in _KEYS])
         is_elsewhere = np.zeros(capacity, np.bool_)
         for key, values in self._zones:
             wanted = tuple(sorted(values))
-            matches = node_terms.has_one_of(nodes, key, wanted, rows)
+            matches = node_terms.match_values(nodes, key, wanted, rows)
             if key in _NEW:
-                # If a node does not have the old label, the new one is read.
+                # If a node does not have the old label, the new label is read.
                 has_old = nodes.label_column(key) >= 0
-                new = node_terms.has_one_of(nodes, _NEW[key], wanted, rows)
+                new = node_terms.match_values(nodes, _NEW[key], wanted, rows)
                 matches = np.where(has_old, matches, new)
             is_elsewhere |= ~matches
         found: c.Ints = (tells & is_elsewhere).astype(np.int64)
         return found
 
 
-def _needs(pod: Standing, _: Cluster) -> _Zones | None:
+def _read_zones(pod: Standing, _: Cluster) -> _Zones | None:
     return (pod.storage.zones or None) if pod.storage else None
 
 
-def _tallies(zones: _Zones, cluster: Cluster) -> tuple[Tally, ...]:
+def _list_tallies(zones: _Zones, cluster: Cluster) -> tuple[Tally, ...]:
     return (Tally(count=_Elsewhere(cluster, zones), gain=0),)
 
 
-def _hint(_: Held) -> Hint:
-    """The zone of a node changed or was removed; pods that name a changed volume are tried again in any case."""
+def _make_hint(_: Held) -> Hint:
+    """A zone label of a node changed or was removed. Pods that name a changed volume are tried again in any case."""
     return Hint(here=tuple((Change.NODE_LABELS, key) for key in _KEYS))
 
 
 RULE = Rule(
     name=ZONE,
     reasons=(Reason("node(s) had no available volume zone", resolvable=False),),
-    domain=Domain(concerns=concerns, needs=_needs, tallies=_tallies, is_wide=never),
-    hint=_hint,
+    domain=Domain(
+        concerns=concerns, needs=_read_zones, tallies=_list_tallies, is_wide=is_never_wide
+    ),
+    hint=_make_hint,
 )

@@ -1,4 +1,4 @@
-"""NodeWellFormed: a node with a mistake is left out until the mistake is corrected."""
+"""NodeWellFormed: refuses a node with a mistake until the mistake is corrected."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
 
-def _refuses(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
+def _find_refused(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
     flags: Flags = ~nodes.columns.valid[rows]
     return flags
 
 
-def _needs(_: Whereabouts) -> bool:
+def _read_needs(_: Whereabouts) -> bool:
     return True
 
 
-def _hint(_: Held) -> Hint:
-    """A node that is mended counts as added."""
+def _make_hint(_: Held) -> Hint:
+    """No change helps: a node whose mistake is corrected counts as added, which always wakes the pods."""
     return Hint()
 
 
 RULE = Rule(
     name="NodeWellFormed",
     reasons=(Reason("node(s) had malformed annotations or quantities", resolvable=False),),
-    filter=Filter(needs=_needs, refuses=_refuses, lasting=False),
-    hint=_hint,
+    filter=Filter(needs=_read_needs, refuses=_find_refused, lasting=False),
+    hint=_make_hint,
 )

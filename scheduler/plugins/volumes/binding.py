@@ -1,7 +1,7 @@
-"""Nodes where the claims of pods of one kind can be used or bound; updated when volumes, classes or labels change.
+"""The nodes on which the claims of one kind of pods can be used or bound; follows changes of volumes, classes and labels.
 
-Nodes that all terms about volumes treat alike are a group: each group is evaluated once. A change of a volume concerns the
-groups that can use it.
+Nodes that all terms about volumes treat alike form a group, and each group is evaluated once. When a volume changes, only
+the groups that can use the volume are evaluated again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from scheduler.api.selectors import Labels, NodeTerm
 from scheduler.plugins import node_terms
 from scheduler.plugins.volumes import choosing
 from scheduler.plugins.volumes.choosing import Choice, Provisioning, There
-from scheduler.plugins.volumes.index import ByLabel, Word, words_of
+from scheduler.plugins.volumes.index import ByLabel, Word, find_words
 from scheduler.plugins.volumes.needs import Bound, Unbound
 from scheduler.schema import shared
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.objects import Capacity, Class, Terms, Volume
 
-# The figures of a node: which reasons refuse it, in the order in which they are reported, and its score.
+# The figures of a node: one for each reason that may refuse it, in the order of the reports, and its score.
 AFFINITY, NO_MATCH, NO_ROOM, MISSING, SCORE, N_FIGURES = 0, 1, 2, 3, 4, 5
 _NOTHING = Choice(0)
 
@@ -37,8 +37,8 @@ class Verdict:
     """The state of all nodes for pods whose claims have these needs.
 
     Attributes:
-        version: rises when any figure is another.
-        figures: [N_FIGURES, N].
+        version: rises when any figure changes.
+        figures: [N_FIGURES, N] 1 for a reason that refuses the node; the score 0..100.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Verdict:
                 own=tuple(
                     name
                     for name in one.own
-                    if name in volumes and choosing.could_be(one.wish, volumes[name])
+                    if name in volumes and choosing.has_properties(one.wish, volumes[name])
                 )
             )
             for one in unbound
@@ -83,8 +83,8 @@ class Verdict:
         self._provisioning = Provisioning({}, (), self._curve)
 
     def refresh(self) -> None:
-        """Evaluate again the groups that a change may concern."""
-        seen = self._looked_at()
+        """Evaluate again the groups that changes since the last call may concern."""
+        seen = self._read_versions()
         if seen != self._seen:
             self._seen, self._changed = seen, self._storage.changed.position
             self._judge_all()
@@ -96,15 +96,15 @@ class Verdict:
                 self._judge_all()
                 self.version += 1
             else:
-                self._take_in(list(changed))
+                self._take_in_changes(list(changed))
 
-    def choice(self, row: int) -> Choice:
-        """The volumes that unbound claims get on the node of a row."""
+    def get_choice(self, row: int) -> Choice:
+        """Return the volumes that unbound claims get on the node of a row."""
         self.refresh()
         group = int(self._group_of[row]) if self._groups else -1
         return self._choices[group] if group >= 0 else _NOTHING
 
-    def _looked_at(self) -> tuple[object, ...]:
+    def _read_versions(self) -> tuple[object, ...]:
         versions = self._storage.versions
         moved = any(one.plugin for one in self._bound)
         return (
@@ -125,7 +125,7 @@ class Verdict:
             if self._unbound:
                 self._judge_unbound(rows)
 
-    # Bound claims: the first that refuses the node gives the reason.
+    # Bound claims: the first claim that refuses the node gives the reason.
 
     def _judge_bound(self, rows: Ints) -> None:
         fine = np.ones(rows.size, np.bool_)
@@ -133,24 +133,24 @@ class Verdict:
             if one.is_missing:
                 self.figures[MISSING, rows[fine]] = 1
                 return
-            usable = self._usable(one.affinity, rows)
+            usable = self._find_usable(one.affinity, rows)
             if one.plugin:
-                moved = self._moved(one.plugin, rows)
-                usable = np.where(moved, self._usable(one.moved, rows), usable)
+                moved = self._find_moved(one.plugin, rows)
+                usable = np.where(moved, self._find_usable(one.moved, rows), usable)
             self.figures[AFFINITY, rows[fine & ~usable]] = 1
             fine &= usable
 
-    def _usable(self, terms: Terms, rows: Ints) -> Flags:
+    def _find_usable(self, terms: Terms, rows: Ints) -> Flags:
         if terms is None:
             return np.ones(rows.size, np.bool_)
-        return node_terms.any_of(terms, self._nodes, rows)
+        return node_terms.match_any(terms, self._nodes, rows)
 
-    def _moved(self, plugin: str, rows: Ints) -> Flags:
+    def _find_moved(self, plugin: str, rows: Ints) -> Flags:
         drivers = self._storage.uses.drivers
         told = (drivers.get(self._nodes.name_of(row)) for row in rows.tolist())
         return np.array([one is not None and plugin in one.moved for one in told], np.bool_)
 
-    # Claims that are not.
+    # Unbound claims.
 
     def _judge_unbound(self, rows: Ints) -> None:
         self._clear()
@@ -166,21 +166,21 @@ class Verdict:
         names = {*self._own, *(name for one in self._of_classes for name in storage.free(one))}
         self._there = {name: storage.volumes[name] for name in sorted(names)}
         for name, volume in self._there.items():
-            self._near.add(name, words_of(volume.affinity))
+            self._near.add(name, find_words(volume.affinity))
         for of_class in self._provisioning.telling:
             for capacity in storage.capacities_of(of_class):
                 if capacity.nodes is not None:
                     self._capacities[capacity.key] = capacity
                     terms = (NodeTerm(capacity.nodes.requirements),)
-                    self._room_near.add(capacity.key, words_of(terms))
-        self._group(rows)
+                    self._room_near.add(capacity.key, find_words(terms))
+        self._group_rows(rows)
         selected = {one.selected for one in self._unbound if one.selected is not None}
         if selected:
-            # Nowhere but on one node, if that.
+            # Only the selected node is possible; none, if claims have selected different nodes.
             only = rows[[self._nodes.name_of(row) in selected for row in rows.tolist()]]
             self.figures[NO_MATCH, rows] = 1
             if len(selected) == 1 and only.size:
-                labels = self._labels(int(only[0]))
+                labels = self._get_labels(int(only[0]))
                 self._groups = [_Group(labels, only)]
                 self._group_of = np.full(self._nodes.capacity, -1, np.int64)
                 self._group_of[only] = 0
@@ -192,14 +192,14 @@ class Verdict:
                 self._by_word[word].append(number)
         self._choices = [_NOTHING] * len(self._groups)
         for number in range(len(self._groups)):
-            self._choose(number)
+            self._choose_for_group(number)
 
     def _tells_capacity(self, of_class: Class) -> bool:
         driver = self._storage.drivers.get(of_class.provisioner)
         return driver is not None and driver.tells_capacity
 
-    def _group(self, rows: Ints) -> None:
-        """Number the nodes by what the labels say that any term looks at."""
+    def _group_rows(self, rows: Ints) -> None:
+        """Group the nodes by the values of the labels that any term reads."""
         terms = [
             *(one.affinity for one in self._there.values()),
             *(one.topologies for one in self._provisioning.classes.values()),
@@ -216,30 +216,31 @@ class Verdict:
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
         self._groups = [
-            _Group(self._labels(int(part[0])), part) for part in np.split(rows[order], starts[1:])
+            _Group(self._get_labels(int(part[0])), part)
+            for part in np.split(rows[order], starts[1:])
         ]
         self._group_of = np.full(self._nodes.capacity, -1, np.int64)
         self._group_of[rows] = numbers
 
-    def _labels(self, row: int) -> Labels:
+    def _get_labels(self, row: int) -> Labels:
         facts = self._nodes.facts[row]
         return facts.labels if facts is not None else {}
 
-    def _choose(self, number: int) -> None:
+    def _choose_for_group(self, number: int) -> None:
         labels, rows = self._groups[number]
-        near = sorted(set(self._near.near(labels)))
+        near = sorted(set(self._near.find_near(labels)))
         volumes = {
             name: self._there[name]
             for name in near
-            if choosing.holds(self._there[name].affinity, labels)
+            if choosing.includes_node(self._there[name].affinity, labels)
         }
         capacities = [
             one
-            for key in sorted(set(self._room_near.near(labels)))
+            for key in sorted(set(self._room_near.find_near(labels)))
             if (one := self._capacities[key]).nodes is not None and one.nodes.matches(labels)
         ]
         there = There(labels, volumes, capacities, self._own)
-        choice = choosing.choose(self._unbound, there, self._provisioning)
+        choice = choosing.choose_volumes(self._unbound, there, self._provisioning)
         if choice != self._choices[number]:
             self.version += 1
         self._choices[number] = choice
@@ -247,34 +248,34 @@ class Verdict:
         self.figures[NO_ROOM, rows] = choice.bits == choosing.NO_ROOM
         self.figures[SCORE, rows] = choice.score
 
-    # Volumes that are for others than before, or for none.
+    # Volumes that have changed.
 
-    def _take_in(self, changed: list[str]) -> None:
+    def _take_in_changes(self, changed: list[str]) -> None:
         concerned: dict[int, None] = {}
         for name in changed:
-            old, new = self._there.get(name), self._now(name)
+            old, new = self._there.get(name), self._get_usable_volume(name)
             if old == new:
                 continue
             if new is not None and any(
                 one.key not in self._keys for term in new.affinity or () for one in term.labels
             ):
-                # Groups are too coarse for it.
+                # The volume selects by a label by which the nodes are not grouped yet.
                 self._judge_all()
                 self.version += 1
                 return
             for one in (old, new):
                 if one is not None:
-                    concerned.update(dict.fromkeys(self._about(one.affinity)))
+                    concerned.update(dict.fromkeys(self._list_groups(one.affinity)))
             if old is not None:
                 del self._there[name]
-                self._near.drop(name, words_of(old.affinity))
+                self._near.drop(name, find_words(old.affinity))
             if new is not None:
                 self._there[name] = new
-                self._near.add(name, words_of(new.affinity))
+                self._near.add(name, find_words(new.affinity))
         for number in concerned:
-            self._choose(number)
+            self._choose_for_group(number)
 
-    def _now(self, name: str) -> Volume | None:
+    def _get_usable_volume(self, name: str) -> Volume | None:
         volume = self._storage.volumes.get(name)
         if volume is None or name in self._own:
             return volume
@@ -283,22 +284,22 @@ class Verdict:
         )
         return volume if is_free else None
 
-    def _about(self, terms: Terms) -> list[int]:
-        words = words_of(terms)
+    def _list_groups(self, terms: Terms) -> list[int]:
+        words = find_words(terms)
         if words is None:
             return list(range(len(self._groups)))
         return [number for word in words for number in self._by_word.get(word, ())]
 
 
 class Figures:
-    """One figure of a verdict, as a count that a tally reads."""
+    """One figure of a ``Verdict``, as a count that a tally reads."""
 
     def __init__(self, verdict: Verdict, figure: int) -> None:
         self._verdict, self._figure = verdict, figure
 
     @property
     def version(self) -> int:
-        """Rises when the figure of any row may be another."""
+        """Rises when the figure of any row may have changed."""
         self._verdict.refresh()
         return self._verdict.version
 
@@ -309,10 +310,10 @@ class Figures:
         return found
 
 
-def verdict(
+def get_verdict(
     cluster: Cluster, bound: tuple[Bound, ...], unbound: tuple[Unbound, ...], curve: Curve
 ) -> Verdict:
-    """The state of nodes for pods whose claims have these needs, kept while it is in use."""
+    """Return the state of all nodes for pods whose claims have these needs; it is kept while it is in use."""
     judged = cluster.storage.judged
     key = bound, unbound, curve
     found: Verdict | None = judged.get(key)

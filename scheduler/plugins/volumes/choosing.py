@@ -1,7 +1,7 @@
-"""The volumes that the claims of a pod get on one kind of nodes: existing volumes, or new ones.
+"""Chooses the volumes that the claims of a pod get on one kind of nodes: existing volumes, or new volumes.
 
-Source: kube-scheduler's volumebinding/binder.go, scorer.go, component-helpers' volume/pv_helpers.go. Where several
-volumes, or several capacities, are as good, kube-scheduler takes any; here it is the first by name.
+Source: kube-scheduler's volumebinding/binder.go, scorer.go, component-helpers' volume/pv_helpers.go. If several
+volumes, or several capacities, are equally good, kube-scheduler takes any of them; Evenkeel takes the first by name.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class There(NamedTuple):
 
     Attributes:
         labels: the labels of the nodes.
-        volumes: that can be used there, by name.
-        capacities: for them, by name.
-        reserved: volumes that are for one claim each.
+        volumes: the volumes that can be used on the nodes, by name.
+        capacities: the reported free capacities for the nodes, by name.
+        reserved: the volumes that are reserved for one claim each.
     """
 
     labels: Labels
@@ -39,9 +39,9 @@ class Choice(NamedTuple):
     """The volumes that claims get.
 
     Attributes:
-        bits: why the pod cannot be there: ``NO_MATCH``, ``NO_ROOM``; 0 when it can.
+        bits: why the pod cannot go to the nodes: ``NO_MATCH``, ``NO_ROOM``; 0 if it can.
         score: 0..100.
-        volumes: by claim, the volume it is given; empty where one is to be made.
+        volumes: the volume that each claim gets, by name; empty for a volume that is to be provisioned.
     """
 
     bits: int
@@ -50,12 +50,12 @@ class Choice(NamedTuple):
 
 
 class Provisioning(NamedTuple):
-    """What is known about the classes of a pod's claims, and the score of a choice.
+    """What is known about the classes of a pod's claims, and how a choice is scored.
 
     Attributes:
-        classes: by name.
-        telling: those whose drivers report their free capacity.
-        curve: [2, points] points by how much is taken of a volume or of the room, see ``score.on_curve``.
+        classes: the classes by name.
+        telling: the names of classes whose drivers report their free capacity.
+        curve: [2, points] points by how much of a volume, or of the room, the claims take; see ``score.on_curve``.
     """
 
     classes: dict[str, Class]
@@ -63,13 +63,16 @@ class Provisioning(NamedTuple):
     curve: Ints
 
 
-def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) -> Choice:
-    """Small claims first, so that each has the smallest volume that does; what has none is provisioned."""
+def choose_volumes(claims: Sequence[Unbound], there: There, provisioning: Provisioning) -> Choice:
+    """Choose the volume of each claim, small claims first, so that each gets the smallest volume that suits it.
+
+    Claims without a suitable volume are provisioned.
+    """
     given = [""] * len(claims)
     to_find = [i for i, claim in enumerate(claims) if claim.selected is None]
     to_make = [i for i, claim in enumerate(claims) if claim.selected is not None]
     for i in sorted(to_find, key=lambda i: claims[i].wish.bytes):
-        found = _match(claims[i], there, given)
+        found = _find_volume(claims[i], there, given)
         if found:
             given[i] = found
         else:
@@ -78,22 +81,26 @@ def choose(claims: Sequence[Unbound], there: There, provisioning: Provisioning) 
     for i in to_make:
         wish = claims[i].wish
         known = provisioning.classes.get(wish.of_class)
-        if known is None or not known.provisions or not holds(known.topologies, there.labels):
+        if (
+            known is None
+            or not known.provisions
+            or not includes_node(known.topologies, there.labels)
+        ):
             return Choice(NO_MATCH)
         if known.name not in provisioning.telling or wish.request is None:
             continue
-        room = _room(wish, there)
+        room = _find_room(wish, there)
         if room is None:
             return Choice(NO_ROOM)
         if room.room is not None:
             # A driver that reports only the maximum size of a volume does not say how much is left.
             asked.append((known.name, wish.request, room.room))
     bound = [(claims[i].wish, there.volumes[name]) for i, name in enumerate(given) if name]
-    taken = _taken_of_volumes(bound) if bound else _taken_of_room(asked)
-    return Choice(0, _points(taken, provisioning.curve), tuple(given))
+    taken = _sum_volumes(bound) if bound else _sum_room(asked)
+    return Choice(0, _score_taken(taken, provisioning.curve), tuple(given))
 
 
-def could_be(wish: Wish, volume: Volume) -> bool:
+def has_properties(wish: Wish, volume: Volume) -> bool:
     """Whether a volume's own properties suit a claim, wherever the volume is and whichever claim it is reserved for."""
     return (
         volume.capacity >= wish.bytes
@@ -107,24 +114,26 @@ def could_be(wish: Wish, volume: Volume) -> bool:
 def suits(wish: Wish, volume: Volume) -> bool:
     """Whether a volume that is reserved for no claim may be given to this claim."""
     return (
-        could_be(wish, volume)
+        has_properties(wish, volume)
         and (wish.selector is None or wish.selector.matches(volume.labels))
         and volume.modes.issuperset(wish.modes)
     )
 
 
-def holds(terms: Terms, labels: Labels) -> bool:
-    """Whether a node with these labels is among those that terms are about."""
-    return terms is None or any(all(_meets(one, labels) for one in term.labels) for term in terms)
+def includes_node(terms: Terms, labels: Labels) -> bool:
+    """Whether the terms include a node with these labels; None includes all nodes."""
+    return terms is None or any(
+        all(_meets_requirement(one, labels) for one in term.labels) for term in terms
+    )
 
 
-def _match(claim: Unbound, there: There, taken: Sequence[str]) -> str:
-    """The volume for a claim, empty for none."""
+def _find_volume(claim: Unbound, there: There, taken: Sequence[str]) -> str:
+    """Find the name of the volume for a claim, empty if there is none."""
     wish = claim.wish
     for name in claim.own:
         if name in taken:
             continue
-        # A volume that is for this claim goes before all others; where it cannot be used there is none.
+        # The claim takes a volume that is reserved for it, and no other: if that cannot be used here, none can.
         return name if name in there.volumes else ""
     smallest, found = -1, ""
     for name, volume in there.volumes.items():
@@ -135,7 +144,7 @@ def _match(claim: Unbound, there: There, taken: Sequence[str]) -> str:
     return found
 
 
-def _room(wish: Wish, there: There) -> Capacity | None:
+def _find_room(wish: Wish, there: There) -> Capacity | None:
     for one in there.capacities:
         most = one.largest if one.largest is not None else one.room
         if one.of_class == wish.of_class and most is not None and most >= wish.bytes:
@@ -143,8 +152,8 @@ def _room(wish: Wish, there: There) -> Capacity | None:
     return None
 
 
-def _taken_of_volumes(bound: Sequence[tuple[Wish, Volume]]) -> list[tuple[int, int]]:
-    """By class, the requested sizes."""
+def _sum_volumes(bound: Sequence[tuple[Wish, Volume]]) -> list[tuple[int, int]]:
+    """Sum up by class the requested bytes and the bytes of the volumes."""
     sums: dict[str, list[int]] = {}
     for wish, volume in bound:
         of_class = sums.setdefault(volume.of_class, [0, 0])
@@ -153,15 +162,15 @@ def _taken_of_volumes(bound: Sequence[tuple[Wish, Volume]]) -> list[tuple[int, i
     return [(asked, capacity) for asked, capacity in sums.values()]
 
 
-def _taken_of_room(asked: Sequence[tuple[str, int, int]]) -> list[tuple[int, int]]:
+def _sum_room(asked: Sequence[tuple[str, int, int]]) -> list[tuple[int, int]]:
     sums: dict[str, tuple[int, int]] = {}
     for name, request, room in asked:
         sums[name] = sums.get(name, (0, 0))[0] + request, room
     return list(sums.values())
 
 
-def _points(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
-    """The mean over several classes, halves rounded up."""
+def _score_taken(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
+    """Score how much is taken, 0..100: the mean over classes, with halves rounded up."""
     if not taken:
         return 0
     points = sum(
@@ -171,7 +180,7 @@ def _points(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
     return (2 * points + len(taken)) // (2 * len(taken))
 
 
-def _meets(one: Requirement, labels: Labels) -> bool:
+def _meets_requirement(one: Requirement, labels: Labels) -> bool:
     if one.operator not in {"Gt", "Lt"}:
         return one.holds(labels)
     value, bound = selectors.integer(labels.get(one.key, "-")), selectors.integer(one.values[0])

@@ -1,4 +1,4 @@
-"""A value that refuses every node, for pods whose claims alone keep them from all nodes."""
+"""A count that refuses every node, for pods whose claims alone keep them off all nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler.schema.columns import Ints
 
 
 class Everywhere:
-    """One on every row, for ever."""
+    """A count that is always 1 on every row."""
 
     version = 0
 

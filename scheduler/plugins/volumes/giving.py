@@ -14,10 +14,10 @@ _NOTHING: tuple[Given, ...] = ()
 def list_given(
     pod: PodRecord, needs: Needs | None, cluster: Cluster, row: int
 ) -> tuple[Given, ...]:
-    """For each unbound claim, in order; ``needs`` are those with which the node was chosen."""
+    """List the volume of each unbound claim, in order; ``needs`` must be those with which the node was chosen."""
     if needs is None or not needs.unbound or pod.volumes is None:
         return _NOTHING
-    choice = binding.verdict(cluster, needs.bound, needs.unbound, needs.curve).choice(row)
+    choice = binding.get_verdict(cluster, needs.bound, needs.unbound, needs.curve).get_choice(row)
     claims = cluster.storage.claims
     waiting = [
         one.name for one in pod.volumes.claims if not claims[pod.namespace, one.name].is_bound

@@ -1,4 +1,4 @@
-"""An index by node labels, so that a lookup need not go through thousands of volumes or classes."""
+"""An index of things by node labels, so that a lookup need not go through thousands of volumes or classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ T = TypeVar("T", bound=Hashable)
 Word = tuple[str, str]
 
 
-def words_of(terms: Terms) -> list[Word] | None:
-    """Labels of which each node selected by the terms has one; None if there are no such labels."""
+def find_words(terms: Terms) -> list[Word] | None:
+    """Find labels of which each node that the terms select has at least one; None if there are no such labels."""
     found: list[Word] = []
     for term in terms if terms is not None else (NodeTerm(),):
         asked = [one for one in term.labels if one.operator == "In"]
@@ -34,7 +34,7 @@ class ByLabel(Generic[T]):
         self._keys: dict[str, None] = {}
 
     def add(self, thing: T, words: list[Word] | None) -> None:
-        """A thing about nodes that have one of these labels; None: about any."""
+        """Add a thing that concerns nodes with one of these labels; None: it may concern any node."""
         if words is None:
             self._anywhere[thing] = None
             return
@@ -43,12 +43,12 @@ class ByLabel(Generic[T]):
             self._keys[word[0]] = None
 
     def drop(self, thing: T, words: list[Word] | None) -> None:
-        """It is not there any more."""
+        """Drop a thing that was added with the same labels."""
         for there in (self._anywhere,) if words is None else map(self._by_word.__getitem__, words):
             there.pop(thing, None)
 
-    def near(self, labels: Labels) -> Iterator[T]:
-        """The things that may concern a node with these labels; some may occur twice."""
+    def find_near(self, labels: Labels) -> Iterator[T]:
+        """Find the things that may concern a node with these labels; a thing may occur twice."""
         yield from self._anywhere
         for key in self._keys:
             value = labels.get(key)

@@ -1,8 +1,8 @@
 """What rules read about a pod's storage; equal for pods whose storage the rules treat alike.
 
-The names of claims are not in it as long as only one pod has them: of a claim that waits for its first pod there
-is only what it requests, of one that is bound where its volume can be used, and how many volumes the pod brings to
-each driver. So thousands of pods of a StatefulSet are one kind.
+The names of claims are left out as long as only one pod uses each. A claim that waits for its first pod counts by what it
+requests, a bound claim by the nodes on which its volume can be used, and drivers by how many volumes the pod brings. So
+thousands of pods of a StatefulSet are one kind.
 
 Source: kube-scheduler's volumebinding/volume_binding.go, binder.go, volumezone/volume_zone.go, nodevolumelimits/csi.go,
 volumerestrictions/volume_restrictions.go.
@@ -28,10 +28,10 @@ class Bound(NamedTuple):
     """A claim that is bound.
 
     Attributes:
-        affinity: where its volume can be used, None for everywhere.
-        plugin: of a volume that a driver looks after in the place of older code, the name of that; else empty.
-        moved: where it can be used on nodes of which that is so.
-        is_missing: its volume is not there.
+        affinity: the nodes on which its volume can be used, None for all nodes.
+        plugin: the in-tree plugin of a volume that a CSI driver may handle instead; empty for other volumes.
+        moved: replaces ``affinity`` on nodes where the CSI driver handles the volume.
+        is_missing: the volume does not exist.
     """
 
     affinity: Terms
@@ -44,8 +44,8 @@ class Unbound(NamedTuple):
     """A claim that waits for its first pod.
 
     Attributes:
-        own: volumes that are for just this claim.
-        selected: the node for which it is to be provisioned, None for none yet.
+        own: volumes that are reserved for this claim.
+        selected: the node for which the claim is to be provisioned, None if there is none yet.
     """
 
     wish: Wish
@@ -54,20 +54,20 @@ class Unbound(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """All that rules need.
+    """Everything that rules read about a pod's storage.
 
     Attributes:
-        refusal: why it cannot go anywhere, None where that hangs on nodes; nothing else is said with it.
+        refusal: why the pod cannot go to any node, whatever the nodes are; None otherwise. With it, all else is empty.
         uncounted: why no volume can be counted, reported for every node; empty if volumes can be counted.
-        disks: that others may be in the way of.
-        exclusive: claims that only one pod may use, and others name as well.
+        disks: disks that the pod may be unable to share with other pods.
+        exclusive: claims that only one pod may use, and that other pods name as well.
         brought: for each driver with limits, how many volumes the pod brings that no other pod has.
-        shared: volumes of such drivers that others have or may have.
-        drivers: those that must run where it goes, and whether that holds only for nodes that say what runs there.
-        bound, unbound: its claims, in order.
-        zones: where its volumes say that they are.
-        curve: points by how much of a volume, or of the room for it, the claims that wait take.
-        is_single: another pod of its kind may find nodes otherwise once it is placed, beyond what is counted.
+        shared: volumes of such drivers that other pods use or may use.
+        drivers: the drivers that must run on the pod's node, each with whether only nodes that report drivers are checked.
+        bound, unbound: the pod's claims, in order.
+        zones: the zones in the labels of its volumes.
+        curve: points by how much of a volume, or of the room for volumes, the unbound claims take.
+        is_single: placing one pod of the kind may change nodes for the next pod in ways that no tally counts.
     """
 
     refusal: Refusal | None = None
@@ -85,9 +85,9 @@ class Needs(NamedTuple):
 
 
 def find_needs(pod: PodRecord, storage: Storage, plugins: KubePlugins) -> Needs | None:
-    """What the enabled rules of a profile read about a pod's storage as it is known now; None for a pod without storage.
+    """Find what the enabled rules of a profile read about a pod's storage now; None for a pod without storage.
 
-    No rule relies on the refusals of another rule: without VolumeBinding, a claim may not exist.
+    No rule relies on the refusals of another rule: if VolumeBinding is disabled, a claim may be missing.
     """
     volumes, not_asked = pod.volumes, plugins.not_asked
     if volumes is None:
@@ -105,7 +105,7 @@ def find_needs(pod: PodRecord, storage: Storage, plugins: KubePlugins) -> Needs 
 
 
 def _add_restrictions(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
-    """Disks, and claims for one pod; no other pod has a claim that is made for the pod."""
+    """Add disks, and claims for one pod only; claims that are made for this pod are left out: no other pod uses them."""
     keys = {(pod.namespace, one.name) for one in volumes.claims if not one.is_own}
     exclusive = tuple(
         key
@@ -121,8 +121,8 @@ def _add_limits(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Stor
     if uncounted:
         return needs._replace(uncounted=uncounted)
     claims = _find_claims(pod, volumes, storage)
-    brought, shared, drivers = _handles(volumes, claims, storage)
-    # Where one is attached already, one more pod adds nothing to what is used.
+    brought, shared, drivers = _sort_handles(volumes, claims, storage)
+    # On a node to which a volume is already attached, one more pod of the volume adds nothing.
     is_attached = any(storage.uses.is_attached(claim.key) for claim in claims)
     return needs._replace(
         brought=brought,
@@ -135,8 +135,8 @@ def _add_limits(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Stor
 def _add_binding(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
     claims = _find_claims(pod, volumes, storage)
     waiting = [claim for claim in claims if not claim.is_bound]
-    unbound = tuple(_unbound(claim, storage) for claim in waiting)
-    bound = (_bound(claim, storage) for claim in claims if claim.is_bound)
+    unbound = tuple(_read_unbound(claim, storage) for claim in waiting)
+    bound = (_read_bound(claim, storage) for claim in claims if claim.is_bound)
     kept = (
         one for one in bound if one.is_missing or one.affinity is not None or one.moved is not None
     )
@@ -149,7 +149,7 @@ def _add_binding(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Sto
 
 
 def _add_zones(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Storage) -> Needs:
-    """Where the volumes of claims say that they are; claims that are made for the pod are not checked."""
+    """Add the zones in the labels of the claims' volumes; claims that are made for the pod are not checked."""
     zones: dict[Zone, None] = {}
     for one in volumes.claims:
         volume = "" if one.is_own else storage.claims[pod.namespace, one.name].volume
@@ -159,7 +159,7 @@ def _add_zones(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Stora
     return needs._replace(zones=tuple(ordered))
 
 
-# What each rule needs.
+# What each rule adds.
 _ADDED: tuple[tuple[str, Callable[[Needs, PodRecord, PodVolumes, Storage], Needs]], ...] = (
     (RESTRICTIONS, _add_restrictions),
     (LIMITS, _add_limits),
@@ -169,7 +169,7 @@ _ADDED: tuple[tuple[str, Callable[[Needs, PodRecord, PodVolumes, Storage], Needs
 
 
 def _find_claims(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> list[Claim]:
-    """The pod's claims, in order; to be called where it is known that all are there."""
+    """Find the pod's claims, in order; the caller knows that all of them exist."""
     return [storage.claims[pod.namespace, one.name] for one in volumes.claims]
 
 
@@ -178,7 +178,7 @@ def _is_named(claim: ClaimKey, storage: Storage) -> bool:
     return len(storage.users_of(claim)) > 1
 
 
-def _bound(claim: Claim, storage: Storage) -> Bound:
+def _read_bound(claim: Claim, storage: Storage) -> Bound:
     volume = storage.volumes.get(claim.volume)
     if volume is None:
         return Bound(None, is_missing=True)
@@ -187,15 +187,15 @@ def _bound(claim: Claim, storage: Storage) -> Bound:
     return Bound(volume.affinity, volume.plugin, volume.moved_affinity)
 
 
-def _unbound(claim: Claim, storage: Storage) -> Unbound:
+def _read_unbound(claim: Claim, storage: Storage) -> Unbound:
     own = tuple(storage.volumes_for(claim))
     return Unbound(claim.wish, own, storage.selected(claim))
 
 
-def _handles(
+def _sort_handles(
     volumes: PodVolumes, claims: list[Claim], storage: Storage
 ) -> tuple[tuple[tuple[str, int], ...], tuple[Handle, ...], tuple[tuple[str, bool], ...]]:
-    """The parts of ``Needs`` that drivers count, and the drivers that must run."""
+    """Sort the pod's volumes into ``Needs.brought`` and ``Needs.shared``, and list ``Needs.drivers``."""
     uses = storage.uses
     brought: Counter[str] = Counter()
     shared: set[Handle] = set()

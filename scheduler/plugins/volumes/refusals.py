@@ -1,7 +1,7 @@
-"""Why rules about volumes refuse a pod for its claims alone: each rule by itself, whichever other rules a profile enables.
+"""Why rules about volumes refuse a pod for its claims alone. Each rule decides by itself, without the other rules.
 
-Source: kube-scheduler's volumerestrictions/volume_restrictions.go, volumebinding/volume_binding.go and binder.go,
-volumezone/volume_zone.go: their PreFilter; nodevolumelimits/csi.go: what its Filter says before it looks at the node.
+Source: PreFilter of kube-scheduler's volumerestrictions/volume_restrictions.go, volumebinding/volume_binding.go and
+binder.go, volumezone/volume_zone.go; the part of Filter in nodevolumelimits/csi.go that does not read the node.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOKED_UP = "looking up PVC {}: " + NOT_FOUND
 
 
 class Refusal(NamedTuple):
-    """Why a pod cannot go anywhere, whatever nodes there are: the rule that says so first, and what it says."""
+    """Why a pod cannot go to any node, whatever nodes there are: the first rule that refuses it, and the rule's text."""
 
     rule: str
     text: str
@@ -40,7 +40,7 @@ class Refusal(NamedTuple):
 def find_refusal(
     pod: PodRecord, volumes: PodVolumes, storage: Storage, not_asked: Collection[str]
 ) -> Refusal | None:
-    """The first refusal of the enabled rules before any node is evaluated; None if nodes are to be evaluated."""
+    """Find the first refusal of the enabled rules before any node is evaluated; None if nodes are to be evaluated."""
     for rule, find_text in _BEFORE_NODES:
         if rule not in not_asked and (text := find_text(pod, volumes, storage)):
             return Refusal(rule, text)
@@ -48,7 +48,7 @@ def find_refusal(
 
 
 def find_uncounted(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> str:
-    """Why NodeVolumeLimits refuses every node: it cannot count a claim; empty if it can count all claims."""
+    """Find why NodeVolumeLimits refuses every node: it cannot count a claim; empty if it can count all claims."""
     for one in volumes.claims:
         claim = storage.claims.get((pod.namespace, one.name))
         if claim is None:
@@ -85,7 +85,7 @@ def _find_for_binding(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> 
 
 
 def _find_for_zone(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> str:
-    """Claims that are made for the pod are not checked."""
+    """Find why VolumeZone refuses; it does not check claims that are made for the pod."""
     for one in volumes.claims:
         if one.is_own:
             continue
@@ -101,7 +101,7 @@ def _find_for_zone(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> str
 
 
 def _find_in_class(name: str, storage: Storage) -> str:
-    """Why VolumeZone does not take a claim of a class that has no volume; empty where the claim waits for its pod."""
+    """Find why VolumeZone refuses an unbound claim of a class; empty if the claim waits for its first pod."""
     if not name:
         return NO_CLASS_NAME
     found = storage.classes.get(name)
@@ -113,7 +113,7 @@ def _find_in_class(name: str, storage: Storage) -> str:
 
 
 def _find_stranger(pod: PodRecord, name: ClaimName, claim: Claim) -> str:
-    """Whether a claim that is to be the pod's own was made for another."""
+    """Find whether a claim that should be made for this pod was made for another; empty if not."""
     if name.is_own and claim.owner != pod.uid:
         return OF_OTHERS.format("/".join(claim.key), pod.key)
     return ""

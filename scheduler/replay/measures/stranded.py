@@ -121,7 +121,7 @@ class StrandedGauge:
         suiting, finding = np.zeros((2, len(self._asks), n))
         nows = []
         for i, shape in enumerate(self._asks):
-            suits, now = cards.takes(shape, card_order.models_ok(shape, nodes.models))
+            suits, now = cards.find_taking(shape, card_order.accept_models(shape, nodes.models))
             suiting[i] = np.bincount(cards.owner, suits * cards.n_all, n)
             finding[i] = np.bincount(cards.owner, now * cards.n_left, n)
             nows.append(now)

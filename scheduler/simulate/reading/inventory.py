@@ -213,7 +213,7 @@ def _take_limit_range(inventory: Inventory, given: Given) -> None:
 
 
 def _take_policy(inventory: Inventory, given: Given) -> None:
-    name = policies.parse(given.body).name
+    name = policies.parse_policy(given.body).name
     inventory.policies.append(steering.BalancePolicy(wire.Meta(name=name), given.body["spec"]))
 
 

@@ -1,4 +1,4 @@
-"""Answers questions about pods without changing the cluster."""
+"""Questions about pods that leave the cluster unchanged."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Refused(NamedTuple):
     """Nodes that are refused for one reason.
 
     Attributes:
-        rule: whose reason it is.
-        rows: of the nodes, by rank.
-        resolvable: of how many an eviction could help.
+        rule: the rule that gives the reason.
+        rows: the rows of the nodes, by rank.
+        resolvable: on how many of the nodes an eviction could help.
     """
 
     rule: str
@@ -35,34 +35,37 @@ class Refused(NamedTuple):
 
 
 class Asking:
-    """Asks the cycle of one cluster, one question after another."""
+    """Asks the cycle of one cluster."""
 
     def __init__(self, cluster: Cluster, answers: Answers) -> None:
-        """The answers are of the cluster."""
+        """``answers`` belong to ``cluster``."""
         self.cluster, self.answers = cluster, answers
 
-    def shape(self, pod: PodRecord) -> Shape | None:
-        """What is asked of a pod again and again; None when something on it must be mended first."""
+    def make_shape(self, pod: PodRecord) -> Shape | None:
+        """Make the shape of a pod, which several questions use; None if a mistake on the pod must be corrected first."""
         return self.answers.unscored(pod)
 
     def judge_rows(
         self, shape: Shape, rows: c.Ints | None = None, pod: PodRecord | None = None
     ) -> Judged:
-        """Rows, all by rank unless some are given, and their refusal bits; for a pod also by what is promised there."""
+        """Find the refusal bits of the given rows, or of all rows by rank.
+
+        With a ``pod`` the bits also tell where room is promised to other pods.
+        """
         boards = self.answers.boards
-        rows = diagnosis.all_rows(self.cluster) if rows is None else rows
-        bits = boards.refusals(shape, rows)
+        rows = diagnosis.list_rows(self.cluster) if rows is None else rows
+        bits = boards.find_refusals(shape, rows)
         if pod is not None and self.cluster.nominations:
             bits |= self.answers.promises.find_refusals(pod, rows, len(bits))
-        return diagnosis.gather_refusals(self.cluster, shape, boards.world(shape), rows, bits)
+        return diagnosis.gather_refusals(self.cluster, shape, boards.get_world(shape), rows, bits)
 
     def takes(self, shape: Shape, row: int) -> bool:
         """Whether the node of a row takes a pod of a shape now."""
-        return not self.answers.boards.refusals(shape, np.array([row], np.int64))[0, 0]
+        return not self.answers.boards.find_refusals(shape, np.array([row], np.int64))[0, 0]
 
-    def fitting(self, pod: PodRecord) -> c.Ints:
-        """The rows on which a pod fits now, by rank; none when something on it must be mended first."""
-        shape = self.shape(pod)
+    def find_fitting(self, pod: PodRecord) -> c.Ints:
+        """Find the rows on which a pod fits now, by rank; none if a mistake on the pod must be corrected first."""
+        shape = self.make_shape(pod)
         if shape is None:
             return _NO_ROWS
         judged = self.judge_rows(shape, pod=pod)
@@ -71,27 +74,27 @@ class Asking:
 
     def fits(self, pod: PodRecord) -> bool:
         """Whether a pod fits on any node now."""
-        return self.fitting(pod).size > 0
+        return self.find_fitting(pod).size > 0
 
-    def why_not(self, pod: PodRecord) -> Hold | None:
-        """What the pod is told; None when it fits somewhere."""
-        hold, shape = self.answers.why_not(pod), self.shape(pod)
+    def find_hold(self, pod: PodRecord) -> Hold | None:
+        """Find why a pod is pending; None if it fits on a node."""
+        hold, shape = self.answers.why_not(pod), self.make_shape(pod)
         if hold is not None or shape is None:
             return hold
-        # The cycle says nothing of a pod that others could make room for: it is tried instead.
+        # The cycle gives no reason for a pod for which others could make room, because it tries to place such a pod.
         judged = self.judge_rows(shape, pod=pod)
-        return Hold(pod.uid, diagnosis.sum_up(judged)) if judged.bits[0].all() else None
+        return Hold(pod.uid, diagnosis.sum_up_reasons(judged)) if judged.bits[0].all() else None
 
     def find_refusals(self, judged: Judged) -> list[Refused]:
-        """Why nodes are refused, each for the first rule that refuses it: those of the most nodes first."""
+        """Find why nodes are refused, by the first rule that refuses each node; reasons of the most nodes come first."""
         at = np.flatnonzero(judged.bits[0])
         part = judged._replace(rows=judged.rows[at], bits=judged.bits[:, at])
         found: list[Refused] = []
         for (positions, told), (rule, summary) in zip(
-            table.tell(part), table.sum_up(part), strict=True
+            table.tell_reasons(part), table.sum_up_reasons(part), strict=True
         ):
             texts = [text for text, _ in summary.reasons]
-            # What is told of a node may say more than what is told of all of them.
+            # The text about one node may be shorter than the text about all nodes that begins with it.
             short = [
                 max((one for one in texts if text.startswith(one)), key=len, default=text)
                 for text in told.texts
@@ -105,10 +108,10 @@ class Asking:
                     )
         return sorted(found, key=lambda one: (-one.rows.size, one.text))
 
-    def on(self, row: int) -> list[PodRecord]:
-        """The pods of the node of a row."""
+    def list_pods(self, row: int) -> list[PodRecord]:
+        """List the pods on the node of a row."""
         return list(self.cluster.pods_on.get(self.cluster.nodes.name_of(row), {}).values())
 
-    def names(self, rows: c.Ints) -> list[str]:
-        """The names of nodes."""
+    def list_names(self, rows: c.Ints) -> list[str]:
+        """List the names of nodes."""
         return [self.cluster.nodes.name_of(row) for row in rows.tolist()]

@@ -1,4 +1,4 @@
-"""Which nodes would take a pod if they were back: not cordoned, without taints of a bad state, their cards open."""
+"""Nodes that would take a pod if they were well: not cordoned, without taints of a bad state, all cards open."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import wishes
 from scheduler.telling.advice.asking import Asking
 
-# Nodes that are tried at once, and one by one, at most.
+# The most nodes that are tried together, and the most that are tried one by one.
 _AT_ONCE, _EACH = 512, 16
 
 
 class Back(NamedTuple):
-    """A node that would take a pod, and what keeps it from all pods or from those that ask cards."""
+    """A node that would take a pod, and what keeps off all pods or pods that request cards."""
 
     row: int
     why: tuple[str, ...]
 
 
 def find_nodes_back(asking: Asking, pod: PodRecord, nodes: Mapping[str, wire.Node]) -> list[Back]:
-    """The nodes that would take a pod, each tried alone; ``nodes`` are those of the cluster as they were seen."""
+    """Find the nodes that would take a pod, each tried alone; ``nodes`` are the node objects of the cluster by name."""
     out: dict[str, tuple[str, ...]] = {}
     for name in sorted(nodes):
-        if (why := _why(asking.cluster, nodes[name])) and len(out) < _AT_ONCE:
+        if (why := _list_causes(asking.cluster, nodes[name])) and len(out) < _AT_ONCE:
             out[name] = why
     if not out:
         return []
-    with _back(asking.cluster, {name: nodes[name] for name in out}):
-        promising = [name for name in asking.names(asking.fitting(pod)) if name in out]
+    with _bring_back(asking.cluster, {name: nodes[name] for name in out}):
+        promising = [name for name in asking.list_names(asking.find_fitting(pod)) if name in out]
     found = []
     for name in promising[:_EACH]:
-        with _back(asking.cluster, {name: nodes[name]}):
+        with _bring_back(asking.cluster, {name: nodes[name]}):
             row = asking.cluster.nodes.row_of(name)
-            if row in asking.fitting(pod):
+            if row in asking.find_fitting(pod):
                 found.append(Back(row, out[name]))
     return found
 
 
-def _why(cluster: Cluster, node: wire.Node) -> tuple[str, ...]:
+def _list_causes(cluster: Cluster, node: wire.Node) -> tuple[str, ...]:
     row = cluster.nodes.row_of(node.metadata.name)
     facts = cluster.nodes.facts[row] if row >= 0 else None
     if facts is None or facts.problem:
@@ -53,25 +53,25 @@ def _why(cluster: Cluster, node: wire.Node) -> tuple[str, ...]:
     why += [f"taint {taint[0]}" for taint in facts.taints if wishes.is_state(taint)]
     if cluster.nodes.silent[row]:
         why.append("its device plugin does not answer")
-    elif _closed(cluster, row):
+    elif _has_closed_cards(cluster, row):
         why.append("cards are cordoned")
     return tuple(why)
 
 
-def _closed(cluster: Cluster, row: int) -> bool:
+def _has_closed_cards(cluster: Cluster, row: int) -> bool:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     spans = zip(nodes.card_start[:, row].tolist(), nodes.card_count[:, row].tolist(), strict=True)
     return any(bool(cards.cordoned[start : start + n].any()) for start, n in spans)
 
 
 @contextmanager
-def _back(cluster: Cluster, nodes: Mapping[str, wire.Node]) -> Iterator[None]:
-    """Within it these nodes are as they should be."""
+def _bring_back(cluster: Cluster, nodes: Mapping[str, wire.Node]) -> Iterator[None]:
+    """Make these nodes well within the context, and restore them afterwards."""
     silent = [name for name in nodes if cluster.nodes.silent[cluster.nodes.row_of(name)]]
     for name in silent:
         cluster.close_cards(name, closed=False)
     for node in nodes.values():
-        cluster.see_node(_well(cluster, node))
+        cluster.see_node(_heal_node(cluster, node))
     try:
         yield
     finally:
@@ -81,7 +81,7 @@ def _back(cluster: Cluster, nodes: Mapping[str, wire.Node]) -> Iterator[None]:
             cluster.close_cards(name, closed=True)
 
 
-def _well(cluster: Cluster, node: wire.Node) -> wire.Node:
+def _heal_node(cluster: Cluster, node: wire.Node) -> wire.Node:
     taints = [
         taint
         for taint in node.spec.taints or ()
@@ -89,5 +89,5 @@ def _well(cluster: Cluster, node: wire.Node) -> wire.Node:
     ]
     for family in cluster.registers.families:
         if family.cards is not None:
-            node = family.cards.opened(node)
+            node = family.cards.open_node(node)
     return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))

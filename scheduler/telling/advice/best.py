@@ -1,4 +1,4 @@
-"""The best nodes for a pod, with all scores and the use after placement, compared as the cycle compares them."""
+"""The best nodes for a pod, compared as the cycle compares them, with all scores and the usage after placement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OBJECTIVES = {c.NO_OBJECTIVE: "", c.SPREAD_NODES: SPREAD, c.PACK_NODES: PACK}
 
 
 class Usage(NamedTuple):
-    """How much of a resource would be in use on a node once the pod is there; in base units."""
+    """How much of a resource would be in use on a node with the pod; in base units."""
 
     resource: str
     used: int
@@ -32,11 +32,11 @@ class Scored(NamedTuple):
     """A node that takes the pod.
 
     Attributes:
-        place: 1 is where the pod would go.
-        preference: among nodes that score alike the highest comes first, by the objective.
-        scores: as ``verdicts.scores``.
-        loss: by mode ``keel``, None by another.
-        after: of every resource that the pod asks, and of CPU and memory in any case: what modes score by.
+        place: the node's rank; the pod would go to the node of place 1.
+        preference: decides by the objective among nodes with equal scores; the highest comes first.
+        scores: as ``verdicts.make_scores`` makes them.
+        loss: the loss by mode ``keel``, None for another mode.
+        after: the usage of CPU and memory, and of every other resource that the pod requests.
     """
 
     row: int
@@ -48,7 +48,7 @@ class Scored(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best nodes, how many there are in all, the weight of each score, and which of equals comes first."""
+    """The best nodes, the number of nodes that fit, the weight of each score, and the objective for equal scores."""
 
     nodes: tuple[Scored, ...]
     n_fitting: int
@@ -57,15 +57,15 @@ class Best(NamedTuple):
 
 
 def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
-    """So many of the nodes that take a pod, the best first, and that of the row ``also`` if it is one."""
+    """Find the best ``most`` nodes that take a pod, the best first, and the node of the row ``also`` if it takes it."""
     shape = asking.answers.shape_of(pod)
     if shape is None:
         return Best((), 0, {}, "")
     asking.answers.boards.refresh(shape)
-    rows = diagnosis.all_rows(asking.cluster)
+    rows = diagnosis.list_rows(asking.cluster)
     key = shape.board.key[rows]
     n_fitting = int((key >= 0).sum())
-    # Ties go to the first by name, and rows come so.
+    # Of equal nodes the first by name comes first, because rows come in the order of names.
     order = rows[np.argsort(-key, kind="stable")[:n_fitting]].tolist()
     weights: dict[str, int] = {}
     told = [(i, row) for i, row in enumerate(order, 1) if i <= most or row == also]
@@ -74,16 +74,16 @@ def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best
             row,
             place,
             int(shape.board.part[row]) % shape.ask.prefers.mode.unit,
-            verdicts.scores(verdicts.points_on(asking.cluster, shape, row), weights),
+            verdicts.make_scores(verdicts.list_points(asking.cluster, shape, row), weights),
             losses.measure_loss(asking, shape, row),
-            tuple(_after(asking, shape, row)),
+            tuple(_list_usage(asking, shape, row)),
         )
         for place, row in told
     )
     return Best(nodes, n_fitting, weights, _OBJECTIVES[shape.ask.prefers.mode.objective])
 
 
-def _after(asking: Asking, shape: Shape, row: int) -> list[Usage]:
+def _list_usage(asking: Asking, shape: Shape, row: int) -> list[Usage]:
     nodes, pool = asking.cluster.nodes.columns, shape.ask.pool
     asked = dict(shape.asked.template.requests.amounts)
     by_cards = pool >= 0 and bool(nodes.managed[pool, row])
@@ -91,7 +91,7 @@ def _after(asking: Asking, shape: Shape, row: int) -> list[Usage]:
     for resource in dict.fromkeys([names.CPU, names.MEMORY, *asked]):
         at = asking.cluster.nodes.row_asked(resource)
         total = int(nodes.allocatable[at, row])
-        # Of cards the node counts how many pods may share them, which is no measure of what is in use.
+        # The node counts how many pods may share its cards, which does not measure the usage of cards.
         if total and not (by_cards and resource == shape.asked.template.family):
             used = int(nodes.requested[at, row]) + asked.get(resource, 0)
             found.append(Usage(resource, used, total))

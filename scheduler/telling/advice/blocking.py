@@ -1,4 +1,4 @@
-"""For rules that count pods: which pods, or how many, make a rule refuse a node."""
+"""For rules that count pods: the pods, or the number of pods, because of which a rule refuses a node."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import numpy as np
 
 from scheduler.plugins import table
 from scheduler.plugins.contract import Tally
-from scheduler.plugins.words import listed
+from scheduler.plugins.words import write_some
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Shape
 from scheduler.telling.advice.asking import Asking
 
-# Each pod is taken away to see whether it counts.
+# The most pods that are tried: each is removed in a trial to find out whether the rule counts it.
 _LOOKED_AT_MAX = 200
 
 
 def find_blocking(asking: Asking, shape: Shape, row: int) -> dict[str, list[str]]:
-    """By rule what there is to say; nothing of rules that count no pods, or where too many may count."""
-    asking.takes(shape, row)  # what is counted is up to date
+    """Find what blocks a node, by rule; rules that count no pods, or may count too many, have no entry."""
+    asking.takes(shape, row)  # brings the tallies of the shape up to date
     said: dict[str, list[str]] = {}
-    for tally, figures, there in shape.counted.refusing_at(row):
-        text = _text(asking, tally, figures, there, row)
+    for tally, figures, there in shape.counted.find_refusing_tallies(row):
+        text = _write_text(asking, tally, figures, there, row)
         if text:
             said.setdefault(table.REASONS[int(figures[c.TALLY_BIT])][0].name, []).append(text)
     return said
 
 
-def _text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, row: int) -> str:
+def _write_text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, row: int) -> str:
     facts = asking.cluster.nodes.facts[row]
     value = facts.labels.get(tally.key) if facts is not None else None
     if tally.key and value is None:
@@ -38,17 +38,17 @@ def _text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, row: in
         n = int(tally.count.by_row(there.size)[there].sum()) if tally.count else 0
         fewest, skew = int(figures[c.TALLY_FEWEST]), int(figures[c.TALLY_SKEW])
         return f"pods counted in {where}: {n}; fewest in any domain: {fewest}; maxSkew {skew}"
-    named = _in_the_way(asking, tally, there) if tally.kind == c.APART else []
-    return f"in the way in {where}: {listed(named, 'pod')}" if named else ""
+    named = _list_pods_in_the_way(asking, tally, there) if tally.kind == c.APART else []
+    return f"in the way in {where}: {write_some(named, 'pod')}" if named else ""
 
 
-def _in_the_way(asking: Asking, tally: Tally, there: c.Flags) -> list[str]:
-    """The pods that are counted, of not too many that could be."""
+def _list_pods_in_the_way(asking: Asking, tally: Tally, there: c.Flags) -> list[str]:
+    """List the pods that a tally counts; none if too many pods may count."""
     count, cluster = tally.count, asking.cluster
     if count is None:
         return []
     rows = np.flatnonzero(there & (count.by_row(there.size) > 0)).tolist()
-    pods = [(row, pod) for row in rows for pod in asking.on(row)]
+    pods = [(row, pod) for row in rows for pod in asking.list_pods(row)]
     named = []
     for row, pod in pods if len(pods) <= _LOOKED_AT_MAX else ():
         before = int(count.by_row(there.size)[row])

@@ -10,18 +10,18 @@ from scheduler.shapes.boards import Shape
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice.asking import Asking
 
-# Pods of other nodes that are looked at for one node, and pods that end already, at most.
+# The most pods on other nodes that are tried for one node, and the most ending pods that are tried.
 _ELSEWHERE_MAX, _LEAVING_MAX = 200, 200
 
 
 class Ending(NamedTuple):
-    """Pods whose end would let another in; of none of them could be said that it may stay.
+    """Pods after whose end another pod would fit; none of them could be left out.
 
     Attributes:
-        row: the node that would take it.
-        pods: the most important first.
-        share: what they hold, in parts of a node.
-        violations: how many of them a PodDisruptionBudget protects.
+        row: the row of the node that would take the other pod.
+        pods: the pods, the most important first.
+        share: what the pods hold, in parts of a node.
+        violations: how many of the pods a PodDisruptionBudget protects.
     """
 
     row: int
@@ -31,24 +31,24 @@ class Ending(NamedTuple):
 
     @property
     def cost(self) -> tuple[int, int, int, float, int]:
-        """Cheaper is less: whom budgets protect, the highest priority, how many there are, how much they hold."""
+        """The sort key, less for a cheaper ending: protected pods, highest priority, number of pods, share, row."""
         most = max(pod.priority for pod in self.pods)
         return self.violations, most, len(self.pods), self.share, self.row
 
 
-def leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
-    """Pods that end already and whose end will let a pod in; none when it will not."""
+def find_leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
+    """Find the pods that are ending already and after whose end a pod fits; none if it does not fit then."""
     going = [pod for pod in asking.cluster.pods.values() if pod.deleting and pod.node]
     if not going or len(going) > _LEAVING_MAX:
         return ()
-    return _needed(asking, going, lambda: _fits_anywhere(asking, shape))
+    return _find_needed(asking, going, lambda: _fits_anywhere(asking, shape))
 
 
-def on(
+def find_ending(
     asking: Asking, shape: Shape, row: int, may_end: Callable[[PodRecord], bool]
 ) -> Ending | None:
-    """The pods that would have to end for the node of a row to take a pod; None when that would not help."""
-    pods = [pod for pod in _behind(asking, shape, row) if may_end(pod)]
+    """Find the pods that would have to end so that the node of a row takes a pod; None if their end would not help."""
+    pods = [pod for pod in _list_opposing_pods(asking, shape, row) if may_end(pod)]
     if not pods:
         return None
 
@@ -56,17 +56,17 @@ def on(
         return asking.takes(shape, row)
 
     def share(pod: PodRecord) -> float:
-        return _share(asking, pod, row)
+        return _measure_share(asking, pod, row)
 
     costs = find_costs(asking.cluster, pods)
-    # What is put back first stays: whom budgets protect, the important, then the large.
+    # Pods are put back in this order, and stay if they can: protected pods first, then important pods, then large pods.
     pods.sort(key=lambda pod: (-costs[pod.uid], -pod.priority, -share(pod), pod.key))
-    needed = _needed(asking, pods, fits)
+    needed = _find_needed(asking, pods, fits)
     found = [needed]
     if len(needed) > 1:
-        # Where the small stay and not the large, fewer may be enough.
+        # If small pods are put back before large pods, fewer pods may have to end.
         small = sorted(pods, key=lambda pod: (-costs[pod.uid], -pod.priority, share(pod), pod.key))
-        found += [_single(asking, pods, fits), _needed(asking, small, fits)]
+        found += [_find_single(asking, pods, fits), _find_needed(asking, small, fits)]
     endings = [
         Ending(row, some, sum(map(share, some)), sum(costs[pod.uid] for pod in some))
         for some in found
@@ -75,9 +75,9 @@ def on(
     return min(endings, key=lambda one: one.cost, default=None)
 
 
-def lessen(asking: Asking, shape: Shape, found: Ending) -> Ending:
-    """Fewer of the pods of an ending, where the end of these lets the pod in on another node."""
-    needed = _needed(asking, found.pods, lambda: _fits_anywhere(asking, shape))
+def lessen_ending(asking: Asking, shape: Shape, found: Ending) -> Ending:
+    """Drop pods from an ending, if the pod fits on another node after the end of fewer pods."""
+    needed = _find_needed(asking, found.pods, lambda: _fits_anywhere(asking, shape))
     if len(needed) == len(found.pods):
         return found
     with asking.cluster.trial() as trial:
@@ -86,7 +86,7 @@ def lessen(asking: Asking, shape: Shape, found: Ending) -> Ending:
         judged = asking.judge_rows(shape)
         row = int(judged.rows[judged.bits[0] == 0][0])
     costs = find_costs(asking.cluster, needed)
-    share = sum(_share(asking, pod, row) for pod in needed)
+    share = sum(_measure_share(asking, pod, row) for pod in needed)
     return Ending(row, needed, share, sum(costs.values()))
 
 
@@ -94,10 +94,10 @@ def _fits_anywhere(asking: Asking, shape: Shape) -> bool:
     return not asking.judge_rows(shape).bits[0].all()
 
 
-def _needed(
+def _find_needed(
     asking: Asking, pods: Iterable[PodRecord], fits: Callable[[], bool]
 ) -> tuple[PodRecord, ...]:
-    """Those of some pods that have to go; in the order given each stays that may. None when all are not enough."""
+    """Find which of some pods have to go; pods stay in the given order if they can. Empty if all are not enough."""
     going = list(pods)
     with asking.cluster.trial() as trial:
         for pod in going:
@@ -113,10 +113,10 @@ def _needed(
         return tuple(needed)
 
 
-def _single(
+def _find_single(
     asking: Asking, pods: Iterable[PodRecord], fits: Callable[[], bool]
 ) -> tuple[PodRecord, ...]:
-    """The least important pod whose end alone would be enough, and of several the one that holds the least; or none."""
+    """Find the one pod whose end alone is enough: the least important one, then the one that holds least; or none."""
     with asking.cluster.trial() as trial:
         for pod in reversed(list(pods)):
             trial.take_away(pod.uid)
@@ -126,26 +126,26 @@ def _single(
     return ()
 
 
-def _behind(asking: Asking, shape: Shape, row: int) -> list[PodRecord]:
-    """The pods of a node, and those of its domains that are counted against a pod there."""
+def _list_opposing_pods(asking: Asking, shape: Shape, row: int) -> list[PodRecord]:
+    """List the pods on a node, and the pods in the node's domains that tallies count against a pod on the node."""
     cluster = asking.cluster
-    asking.takes(shape, row)  # what is counted is up to date
-    found = asking.on(row)
+    asking.takes(shape, row)  # brings the tallies of the shape up to date
+    found = asking.list_pods(row)
     others = [
-        pod for other in shape.counted.against(row).tolist() if other != row
-        for pod in asking.on(other)
+        pod for other in shape.counted.find_opposing_rows(row).tolist() if other != row
+        for pod in asking.list_pods(other)
     ]  # fmt: skip
     if len(others) <= _ELSEWHERE_MAX:
         for pod in others:
-            before = shape.counted.versions()
+            before = shape.counted.read_versions()
             with cluster.trial() as trial:
                 trial.take_away(pod.uid)
-                if shape.counted.versions() != before:
+                if shape.counted.read_versions() != before:
                     found.append(pod)
     return found
 
 
-def _share(asking: Asking, pod: PodRecord, row: int) -> float:
+def _measure_share(asking: Asking, pod: PodRecord, row: int) -> float:
     nodes = asking.cluster.nodes
     total = 0.0
     for resource, amount in pod.template.requests.amounts:

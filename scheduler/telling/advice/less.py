@@ -1,4 +1,4 @@
-"""How much less a pod must request: for each resource the largest request that fits, all else unchanged."""
+"""Smaller requests for a pod: for each resource the largest request that fits, while all else stays."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from scheduler.api import names, quantities, wire
-from scheduler.devices.table import INNER_RESOURCES, place_of
+from scheduler.devices.table import INNER_RESOURCES, find_place
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import wishes
 from scheduler.telling.advice.asking import Asking
 
 _MIB = 1 << 20
-# Of bytes nobody writes a figure that is no whole number of these.
+# Resources in bytes, whose requests are reduced in whole MiB, because nobody writes other figures.
 _IN_BYTES = frozenset({names.MEMORY, names.EPHEMERAL})
-# Amounts of one resource that are tried by themselves: a pod may have a thousand containers.
+# The most amounts of one resource that are reduced by themselves: a pod may have a thousand containers.
 _APART_MAX = 8
 
 
 class Ask(NamedTuple):
-    """A resource that a pod asks.
+    """A resource that a pod requests.
 
     Attributes:
-        asked: in base units; of what is asked container by container, by the one that asks the most.
-        unit: in which it is told how much less would do.
-        of_each: nodes see what each container asks, and not what all ask together.
-        at: which containers would ask less, by their places in the pod (app containers first); empty for all.
+        asked: the requested amount in base units; if ``of_each``, the largest request of a container.
+        unit: the step of smaller requests, in base units.
+        of_each: whether nodes compare the request of each container, and not the sum of all containers.
+        at: the containers that would request less, by their places in the pod (app containers first); empty for all.
     """
 
     resource: str
@@ -40,12 +40,12 @@ class Ask(NamedTuple):
 
 
 class Less(NamedTuple):
-    """A resource of which a pod would have to ask less.
+    """A resource of which a pod would have to request less.
 
     Attributes:
-        most: the most that would do, tried; one unit more would not, which was tried too.
-        names: the containers that would ask less, where these are not all that ask any; else empty.
-        is_unlike: the containers that would ask less ask unlike amounts now.
+        most: the largest request that fits; one unit more does not fit. Both were tried.
+        names: the containers that would request less; empty if these are all containers that request the resource.
+        is_unlike: whether the containers that would request less request different amounts now.
     """
 
     ask: Ask
@@ -54,26 +54,26 @@ class Less(NamedTuple):
     is_unlike: bool = False
 
 
-def asks(pod: PodRecord, words: wire.Pod) -> list[Ask]:
-    """All that a pod asks: what each container asks of devices comes last."""
+def list_asks(pod: PodRecord, words: wire.Pod) -> list[Ask]:
+    """List the resources that a pod requests; devices, which each container requests for itself, come last."""
     found = []
-    family = place_of(pod.template.family)
+    family = find_place(pod.template.family)
     for resource, asked in pod.template.requests.amounts:
         if resource not in INNER_RESOURCES and resource != pod.template.family:
-            found.append(Ask(resource, asked, _unit(resource, asked), of_each=False))
+            found.append(Ask(resource, asked, _choose_unit(resource, asked), of_each=False))
     of_cards = [name for name, place in INNER_RESOURCES.items() if place == family]
     for resource in (pod.template.family, *sorted(of_cards)) if family >= 0 else ():
-        asked = max((_asked(one, resource) for one in _containers(words)), default=0)
+        asked = max((_read_request(one, resource) for one in _list_containers(words)), default=0)
         if asked > 0:
             found.append(Ask(resource, asked, 1, of_each=True))
     return found
 
 
-def asks_apart(words: wire.Pod, whole: Ask) -> list[Ask]:
-    """Of what containers ask in unlike amounts: each amount by itself, the largest first."""
+def list_asks_apart(words: wire.Pod, whole: Ask) -> list[Ask]:
+    """List each amount of a resource by itself, the largest first, if containers request different amounts."""
     alike: dict[int, list[int]] = {}
-    for i, container in enumerate(_containers(words)):
-        if (asked := _asked(container, whole.resource)) > 0:
+    for i, container in enumerate(_list_containers(words)):
+        if (asked := _read_request(container, whole.resource)) > 0:
             alike.setdefault(asked, []).append(i)
     if not whole.of_each or len(alike) < 2:
         return []
@@ -84,11 +84,13 @@ def asks_apart(words: wire.Pod, whole: Ask) -> list[Ask]:
 
 
 def name_containers(words: wire.Pod, one: Less) -> Less:
-    """The same with the containers that it changes, unless these are all that ask the resource."""
+    """Add the names of the containers that would request less, unless all containers with the resource would."""
     if not one.ask.of_each:
         return one
-    each = list(enumerate(_containers(words)))
-    amounts = {i: n for i, container in each if (n := _asked(container, one.ask.resource)) > 0}
+    each = list(enumerate(_list_containers(words)))
+    amounts = {
+        i: n for i, container in each if (n := _read_request(container, one.ask.resource)) > 0
+    }
     called = {i: container.name or f"number {i + 1}" for i, container in each}
     at = [i for i, n in amounts.items() if n > one.most and (not one.ask.at or i in one.ask.at)]
     is_unlike = len({amounts[i] for i in at}) > 1
@@ -96,15 +98,15 @@ def name_containers(words: wire.Pod, one: Less) -> Less:
     return one._replace(names=named, is_unlike=is_unlike)
 
 
-def asking_less(asking: Asking, words: wire.Pod, amounts: Mapping[Ask, int]) -> PodRecord:
-    """The pod with other amounts of these."""
-    pod = wishes.copy(words)
+def request_less(asking: Asking, words: wire.Pod, amounts: Mapping[Ask, int]) -> PodRecord:
+    """Make the pod with smaller requests."""
+    pod = wishes.copy_pod(words)
     in_all: dict[str, int] = {}
     for ask, amount in amounts.items():
         if ask.of_each:
-            _cap(pod, ask, amount)
+            _cap_requests(pod, ask, amount)
         else:
-            # It does not matter which container asks it.
+            # It does not matter which container requests it.
             in_all[ask.resource] = amount
     record = asking.cluster.as_if(pod)
     if not in_all:
@@ -115,14 +117,17 @@ def asking_less(asking: Asking, words: wire.Pod, amounts: Mapping[Ask, int]) -> 
     return replace(record, template=template)
 
 
-def largest(ask: Ask, fits: Callable[[int], bool]) -> Less | None:
-    """The most of a resource that fits, below what is asked; None when not even one unit does."""
-    most = most_of(lambda units: fits(units * ask.unit), -(-ask.asked // ask.unit))
+def find_largest(ask: Ask, fits: Callable[[int], bool]) -> Less | None:
+    """Find the largest smaller request that fits; None if not even one unit fits."""
+    most = find_most(lambda units: fits(units * ask.unit), -(-ask.asked // ask.unit))
     return Less(ask, most * ask.unit) if most else None
 
 
-def most_of(fits: Callable[[int], bool], too_many: int) -> int:
-    """The most of 1.. that fits, of which one more does not; 0 when 1 does not. O(log ``too_many``) questions."""
+def find_most(fits: Callable[[int], bool], too_many: int) -> int:
+    """Find the largest number below ``too_many`` that fits, by bisection from 1; 0 if 1 does not fit.
+
+    Asks O(log ``too_many``) times.
+    """
     if too_many <= 1 or not fits(1):
         return 0
     low, high = 1, too_many
@@ -135,31 +140,31 @@ def most_of(fits: Callable[[int], bool], too_many: int) -> int:
     return low
 
 
-def _unit(resource: str, asked: int) -> int:
+def _choose_unit(resource: str, asked: int) -> int:
     in_bytes = resource in _IN_BYTES or resource.startswith("hugepages-")
     return _MIB if in_bytes and asked > _MIB else 1
 
 
-def _cap(pod: wire.Pod, ask: Ask, amount: int) -> None:
-    for i, container in enumerate(_containers(pod)):
-        if (not ask.at or i in ask.at) and _asked(container, ask.resource) > amount:
-            for section in _sections(container):
+def _cap_requests(pod: wire.Pod, ask: Ask, amount: int) -> None:
+    for i, container in enumerate(_list_containers(pod)):
+        if (not ask.at or i in ask.at) and _read_request(container, ask.resource) > amount:
+            for section in _list_sections(container):
                 if ask.resource in section:
                     section[ask.resource] = amount
 
 
-def _containers(pod: wire.Pod) -> Iterator[wire.Container]:
+def _list_containers(pod: wire.Pod) -> Iterator[wire.Container]:
     return chain(pod.spec.containers, pod.spec.init_containers or ())
 
 
-def _sections(container: wire.Container) -> Iterator[wire.Quantities]:
+def _list_sections(container: wire.Container) -> Iterator[wire.Quantities]:
     found = container.resources
     return (one for one in ((found.limits, found.requests) if found else ()) if one is not None)
 
 
-def _asked(container: wire.Container, resource: str) -> int:
-    """What a container asks; 0 for what cannot be read, of which the pod is told elsewhere."""
-    for section in _sections(container):
+def _read_request(container: wire.Container, resource: str) -> int:
+    """Read what a container requests; 0 for a quantity that cannot be read, which is reported elsewhere."""
+    for section in _list_sections(container):
         if resource in section:
             try:
                 return quantities.value(section[resource])

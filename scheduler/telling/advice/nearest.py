@@ -18,12 +18,12 @@ from scheduler.schema import columns as c
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice.asking import Asking
 
-# The cost of a card that will not do whatever is free on it.
+# The cost of a card that does not suit the container, however much is free on it.
 _UNFIT = 1.0
 
 
 class Lack(NamedTuple):
-    """Why one rule refuses a node, in its own words, and whether an eviction there could help."""
+    """Why one rule refuses a node, in the texts of the rule, and whether an eviction there could help."""
 
     rule: str
     texts: tuple[str, ...]
@@ -40,19 +40,19 @@ class Short(NamedTuple):
 
 
 class CardSeen(NamedTuple):
-    """A card of a node, and why it will not do for the container that asks the most; None: it would."""
+    """A card of a node, and why it does not suit the container that requests the most; None: it suits."""
 
     row: int
     refusal: CardRefusal | None
 
 
 class ContainersSeen(NamedTuple):
-    """Containers that request the same, of a pod of which several request cards.
+    """Containers with equal requests, of a pod with several containers that request cards.
 
     Attributes:
-        names: theirs.
-        wanted: how many cards each requests.
-        refusals: by card why it will not do for them, before any of the pod has one; None: it would.
+        names: the names of the containers.
+        wanted: how many cards each container requests.
+        refusals: why each card does not suit them, before any container of the pod has a card; None: the card suits.
     """
 
     names: tuple[str, ...]
@@ -61,11 +61,11 @@ class ContainersSeen(NamedTuple):
 
 
 class TogetherSeen(NamedTuple):
-    """Containers of which each would fit by itself, and that do not fit together.
+    """Containers that each fit by themselves, and that do not fit together.
 
     Attributes:
-        name: of the first that does not fit once those ``before`` it are placed.
-        wanted, fitting: how many cards it requests, and how many would do then.
+        name: the first container that does not fit once the containers ``before`` it are placed.
+        wanted, fitting: how many cards this container requests, and how many cards suit it then.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Nearest(NamedTuple):
     """A node that refuses a pod.
 
     Attributes:
-        lacks: by every rule that refuses it, in the order of the rules.
-        short: the resources behind that.
-        cards: those of the family that the pod asks; none where they are not told one by one.
-        wanted: how many cards the container asks that asks the most.
-        containers: where several containers request cards, what the cards say to each.
-        together: None where a container does not even fit by itself.
+        lacks: one entry for every rule that refuses the node, in the order of the rules.
+        short: the resources of which too little is free.
+        cards: the cards of the family that the pod requests; none if they are not reported one by one.
+        wanted: how many cards the container requests that requests the most.
+        containers: if several containers request cards, how the cards suit each of them.
+        together: None if one of the containers does not even fit by itself.
     """
 
     row: int
@@ -96,11 +96,11 @@ class Nearest(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """All nodes that refuse a pod, with all their refusal bits.
+    """All nodes that refuse a pod, with all refusal bits.
 
     Attributes:
-        order: their positions among the rows, the closest first.
-        hopeless: [n] how many reasons each has that no eviction could change.
+        order: the positions of the nodes among the rows, the closest node first.
+        hopeless: [n] how many reasons of each node no eviction could change.
     """
 
     judged: Judged
@@ -108,30 +108,29 @@ class Ordered(NamedTuple):
     hopeless: c.Ints
 
 
-def ordered(asking: Asking, pod: PodRecord) -> Ordered | None:
-    """The nodes that refuse a pod, by how close they come.
+def order_nodes(asking: Asking, pod: PodRecord) -> Ordered | None:
+    """Order the nodes that refuse a pod by how close they come to accepting it.
 
-    First those with the fewest reasons that no eviction could change, then those with the fewest others, then
-    those of which the least is short in parts of what is asked; ties by name. None when something on the pod
-    must be mended first.
+    First come nodes with the fewest reasons that no eviction could change, then nodes with the fewest other reasons, then
+    nodes that lack the smallest part of the request; ties by name. None if a mistake on the pod must be corrected first.
     """
-    shape = asking.shape(pod)
+    shape = asking.make_shape(pod)
     if shape is None:
         return None
     judged = asking.judge_rows(shape, pod=pod)
-    judged.bits[0] |= _cards_too(asking, pod, judged)
+    judged.bits[0] |= _find_card_bits(asking, pod, judged)
     refused = np.flatnonzero(judged.bits[0])
     judged = judged._replace(rows=judged.rows[refused], bits=judged.bits[:, refused])
     hopeless, others = np.zeros((2, judged.rows.size), np.int64)
-    for _, at, told in table.told_by_each(judged):
+    for _, at, told in table.tell_all_reasons(judged):
         texts = told.which.sum(axis=1)
         hopeless[at] += texts * told.unresolvable
         others[at] += texts * ~told.unresolvable
-    return Ordered(judged, np.lexsort((_missing(judged), others, hopeless)), hopeless)
+    return Ordered(judged, np.lexsort((_measure_missing(judged), others, hopeless)), hopeless)
 
 
-def of_row(asking: Asking, judged: Judged, at: int) -> Nearest:
-    """What the node at a position among the rows lacks."""
+def describe_node(asking: Asking, judged: Judged, at: int) -> Nearest:
+    """Describe what the node at position ``at`` of the rows lacks."""
     part = judged._replace(rows=judged.rows[[at]], bits=judged.bits[:, [at]])
     lacks = tuple(
         Lack(
@@ -139,19 +138,19 @@ def of_row(asking: Asking, judged: Judged, at: int) -> Nearest:
             tuple(told.texts[k] for k in np.flatnonzero(told.which[0])),
             not told.unresolvable[0],
         )
-        for rule, _, told in table.told_by_each(part)
+        for rule, _, told in table.tell_all_reasons(part)
     )
-    return Nearest(int(part.rows[0]), lacks, _short(part), *_cards(asking, part))
+    return Nearest(int(part.rows[0]), lacks, _list_short(part), *_describe_cards(asking, part))
 
 
-def _cards_too(asking: Asking, pod: PodRecord, judged: Judged) -> c.Ints:
-    """[n] the bits of nodes whose cards do not suffice, also of those that are short of something else."""
+def _find_card_bits(asking: Asking, pod: PodRecord, judged: Judged) -> c.Ints:
+    """Find the bit [n] of nodes whose cards do not suffice, also on nodes that another rule refuses."""
     if pod.template.gpu is None:
         return np.zeros(judged.rows.size, np.int64)
     requests, family = pod.template.requests, pod.template.family
     kept = tuple(one for one in requests.amounts if one[0] == family or one[0] in INNER_RESOURCES)
     only = changed_template(pod.template, requests=requests._replace(amounts=kept))
-    shape = asking.shape(replace(pod, template=only))
+    shape = asking.make_shape(replace(pod, template=only))
     if shape is None:
         return np.zeros(judged.rows.size, np.int64)
     cards = 1 << int(shape.ask.prefers.bits[c.BIT_CARDS])
@@ -159,36 +158,36 @@ def _cards_too(asking: Asking, pod: PodRecord, judged: Judged) -> c.Ints:
     return bits
 
 
-def _which_short(judged: Judged) -> c.Flags:
-    """[n, k] of which resources that are asked each row is short."""
+def _find_short(judged: Judged) -> c.Flags:
+    """Find which of k requested resources each of n rows is short of, [n, k]."""
     ask = judged.ask
     bits = ask.prefers.bits[c.BIT_FIRST_RESOURCE] + np.arange(ask.resources.size)
     short: c.Flags = ((judged.bits[bits // c.WORD] >> (bits % c.WORD)[:, None]) & 1).T == 1
     return short
 
 
-def _missing(judged: Judged) -> c.Floats:
-    """[n] how much is short, in parts of what is asked, over all resources and cards."""
+def _measure_missing(judged: Judged) -> c.Floats:
+    """Measure [n] how much each row lacks, in parts of the request, summed over resources and cards."""
     nodes, ask = judged.cluster.nodes.columns, judged.ask
     at = np.ix_(ask.resources, judged.rows)
     free = np.maximum(0, nodes.allocatable[at] - nodes.requested[at]).T
-    parts = np.where(_which_short(judged), (ask.amounts - free) / ask.amounts, 0.0)
+    parts = np.where(_find_short(judged), (ask.amounts - free) / ask.amounts, 0.0)
     missing: c.Floats = parts.sum(axis=1)
     lacking = np.flatnonzero(judged.bits[0] >> int(ask.prefers.bits[c.BIT_CARDS]) & 1)
     if lacking.size:
-        missing[lacking] += _missing_cards(judged._replace(rows=judged.rows[lacking]))
+        missing[lacking] += _measure_missing_cards(judged._replace(rows=judged.rows[lacking]))
     return missing
 
 
-def _missing_cards(judged: Judged) -> c.Floats:
-    """[n] of the best cards of each row what is short on them, in parts of a card."""
+def _measure_missing_cards(judged: Judged) -> c.Floats:
+    """Measure [n] how much the best cards of each row lack, in parts of a card."""
     slot = cards_seen.find_hardest(judged)
     seen = cards_seen.see_cards(judged, np.zeros((judged.rows.size, c.N_CARD_CODES), np.int64))
     codes = cards_seen.find_refusals(judged, seen, slot)
     cards, asked = judged.cluster.cards.columns, judged.ask.containers[:, slot]
     cost = np.where(codes == cards_seen.FITS, 0.0, _UNFIT)
     free = np.maximum(0, cards.total[:, seen.cards] - cards.used[:, seen.cards])
-    mib = cards_seen.mib_asked(judged, seen.cards, slot)
+    mib = cards_seen.measure_requested_mib(judged, seen.cards, slot)
     of_memory, of_cores = codes == CardRefusal.MEMORY, codes == CardRefusal.CORES
     cost[of_memory] = ((mib - free[c.MIB]) / mib)[of_memory]
     cost[of_cores] = (1 - free[c.CORES] / max(1, int(asked[c.ASK_CORES])))[of_cores]
@@ -203,12 +202,12 @@ def _missing_cards(judged: Judged) -> c.Floats:
     return total
 
 
-def _short(part: Judged) -> tuple[Short, ...]:
+def _list_short(part: Judged) -> tuple[Short, ...]:
     nodes, ask, row = part.cluster.nodes.columns, part.ask, int(part.rows[0])
-    # As ``Ask.resources`` has them.
+    # The order is that of ``Ask.resources``.
     resources = (names.PODS, *(name for name, _ in part.asked.template.requests.amounts))
     found = []
-    for k in np.flatnonzero(_which_short(part)[0]).tolist():
+    for k in np.flatnonzero(_find_short(part)[0]).tolist():
         at = ask.resources[k]
         total = int(nodes.allocatable[at, row])
         free = max(0, total - int(nodes.requested[at, row]))
@@ -216,7 +215,7 @@ def _short(part: Judged) -> tuple[Short, ...]:
     return tuple(found)
 
 
-def _cards(
+def _describe_cards(
     asking: Asking, part: Judged
 ) -> tuple[tuple[CardSeen, ...], int, tuple[ContainersSeen, ...], TogetherSeen | None]:
     pool, row = part.ask.pool, int(part.rows[0])
@@ -224,25 +223,25 @@ def _cards(
         return (), 0, (), None
     slot = cards_seen.find_hardest(part)
     seen = cards_seen.see_cards(part, np.zeros((1, c.N_CARD_CODES), np.int64))
-    cards = tuple(map(CardSeen, seen.cards.tolist(), _refusals(part, seen, slot)))
+    cards = tuple(map(CardSeen, seen.cards.tolist(), _list_refusals(part, seen, slot)))
     wanted = int(part.ask.containers[c.N_CARDS, slot])
     if not container_requests.are_several(part):
         return cards, wanted, (), None
     requests = container_requests.group_requests(part)
     each = tuple(
-        ContainersSeen(one.names, one.cards, _refusals(part, seen, one.slots[0]))
+        ContainersSeen(one.names, one.cards, _list_refusals(part, seen, one.slots[0]))
         for one in requests
     )
-    return cards, wanted, each, _together(part, each)
+    return cards, wanted, each, _describe_together(part, each)
 
 
-def _refusals(part: Judged, seen: CardsSeen, slot: int) -> tuple[CardRefusal | None, ...]:
+def _list_refusals(part: Judged, seen: CardsSeen, slot: int) -> tuple[CardRefusal | None, ...]:
     codes = cards_seen.find_refusals(part, seen, slot).tolist()
     return tuple(None if code == cards_seen.FITS else CardRefusal(code) for code in codes)
 
 
-def _together(part: Judged, each: tuple[ContainersSeen, ...]) -> TogetherSeen | None:
-    """Where the walk ends, if every container by itself would fit."""
+def _describe_together(part: Judged, each: tuple[ContainersSeen, ...]) -> TogetherSeen | None:
+    """Describe where the walk ends, if every container by itself would fit."""
     if any(one.refusals.count(None) < one.wanted for one in each):
         return None
     end = container_requests.follow_walk(part, 0)

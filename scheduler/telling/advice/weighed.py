@@ -1,4 +1,4 @@
-"""What pods would lose, and why one node comes before another: as plain values and in words."""
+"""The losses of pods, and why one node comes before another: as plain values and in words."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scheduler.plugins import words
 from scheduler.telling.advice.losses import MILLI_NODE, Loss
 
 Json = Mapping[str, Any]
-# What a loss of a unit is counted in, as a reader is told it.
+# The words for the units of losses.
 UNITS = {MILLI_NODE: "thousandths of an average empty node"}
 _ROUND = 3
-# Less would be written as 0.
+# A smaller loss would be written as 0.
 _TOLD = 0.05
 _OBJECTIVES = {
     "spread": "the one that is less in use comes first (objective spread)",
@@ -22,8 +22,8 @@ _OBJECTIVES = {
 }
 
 
-def values(loss: Loss) -> dict[str, Any]:
-    """The form of ``-o json``."""
+def make_values(loss: Loss) -> dict[str, Any]:
+    """Make the values of a loss for ``-o json``."""
     return {
         "unit": loss.unit,
         "total": round(loss.total, _ROUND),
@@ -33,7 +33,7 @@ def values(loss: Loss) -> dict[str, Any]:
         "places": [
             {
                 "asks": one.requests,
-                "text": amounts_of(one.requests),
+                "text": write_amounts(one.requests),
                 "lost": round(one.lost, _ROUND),
             }
             for one in loss.places
@@ -42,27 +42,30 @@ def values(loss: Loss) -> dict[str, Any]:
     }
 
 
-def amounts_of(amounts: Mapping[str, int]) -> str:
-    """``4 cpu, 16Gi memory``."""
-    # That a pod is one pod says nothing, unless it requests nothing else.
+def write_amounts(amounts: Mapping[str, int]) -> str:
+    """Write amounts such as ``4 cpu, 16Gi memory``."""
+    # The resource ``pods`` is left out, unless the pod requests nothing else.
     told = {name: amount for name, amount in amounts.items() if name != names.PODS} or amounts
-    return ", ".join(f"{words.amount(name, amount)} {name}" for name, amount in told.items())
+    return ", ".join(f"{words.write_amount(name, amount)} {name}" for name, amount in told.items())
 
 
-def terms(loss: Json) -> str:
-    """``246.2 = places for typical pods 208.7, what was in use 37.5``."""
-    told = ", ".join(f"{name} {figure(lost)}" for name, lost in loss["terms"].items())
-    return figure(loss["total"]) + (f" = {told}" if told else "")
+def write_terms(loss: Json) -> str:
+    """Write ``246.2 = places for typical pods 208.7, what was in use 37.5``."""
+    told = ", ".join(f"{name} {write_figure(lost)}" for name, lost in loss["terms"].items())
+    return write_figure(loss["total"]) + (f" = {told}" if told else "")
 
 
-def said(loss: Json) -> str:
-    """``246.2 thousandths of an average empty node: places for typical pods 208.7, what was in use 37.5``."""
-    total, _, told = terms(loss).partition(" = ")
+def write_loss(loss: Json) -> str:
+    """Write the same with the unit.
+
+    ``246.2 thousandths of an average empty node: places for typical pods 208.7, what was in use 37.5``.
+    """
+    total, _, told = write_terms(loss).partition(" = ")
     return f"{total} {UNITS.get(loss['unit'], loss['unit'])}{f': {told}' if told else ''}"
 
 
-def why(best: Sequence[Json], weights: Mapping[str, int], objective: str) -> str:
-    """Why the first of the best nodes comes before the second, by their scores."""
+def write_comparison(best: Sequence[Json], weights: Mapping[str, int], objective: str) -> str:
+    """Write why the first of the best nodes comes before the second, by their scores."""
     first, then = best[:2]
     above = [
         name
@@ -85,7 +88,7 @@ def why(best: Sequence[Json], weights: Mapping[str, int], objective: str) -> str
     return f"{first['node']} comes before {then['node']} by {sum(apart.values()):.6g} points: {scores}."
 
 
-def figure(value: float) -> str:
-    """With one decimal, unless it is 0."""
+def write_figure(value: float) -> str:
+    """Write a figure with one decimal, unless the decimal is 0."""
     found = f"{value:,.1f}".removesuffix(".0")
     return "0" if found == "-0" else found

@@ -1,4 +1,4 @@
-"""The requirements in a pod's spec, one at a time, and the pod without each: some keep it off nodes."""
+"""The requirements in a pod's spec that may keep the pod off nodes, and the pod without some of them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import TaintKey
 
 T = TypeVar("T")
-# Nobody reads more advice than this, and whoever may create pods decides how many there could be.
+# The most requirements and sets of taints that are tried. Without a limit, authors of pods could make the number huge.
 MOST = 64
 _HARD = frozenset({"NoSchedule", "NoExecute"})
 _copies = msgspec.json.Decoder(wire.Pod)
 
 
 class Wish(NamedTuple):
-    """One thing that a pod insists on.
+    """One requirement of a pod.
 
     Attributes:
-        field: where it stands in the pod.
-        said: what it says there.
-        drop: takes it out of a pod that says the same, and leaves all else.
+        field: the field of the pod.
+        said: the text of the requirement.
+        drop: removes the requirement from a copy of the pod, and changes nothing else.
     """
 
     field: str
@@ -33,29 +33,34 @@ class Wish(NamedTuple):
     drop: Callable[[wire.Pod], None]
 
 
-def without(pod: wire.Pod, wishes: Iterable[Wish]) -> wire.Pod:
-    """A pod that is the same but for what it insists on."""
-    changed = copy(pod)
+def drop_wishes(pod: wire.Pod, wishes: Iterable[Wish]) -> wire.Pod:
+    """Make a copy of a pod without some requirements."""
+    changed = copy_pod(pod)
     for wish in wishes:
         wish.drop(changed)
     return changed
 
 
-def copy(pod: wire.Pod) -> wire.Pod:
-    """A pod that may be changed."""
+def copy_pod(pod: wire.Pod) -> wire.Pod:
+    """Copy a pod, so that the copy may be changed."""
     return _copies.decode(msgspec.json.encode(pod))
 
 
-def of_pod(pod: wire.Pod) -> list[Wish]:
-    """All that a pod insists on, in the order of its fields; of very many the first."""
+def list_wishes(pod: wire.Pod) -> list[Wish]:
+    """List the requirements of a pod in the order of its fields, at most the first ``MOST``."""
     found = chain(
-        _selector(pod), _node_affinity(pod), _peers(pod), _spread(pod), _ports(pod), _volumes(pod),
-        _steering(pod),
-    )  # fmt: skip
+        _list_selector(pod),
+        _list_node_affinity(pod),
+        _list_peers(pod),
+        _list_spread(pod),
+        _list_ports(pod),
+        _list_volumes(pod),
+        _list_steering(pod),
+    )
     return [wish for wish, _ in zip(found, range(MOST), strict=False)]
 
 
-def _selector(pod: wire.Pod) -> Iterator[Wish]:
+def _list_selector(pod: wire.Pod) -> Iterator[Wish]:
     for key, value in sorted((pod.spec.node_selector or {}).items()):
 
         def drop(changed: wire.Pod, key: str = key) -> None:
@@ -67,9 +72,9 @@ def _selector(pod: wire.Pod) -> Iterator[Wish]:
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def _node_affinity(pod: wire.Pod) -> Iterator[Wish]:
-    """Every requirement of a term; a term without any would match nothing, and goes with its last."""
-    terms = _node_terms(pod)
+def _list_node_affinity(pod: wire.Pod) -> Iterator[Wish]:
+    """List every requirement of the terms. A term whose last requirement is dropped is dropped too."""
+    terms = _get_node_terms(pod)
     for i, term in enumerate(terms):
         for kind in ("match_expressions", "match_fields"):
             for one in getattr(term, kind) or ():
@@ -80,30 +85,30 @@ def _node_affinity(pod: wire.Pod) -> Iterator[Wish]:
                     _drop_requirement(changed, i, kind, one)
 
                 field = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms[{i}]"
-                yield Wish(field, _required(one), drop)
+                yield Wish(field, _write_requirement(one), drop)
 
 
-def _required(one: wire.Expression) -> str:
+def _write_requirement(one: wire.Expression) -> str:
     return " ".join([one.key, one.operator, ", ".join(one.values or ())]).strip()
 
 
-def _node_terms(pod: wire.Pod) -> list[wire.NodeTerm]:
+def _get_node_terms(pod: wire.Pod) -> list[wire.NodeTerm]:
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity and affinity.required_during_scheduling_ignored_during_execution
     return (required and required.node_selector_terms) or []
 
 
 def _drop_requirement(pod: wire.Pod, i: int, kind: str, one: wire.Expression) -> None:
-    terms = _node_terms(pod)
+    terms = _get_node_terms(pod)
     kept = [other for other in getattr(terms[i], kind) or () if other != one]
     setattr(terms[i], kind, kept)
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     if affinity and not (terms[i].match_expressions or terms[i].match_fields):
-        # One of the terms has to hold, and this one always does now.
+        # One term must hold, and the term without requirements now always holds.
         affinity.required_during_scheduling_ignored_during_execution = None
 
 
-def _peers(pod: wire.Pod) -> Iterator[Wish]:
+def _list_peers(pod: wire.Pod) -> Iterator[Wish]:
     affinity = pod.spec.affinity
     for name, field in (("pod_affinity", "podAffinity"), ("pod_anti_affinity", "podAntiAffinity")):
         peers = getattr(affinity, name) if affinity else None
@@ -113,37 +118,41 @@ def _peers(pod: wire.Pod) -> Iterator[Wish]:
             def drop(changed: wire.Pod, name: str = name, term: wire.PodTerm = term) -> None:
                 peers = getattr(changed.spec.affinity, name)
                 terms = peers.required_during_scheduling_ignored_during_execution
-                peers.required_during_scheduling_ignored_during_execution = _less(terms, term)
+                peers.required_during_scheduling_ignored_during_execution = _remove_first(
+                    terms, term
+                )
 
-            said = f"{_selected(term.label_selector)} by {term.topology_key}"
+            said = f"{_write_selector(term.label_selector)} by {term.topology_key}"
             yield Wish(f"spec.affinity.{field}.{_REQUIRED}[{i}]", said, drop)
 
 
-def _selected(selector: wire.LabelSelector | None) -> str:
+def _write_selector(selector: wire.LabelSelector | None) -> str:
     if selector is None:
         return "nothing"
     said = [f"{key}={value}" for key, value in sorted((selector.match_labels or {}).items())]
-    said += map(_required, selector.match_expressions or ())
+    said += map(_write_requirement, selector.match_expressions or ())
     return ", ".join(said) or "every pod"
 
 
-def _spread(pod: wire.Pod) -> Iterator[Wish]:
+def _list_spread(pod: wire.Pod) -> Iterator[Wish]:
     for i, one in enumerate(pod.spec.topology_spread_constraints or ()):
         if one.when_unsatisfiable == "ScheduleAnyway":
             continue
 
         def drop(changed: wire.Pod, one: wire.Spread = one) -> None:
             constraints = changed.spec.topology_spread_constraints or []
-            changed.spec.topology_spread_constraints = _less(constraints, one)
+            changed.spec.topology_spread_constraints = _remove_first(constraints, one)
 
-        said = f"{_selected(one.label_selector)} by {one.topology_key}, maxSkew {one.max_skew}"
+        said = (
+            f"{_write_selector(one.label_selector)} by {one.topology_key}, maxSkew {one.max_skew}"
+        )
         yield Wish(f"spec.topologySpreadConstraints[{i}]", said, drop)
 
 
-def _ports(pod: wire.Pod) -> Iterator[Wish]:
+def _list_ports(pod: wire.Pod) -> Iterator[Wish]:
     asked = {
         (port.host_port, port.protocol or "TCP", port.host_ip)
-        for container in _containers(pod)
+        for container in _list_containers(pod)
         for port in container.ports or ()
         if port.host_port
     }
@@ -152,7 +161,7 @@ def _ports(pod: wire.Pod) -> Iterator[Wish]:
         def drop(
             changed: wire.Pod, number: int = number, protocol: str = protocol, ip: str = ip
         ) -> None:
-            for container in _containers(changed):
+            for container in _list_containers(changed):
                 for port in container.ports or ():
                     if (port.host_port, port.protocol or "TCP", port.host_ip) == (
                         number, protocol, ip
@@ -162,21 +171,21 @@ def _ports(pod: wire.Pod) -> Iterator[Wish]:
         yield Wish("spec.containers[].ports[].hostPort", f"{number}/{protocol}", drop)
 
 
-def _volumes(pod: wire.Pod) -> Iterator[Wish]:
+def _list_volumes(pod: wire.Pod) -> Iterator[Wish]:
     for i, volume in enumerate(pod.spec.volumes or ()):
         if volume.persistent_volume_claim is None and volume.ephemeral is None:
             continue
 
         def drop(changed: wire.Pod, volume: wire.Volume = volume) -> None:
-            changed.spec.volumes = _less(changed.spec.volumes or [], volume)
+            changed.spec.volumes = _remove_first(changed.spec.volumes or [], volume)
 
         source = volume.persistent_volume_claim
         claim = source.claim_name if source is not None else ""
         yield Wish(f"spec.volumes[{i}]", f"claim {claim}" if claim else "ephemeral claim", drop)
 
 
-def _steering(pod: wire.Pod) -> Iterator[Wish]:
-    """Which cards will do, and how nodes and cards are chosen."""
+def _list_steering(pod: wire.Pod) -> Iterator[Wish]:
+    """List the annotations that choose cards, or that say how nodes and cards are chosen."""
     notes = pod.metadata.annotations or {}
     for key in sorted(names.STEERING & notes.keys()):
 
@@ -186,22 +195,22 @@ def _steering(pod: wire.Pod) -> Iterator[Wish]:
         yield Wish("metadata.annotations", f"{key}={notes[key]}", drop)
 
 
-def _containers(pod: wire.Pod) -> Iterator[wire.Container]:
+def _list_containers(pod: wire.Pod) -> Iterator[wire.Container]:
     return chain(pod.spec.containers, pod.spec.init_containers or ())
 
 
-def _less(items: list[T], item: T) -> list[T]:
-    """A list without the first of its items that is equal to one."""
+def _remove_first(items: list[T], item: T) -> list[T]:
+    """Copy a list without the first item that is equal to ``item``."""
     kept = list(items)
     if item in kept:
         kept.remove(item)
     return kept
 
 
-def taints(cluster: Cluster) -> list[tuple[TaintKey, ...]]:
-    """Sets of taints that somebody put on nodes to keep pods off, those of the most nodes first.
+def list_taints(cluster: Cluster) -> list[tuple[TaintKey, ...]]:
+    """List the sets of taints that were put on nodes to keep pods off; the sets of the most nodes come first.
 
-    Taints that tell of a node's state are not to be tolerated: they go when the node is well again.
+    Taints that report a node's state are left out: no pod should tolerate them, and they go when the node is well again.
     """
     counts: dict[tuple[TaintKey, ...], int] = {}
     for facts in cluster.nodes.facts:
@@ -213,13 +222,13 @@ def taints(cluster: Cluster) -> list[tuple[TaintKey, ...]]:
 
 
 def is_state(taint: TaintKey) -> bool:
-    """Whether a taint tells of a node's state and not of a purpose."""
+    """Whether a taint reports a node's state and not the node's purpose."""
     return taint[0].startswith(names.STATE_TAINTS)
 
 
-def tolerating(pod: wire.Pod, tolerated: Iterable[TaintKey]) -> wire.Pod:
-    """A pod that tolerates these taints as well."""
-    changed = copy(pod)
+def tolerate_taints(pod: wire.Pod, tolerated: Iterable[TaintKey]) -> wire.Pod:
+    """Make a copy of a pod that tolerates these taints as well."""
+    changed = copy_pod(pod)
     more = [
         wire.Toleration(key=key, operator="Equal", value=value, effect=effect)
         for key, value, effect in tolerated

@@ -1,4 +1,4 @@
-"""Cards of nodes as plain values: what there is on each, what is used, and by whom."""
+"""Cards of nodes as plain values: the total, used and free amounts of each card."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Json = dict[str, Any]
 _FIGURES = (("memoryMiB", c.MIB), ("cores", c.CORES), ("sharers", c.SLOTS))
 
 
-def card(cluster: Cluster, d: int) -> Json:
-    """One card, by its row."""
+def describe_card(cluster: Cluster, d: int) -> Json:
+    """Describe the card of a row."""
     columns, table = cluster.cards.columns, cluster.cards
-    makers = models.makers(one.resource for one in cluster.registers.families)
+    makers = models.list_makers(one.resource for one in cluster.registers.families)
     figures = {
         name: {
             "total": int(columns.total[figure, d]),
@@ -37,6 +37,6 @@ def card(cluster: Cluster, d: int) -> Json:
     }
 
 
-def refusal(code: CardRefusal | None) -> str | None:
-    """The word for why a card will not do; None where it would."""
+def name_refusal(code: CardRefusal | None) -> str | None:
+    """Name the reason why a card does not suit; None if it suits."""
     return None if code is None else CARD_CODES[code]

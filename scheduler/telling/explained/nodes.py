@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names
-from scheduler.measure.cards import replicas
+from scheduler.measure.cards import read_replicas
 from scheduler.state.nodes import NodeFacts
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import nearest, wishes
@@ -17,12 +17,12 @@ from scheduler.telling.explained import devices
 from scheduler.telling.explained.scene import Scene
 
 Json = dict[str, Any]
-# Kinds of waiting pods that are looked at, those that go first; and names that are told of each group.
+# The most kinds of waiting pods that are evaluated, in the order of the queue; and the most names in a group.
 _KINDS, _NAMES = 2000, 20
 
 
-def explain(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Json:
-    """Everything of one node; ``schedulers`` are the names that pods give, by uid."""
+def explain_node(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Json:
+    """Explain one node; ``schedulers`` are the scheduler names of its pods, by uid."""
     cluster = scene.asking.cluster
     row, facts = cluster.nodes.row_of(name), cluster.facts_of(name)
     taints = facts.taints if facts else ()
@@ -35,19 +35,19 @@ def explain(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Js
             {"key": key, "value": value, "effect": effect, "isState": wishes.is_state((key, value, effect))}
             for key, value, effect in taints
         ],
-        "resources": _resources(scene, row, facts),
-        "cards": _cards(scene, row),
-        "pods": [_pod(pod, schedulers.get(pod.uid)) for pod in _on(scene, name)],
-        "waiting": _waiting(scene, row),
+        "resources": _list_resources(scene, row, facts),
+        "cards": _list_cards(scene, row),
+        "pods": [_describe_pod(pod, schedulers.get(pod.uid)) for pod in _list_pods(scene, name)],
+        "waiting": _group_waiting(scene, row),
     }  # fmt: skip
 
 
-def _on(scene: Scene, name: str) -> list[PodRecord]:
+def _list_pods(scene: Scene, name: str) -> list[PodRecord]:
     pods = scene.asking.cluster.pods_on.get(name, {}).values()
     return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
 
 
-def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
+def _list_resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
     nodes, table = scene.asking.cluster.nodes.columns, scene.asking.cluster.nodes
     first = (names.CPU, names.MEMORY, names.PODS)
     offered = [resource for resource, _ in (facts.allocatable if facts else ())]
@@ -56,11 +56,11 @@ def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
         one.resource for one, mine in zip(families, nodes.managed[:, row], strict=True) if mine
     }
     found = []
-    per_card = replicas(scene.asking.cluster, np.array([row], np.int64))[:, 0].tolist()
+    per_card = read_replicas(scene.asking.cluster, np.array([row], np.int64))[:, 0].tolist()
     reported = {one.resource: n for one, n in zip(families, per_card, strict=True)}
     for resource in dict.fromkeys([*first, *offered]):
         if resource in by_cards:
-            # Its cards tell what is free; the node counts how many pods may share them.
+            # The rows of cards show what is free; the node's figure counts how many pods may share the cards.
             continue
         at = table.row_asked(resource)
         total, used = int(nodes.allocatable[at, row]), int(nodes.requested[at, row])
@@ -71,23 +71,23 @@ def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
     return found
 
 
-def _cards(scene: Scene, row: int) -> list[Json]:
+def _list_cards(scene: Scene, row: int) -> list[Json]:
     cluster = scene.asking.cluster
     nodes = cluster.nodes.columns
     held: dict[int, list[Json]] = {}
-    for pod in _on(scene, cluster.nodes.name_of(row)):
+    for pod in _list_pods(scene, cluster.nodes.name_of(row)):
         for d, (cores, mib, sharers) in cluster.read_held(pod).items():
             one = {"pod": pod.key, "memoryMiB": mib, "cores": cores, "sharers": sharers}
             held.setdefault(d, []).append(one)
     return [
-        {"family": family.resource, **devices.card(cluster, d), "holders": held.get(d, [])}
+        {"family": family.resource, **devices.describe_card(cluster, d), "holders": held.get(d, [])}
         for pool, family in enumerate(cluster.registers.families)
         for start in [int(nodes.card_start[pool, row])]
         for d in range(start, start + int(nodes.card_count[pool, row]))
     ]
 
 
-def _pod(pod: PodRecord, scheduler: str | None) -> Json:
+def _describe_pod(pod: PodRecord, scheduler: str | None) -> Json:
     return {
         "namespace": pod.namespace,
         "name": pod.name,
@@ -98,23 +98,23 @@ def _pod(pod: PodRecord, scheduler: str | None) -> Json:
     }
 
 
-def _waiting(scene: Scene, row: int) -> Json:
-    """The pods that wait, by what this node says of them: those that are tried first come first."""
+def _group_waiting(scene: Scene, row: int) -> Json:
+    """Group the waiting pods by the reasons of this node; pods of a group are in the order of the queue."""
     kinds: dict[Hashable, list[PodRecord]] = {}
     for pod in scene.pending.in_order():
         kinds.setdefault(scene.cycle.kind_of(pod), []).append(pod)
     groups: dict[tuple[str, ...], Json] = {}
     held: list[PodRecord] = []
     for pods in list(kinds.values())[:_KINDS]:
-        shape = scene.asking.shape(pods[0])
+        shape = scene.asking.make_shape(pods[0])
         if shape is None:
             held += pods
             continue
         judged = scene.asking.judge_rows(shape, np.array([row], np.int64))
-        one = nearest.of_row(scene.asking, judged, 0) if judged.bits[0, 0] else None
-        _group(groups, one, pods)
+        one = nearest.describe_node(scene.asking, judged, 0) if judged.bits[0, 0] else None
+        _add_to_group(groups, one, pods)
     found = list(groups.values())
-    # Who fits, then who would fit if others were not there.
+    # First come pods that fit, then pods that would fit without other pods on the node.
     found.sort(key=lambda one: (not one["fits"], not one["evictionCouldHelp"], -one["pods"]))
     return {
         "pods": sum(map(len, kinds.values())),
@@ -124,8 +124,10 @@ def _waiting(scene: Scene, row: int) -> Json:
     }
 
 
-def _group(groups: dict[tuple[str, ...], Json], one: Nearest | None, pods: list[PodRecord]) -> None:
-    """Put like pods to those for which the node says the same; None: it takes them."""
+def _add_to_group(
+    groups: dict[tuple[str, ...], Json], one: Nearest | None, pods: list[PodRecord]
+) -> None:
+    """Add like pods to the group with the same reasons; ``one`` is None if the node takes the pods."""
     reasons = tuple(text for lack in one.lacks for text in lack.texts) if one else ()
     group = groups.setdefault(
         reasons,

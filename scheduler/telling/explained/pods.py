@@ -1,4 +1,4 @@
-"""Why a pod waits, or why it went where it went."""
+"""Why a pod waits, or why it runs on its node."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from scheduler.telling.explained import devices, sentences
 from scheduler.telling.explained.scene import Scene
 
 Json = dict[str, Any]
-# Names of nodes that are told of each reason, the best nodes of which scores are told, and pods ahead in the queue.
+# The most names of nodes for each reason, the most nodes with scores, and the most pods ahead in the queue.
 _NAMES, _BEST, _AHEAD = 20, 3, 5
 
 
-def explain(scene: Scene, facts: ObjectFacts, node: str) -> Json:
-    """What there is to say of a pod, as it would come to us; ``node`` is where it runs, empty while it waits."""
+def explain_pod(scene: Scene, facts: ObjectFacts, node: str) -> Json:
+    """Explain a pod from its object; ``node`` is the node on which it runs, empty while it waits."""
     words = facts.pod
     pod = scene.asking.cluster.as_if(words)
-    # What is compiled once for pods like it is not made within a trial.
-    scene.asking.shape(pod)
+    # The request of the shape is compiled here, because it should not be compiled within a trial.
+    scene.asking.make_shape(pod)
     found: Json = {"priority": pod.priority, "node": node or None, "queue": None}
     if node:
         with scene.asking.cluster.trial() as trial:
             trial.take_away(pod.uid)
             found |= _judge_node(scene, pod, facts, node)
     else:
-        found |= {"queue": _queue(scene, words, pod)} | _judge_node(scene, pod, facts, "")
-    return found | {"state": _state(words, pod, found)}
+        found |= {"queue": _describe_queue(scene, words, pod)} | _judge_node(scene, pod, facts, "")
+    return found | {"state": _name_state(words, pod, found)}
 
 
-def _state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
+def _name_state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
     if found["node"]:
         return "bound"
     if pod.deleting:
@@ -53,16 +53,20 @@ def _state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
 
 
 def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> Json:
-    """What the nodes say of it now; of a pod that has one, as if it had none and came now."""
+    """Evaluate the pod on all nodes now; a pod that runs is evaluated as if it came now."""
     asking = scene.asking
-    hold, shape = asking.why_not(pod), asking.shape(pod)
-    made = None if node or not (hold and hold.diagnosis) else _attempt(scene, pod, hold.diagnosis)
+    hold, shape = asking.find_hold(pod), asking.make_shape(pod)
+    made = (
+        None
+        if node or not (hold and hold.diagnosis)
+        else _try_preemption(scene, pod, hold.diagnosis)
+    )
     if hold and made:
         hold = replace(hold, attempt=made.attempt)
     saying = sayings.say_why(hold) if hold else None
     problem = str(hold.problem) if hold and hold.problem else None
     judged = asking.judge_rows(shape, pod=pod) if shape else None
-    rows = asking.fitting(pod)
+    rows = asking.find_fitting(pod)
     found: Json = {
         "message": saying.message if saying else "",
         "problem": problem,
@@ -70,7 +74,7 @@ def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> 
         "nodes": {
             "total": len(asking.cluster.nodes.rows),
             "fitting": int(rows.size),
-            "names": asking.names(rows[:_NAMES]),
+            "names": asking.list_names(rows[:_NAMES]),
         },
         "reasons": [
             {
@@ -78,12 +82,12 @@ def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> 
                 "reason": one.text,
                 "nodes": int(one.rows.size),
                 "evictionCouldHelp": one.resolvable,
-                "names": asking.names(one.rows[:_NAMES]),
+                "names": asking.list_names(one.rows[:_NAMES]),
             }
             for one in (asking.find_refusals(judged) if judged is not None else ())
         ],
         "details": [one.text for one in hold.diagnosis.details] if hold and hold.diagnosis else [],
-        "preemption": _preemption(scene, pod, made),
+        "preemption": _describe_preemption(scene, pod, made),
         "nearest": None,
         "advice": [],
         "now": None,
@@ -92,22 +96,23 @@ def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> 
         "objective": "",
     }
     if rows.size:
-        found |= _scored(scene, pod, node) | {"now": _decision(scene, pod)}
+        found |= _describe_best(scene, pod, node) | {"now": _describe_decision(scene, pod)}
     if not rows.size or node:
-        found["nearest"] = _nearest(scene, pod, node)
+        found["nearest"] = _describe_nearest(scene, pod, node)
     if not rows.size and not node:
         found["advice"] = [
-            sentences.advice(scene.asking, one) for one in advise.find_advice(asking, pod, facts)
+            sentences.write_advice(scene.asking, one)
+            for one in advise.find_advice(asking, pod, facts)
         ]
     return found
 
 
-def _attempt(scene: Scene, pod: PodRecord, why: Diagnosis) -> Made | None:
+def _try_preemption(scene: Scene, pod: PodRecord, why: Diagnosis) -> Made | None:
     return scene.cycle.attempt(pod, why)
 
 
-def _preemption(scene: Scene, pod: PodRecord, made: Made | None) -> Json | None:
-    """Whose place it could take, and why that is not done; None where nobody's would help, or it need not."""
+def _describe_preemption(scene: Scene, pod: PodRecord, made: Made | None) -> Json | None:
+    """Describe which pods the pod could replace, and why it does not; None if that would not help or is not needed."""
     why = ""
     if made is not None and made.evict is None and not pod.preempts:
         made = scene.cycle.attempt(structs.replace(pod, preempts=True), None)
@@ -117,15 +122,15 @@ def _preemption(scene: Scene, pod: PodRecord, made: Made | None) -> Json | None:
     victims = (scene.asking.cluster.pods[uid] for uid in made.evict.victims)
     return {
         "node": made.evict.node,
-        "victims": [sentences.pod(one) for one in victims],
+        "victims": [sentences.describe_pod(one) for one in victims],
         "notDone": why or None,
     }
 
 
-def _decision(scene: Scene, pod: PodRecord) -> Json | None:
-    """Where the cycle would put it now, alone, and on which cards."""
+def _describe_decision(scene: Scene, pod: PodRecord) -> Json | None:
+    """Describe the node and the cards that the cycle would choose for the pod now, without other pods."""
     cluster = scene.asking.cluster
-    # The outcome is told before it is undone.
+    # The outcome is described before the trial is undone.
     with cluster.trial():
         for bind in scene.cycle.schedule([pod], explain=False).binds:
             row = cluster.nodes.row_of(bind.node)
@@ -146,7 +151,7 @@ def _decision(scene: Scene, pod: PodRecord) -> Json | None:
     return None
 
 
-def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
+def _describe_best(scene: Scene, pod: PodRecord, node: str) -> Json:
     asking = scene.asking
     row = asking.cluster.nodes.row_of(node) if node else -1
     found = best.find_best(asking, pod, _BEST, row)
@@ -157,7 +162,7 @@ def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
                 "place": one.place,
                 "preference": one.preference,
                 **one.scores,
-                "loss": weighed.values(one.loss) if one.loss else None,
+                "loss": weighed.make_values(one.loss) if one.loss else None,
                 "after": [usage._asdict() for usage in one.after],
             }
             for one in found.nodes
@@ -167,10 +172,10 @@ def _scored(scene: Scene, pod: PodRecord, node: str) -> Json:
     }
 
 
-def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
-    """The node that comes closest; of a pod that has a node, that node if it would refuse it by now."""
+def _describe_nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
+    """Describe the closest node; for a pod that runs, its own node, if the node would refuse the pod now."""
     asking = scene.asking
-    found = nearest.ordered(asking, pod)
+    found = nearest.order_nodes(asking, pod)
     if found is None or not found.order.size:
         return None
     judged, order, _ = found
@@ -180,8 +185,8 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
         if not there.size:
             return None
         at = int(there[0])
-    one = nearest.of_row(asking, judged, at)
-    facts, shape = asking.cluster.nodes.facts[one.row], asking.shape(pod)
+    one = nearest.describe_node(asking, judged, at)
+    facts, shape = asking.cluster.nodes.facts[one.row], asking.make_shape(pod)
     counted = blocking.find_blocking(asking, shape, one.row) if shape is not None else {}
     return {
         "node": asking.cluster.nodes.name_of(one.row),
@@ -202,8 +207,8 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
         "resources": [short._asdict() for short in one.short],
         "cardsRequested": one.wanted,
         "cards": [
-            devices.card(asking.cluster, seen.row)
-            | {"refusal": devices.refusal(seen.refusal), "wouldDo": seen.refusal is None}
+            devices.describe_card(asking.cluster, seen.row)
+            | {"refusal": devices.name_refusal(seen.refusal), "wouldDo": seen.refusal is None}
             for seen in one.cards
         ],
         "containers": [
@@ -211,15 +216,15 @@ def _nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
                 "names": list(asked.names),
                 "cardsRequested": asked.wanted,
                 "wouldDo": asked.refusals.count(None),
-                "refusals": [*map(devices.refusal, asked.refusals)],
+                "refusals": [*map(devices.name_refusal, asked.refusals)],
             }
             for asked in one.containers
         ],
-        "together": _together(one.together) if one.together else None,
+        "together": _describe_together(one.together) if one.together else None,
     }
 
 
-def _together(one: nearest.TogetherSeen) -> Json:
+def _describe_together(one: nearest.TogetherSeen) -> Json:
     return {
         "container": one.name,
         "after": list(one.before),
@@ -228,14 +233,14 @@ def _together(one: nearest.TogetherSeen) -> Json:
     }
 
 
-def _queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | None:
-    """Its place among those that are to be tried, by priority and age; None where it is in no queue of ours.
+def _describe_queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | None:
+    """Describe the pod's place in the queue by priority and age; None if the pod is in no queue of this scheduler.
 
-    A pod that somebody must mend is held, and nobody waits behind it.
+    A pod with a mistake that must be corrected is held, and does not count in the queue.
     """
     gates = [gate.name for gate in words.spec.scheduling_gates or ()]
-    problem_of = scene.cycle.keys.problem_of
-    active = [one for one in scene.pending.in_order() if problem_of(one) is None]
+    find_problem = scene.cycle.keys.find_problem
+    active = [one for one in scene.pending.in_order() if find_problem(one) is None]
     place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
     if place is None and not gates:
         return None

@@ -1,4 +1,4 @@
-"""What explanations are read from."""
+"""What explanations read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scheduler.waiting.pending import Pending
 
 
 class Scene(NamedTuple):
-    """The state and what waits; an explanation leaves them as they are.
+    """The state and the queue; an explanation leaves both unchanged.
 
     Attributes:
-        asking: the questions.
-        cycle: places pods, in trials.
+        asking: answers questions about pods.
+        cycle: places pods in trials.
     """
 
     asking: Asking

@@ -1,4 +1,4 @@
-"""Advice in words: one sentence for each, the same in every form of the answer."""
+"""Advice in words: one sentence for each advice, which is the same in every form of the answer."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Json = dict[str, Any]
 _NAMES = 20
 
 
-def advice(asking: Asking, one: Advice) -> Json:
-    """An advice as plain values, with its sentence."""
-    names = asking.names(one.rows[:_NAMES])
-    said = " and ".join(_said(asking, step) for step in one.steps)
+def write_advice(asking: Asking, one: Advice) -> Json:
+    """Write an advice as plain values, with its sentence."""
+    names = asking.list_names(one.rows[:_NAMES])
+    said = " and ".join(_write_step(asking, step) for step in one.steps)
     more = one.rows.size - 1
     where = f"it fits on {names[0]}" + (
         f" and {words.count_nouns(more, 'more node')}" if more else ""
     )
     return {
-        "steps": [_step(asking, step) for step in one.steps],
+        "steps": [_describe_step(asking, step) for step in one.steps],
         "nodes": int(one.rows.size),
         "names": names,
         "text": f"{said}: {where}",
     }
 
 
-def taint(one: Json) -> str:
-    """A taint as kubectl writes it."""
+def write_taint(one: Json) -> str:
+    """Write a taint as kubectl writes it."""
     return f"{one['key']}{'=' + one['value'] if one['value'] else ''}:{one['effect']}"
 
 
-def _step(asking: Asking, step: Step) -> Json:
+def _describe_step(asking: Asking, step: Step) -> Json:
     match step:
         case Less(ask, most, names, _):
             return {
@@ -60,14 +60,14 @@ def _step(asking: Asking, step: Step) -> Json:
                 "because": list(why),
             }
         case Leaving(pods):
-            return {"do": "wait", "pods": [pod(one) for one in pods]}
+            return {"do": "wait", "pods": [describe_pod(one) for one in pods]}
         case Ending(row, pods):
             node = asking.cluster.nodes.name_of(row)
-            return {"do": "end", "node": node, "pods": [pod(one) for one in pods]}
+            return {"do": "end", "node": node, "pods": [describe_pod(one) for one in pods]}
 
 
-def pod(pod: PodRecord) -> Json:
-    """A pod that would have to go."""
+def describe_pod(pod: PodRecord) -> Json:
+    """Describe a pod that would have to end."""
     return {
         "namespace": pod.namespace,
         "name": pod.name,
@@ -76,10 +76,10 @@ def pod(pod: PodRecord) -> Json:
     }
 
 
-def _said(asking: Asking, step: Step) -> str:
+def _write_step(asking: Asking, step: Step) -> str:
     match step:
         case Less(ask, most, names, is_unlike):
-            asked, left = (words.amount(ask.resource, one) for one in (ask.asked, most))
+            asked, left = (words.write_amount(ask.resource, one) for one in (ask.asked, most))
             where = " in each container" if ask.of_each else ""
             if names:
                 where = f" in {container_requests.name_containers(names)}"
@@ -88,19 +88,19 @@ def _said(asking: Asking, step: Step) -> str:
         case Drop(wish):
             return f"drop {wish.field} {wish.said}"
         case Tolerate((key, value, effect)):
-            return f"tolerate taint {taint({'key': key, 'value': value, 'effect': effect})}"
+            return f"tolerate taint {write_taint({'key': key, 'value': value, 'effect': effect})}"
         case Back(row, why):
             name = asking.cluster.nodes.name_of(row)
             return f"bring back node {name} ({', '.join(why)})"
         case Leaving(pods):
             verb = "ends" if len(pods) == 1 else "end"
-            return f"wait until {_pods(pods)} {verb}, which {verb} already"
+            return f"wait until {_write_pods(pods)} {verb}, which {verb} already"
         case Ending(_, pods):
-            return f"end {_pods(pods)}"
+            return f"end {_write_pods(pods)}"
 
 
-def _pods(pods: tuple[PodRecord, ...]) -> str:
-    # Whoever follows the advice needs every name.
+def _write_pods(pods: tuple[PodRecord, ...]) -> str:
+    # All pods are named, because a reader who follows the advice needs every name.
     named = ", ".join(visible(pod.key) for pod in pods)
     what = "pod" if len(pods) == 1 else "pods"
     most = max(pod.priority for pod in pods)

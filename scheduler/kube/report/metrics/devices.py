@@ -16,7 +16,7 @@ import numpy as np
 from scheduler.devices import models as model_names
 from scheduler.engine.questions.measures import DeviceColumns
 from scheduler.kube.report.metrics import catalogue, text
-from scheduler.measure.cards import rows_of_runs
+from scheduler.measure.cards import list_run_rows
 from scheduler.schema import columns as c
 
 _BYTES_A_MIB = 1 << 20
@@ -93,7 +93,7 @@ class Lines:
 
     def _labels_of(self, copies: DeviceColumns) -> _Labels:
         runs, there = copies.runs, copies.offered[0]
-        rows = rows_of_runs(runs[0].ravel(), runs[1].ravel())
+        rows = list_run_rows(runs[0].ravel(), runs[1].ravel())
         words = copies.words[:, rows]
         # Numbers stay what they are as long as it is the same list that they are of.
         names = (copies.nodes, id(copies.uuids), id(copies.models))
@@ -113,7 +113,7 @@ class Lines:
         ]
         # Rows of cards come pool by pool, as the pools do.
         owner = np.repeat(np.arange(len(pools)), n_cards[family, node])
-        makers = model_names.makers(copies.resources)
+        makers = model_names.list_makers(copies.resources)
         names = [text.escaped(model_names.print_name(one, makers)) for one in copies.models]
         cards: list[str] = []
         if self._per_card:
