@@ -97,9 +97,9 @@ class Chores:
         """
         pod = self._cluster.pods[hold.uid]
         kind = self._cycle.kind_of(pod)
-        self._pending.failed(hold.uid, now, kind)
+        self._pending.park_pod(hold.uid, now, kind)
         hints = self._keep_off(kind, pod, hold.barriers)
-        entry = self._pending.entry(hold.uid)
+        entry = self._pending.find_entry(hold.uid)
         if entry is not None and isinstance(entry.entity, Entity):
             self._parked.keep_off(kind, hold.barriers, widen_hints(entry.entity, hints))
         if is_freed or (is_behind and any(hint.came for hint in hints)):
@@ -109,7 +109,7 @@ class Chores:
         """Look after the pods that wait, as far as the allowance goes. What they are told goes into the outcome."""
         if now - self._flushed_at >= self._pace.flush:
             self._flushed_at = now
-            self._pending.flush(now)
+            self._pending.retry_longest_parked(now)
         self._watch.follows_pods = self._hooks.follows_pods
         if not self._hooks:
             self._looks.clear()
@@ -129,7 +129,7 @@ class Chores:
     def work_on_budgets(self) -> None:
         """Make a step of finding which budgets cover which pods; their namespace pays."""
         namespace, share = self._cluster.budgets.work()
-        self._pending.charge(namespace, share * _UNITS_A_STEP)
+        self._pending.charge_namespace(namespace, share * _UNITS_A_STEP)
 
     def _chores(self, now: float) -> tuple[Iterator[None], ...]:
         """What there is to do, in this order."""
@@ -157,30 +157,30 @@ class Chores:
 
     def _take_news(self, now: float) -> None:
         """Note whom it could help, to be looked at when there is time; who may be tried at all is asked at once."""
-        news = self._watch.news()
+        news = self._watch.find_news()
         self._seen = FreeRows(self._cluster)
         moved = None if news.is_unknown else news.moved
         self._promised.note(moved)
         self._taking.note(moved)
         held: list[str] = []
-        for kind, rows in self._hooks.woken(news):
+        for kind, rows in self._hooks.find_kinds(news):
             if isinstance(kind, Woken):
                 held.append(kind.uid)
             else:
                 self._note(kind, rows)
         for uid in held:
-            self._pending.ask_again(uid, now)
+            self._pending.judge_again(uid, now)
         if news.added:
-            changed = self._seen.on(news.added)
+            changed = self._seen.find_changed(news.added)
             added = frozenset(news.added)
-            for kind in self._parked.kinds_within(changed.most()):
+            for kind in self._parked.list_kinds_within(changed.find_most()):
                 self._note(kind, added)
-        self._looks.keep(self._parked, self._parked.n_kinds)
+        self._looks.keep_waiting(self._parked, self._parked.n_kinds)
         self._splitting.forget_gone()
 
     def _note(self, kind: Hashable, rows: frozenset[int] | None) -> None:
         if kind in self._parked:
-            self._looks.note(kind, rows)
+            self._looks.note_kind(kind, rows)
 
     def _help(self, now: float) -> Iterator[None]:
         """Move the pods that what happened does help. It asks one question for each kind that is not ruled out.
@@ -190,7 +190,7 @@ class Chores:
         passed = 0
         while self._looks:
             kind, rows = self._looks.take()
-            changed = self._seen.on(rows)
+            changed = self._seen.find_changed(rows)
             if self._is_kept_off(kind, changed):
                 passed += 1
                 if passed % _STRIDE == 0:
@@ -208,12 +208,12 @@ class Chores:
 
     def _look(self, kind: Hashable, changed: Changed, now: float) -> None:
         """Find out whether what happened helps a pod of a kind, and so all of them."""
-        pod = self._parked.one_of(kind)
+        pod = self._parked.find_pod(kind)
         if pod is None:
             return
         found = self._cycle.look(pod, changed.rows)
         if found is None:
-            self._pending.helped(kind, now)
+            self._pending.help_kind(kind, now)
         else:
             self._keep_off(kind, pod, found)
 
@@ -222,7 +222,7 @@ class Chores:
         nominations, nodes = self._cluster.nominations, self._cluster.nodes
         # A node that is gone keeps no promise.
         rows = None if changed.rows is None else {-1, *changed.rows.tolist()}
-        pods, place = self._cluster.pods, self._pending.order.place
+        pods, place = self._cluster.pods, self._pending.order.find_place
         promised = [
             (uid, name)
             for name in nominations.nodes()
@@ -237,12 +237,12 @@ class Chores:
             pod = pods[uid]
             if rows is None or nodes.row_of(name) in rows or self._cycle.is_wide(pod):
                 if self._cycle.fits_nominated(pod):
-                    self._pending.help_at_once(uid, now)
+                    self._pending.help_pod_at_once(uid, now)
                 elif self._cluster.budgets.is_behind:
                     # Whether other pods could go is to be found out in another round, once this is known.
                     self._is_postponed = True
                 elif self._could_take(pod):
-                    self._pending.help_promised(uid, now)
+                    self._pending.help_pod_later(uid, now)
                 yield
 
     def _could_take(self, pod: PodRecord) -> bool:
@@ -250,7 +250,7 @@ class Chores:
         attempts = self._cycle.attempts
         before = attempts.spent
         could = self._cycle.could_take(pod)
-        self._pending.charge(pod.namespace, (attempts.spent - before) / _NODES_A_UNIT)
+        self._pending.charge_namespace(pod.namespace, (attempts.spent - before) / _NODES_A_UNIT)
         return could
 
     def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
@@ -264,13 +264,13 @@ class Chores:
         for i, kind in enumerate(kinds):
             if i % _STRIDE == 0:
                 yield
-            pod = self._parked.one_of(kind, self._may_take)
+            pod = self._parked.find_pod(kind, self._may_take)
             if pod is None:
                 continue
             if is_all_else or protectors.outranks(pod.priority, lowest) or self._cycle.is_wide(pod):
                 if self._could_take(pod):
-                    for one in filter(self._may_take, self._parked.alike(kind)):
-                        self._pending.help_promised(one.uid, now)
+                    for one in filter(self._may_take, self._parked.list_pods(kind)):
+                        self._pending.help_pod_later(one.uid, now)
                 yield
 
     def _may_take(self, pod: PodRecord) -> bool:
@@ -280,10 +280,10 @@ class Chores:
 
     def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:
         """Whether no pod of a kind fits there for a reason that is seen without looking closer."""
-        first = self._parked.one_of(kind)
+        first = self._parked.find_pod(kind)
         if first is None:
             return True
-        found = changed.keeps_off(first.template) if self._cycle.asks_all(first) else None
+        found = changed.find_barriers(first.template) if self._cycle.asks_all(first) else None
         if found is None:
             return False
         known = self._parked.barriers[kind]
@@ -301,9 +301,9 @@ class Chores:
 
     def _explain_again(self) -> Iterator[None]:
         """A change that did not help may still have changed why: no pod shall be told old news."""
-        for kind in self._parked.kinds():
+        for kind in self._parked.list_kinds():
             holds: dict[Hashable, Hold | None] = {}
-            for pod in self._parked.alike(kind):
+            for pod in self._parked.list_pods(kind):
                 if not self._pending.is_alone(pod.uid):
                     continue
                 tells_apart = self._cycle.meets_others or pod.volumes is not None
@@ -347,7 +347,7 @@ class _Rounds:
                 yield
             if not self.is_due:
                 return
-            changed, self._rows = seen.on(self._rows), set()
+            changed, self._rows = seen.find_changed(self._rows), set()
             self._running = self._work(changed, now)
 
 

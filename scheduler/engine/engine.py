@@ -151,7 +151,7 @@ class Engine:
         """Time of the next thing to decide that no event will tell of; infinite for none."""
         if self._pending.has_active:
             return now
-        dues = self._pending.next_due(), self._chores.due(), self._forgetting.due()
+        dues = self._pending.find_next_due(), self._chores.due(), self._forgetting.due()
         return min(due for due in dues if due is not None)
 
     @property
@@ -229,13 +229,13 @@ class Engine:
             self._pending.drop(uid, now, is_bound=is_bound)
             return _NOTHING
         self._pending.offer(pod, now)
-        self._pending.retry(uid, now)
+        self._pending.retry_pod(uid, now)
         return (notes.Retried(uid, event.message),)
 
     # Evictions.
 
     def _evict_failed(self, event: events.EvictFailed, now: float) -> Sequence[Note]:
-        self._pending.help_promised(self._cluster.nominations.let_stay(event.uid), now)
+        self._pending.help_pod_later(self._cluster.nominations.let_stay(event.uid), now)
         return _NOTHING
 
     # Nodes.
@@ -275,7 +275,7 @@ class Engine:
         pod = self._cluster.pods.get(event.uid)
         if pod is not None and pod.life == Life.PENDING:
             self._cluster.assume(event.uid, event.node, event.slots, event.given)
-            self._pending.take(event.uid, now)
+            self._pending.take_pod(event.uid, now)
         return _NOTHING
 
     def _pod_nominated(self, event: events.PodNominated, _: float) -> Sequence[Note]:
@@ -313,11 +313,11 @@ class Engine:
         for hold in holds:
             # To find that nothing fits these pods has cost this, all together.
             cost = self._cycle.attempts.spent / _NODES_A_UNIT / len(holds)
-            self._pending.charge(self._cluster.pods[hold.uid].namespace, cost)
+            self._pending.charge_namespace(self._cluster.pods[hold.uid].namespace, cost)
         self._chores.absorb(now)
         for nominate in made.nominates:
             # Who lost what was promised may find room elsewhere.
-            self._pending.help_promised(nominate.uid, now)
+            self._pending.help_pod_later(nominate.uid, now)
         is_behind = any(plan.binds for plan in made.plans)
         for hold in holds:
             self._chores.park(hold, now, is_behind=is_behind, is_freed=is_freed)

@@ -73,7 +73,7 @@ def _of_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
 
     def wake(uids: Iterable[str], now: float) -> Sequence[Note]:
         for uid in uids:
-            pending.help_one(uid, now)
+            pending.help_pod(uid, now)
         return _NOTHING
 
     def see(found: StorageObject, now: float) -> Sequence[Note]:
@@ -106,7 +106,7 @@ def _of_namespaces(cluster: Cluster, book: PolicyBook, pending: Pending) -> Keep
         name, labels = found.metadata.name, found.metadata.labels or {}
         changes_terms = cluster.terms.see_namespace(name, labels)
         if book.see_namespace(name, labels) or changes_terms:
-            pending.reconsider(now)
+            pending.retry_all(now)
         return _NOTHING
 
     # Its labels stay known: its pods may go later than it does.
@@ -125,12 +125,12 @@ def _of_policies(config: Config, book: PolicyBook, pending: Pending) -> Keeper:
             problem = str(error)
             changed = book.drop(meta.name)
         if changed:
-            pending.reconsider(now)
+            pending.retry_all(now)
         return (notes.PolicyJudged(meta.name, meta.generation, problem, remark),)
 
     def gone(key: str, now: float) -> Sequence[Note]:
         book.drop(key)
-        pending.reconsider(now)
+        pending.retry_all(now)
         return (notes.PolicyLeft(key),)
 
     return Keeper(see, gone, tuple)

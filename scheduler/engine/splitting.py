@@ -31,7 +31,7 @@ class Splitting:
 
     def is_due(self, kind: Hashable) -> bool:
         """Whether pods of a kind may be of other kinds by now."""
-        first = self._parked.one_of(kind)
+        first = self._parked.find_pod(kind)
         if first is None:
             return False
         if kind in self._passes or self._parked.versions.get(kind) != self._cycle.version:
@@ -42,7 +42,7 @@ class Splitting:
     def split(self, kind: Hashable) -> list[Hashable]:
         """Look at some pods of a kind that is due, and move each to the kind that it is of by now; these kinds."""
         if kind not in self._passes:
-            self._passes[kind] = self._cycle.version, self._parked.entries(kind)
+            self._passes[kind] = self._cycle.version, self._parked.list_entries(kind)
         begun, left = self._passes[kind]
         barriers = self._parked.barriers[kind]
         others: dict[Hashable, None] = {}

@@ -154,7 +154,7 @@ class Waiting:
     def parked(self) -> list[PodRecord]:
         """All that wait for a change."""
         parked = self.engine._pending.parked
-        return [pod for kind in parked.kinds() for pod in parked.alike(kind)]
+        return [pod for kind in parked.list_kinds() for pod in parked.list_pods(kind)]
 
     # Objects.
 

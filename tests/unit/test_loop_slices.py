@@ -207,4 +207,4 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
         parts.loop.mistakes.tell_all()
     assert [(log["log_level"], log["pod"]) for log in logs] == [("error", "default/odd")] * 3
     assert set(parts.cluster.pods_on["n"]) == {"default/odd"}
-    assert [pod.key for pod in parts.engine._pending.pods()] == ["default/behind"]
+    assert [pod.key for pod in parts.engine._pending.list_pods()] == ["default/behind"]

@@ -114,7 +114,7 @@ def test_a_pod_that_waits_for_its_victims_evicts_nobody_else() -> None:
     see(engine, make.pod(name="high", cpu=3, priority=10))
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     # Something steers all pods: they are tried at once.
-    engine._pending.reconsider(1.0)
+    engine._pending.retry_all(1.0)
     outcome = engine.decide(1.0, Unlimited())
     (hold,) = outcome.holds
     assert not outcome.evicts

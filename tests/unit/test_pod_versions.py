@@ -42,7 +42,7 @@ def test_a_new_version_alone_is_no_change() -> None:
     cluster.pod_gone(before.uid)
     pending.offer(record(cluster, pod("3")), 0.0)
     (waiting,) = pending.pop(1, 0.0)
-    pending.failed(waiting.uid, 0.0, "kind")
+    pending.park_pod(waiting.uid, 0.0, "kind")
     pending.offer(record(cluster, pod("4")), 0.0)
     assert pending.is_parked(waiting.uid)
 

@@ -41,7 +41,7 @@ def everything(pending: Pending, *, most: int, until: str) -> int:
             if pod.name == until:
                 return popped
             popped += 1
-            pending.failed(pod.uid, 0.0, pod.uid)
+            pending.park_pod(pod.uid, 0.0, pod.uid)
     raise AssertionError(f"{until} was never popped")
 
 
@@ -115,7 +115,7 @@ def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
     for _ in range(1000):
         pending.offer(pod, 0.0)
         pending.drop(pod.uid, 0.0)
-    assert len(pending._turns) <= 64
+    assert len(pending._parts.turns) <= 64
 
 
 def test_pods_that_cost_nothing_go_as_they_came() -> None:

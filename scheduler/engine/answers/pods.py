@@ -57,7 +57,7 @@ def find_missing(inside: Inside, question: ask.MissingKeys) -> list[str]:
     found = dict.fromkeys(inside.cluster.missing(present, scheduler))
     if scheduler:
         found.update(dict.fromkeys(inside.intake.missing(present, scheduler)))
-        waiting = (pod for pod in inside.pending.pods() if pod.profile == scheduler)
+        waiting = (pod for pod in inside.pending.list_pods() if pod.profile == scheduler)
         found |= {pod.uid: None for pod in waiting if pod.uid not in known}
     return list(found)
 

@@ -22,7 +22,7 @@ def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMist
     problem_of = inside.cycle.keys.problem_of
     return tuple(
         ask.PodMistake(pod.uid, problem)
-        for pod in inside.pending.in_order()
+        for pod in inside.pending.list_active()
         if (problem := problem_of(pod)) and not pod.template.unsupported
     )
 

@@ -90,7 +90,7 @@ class Budgets:
         elif space.is_idle:
             self._forget(namespace)
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1)."""
         del node_row
         if not self._n:

@@ -22,7 +22,7 @@ from scheduler.state.told_cards import NOTHING
 class Follower(Protocol):
     """Somebody who keeps a figure about the pods on nodes that is no total of ``Nodes``."""
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """A pod was charged to a node (1), or its charge was taken back (-1), by the same record."""
 
 
@@ -240,4 +240,4 @@ class Roster:
     def _tell(self, pod: PodRecord, node_row: int, sign: int) -> None:
         # A node that is not there has no row, and nothing is counted on it.
         for follower in self.followers if node_row >= 0 else ():
-            follower.follow(pod, node_row, sign)
+            follower.follow_pod(pod, node_row, sign)

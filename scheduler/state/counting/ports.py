@@ -54,7 +54,7 @@ class PortTable:
         """What is held on a row, and how often."""
         return dict(self._held.get(row, ()))
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1)."""
         for port in pod.template.ports:
             self.change(node_row, port, sign)

@@ -62,7 +62,7 @@ class Terms:
         """Whether any pod on a node may have terms about other pods."""
         return self.owned.are_there
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1)."""
         if not self._is_kept:
             if not pod.template.has_terms:
@@ -141,7 +141,7 @@ class Terms:
             self._is_kept = True
             for row, pod in self._on_nodes():
                 if pod.uid != but:
-                    self.follow(pod, row, 1)
+                    self.follow_pod(pod, row, 1)
 
     def _begin(self, key: ClassKey, pod: PodRecord) -> Class:
         labels = pod.labels or _NO_LABELS

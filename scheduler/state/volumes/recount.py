@@ -23,7 +23,7 @@ def difference(
     for key, claim in storage.claims.items():
         again.know(key, storage.handle_of(claim))
     for row, pod in there:
-        again.follow(pod, row, 1)
+        again.follow_pod(pod, row, 1)
     kept, counted = storage.uses.counts(), again.counts()
     if kept != counted:
         return f"storage in use is {kept}, counted again it is {counted}"

@@ -100,11 +100,11 @@ class Storage:
         """Uids of the pods that name a claim."""
         return self._users.get(claim, _NOBODY)
 
-    def follow(self, pod: PodRecord, row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1), with what its claims are given there."""
         if pod.volumes is None:
             return
-        self.uses.follow(pod, row, sign)
+        self.uses.follow_pod(pod, row, sign)
         self.n_helpful += bool(pod.given) and sign < 0
         for given in pod.given:
             key = pod.namespace, given.claim

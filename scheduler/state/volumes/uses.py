@@ -77,7 +77,7 @@ class Uses:
 
     # Pods.
 
-    def follow(self, pod: PodRecord, row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1)."""
         if pod.volumes is None:
             return

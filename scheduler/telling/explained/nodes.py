@@ -101,7 +101,7 @@ def _pod(pod: PodRecord, scheduler: str | None) -> Json:
 def _waiting(scene: Scene, row: int) -> Json:
     """The pods that wait, by what this node says of them: those that are tried first come first."""
     kinds: dict[Hashable, list[PodRecord]] = {}
-    for pod in scene.pending.in_order():
+    for pod in scene.pending.list_active():
         kinds.setdefault(scene.cycle.kind_of(pod), []).append(pod)
     groups: dict[tuple[str, ...], Json] = {}
     held: list[PodRecord] = []

@@ -235,7 +235,7 @@ def _queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | None:
     """
     gates = [gate.name for gate in words.spec.scheduling_gates or ()]
     problem_of = scene.cycle.keys.problem_of
-    active = [one for one in scene.pending.in_order() if problem_of(one) is None]
+    active = [one for one in scene.pending.list_active() if problem_of(one) is None]
     place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
     if place is None and not gates:
         return None
