@@ -44,7 +44,7 @@ class Recorded(Engine):
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
         """As the engine does; written before, so that an event that ends the process is in the log."""
-        line = log.encode(log.Happened(now, log.without_secrets(event)))
+        line = log.encode(log.Happened(now, log.drop_secrets(event)))
         self._write(line)
         key, is_there = _about(event)
         if is_there:
@@ -58,7 +58,7 @@ class Recorded(Engine):
         metered = _Metered(allowance)
         outcome = super().decide(now, metered)
         if allowance.pods or any(metered.spent):
-            self._write(log.encode(log.decided(now, allowance.pods, metered.spent, outcome)))
+            self._write(log.encode(log.describe_call(now, allowance.pods, metered.spent, outcome)))
         return outcome
 
     def start_anew(self, now: float) -> None:
@@ -92,7 +92,7 @@ class Recorded(Engine):
         for scheduler in streams:
             yield events.ListBegins(kinds.PODS.name, scheduler)
         for key in kept:
-            event = log.event_of(self._lines[key])
+            event = log.decode_event(self._lines[key])
             match event:
                 case events.Seen(wire.Node() as node) if key[1] in were_signed:
                     yield events.Seen(devices.signed(node, were_signed[key[1]]))

@@ -36,12 +36,12 @@ def all_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
     The total is the weighted sum as the cycle compares it.
     """
     weights: dict[str, int] = {}
-    shape = answers.shape_of(pod)
+    shape = answers.get_shape(pod)
     if shape is None:
         return Verdicts({}, weights)
     answers.boards.refresh(shape)
     rows = diagnosis.all_rows(cluster)
-    bits = answers.refusals(shape, rows)
+    bits = answers.find_refusals(shape, rows)
     why = _reasons(
         diagnosis.gather_refusals(cluster, shape, answers.boards.world(shape), rows, bits)
     )

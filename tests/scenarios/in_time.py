@@ -93,7 +93,7 @@ class Town:
     def _decide(self, until: float) -> None:
         for _ in range(_ROUNDS):
             self._carry_out(self.engine.decide(self.at, Unlimited()))
-            due = self.engine.due(self.at)
+            due = self.engine.find_due(self.at)
             if due > until:
                 return
             self.at = max(self.at, due)

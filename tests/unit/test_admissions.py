@@ -76,7 +76,7 @@ def test_who_is_held_is_asked_about_when_its_hint_happens(what: str) -> None:
     room.work()
     assert room.where() == Where.GATED
     happen(room, what)
-    assert room.chores.due() == 0.0
+    assert room.chores.find_due() == 0.0
     room.work()
     assert room.where() == Where.ACTIVE
     assert [one.uid for one in room.pending.pop(9, 0.0)] == ["default/p"]

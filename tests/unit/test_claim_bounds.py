@@ -197,6 +197,6 @@ def test_a_pod_of_very_many_cards_costs_its_namespace_something_each_time() -> N
     for pod in (dear, make.pod(name="usual", gpu=1)):
         record = cluster.see_pod(pod)
         assert record is not None
-        cycle.shape_of(record)
-        costs.append(cycle.cost_of(record))
+        cycle.get_shape(record)
+        costs.append(cycle.estimate_cost(record))
     assert costs == [15, 0]

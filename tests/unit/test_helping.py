@@ -32,13 +32,13 @@ def test_what_fits_on_a_row_that_changed_is_never_ruled_out(seed: int) -> None:
         changed = Changed(cluster, rows)
         for pod in pods:
             ruled = changed.find_barriers(pod.template)
-            found = cycle.look(pod, rows)
+            found = cycle.find_barriers(pod, rows)
             if found is None:
                 fitting += 1
                 assert ruled is None
             elif ruled is not None:
                 # Whoever is ruled out is so for a reason that holds on each of the rows.
-                shape = cycle.shape_of(pod)
+                shape = cycle.get_shape(pod)
                 assert shape is not None
                 asked = cycle.boards.unscored(
                     Key(shape.asked.template, shape.asked.placement, shape.view)
@@ -86,10 +86,10 @@ def test_asking_what_fits_displaces_no_live_shape() -> None:
         pod = cluster.see_pod(make.pod(name=f"p{i}", cpu=f"{i + 2}m"))
         assert pod is not None
         assert cycle.could_place(pod)
-        assert cycle.why_not(pod) is None
+        assert cycle.explain_hold(pod) is None
     again = cluster.see_pod(make.pod(name="again", cpu="10m"))
     assert again is not None
-    assert cycle.cost_of(again) == 0
+    assert cycle.estimate_cost(again) == 0
 
 
 def test_kinds_that_ask_more_than_a_change_left_free_are_not_looked_at() -> None:

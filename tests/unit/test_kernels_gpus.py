@@ -84,7 +84,7 @@ def shape_of(cluster: Cluster, pod: twin.Pod) -> tuple[Shape, Boards]:
         make.pod(init_containers=made[:n_init], containers=made[n_init:], annotations=annotations)
     )
     cycle = make.cycle(cluster=cluster)
-    shape = cycle.shape_of(record) if record else None
+    shape = cycle.get_shape(record) if record else None
     assert shape is not None
     cycle.boards.refresh(shape)
     return shape, cycle.boards

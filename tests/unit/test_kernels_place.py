@@ -172,7 +172,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(
             cycle.learn(anew=True)
         anew = Boards(cluster, cycle.learner)
         for watcher in watchers:
-            shape = cycle.shape_of(watcher)
+            shape = cycle.get_shape(watcher)
             assert shape is not None
             cycle.boards.refresh(shape)
             fresh = anew.shape(Key(shape.asked.template, shape.asked.placement, shape.view))

@@ -200,7 +200,7 @@ def test_no_object_stops_the_scheduler(nodes: list[Json], pods: list[Json]) -> N
     assert decided == {pod.uid for pod in waiting}
     for record in waiting:
         if not record.node:
-            cycle.why_not(record)
+            cycle.explain_hold(record)
     checks.verify(cluster)
     assert not [hold for hold in outcome.holds if hold.uid == good.uid and hold.problem]
 

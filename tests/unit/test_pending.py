@@ -114,15 +114,15 @@ def test_pods_are_of_a_kind_where_policies_make_no_difference_whatever_their_lab
     book = PolicyBook(config)
     cycle = Cycle(CLUSTER, book)
     pods = [pod("a"), pod("b", labels={"x": "y"}), pod("c", namespace="n")]
-    assert len({cycle.kind_of(one) for one in pods}) == 1
+    assert len({cycle.find_kind(one) for one in pods}) == 1
     body = {
         "metadata": {"name": "x"},
         "spec": {"podSelector": {"matchLabels": {"x": "y"}}, "gpuPolicy": "spread"},
     }
     book.put(policies.parse(body))
-    kinds = [cycle.kind_of(one) for one in pods]
+    kinds = [cycle.find_kind(one) for one in pods]
     assert kinds[0] == kinds[2] != kinds[1]
-    assert cycle.kind_of(pod("d", cpu=3)) not in kinds
+    assert cycle.find_kind(pod("d", cpu=3)) not in kinds
 
 
 def test_help_right_after_a_failure_still_waits_for_the_backoff_while_others_are_active() -> None:

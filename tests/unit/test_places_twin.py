@@ -52,7 +52,7 @@ def scored(world: World, cycle: Cycle, pod: Asked, objective: str, *, cold: bool
     notes = {names.OBJECTIVE: objective}
     record = world.see(pod, annotations=notes)
     asks = pod | {PODS: 1}
-    key = cycle._key_of(record)
+    key = cycle._make_key(record)
     assert key is not None
     boards = Boards(world.cluster, cycle.learner) if cold else cycle.boards
     shape = boards.shape(key)

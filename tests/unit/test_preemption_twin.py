@@ -63,7 +63,7 @@ def test_an_eviction_lets_the_pod_in(world: twin.World, pod: Json) -> None:
         engine.handle(events.Gone("Pod", uid), 1.0)
     at = 1.0
     for _ in range(5):
-        at = max(at, engine.due(at))
+        at = max(at, engine.find_due(at))
         if at == float("inf"):
             break
         binds = engine.decide(at, Unlimited()).binds

@@ -70,7 +70,7 @@ def test_a_gpu_that_nothing_is_left_to_use_is_short_and_lost_to_nobody() -> None
     cycle = places_worlds.cycle_of(cluster)
     pod = cluster.see_pod(make.pod(name="p", gpu=1, cpu=8, memory="32Gi"))
     assert pod is not None
-    shape = cycle.shape_of(pod)
+    shape = cycle.get_shape(pod)
     assert shape is not None
     cycle.boards.refresh(shape)
     on = {
@@ -114,7 +114,7 @@ def test_a_pod_goes_to_the_same_node_with_a_board_and_without(seed: int) -> None
         cold = cycle.schedule([record], explain=False).binds
         if cold:
             cluster.forget(record.uid)
-        assert cycle.shape_of(record) is not None
+        assert cycle.get_shape(record) is not None
         hot = cycle.schedule([record], explain=False).binds
         assert cold == hot
         chosen += [bind.node for bind in hot]

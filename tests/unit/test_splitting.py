@@ -52,14 +52,14 @@ def test_pods_that_are_told_apart_are_looked_at_a_piece_at_a_time(
     engine.handle(events.Seen(shy), 1.0)
     engine.decide(1.0, Unlimited())
     n_asked = 0
-    find_kind = Cycle.kind_of
+    find_kind = Cycle.find_kind
 
     def count(cycle: Cycle, pod: Any) -> Any:
         nonlocal n_asked
         n_asked += 1
         return find_kind(cycle, pod)
 
-    monkeypatch.setattr(Cycle, "kind_of", count)
+    monkeypatch.setattr(Cycle, "find_kind", count)
     engine.handle(events.Gone("Pod", "default/on-n"), 20.0)
     most, found = 0, []
     for i in range(100):
@@ -129,7 +129,7 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
         meta = wire.Meta(name="s", namespace=namespace)
         engine.handle(events.Seen(steering.Service(meta, steering.ServiceSpec({"own": "0"}))), 1.0)
         for waiting in list(engine._pending.list_pods()):
-            engine._cycle.kind_of(waiting)
+            engine._cycle.find_kind(waiting)
         assert n_read == n_wanted
 
 
@@ -141,13 +141,13 @@ def test_nominations_that_come_and_go_split_no_kind(monkeypatch: pytest.MonkeyPa
     engine.decide(0.0, Unlimited())
     assert len(engine._pending.parked.list_kinds()) == 1
     asked: list[str] = []
-    find_kind = Cycle.kind_of
+    find_kind = Cycle.find_kind
 
     def count(cycle: Cycle, pod: PodRecord) -> Hashable:
         asked.append(pod.uid)
         return find_kind(cycle, pod)
 
-    monkeypatch.setattr(Cycle, "kind_of", count)
+    monkeypatch.setattr(Cycle, "find_kind", count)
     for i in range(6):
         high = make.pod(name="high", scheduler_name="other", priority=10)
         high.status.nominated_node_name = "n" if i % 2 else ""

@@ -311,7 +311,7 @@ def test_a_quiet_trial_tells_no_rows_keeps_nothing_and_lets_no_board_read() -> N
     waits = cluster.see_pod(make.pod(name="waits", cpu="1"))
     assert waits is not None
     cycle = make.cycle(cluster=cluster)
-    shape = cycle.shape_of(waits)
+    shape = cycle.get_shape(waits)
     assert shape is not None
     cycle.boards.refresh(shape)
     position, before = cluster.moved.position, checks.fingerprint(cluster)

@@ -65,7 +65,7 @@ def compare(
     record = see_pod(cluster, pod)
     refusal = twin.refusal(world, pod, off)
     names = sorted(node["metadata"]["name"] for node in world.nodes)
-    hold = cycle.why_not(record)
+    hold = cycle.explain_hold(record)
     if refusal:
         assert hold is not None
         assert hold.diagnosis is not None

@@ -42,7 +42,7 @@ class Play:
         return found
 
     def explained(self, name: str) -> str:
-        hold = self.engine._cycle.why_not(self.engine._cluster.pods[f"default/{name}"])
+        hold = self.engine._cycle.explain_hold(self.engine._cluster.pods[f"default/{name}"])
         assert hold is not None
         assert hold.diagnosis is not None
         return ", ".join(text for text, _ in hold.diagnosis.reasons)

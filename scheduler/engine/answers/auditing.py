@@ -80,7 +80,7 @@ def judge_return(inside: Inside, question: ask.ReturnOf) -> ask.Return:
     return ask.Return(
         inside.cluster.claim_problem(pod) is not None,
         inside.cycle.keys.problem_of(pod) is not None,
-        inside.cycle.objection(pod, pod.node),
+        inside.cycle.find_objection(pod, pod.node),
     )
 
 

@@ -44,7 +44,7 @@ def find_objection(inside: Inside, question: ask.BindObjection) -> str:
     if not cluster.has_cards(bind.node, uuids):
         return f"node {bind.node} or a card on it is gone or over-full"
     pod = cluster.pods.get(bind.uid)
-    objection = inside.cycle.objection(pod, bind.node) if pod and bind.slots else ""
+    objection = inside.cycle.find_objection(pod, bind.node) if pod and bind.slots else ""
     return f"{bind.node}: {objection}" if objection else ""
 
 
@@ -56,7 +56,7 @@ def find_missing(inside: Inside, question: ask.MissingKeys) -> list[str]:
     known = inside.cluster.pods
     found = dict.fromkeys(inside.cluster.missing(present, scheduler))
     if scheduler:
-        found.update(dict.fromkeys(inside.intake.missing(present, scheduler)))
+        found.update(dict.fromkeys(inside.intake.list_missing(present, scheduler)))
         waiting = (pod for pod in inside.pending.list_pods() if pod.profile == scheduler)
         found |= {pod.uid: None for pod in waiting if pod.uid not in known}
     return list(found)

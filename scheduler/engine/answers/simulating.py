@@ -34,7 +34,7 @@ def look_ahead(inside: Inside, question: ask.NextDecision) -> ask.BeforeDecision
     if pod is None:
         return None
     cycle.learn()
-    told, shape = verdicts.all_nodes(cluster, cycle, pod), cycle.shape_of(pod)
+    told, shape = verdicts.all_nodes(cluster, cycle, pod), cycle.get_shape(pod)
     by = placements.cards_by(shape) if shape is not None else ""
     return ask.BeforeDecision(pod.uid, told, by, cluster.cards.columns.used.copy())
 

@@ -43,7 +43,7 @@ class Asking:
 
     def shape(self, pod: PodRecord) -> Shape | None:
         """What is asked of a pod again and again; None when something on it must be mended first."""
-        return self.answers.unscored(pod)
+        return self.answers.get_unscored(pod)
 
     def judge_rows(
         self, shape: Shape, rows: c.Ints | None = None, pod: PodRecord | None = None
@@ -75,7 +75,7 @@ class Asking:
 
     def why_not(self, pod: PodRecord) -> Hold | None:
         """What the pod is told; None when it fits somewhere."""
-        hold, shape = self.answers.why_not(pod), self.shape(pod)
+        hold, shape = self.answers.explain_hold(pod), self.shape(pod)
         if hold is not None or shape is None:
             return hold
         # The cycle says nothing of a pod that others could make room for: it is tried instead.

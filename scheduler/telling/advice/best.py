@@ -58,7 +58,7 @@ class Best(NamedTuple):
 
 def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
     """So many of the nodes that take a pod, the best first, and that of the row ``also`` if it is one."""
-    shape = asking.answers.shape_of(pod)
+    shape = asking.answers.get_shape(pod)
     if shape is None:
         return Best((), 0, {}, "")
     asking.answers.boards.refresh(shape)

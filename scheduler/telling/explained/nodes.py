@@ -102,7 +102,7 @@ def _waiting(scene: Scene, row: int) -> Json:
     """The pods that wait, by what this node says of them: those that are tried first come first."""
     kinds: dict[Hashable, list[PodRecord]] = {}
     for pod in scene.pending.list_active():
-        kinds.setdefault(scene.cycle.kind_of(pod), []).append(pod)
+        kinds.setdefault(scene.cycle.find_kind(pod), []).append(pod)
     groups: dict[tuple[str, ...], Json] = {}
     held: list[PodRecord] = []
     for pods in list(kinds.values())[:_KINDS]:

@@ -103,14 +103,14 @@ def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> 
 
 
 def _attempt(scene: Scene, pod: PodRecord, why: Diagnosis) -> Made | None:
-    return scene.cycle.attempt(pod, why)
+    return scene.cycle.try_to_make_room(pod, why)
 
 
 def _preemption(scene: Scene, pod: PodRecord, made: Made | None) -> Json | None:
     """Whose place it could take, and why that is not done; None where nobody's would help, or it need not."""
     why = ""
     if made is not None and made.evict is None and not pod.preempts:
-        made = scene.cycle.attempt(structs.replace(pod, preempts=True), None)
+        made = scene.cycle.try_to_make_room(structs.replace(pod, preempts=True), None)
         why = "its preemptionPolicy is Never"
     if made is None or made.evict is None:
         return None
