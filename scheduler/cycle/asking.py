@@ -88,7 +88,7 @@ class Answers:
         """
         self._begin()
         key = self._make_key(pod)
-        row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        row = self._cluster.nodes.row_of(self._cluster.nominations.find_node(pod.uid))
         return key is not None and row >= 0 and self._fits_own(key, pod, row) is not None
 
     def could_take(self, pod: PodRecord) -> bool:
@@ -101,7 +101,7 @@ class Answers:
         key = self._make_key(pod)
         if key is None or not (pod.preempts and self._policies.preempts(pod)):
             return False
-        if self._cluster.nominations.node_of(pod.uid):
+        if self._cluster.nominations.find_node(pod.uid):
             return not self.attempts.awaits_victims(pod, key)
         return self.attempts.could_make_room(pod, key)
 

@@ -225,8 +225,8 @@ class Chores:
         pods, place = self._cluster.pods, self._pending.order.find_place
         promised = [
             (uid, name)
-            for name in nominations.nodes()
-            for uid in nominations.on(name)
+            for name in nominations.list_nodes()
+            for uid in nominations.list_on(name)
             if self._pending.is_parked(uid)
         ]
         for i, (uid, name) in enumerate(sorted(promised, key=lambda one: place(pods[one[0]]))):
@@ -276,7 +276,7 @@ class Chores:
     def _may_take(self, pod: PodRecord) -> bool:
         """Whether a pod may preempt: it waits by itself, and is not nominated."""
         is_alone = self._pending.is_alone(pod.uid)
-        return is_alone and not self._cluster.nominations.node_of(pod.uid)
+        return is_alone and not self._cluster.nominations.find_node(pod.uid)
 
     def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:
         """Whether the cheap bounds already show that no pod of a kind fits on the changed rows."""

@@ -194,7 +194,7 @@ class Engine:
 
     def _drop_pod(self, uid: str, now: float) -> Sequence[Note]:
         self._forgetting.note_change()
-        self._cluster.pod_gone(uid)
+        self._cluster.drop_pod(uid)
         return self._let_leave(uid, now)
 
     def _let_leave(self, uid: str, now: float) -> Sequence[Note]:
@@ -241,7 +241,7 @@ class Engine:
     # Nodes.
 
     def _see_node(self, node: wire.Node, _: float) -> Sequence[Note]:
-        before = self._cluster.facts_of(node.metadata.name)
+        before = self._cluster.find_facts(node.metadata.name)
         after = self._cluster.see_node(node)
         read = notes.NodeRead(after.name)
         if before is not None and before.devices == after.devices:
@@ -250,12 +250,12 @@ class Engine:
         return (read, *(notes.PodBound(uid) for uid in self._cluster.pods_on.get(after.name, ())))
 
     def _drop_node(self, name: str, _: float) -> Sequence[Note]:
-        self._cluster.node_gone(name)
+        self._cluster.drop_node(name)
         return _NOTHING
 
     def _note_silence(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
         self._cluster.close_cards(event.node, closed=event.silent)
-        if event.silent and self._cluster.facts_of(event.node) is not None:
+        if event.silent and self._cluster.find_facts(event.node) is not None:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING
 

@@ -37,7 +37,7 @@ class Forgetting:
             return
         self._looked_at = now
         self._looks_left -= 1
-        there = self._cluster.template_ids()
+        there = self._cluster.list_template_ids()
         kept = there | self._before
         self._before = there
 

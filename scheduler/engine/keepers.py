@@ -66,7 +66,7 @@ def _keep_group(kind: GroupKind, cluster: Cluster) -> Keeper:
         peers.drop(kind, *kinds.split(key))
         return _NOTHING
 
-    return Keeper(see, gone, lambda: map(_join, peers.of_kind(kind)))
+    return Keeper(see, gone, lambda: map(_join, peers.list_of_kind(kind)))
 
 
 def _keep_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
@@ -81,9 +81,9 @@ def _keep_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
         return wake(storage.see(found).pods, now)
 
     def gone(key: str, now: float) -> Sequence[Note]:
-        return wake(storage.gone(kind, *kinds.split(key)).pods, now)
+        return wake(storage.drop_object(kind, *kinds.split(key)).pods, now)
 
-    return Keeper(see, gone, lambda: map(_join, storage.of_kind(kind)))
+    return Keeper(see, gone, lambda: map(_join, storage.list_of_kind(kind)))
 
 
 def _keep_budgets(cluster: Cluster) -> Keeper:
@@ -99,7 +99,9 @@ def _keep_budgets(cluster: Cluster) -> Keeper:
         budgets.drop(*kinds.split(key))
         return _NOTHING
 
-    return Keeper(see, gone, lambda: [f"{space}/{name}" for space, name, _ in budgets.objects()])
+    return Keeper(
+        see, gone, lambda: [f"{space}/{name}" for space, name, _ in budgets.list_objects()]
+    )
 
 
 def _keep_namespaces(cluster: Cluster, book: PolicyBook, pending: Pending) -> Keeper:

@@ -187,7 +187,7 @@ def _others(nodes: EmptyNodes, counts: Counts) -> Mapping[int, Asked]:
     found: dict[int, dict[DemandShape, int]] = {c.MEMORY: {shape: shape.memory for shape in counts}}
     for shape in counts:
         for name, amount in shape.others:
-            row = nodes.table.row_asked(name)
+            row = nodes.table.find_row_asked(name)
             if row >= 0:
                 found.setdefault(row, dict.fromkeys(counts, 0))[shape] = amount
     return dict(sorted(found.items()))
@@ -249,7 +249,7 @@ def _values(nodes: EmptyNodes, counts: Counts) -> c.Floats:
     for kind, (cores, mib) in enumerate(nodes.kinds):
         sizes: dict[int, float] = defaultdict(float)
         for shape, n in counts.items():
-            size = max(shape.milli(cores, mib))
+            size = max(shape.convert_to_milli(cores, mib))
             if 0 < size < c.WHOLE:
                 sizes[size] += n * shape.cards
         heaviest = sorted(sizes.items(), key=lambda item: (-item[0] * item[1], item[0]))
@@ -324,7 +324,7 @@ def _most_frequent(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
 def _typical(nodes: EmptyNodes, picks: list[Pick], *, everywhere: bool) -> c.Typical:
     """As columns. Unless ``everywhere``, nodes that a shape may not go to do not count for it."""
     milli = np.array(
-        [[shape.milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
+        [[shape.convert_to_milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
     ).reshape(len(nodes.kinds), len(picks), 2)
     allowed = np.zeros((0, len(picks)), np.bool_)
     if not everywhere:

@@ -100,7 +100,7 @@ def asked(
             row[at[resource]] = amount
         for name, amount in shape.others:
             if name not in column:
-                column[name] = at.get(cluster.nodes.row_asked(name))
+                column[name] = at.get(cluster.nodes.find_row_asked(name))
             b = column[name]
             if b is not None:
                 row[b] = amount
@@ -116,7 +116,7 @@ def asked(
 def others(cluster: Cluster, counts: Counts, told: Iterable[int]) -> list[int]:
     """The resources that pods ask beside those told, of which any node has some."""
     names = {name for shape in counts for name, _ in shape.others}
-    asked = {cluster.nodes.row_asked(name) for name in names}
+    asked = {cluster.nodes.find_row_asked(name) for name in names}
     return sorted(asked - {c.UNKNOWN, *told})
 
 

@@ -69,7 +69,7 @@ class Rooms:
 
     def list_cards(self, shape: Shape, placed: Run, k: int) -> Slots:
         """List the cards of the k-th pod that was placed, a tuple per container."""
-        uuid_of, containers = self._cluster.cards.uuid_of, shape.ask.containers
+        uuid_of, containers = self._cluster.cards.find_uuid, shape.ask.containers
         slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
         for p in range(int(placed.n_picks[k])):
             slot = int(placed.slot[k, p])
@@ -116,7 +116,7 @@ class Rooms:
         cluster, n, binds = self._cluster, len(pods), []
         rows = placed.row[:n].tolist()
         n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
-        driver = cluster.registers.driver_name(shape.ask.pool)
+        driver = cluster.registers.find_driver_name(shape.ask.pool)
         for k in range(n):
             uid = pods[k].uid
             slots = self.list_cards(shape, placed, k) if n_picks[k] else ()
@@ -132,4 +132,4 @@ class Rooms:
         given = giving.list_given(pod, shape.view.storage, cluster, row)
         cluster.assume(pod.uid, node, slots, given)
         cluster.moved.add(row)
-        return Bind(pod.uid, node, slots, cluster.registers.driver_name(shape.ask.pool), given)
+        return Bind(pod.uid, node, slots, cluster.registers.find_driver_name(shape.ask.pool), given)

@@ -22,7 +22,7 @@ def split_runs(
     for pod in batch:
         now = key_of(pod)
         is_single = key is not None and key.view.is_single
-        if run and (now != key or is_single or is_alone or nominations.node_of(pod.uid)):
+        if run and (now != key or is_single or is_alone or nominations.find_node(pod.uid)):
             version = nominations.version
             yield key, run
             # The key may differ now. The placed pods may have terms about this pod, or may have been given the volumes
@@ -33,6 +33,6 @@ def split_runs(
             run = []
         key = now
         run.append(pod)
-        is_alone = bool(nominations.node_of(pod.uid))
+        is_alone = bool(nominations.find_node(pod.uid))
     if run:
         yield key, run

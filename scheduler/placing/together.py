@@ -38,7 +38,7 @@ def place_together(cluster: Cluster, entity: Entity, place_pods: PlacePods) -> P
     """
     members = [cluster.pods[pod.uid] for pod in entity.members]
     waiting = [pod for pod in members if pod.life == Life.PENDING]
-    among = cluster.nodes.rows_with(*entity.domain) if entity.domain else ANYWHERE
+    among = cluster.nodes.flag_rows(*entity.domain) if entity.domain else ANYWHERE
     with cluster.trial() as trial:
         tried = place_pods(waiting, among)
         binds, holds = tried.binds, tried.holds

@@ -44,14 +44,14 @@ def label(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
             return ~has_one_of(nodes, key, values, rows)
         case "Gt" | "Lt":
             return _compares(requirement, nodes, rows)
-    present: Flags = nodes.label_column(key)[rows] >= 0
+    present: Flags = nodes.get_label_column(key)[rows] >= 0
     return present if operator == "Exists" else ~present
 
 
 def has_one_of(nodes: NodeTable, key: str, values: Iterable[str], rows: Ints) -> Flags:
     """Rows that have one of these values of a label."""
     # The column first: making it is what numbers the label's values.
-    column = nodes.label_column(key)[rows]
+    column = nodes.get_label_column(key)[rows]
     wanted = [n for n in map(nodes.label_values.find, values) if n >= 0]
     if len(wanted) == 1:
         return np.equal(column, wanted[0])
@@ -62,8 +62,8 @@ def _compares(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
     """Gt and Lt: integer comparison of the label with the one value; a label that is none fails."""
     key, operator, values = requirement
     bound = selectors.integer(values[0])
-    column = nodes.label_column(key)[rows]
-    integers, is_integer = nodes.label_integers()
+    column = nodes.get_label_column(key)[rows]
+    integers, is_integer = nodes.read_label_integers()
     if bound is None or not integers.size:
         return np.zeros(rows.size, np.bool_)
     figures = integers[column]

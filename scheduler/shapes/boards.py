@@ -264,7 +264,7 @@ class Boards:
     def _moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
             return None
-        return self._cluster.moved.since(shape.moved)
+        return self._cluster.moved.list_since(shape.moved)
 
     def _judge(self, shape: Shape) -> bool:
         """Bring in what static rules say; whether every node has to be looked at again."""

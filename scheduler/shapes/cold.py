@@ -96,10 +96,10 @@ class Cold:
         """The rows that moved since the last decision; all, where everything is to be read anew."""
         cluster, tables = self._cluster, self._learner.get_tables(pool)
         # Pods that ask no devices find nodes with cards of any family.
-        has_cards = pool < 0 or cluster.registers.cards(pool) is not None
+        has_cards = pool < 0 or cluster.registers.find_driver(pool) is not None
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
         sizes = cluster.nodes.capacity, n_cards
-        moved = cluster.moved.since(kept.moved) if kept.moved >= 0 else None
+        moved = cluster.moved.list_since(kept.moved) if kept.moved >= 0 else None
         if (
             moved is None
             or (kept.tables is not tables and not _only_places(kept.tables, tables))

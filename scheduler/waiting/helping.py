@@ -92,5 +92,5 @@ class Changed:
         return barriers.LACKS_LABEL
 
     def _free(self, resource: str) -> int:
-        row = self._cluster.nodes.row_asked(resource)
+        row = self._cluster.nodes.find_row_asked(resource)
         return int(self._most[row]) if row < self._most.size else 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from scheduler.api.selectors import Labels
 from scheduler.plugins.contract import VOLUMES_IN_USE, Change, Hint, Trigger
-from scheduler.state.counting.owned import Stance, owned_by
+from scheduler.state.counting.owned import Stance, list_owned
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.amounts import Amounts
 from scheduler.waiting.peers import Seekers, Shunned
@@ -190,7 +190,7 @@ class Hooks:
             term.peers
             for pod in pods
             if pod.template.anti_affinity
-            for term in owned_by(pod.template, pod.namespace, pod.labels or _NO_LABELS)
+            for term in list_owned(pod.template, pod.namespace, pod.labels or _NO_LABELS)
             if term.stance == Stance.REFUSES
         ]
         if refusing:

@@ -49,7 +49,7 @@ class Seekers:
 
     def find(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[_Kind]:
         """Find the kinds whose terms select a pod with these labels in this namespace."""
-        for number in self._index.about(namespace, namespace_labels, labels).tolist():
+        for number in self._index.find_about(namespace, namespace_labels, labels).tolist():
             peers = self._index.rules[number]
             yield from self._kinds.get(peers, ()) if peers is not None else ()
 

@@ -72,9 +72,9 @@ class Watch:
     def find_news(self) -> News:
         """Return what changed since the last look, which this look then is."""
         cluster, news = self._cluster, News()
-        rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
-        described = cluster.described.since(self._described)
-        promised = cluster.nominations.since(self._promised)
+        rows = cluster.moved.list_since(self._moved) if self._moved >= 0 else None
+        described = cluster.described.list_since(self._described)
+        promised = cluster.nominations.list_since(self._promised)
         if rows is None or described is None or promised is None or len(self._pods) > _PODS_MAX:
             self.catch_up()
             return News(is_unknown=True)
@@ -92,7 +92,9 @@ class Watch:
             news.triggers[ANYTHING] |= news.moved
         # On nodes with promised room the columns do not show how much of the free room other pods may use. So a node
         # on which room was or is promised counts as added when it changes.
-        there = {cluster.nodes.row_of(name) for name in (*promised, *cluster.nominations.nodes())}
+        there = {
+            cluster.nodes.row_of(name) for name in (*promised, *cluster.nominations.list_nodes())
+        }
         news.added |= news.moved & there
         for (_, row), (pod, sign) in self._pods.items():
             self._read_pod(pod, row, sign, news)

@@ -76,7 +76,7 @@ class Town:
         cluster = self.engine._cluster
         return {
             "node": cluster.pods[uid].node or None,
-            "nominated": cluster.nominations.node_of(uid) or None,
+            "nominated": cluster.nominations.find_node(uid) or None,
             "victims": self.victims.get(uid, []),
             "message": self.messages.get(uid),
         }

@@ -64,7 +64,7 @@ def happen(room: Room, what: str) -> None:
     if what == "label":
         room.see_node(quota="more")
     else:
-        room.cluster.pod_gone("default/goes")
+        room.cluster.drop_pod("default/goes")
 
 
 @pytest.mark.parametrize("what", HINTS)

@@ -65,7 +65,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     world, picks = anew.world(shape), []
     if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
         s, n = world.scratch, parts.choose(world, shape.ask, row)
-        picks = [(cluster.cards.uuid_of(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
+        picks = [(cluster.cards.find_uuid(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
     return Bind(pod.uid, cluster.nodes.name_of(row), tuple(picks))  # type: ignore[arg-type]
 
 
@@ -116,7 +116,7 @@ def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
         for family in (names.GPU, names.AMD_GPU):
             seen[f"{became}, of {family}"] += asks(pod.raw, family)
         if rng.random() < 0.3:
-            cluster.pod_gone(rng.choice(sorted(cluster.pods)))
+            cluster.drop_pod(rng.choice(sorted(cluster.pods)))
     checks.verify(cluster)
     return seen
 

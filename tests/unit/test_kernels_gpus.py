@@ -104,13 +104,13 @@ def kernel_choice(node_cards: Sequence[twin.Card], pod: twin.Pod) -> twin.Choice
     choice = twin.Choice(picks=[[] for _ in pod.containers])
     for p in range(n):
         slot = int(s.pick_slot[p])
-        uuid = cluster.cards.uuid_of(int(s.picks[p]))
+        uuid = cluster.cards.find_uuid(int(s.picks[p]))
         cores = int(shape.ask.containers[c.ASK_CORES, slot])
         choice.picks[slot].append((uuid, int(s.pick_mib[p]), cores))
     for j in range(int(nodes.card_count[0, row])):
         cores, mib, slots = s.peak[:, j].tolist()
         if slots:
-            uuid = cluster.cards.uuid_of(int(nodes.card_start[0, row]) + j)
+            uuid = cluster.cards.find_uuid(int(nodes.card_start[0, row]) + j)
             choice.charge[uuid] = (slots, mib, cores)
     return choice
 

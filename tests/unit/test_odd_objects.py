@@ -211,6 +211,6 @@ def test_a_node_without_a_name_takes_no_pods() -> None:
     nameless.metadata.name = ""
     cluster = make.cluster(nodes=[nameless], pods=[make.pod(name="p")])
     assert not make.cycle(cluster=cluster).schedule(list(cluster.pods.values())).binds
-    facts = cluster.facts_of("")
+    facts = cluster.find_facts("")
     assert facts is not None
     assert str(facts.problem) == "metadata.name: is missing"

@@ -80,7 +80,7 @@ def test_pods_come_to_rest_and_none_evicts_in_turn(
         return
     # Nobody waits for a promise that will not be kept.
     for uid in bodies:
-        node = engine._cluster.nominations.node_of(uid)
+        node = engine._cluster.nominations.find_node(uid)
         assert not node or engine._cluster.pods[uid].node == "", uid
     assert not engine._cluster.nominations.going
 

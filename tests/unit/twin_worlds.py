@@ -70,7 +70,7 @@ class World:
     def gone(self, uid: str, pod: fleet.Pod) -> None:
         if self.cluster.pods[uid].node and pod.gpu:
             self.happened.append("left")
-        self.cluster.pod_gone(uid)
+        self.cluster.drop_pod(uid)
 
 
 def claim(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge) -> str:

@@ -24,7 +24,7 @@ def find_wait(inside: Inside, question: ask.WaitOf) -> ask.Wait | None:
 
 
 def find_tried(inside: Inside, question: ask.TriedInVain) -> Mapping[str, str]:
-    """Those of some pods that nothing fits."""
+    """Those of some pods that wait because they fit nowhere."""
     entry_of = inside.pending.find_entry
     return {
         uid: entry.pod.profile
@@ -48,7 +48,7 @@ def count_queue(inside: Inside, _: ask.QueueCounts) -> ask.QueueFigures:
 
 
 def sum_waits(inside: Inside, _: ask.WaitsByNamespace) -> Mapping[str, ask.NamespaceWait]:
-    """Who waits, by namespace."""
+    """How many pods wait in each namespace."""
     counts: Counter[str] = Counter()
     since: dict[str, float] = {}
     for entry in inside.pending.list_entries():

@@ -41,12 +41,12 @@ def _has_no_cards(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
 
 
 def _is_of_no_type(_: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
-    return _counted(nodes, rows) & (nodes.label_column(names.GPU_PRODUCT)[rows] < 0)
+    return _counted(nodes, rows) & (nodes.get_label_column(names.GPU_PRODUCT)[rows] < 0)
 
 
 def _is_of_another_type(wishes: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
     # The column first: making it is what numbers the label's values.
-    column = nodes.label_column(names.GPU_PRODUCT)[rows]
+    column = nodes.get_label_column(names.GPU_PRODUCT)[rows]
     kinds = np.unique(column[column >= 0])
     refused = [kind for kind in kinds if not wishes.accept(nodes.label_values.values[kind])]
     return _counted(nodes, rows) & np.isin(column, refused)

@@ -77,7 +77,7 @@ def _compile(asked: Asked, cluster: Cluster) -> Compiled:
 
 
 def _prefers(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
-    placement, row_asked = asked.placement, cluster.nodes.row_asked
+    placement, row_asked = asked.placement, cluster.nodes.find_row_asked
     dims = [-1 if name is None else row_asked(name) for name in _dims(asked)]
     return {
         "mode": _mode(asked),

@@ -33,7 +33,7 @@ def _needs(pod: Standing, _: Cluster) -> Ports | None:
 
 def _tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
     """On every node, the ports held there that conflict; a pod of the same ports conflicts with itself."""
-    held = cluster.nodes.ports.conflicts(ports, cluster.nodes.capacity)
+    held = cluster.nodes.ports.count_conflicts(ports, cluster.nodes.capacity)
     return (Tally(count=held, gain=held.of_one),)
 
 

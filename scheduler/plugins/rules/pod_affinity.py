@@ -24,7 +24,7 @@ from scheduler.plugins.contract import (
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.classes import TermView
-from scheduler.state.counting.owned import Stance, owned_by
+from scheduler.state.counting.owned import Stance, list_owned
 
 _NAME, _WEIGHT = "InterPodAffinity", 2
 _AFFINITY, _ANTI_AFFINITY, _EXISTING = 0, 1, 2
@@ -63,12 +63,12 @@ def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
 
 def _needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     template = pod.template
-    looks_at, about = cluster.terms.about(pod.namespace, pod.labels)
+    looks_at, about = cluster.terms.find_about(pod.namespace, pod.labels)
     # The first of the run makes its own terms terms on nodes, which the next of the run meets.
     namespace_labels = cluster.terms.labels_of(pod.namespace)
     own_keys: set[str] = set()
     own: dict[Stance, Counter[str]] = {stance: Counter() for stance in Stance}
-    for term in owned_by(template, pod.namespace, pod.labels):
+    for term in list_owned(template, pod.namespace, pod.labels):
         own_keys.update(term.peers.selector.keys)
         if term.peers.include(pod.namespace, namespace_labels, pod.labels):
             own[term.stance][term.key] += term.weight
@@ -127,7 +127,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     found: list[Tally] = []
     if needs.near:
         # A pod that is not among the peers of all terms counts for none of them.
-        together = terms.peers(tuple(one.peers for one in needs.near), with_deleting=True)
+        together = terms.count_peers(tuple(one.peers for one in needs.near), with_deleting=True)
         is_one = int(all(one.is_one for one in needs.near))
         found += (
             Tally(
@@ -142,7 +142,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
         )
     found += (
         Tally(
-            count=terms.peers((one.peers,), with_deleting=True),
+            count=terms.count_peers((one.peers,), with_deleting=True),
             gain=int(one.is_one),
             key=one.key,
             reason=_ANTI_AFFINITY,
@@ -151,7 +151,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     )
     found += (
         Tally(
-            count=terms.owners(needs.seen, Stance.REFUSES, key),
+            count=terms.count_owners(needs.seen, Stance.REFUSES, key),
             gain=gain,
             key=key,
             reason=_EXISTING,
@@ -161,7 +161,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     found += (
         Tally(
             kind=c.SUM,
-            count=terms.peers((one.peers,), with_deleting=True),
+            count=terms.count_peers((one.peers,), with_deleting=True),
             gain=int(one.is_one),
             key=one.key,
             figures={c.TALLY_WEIGHT: one.weight},
@@ -171,7 +171,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     found += (
         Tally(
             kind=c.SUM,
-            count=terms.owners(needs.seen, stance, key),
+            count=terms.count_owners(needs.seen, stance, key),
             gain=gain,
             key=key,
             figures={c.TALLY_WEIGHT: weight},

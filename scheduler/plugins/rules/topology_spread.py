@@ -62,7 +62,7 @@ class _Counted(NamedTuple):
         rows = np.arange(nodes.capacity)
         flags = np.ones(nodes.capacity, np.bool_)
         for key in self.keys:
-            flags &= nodes.label_column(key) >= 0
+            flags &= nodes.get_label_column(key) >= 0
         if self.by.selector or self.by.required is not None:
             asked = self.by.selector, self.by.required
             flags &= ~node_affinity.refuses(asked, nodes, rows)
@@ -122,7 +122,7 @@ def _deduced(pod: Standing, cluster: Cluster) -> Constraints:
         defaults = SYSTEM_DEFAULTS if _spreads(pod) else ()
     if not (defaults and cluster.peers.are_there):
         return ()
-    selector = cluster.peers.selector_of(pod.namespace, pod.labels, pod.controller)
+    selector = cluster.peers.find_selector(pod.namespace, pod.labels, pod.controller)
     if selector == selectors.EVERYTHING:
         return ()
     # kube-scheduler puts the selector in the place of one that had the labels of these keys.
@@ -167,7 +167,7 @@ def _tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
 def _even(one: _Spread, cluster: Cluster) -> Tally:
     return Tally(
         kind=c.EVEN,
-        count=cluster.terms.peers((one.peers,), with_deleting=False) if one.peers else None,
+        count=cluster.terms.count_peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=one.counted,
@@ -186,7 +186,7 @@ def _scored(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tally:
     by_node = one.key == names.HOSTNAME
     return Tally(
         kind=c.SPREAD,
-        count=cluster.terms.peers((one.peers,), with_deleting=False) if one.peers else None,
+        count=cluster.terms.count_peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=None if by_node else one.counted,

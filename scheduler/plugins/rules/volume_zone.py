@@ -46,14 +46,14 @@ class _Elsewhere:
         """[capacity] 1 where it is not."""
         nodes = self._cluster.nodes
         rows = np.arange(capacity)
-        tells = np.logical_or.reduce([nodes.label_column(key) >= 0 for key in _KEYS])
+        tells = np.logical_or.reduce([nodes.get_label_column(key) >= 0 for key in _KEYS])
         is_elsewhere = np.zeros(capacity, np.bool_)
         for key, values in self._zones:
             wanted = tuple(sorted(values))
             matches = node_terms.has_one_of(nodes, key, wanted, rows)
             if key in _NEW:
                 # If a node does not have the old label, the new one is read.
-                has_old = nodes.label_column(key) >= 0
+                has_old = nodes.get_label_column(key) >= 0
                 new = node_terms.has_one_of(nodes, _NEW[key], wanted, rows)
                 matches = np.where(has_old, matches, new)
             is_elsewhere |= ~matches

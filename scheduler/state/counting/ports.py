@@ -50,7 +50,7 @@ class PortTable:
         self._wanted: WeakValueDictionary[tuple[Port, ...], Conflicts] = WeakValueDictionary()
         self._looking: dict[_Key, WeakSet[Conflicts]] = {}
 
-    def on(self, row: int) -> dict[Port, int]:
+    def list_on(self, row: int) -> dict[Port, int]:
         """What is held on a row, and how often."""
         return dict(self._held.get(row, ()))
 
@@ -72,7 +72,7 @@ class PortTable:
             del self._held[row]
         self._leave(row, port)
 
-    def conflicts(self, wanted: tuple[Port, ...], capacity: int) -> Conflicts:
+    def count_conflicts(self, wanted: tuple[Port, ...], capacity: int) -> Conflicts:
         """What is held on each row that conflicts with the ports wanted, kept up as long as somebody has it."""
         found = self._wanted.get(wanted)
         if found is not None:

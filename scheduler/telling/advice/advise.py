@@ -122,7 +122,7 @@ def _less(asking: Asking, pod: PodRecord, words: wire.Pod) -> list[Advice]:
 def _drops(asking: Asking, words: wire.Pod) -> list[Advice]:
     found = []
     for wish in wishes.of_pod(words):
-        rows = asking.fitting(asking.cluster.as_if(wishes.without(words, [wish])))
+        rows = asking.fitting(asking.cluster.read_as_if(wishes.without(words, [wish])))
         if rows.size:
             found.append(Advice((Drop(wish),), rows))
     return found
@@ -133,13 +133,13 @@ def _taints(asking: Asking, words: wire.Pod) -> list[Advice]:
     for taints in wishes.taints(asking.cluster):
         needed = _enough(taints, lambda some: _fits_tolerating(asking, words, some))
         if needed and needed not in found:
-            rows = asking.fitting(asking.cluster.as_if(wishes.tolerating(words, needed)))
+            rows = asking.fitting(asking.cluster.read_as_if(wishes.tolerating(words, needed)))
             found[needed] = Advice(tuple(map(Tolerate, needed)), rows)
     return list(found.values())
 
 
 def _fits_tolerating(asking: Asking, words: wire.Pod, taints: Sequence[TaintKey]) -> bool:
-    return asking.fits(asking.cluster.as_if(wishes.tolerating(words, taints)))
+    return asking.fits(asking.cluster.read_as_if(wishes.tolerating(words, taints)))
 
 
 def _together(asking: Asking, words: wire.Pod) -> list[Advice]:

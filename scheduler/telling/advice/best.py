@@ -89,7 +89,7 @@ def _after(asking: Asking, shape: Shape, row: int) -> list[Usage]:
     by_cards = pool >= 0 and bool(nodes.managed[pool, row])
     found = []
     for resource in dict.fromkeys([names.CPU, names.MEMORY, *asked]):
-        at = asking.cluster.nodes.row_asked(resource)
+        at = asking.cluster.nodes.find_row_asked(resource)
         total = int(nodes.allocatable[at, row])
         # Of cards the node counts how many pods may share them, which is no measure of what is in use.
         if total and not (by_cards and resource == shape.asked.template.family):

@@ -106,7 +106,7 @@ def asking_less(asking: Asking, words: wire.Pod, amounts: Mapping[Ask, int]) -> 
         else:
             # It does not matter which container asks it.
             in_all[ask.resource] = amount
-    record = asking.cluster.as_if(pod)
+    record = asking.cluster.read_as_if(pod)
     if not in_all:
         return record
     requests = record.template.requests

@@ -24,7 +24,7 @@ _KINDS, _NAMES = 2000, 20
 def explain(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Json:
     """Everything of one node; ``schedulers`` are the names that pods give, by uid."""
     cluster = scene.asking.cluster
-    row, facts = cluster.nodes.row_of(name), cluster.facts_of(name)
+    row, facts = cluster.nodes.row_of(name), cluster.find_facts(name)
     taints = facts.taints if facts else ()
     return {
         "kind": "Node",
@@ -62,7 +62,7 @@ def _resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Json]:
         if resource in by_cards:
             # Its cards tell what is free; the node counts how many pods may share them.
             continue
-        at = table.row_asked(resource)
+        at = table.find_row_asked(resource)
         total, used = int(nodes.allocatable[at, row]), int(nodes.requested[at, row])
         if total or used:
             one = {"resource": resource, "total": total, "used": used}

@@ -25,7 +25,7 @@ _NAMES, _BEST, _AHEAD = 20, 3, 5
 def explain(scene: Scene, facts: ObjectFacts, node: str) -> Json:
     """What there is to say of a pod, as it would come to us; ``node`` is where it runs, empty while it waits."""
     words = facts.pod
-    pod = scene.asking.cluster.as_if(words)
+    pod = scene.asking.cluster.read_as_if(words)
     # What is compiled once for pods like it is not made within a trial.
     scene.asking.shape(pod)
     found: Json = {"priority": pod.priority, "node": node or None, "queue": None}
@@ -130,7 +130,7 @@ def _decision(scene: Scene, pod: PodRecord) -> Json | None:
         for bind in scene.cycle.schedule([pod], explain=False).binds:
             row = cluster.nodes.row_of(bind.node)
             uses = [use for slot in bind.slots for use in slot]
-            there = cluster.registers.cards_of(bind.uid, cluster.registers.pool_of(pod), row)
+            there = cluster.registers.list_cards(bind.uid, cluster.registers.find_pool(pod), row)
             return {
                 "node": bind.node,
                 "devices": [
