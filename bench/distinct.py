@@ -114,7 +114,7 @@ def _hold(cluster: Cluster, rng: random.Random, node: str, name: str, cards: lis
     cluster.assume(seen.uid, node, held)
     fits = cluster.has_cards(node, [use.uuid for slot in held for use in slot])
     if not fits or rng.random() < 1 / _LEFT:
-        cluster.pod_gone(seen.uid)
+        cluster.drop_pod(seen.uid)
 
 
 def _pod(rng: random.Random, name: str, *, gpu: bool) -> wire.Pod:

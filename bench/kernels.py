@@ -136,7 +136,7 @@ def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:
 
     first = pods(0, 1)
     cycle.schedule(first)
-    shape = cycle.shape_of(first[0])
+    shape = cycle.get_shape(first[0])
     assert shape is not None
     # A kind that came once has no board yet.
     cycle.boards.refresh(shape)

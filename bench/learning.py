@@ -49,7 +49,7 @@ def _of(n_nodes: int, n_resources: int) -> dict[str, dict[str, float]]:
             cluster.see_pod(_pod(rng, number, names))
         seen = total
         found[f"{total} pods"] = {
-            "sizes_kept": float(len(cluster.demand.plain.counts())),
+            "sizes_kept": float(len(cluster.demand.plain.list_counts())),
             "best_ms": _best(cycle),
         }
     return found

@@ -288,15 +288,15 @@ def relist_pods(cluster: Cluster, pods: Sequence[wire.Pod], *, scheduler: str) -
     first = cluster.begin_list(scheduler)
     for one in pods:
         cluster.see_pod(one, listed=first)
-    for uid in cluster.missing({one.metadata.uid for one in pods}, scheduler):
-        cluster.pod_gone(uid)
+    for uid in cluster.list_missing({one.metadata.uid for one in pods}, scheduler):
+        cluster.drop_pod(uid)
 
 
 def relist_nodes(cluster: Cluster, nodes: Sequence[wire.Node]) -> None:
     """A list of all nodes, applied as the loop does."""
     present = {cluster.see_node(one).name for one in nodes}
     for name in [name for name in cluster.nodes.rows if name not in present]:
-        cluster.node_gone(name)
+        cluster.drop_node(name)
 
 
 def is_waiting(pod: PodRecord) -> bool:

@@ -91,7 +91,9 @@ class Storm:
 
     def turn_until_quiet(self) -> None:
         """Until there is nothing to do."""
-        while self.engine.due(time.monotonic()) <= time.monotonic() or self.engine.is_compiling:
+        while (
+            self.engine.find_due(time.monotonic()) <= time.monotonic() or self.engine.is_compiling
+        ):
             self.turn()
 
     def blow(self, seconds: float) -> dict[str, Any]:
@@ -107,7 +109,7 @@ class Storm:
                 self.see(weather.fitting(next(numbers)))
                 fit_at += 1 / weather.FITTING
             self.turn()
-            rest = min(change_at, fit_at, self.engine.due(now)) - time.monotonic()
+            rest = min(change_at, fit_at, self.engine.find_due(now)) - time.monotonic()
             if rest > 0:
                 time.sleep(rest)
         share = round((time.thread_time() - busy) / seconds, 3)

@@ -1,4 +1,4 @@
-"""What a call of the cycle makes, and how it makes it."""
+"""The settings and the outcome of a call of the cycle."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from scheduler.schema.world import ANYWHERE
 
 
 class Nowhere(NamedTuple):
-    """What keeps pods off all nodes; ``why`` where somebody asks."""
+    """What keeps pods off all nodes; ``why`` is None when the call does not explain."""
 
     why: Diagnosis | None
     barriers: Barriers
 
 
 class Call(NamedTuple):
-    """A call, or the part of it that is for one entity.
+    """A call of the cycle, or the part of a call that is for one entity.
 
     Attributes:
-        explain: holds say why.
-        among: [N] the only rows that may be chosen; [0]: all may be.
-        makes_room: who fits nowhere may take the place of others.
+        explain: holds say why the pod fits nowhere.
+        among: [N] the only rows that may be chosen; [0]: all rows may be chosen.
+        makes_room: a pod that fits nowhere may preempt.
     """
 
     outcome: Outcome

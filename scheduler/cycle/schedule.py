@@ -1,4 +1,4 @@
-"""Decide for a batch: runs of like pods go to the placing kernel as one call."""
+"""Decides for a batch of entities; a run of like pods goes to the placing kernel as one call."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
 
-# The most picks of cards that a kernel makes in one call, if not of one pod: they are kept until they are told.
+# The most picks of cards that a kernel makes in one call, unless one pod needs more: the buffers hold all of them.
 _PICKS_MAX = 65_536
-# Nodes that are asked for room in one call, and no pod is looked at any more: about 10 ms.
+# After so many nodes were asked for victims in one call, the rest of the batch is left for later: about 10 ms.
 _ASKED_MAX = 8192
 
 
 class Cycle(Answers):
-    """Chooses nodes and cards; what it decides it assumes in the cluster at once."""
+    """Chooses nodes and cards, and assumes each decision in the cluster at once."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Cycle(Answers):
         known: Counts | None = None,
         seed: int = 0,
     ) -> None:
-        """With ``known`` the demand is not learnt but given; ``seed`` is for the mode that draws lots."""
+        """With ``known`` the demand is given and not learnt; ``seed`` is for the mode that draws lots."""
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
@@ -46,15 +46,15 @@ class Cycle(Answers):
     def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
         """Decide for pending entities, in the order given.
 
-        Same columns and batch, same outcome; a run of like pods comes out as one by one. Unless
-        ``explain``, holds do not say why, which takes longer than the decision.
+        The same columns and batch give the same outcome, and a run of like pods gives what its pods would give one by
+        one. Unless ``explain``, holds do not say why: explaining takes longer than deciding.
         """
         self._begin()
         outcome = Outcome()
         self.attempts.spent = 0
 
         def place_some(pods: list[PodRecord], among: c.Flags) -> Outcome:
-            """Members of an entity: whose place all of them could take, nobody knows yet."""
+            """Place members of an entity. They do not preempt: victims for all of them together cannot be found yet."""
             call = Call(Outcome(), explain, among, makes_room=False)
             self._place_pods(pods, call)
             return call.outcome
@@ -69,9 +69,9 @@ class Cycle(Answers):
         return outcome
 
     def _place_pods(self, pods: list[PodRecord], call: Call) -> None:
-        """Place pods each by itself."""
+        """Decide for each of these pods by itself."""
         n_done = 0
-        for key, run in runs.split_runs(pods, self._key_of, self._cluster):
+        for key, run in runs.split_runs(pods, self._make_key, self._cluster):
             if self.attempts.spent >= _ASKED_MAX:
                 call.outcome.left += [pod.uid for pod in pods[n_done:]]
                 break
@@ -92,20 +92,20 @@ class Cycle(Answers):
         n = 0
         if self._cluster.nominations and self._place_own(key, run[0], call):
             return
-        # Where pods are counted, or room is promised to others, a board is made at once.
+        # A shape whose pods are counted, or that has to spare promised room, gets a board at once.
         if key.view is ALONE and key.yields is None and not self.boards.has(key):
             shape = self.boards.make_unscored(key)
             for _ in range(self.cold.count_taken(shape, len(run))):
                 if not self._place_cold(shape, run[n], call):
-                    self._hold(run[n:], self._nowhere(shape, call), call)
+                    self._hold(run[n:], self._explain_nowhere(shape, call), call)
                     return
                 n += 1
         if n < len(run):
             self._place_run(key, run[n:], call)
 
     def _place_own(self, key: Key, pod: PodRecord, call: Call) -> bool:
-        """Place a pod on the node that it is nominated to; whether it is nominated, and fits there."""
-        row = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        """Place a pod on the node that it is nominated to; return whether it is nominated, and fits there."""
+        row = self._cluster.nodes.row_of(self._cluster.nominations.find_node(pod.uid))
         is_meant = row >= 0 and (not call.among.size or bool(call.among[row]))
         shape = self._fits_own(key, pod, row) if is_meant else None
         if shape is None:
@@ -120,7 +120,7 @@ class Cycle(Answers):
         return True
 
     def _bind(self, shape: Shape, pods: Sequence[PodRecord], binds: list[Bind], call: Call) -> None:
-        """Pods are placed: they need no room that was promised to them, and take no cards that were to others."""
+        """Add the plans of placed pods. Drop their own nominations, and spare cards that are promised to other pods."""
         if self._cluster.nominations and binds:
             for pod in pods:
                 self._cluster.nominations.drop(pod.uid)
@@ -128,7 +128,7 @@ class Cycle(Answers):
         call.outcome.plans += [Plan(bind.uid, (bind,)) for bind in binds]
 
     def _place_cold(self, shape: Shape, pod: PodRecord, call: Call) -> bool:
-        """Place a pod of a shape that has no board; whether it fits anywhere."""
+        """Place a pod of a shape that has no board; return whether it fits anywhere."""
         placed = self._rooms.make_room([pod], shape, among=call.among)
         fits = self.cold.place(shape, self.boards.get_world(shape), placed)
         if fits:
@@ -136,15 +136,15 @@ class Cycle(Answers):
         return fits
 
     def _hold(self, pods: list[PodRecord], found: Nowhere, call: Call) -> None:
-        """Pods fit nowhere; each may take the place of others, and what is promised to one is no other's."""
+        """Hold pods that fit nowhere. Each may preempt one after another: room promised to one is no other's."""
         for i, pod in enumerate(pods):
             is_late = self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind
             if call.makes_room and is_late:
                 call.outcome.left += [one.uid for one in pods[i:]]
                 return
             may_take = call.makes_room and self._policies.preempts(pod)
-            key = self._key_of(pod) if may_take else None
-            # Of one who takes no place: whoever promised it room, nobody makes any.
+            key = self._make_key(pod) if may_take else None
+            # A pod that may not preempt loses any room that was promised to it: nobody makes this room.
             tried = NOTHING if key is None else self.attempts.try_to_make_room(pod, key, found.why)
             attempt = None if key is None else tried.attempt
             hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
@@ -153,15 +153,15 @@ class Cycle(Answers):
             call.outcome.plans.append(Plan(pod.uid, (), evicts, tuple(nominates), hold))
 
     def _place_run(self, key: Key, run: list[PodRecord], call: Call) -> None:
-        shape = self._shape(key, run[0])
+        shape = self._get_live_shape(key, run[0])
         draws_lots = table.draws_lots(shape.asked)
         at = 0
         while at < len(run):
             if key.yields is not None:
-                self._shape(key, run[at])
+                self._get_live_shape(key, run[at])
             if draws_lots:
                 self.boards.draw_lots(shape, self._cluster.lots.draw())
-            # How many picks a pod may have is known once the shape is up to date.
+            # Only a shape that is up to date knows how many picks a pod may have.
             moved = self.boards.find_stale_rows(shape)
             is_single = draws_lots or key.yields is not None
             step = 1 if is_single else max(1, _PICKS_MAX // shape.most_picks)
@@ -170,14 +170,14 @@ class Cycle(Answers):
             n = len(binds)
             self._bind(shape, part[:n], binds, call)
             if n < len(part):
-                self._hold(run[at + n :], self._nowhere(shape, call), call)
+                self._hold(run[at + n :], self._explain_nowhere(shape, call), call)
                 return
             at += n
 
-    def _nowhere(self, shape: Shape, call: Call) -> Nowhere:
+    def _explain_nowhere(self, shape: Shape, call: Call) -> Nowhere:
         rows = diagnosis.list_rows(self._cluster)
         if call.among.size:
             rows = rows[call.among[rows]]
-        bits = self.refusals(shape, rows)
-        why = self._why(shape, rows, bits) if call.explain else None
+        bits = self.find_refusals(shape, rows)
+        why = self._explain(shape, rows, bits) if call.explain else None
         return Nowhere(why, barriers.read_barriers(bits))

@@ -107,7 +107,7 @@ class Attempts:
     def awaits_victims(self, pod: PodRecord, key: Key) -> bool:
         """Whether somebody is leaving the node that the pod is nominated to, and nothing else is in its way."""
         cluster = self._cluster
-        name = cluster.nominations.node_of(pod.uid)
+        name = cluster.nominations.find_node(pod.uid)
         if not name:
             return False
         going = cluster.nominations.going
@@ -136,7 +136,9 @@ class Attempts:
         for uid in evict.victims:
             nominations.send_away(uid, pod.uid)
         later = [
-            uid for uid, urgency in nominations.on(evict.node).items() if urgency < pod.priority
+            uid
+            for uid, urgency in nominations.list_on(evict.node).items()
+            if urgency < pod.priority
         ]
         for uid in later:
             nominations.drop(uid)
@@ -144,7 +146,7 @@ class Attempts:
         return [*self._tell_if_new(pod), *(Nominate(uid, "") for uid in later)]
 
     def _tell_if_new(self, pod: PodRecord) -> list[Nominate]:
-        node = self._cluster.nominations.node_of(pod.uid)
+        node = self._cluster.nominations.find_node(pod.uid)
         return [Nominate(pod.uid, node)] if node != pod.nominated else []
 
     def _get_hunt(self, pod: PodRecord, key: Key) -> Hunt:
@@ -157,7 +159,7 @@ class Attempts:
         self._hunts.put(by, hunt)
         n_trials = self._promises.n_trials - n_trials
         self.spent += hunt.n_asked + _NODES_AN_ATTEMPT + _NODES_A_TRIAL * n_trials
-        own = self._cluster.nodes.row_of(self._cluster.nominations.node_of(pod.uid))
+        own = self._cluster.nodes.row_of(self._cluster.nominations.find_node(pod.uid))
         if own >= 0:
             hunt.ask_own(pod, own)
         return hunt

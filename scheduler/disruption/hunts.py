@@ -186,8 +186,8 @@ class Hunt:
         """The rows to ask again, of nodes that are there."""
         cluster = self._cluster
         again, self._again = self._again, set()
-        moved = cluster.moved.since(self._moved) if self._moved >= 0 else None
-        names = cluster.nominations.since(self._version)
+        moved = cluster.moved.list_since(self._moved) if self._moved >= 0 else None
+        names = cluster.nominations.list_since(self._version)
         others = protectors.find_changed(cluster, self._versions) if self._versions else None
         if (
             moved is None

@@ -25,7 +25,7 @@ from scheduler.shapes.boards import Boards, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.owned import owned_by
+from scheduler.state.counting.owned import list_owned
 from scheduler.state.pods import PodRecord
 from scheduler.state.trials import Trial
 
@@ -70,11 +70,11 @@ class Promises:
 
     def find_own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
         """Return the cards that were promised to a pod on a row, if they suffice for it now; else nothing."""
-        slots = self._nominations.cards_of(pod.uid)
+        slots = self._nominations.find_cards(pod.uid)
         pool = shape.ask.pool
         if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
             return ()
-        there = self._cluster.registers.cards_of(pod.uid, pool, row)
+        there = self._cluster.registers.list_cards(pod.uid, pool, row)
         picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
         world, cards = self._boards.get_world(shape), np.array(picks, np.int64)
         suffices = gpus.suffices(world, shape.ask, row, cards)
@@ -111,11 +111,11 @@ class Promises:
         """List by row the nominated pods to which a pod of this priority yields; ``nodes`` are names, None: all nodes."""
         found: ByRow = {}
         pods = self._cluster.pods
-        for name in self._nominations.nodes() if nodes is None else nodes:
+        for name in self._nominations.list_nodes() if nodes is None else nodes:
             row = self._cluster.nodes.row_of(name)
             first = [
                 pods[uid]
-                for uid, urgency in self._nominations.on(name).items()
+                for uid, urgency in self._nominations.list_on(name).items()
                 if urgency >= priority and uid != but and uid in pods and not pods[uid].node
             ]
             if first and row >= 0:
@@ -152,7 +152,7 @@ class Promises:
     def judge_alone(self, pod: PodRecord, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] why a pod does not fit on n rows as they are; on its own node the cards that it was promised will do."""
         bits = self._boards.find_refusals(shape, rows)
-        own = self._cluster.nodes.row_of(self._nominations.node_of(pod.uid))
+        own = self._cluster.nodes.row_of(self._nominations.find_node(pod.uid))
         for i in np.flatnonzero(rows == own).tolist() if own >= 0 else ():
             if bits[0, i] and self.find_own_cards(pod, shape, own):
                 bits[0, i] &= ~(1 << int(shape.ask.prefers.bits[c.BIT_CARDS]))
@@ -196,8 +196,8 @@ class Promises:
         cluster, (moved, version) = self._cluster, seen
         if moved < 0 or (wide and moved != cluster.moved.position):
             return None
-        rows = cluster.moved.since(moved)
-        names = cluster.nominations.since(version)
+        rows = cluster.moved.list_since(moved)
+        names = cluster.nominations.list_since(version)
         if rows is None or names is None:
             return None
         facts = cluster.nodes.facts
@@ -285,7 +285,7 @@ class Promises:
         claim = cluster.pods[pod.uid].claim
         if not claim:
             return
-        there = cluster.registers.cards_of(pod.uid, shape.ask.pool, row)
+        there = cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
         if shape.ask.rules.mutex:
             reserved.close(there[use.uuid] for uses in claim for use in uses)
         reserved.keep_a_core(there[use.uuid] for uses in claim for use in uses if not use.cores)
@@ -305,12 +305,12 @@ class Promises:
         """Whether a nominated pod says anything of other pods."""
         nominations, pods = self._nominations, self._cluster.pods
         if self._looked_at != nominations.version:
-            names = nominations.since(self._looked_at) if self._looked_at >= 0 else None
+            names = nominations.list_since(self._looked_at) if self._looked_at >= 0 else None
             if names is None:
                 self._with_terms.clear()
             self._looked_at = nominations.version
-            for name in nominations.nodes() if names is None else names:
-                there = [pods[uid] for uid in nominations.on(name) if uid in pods]
+            for name in nominations.list_nodes() if names is None else names:
+                there = [pods[uid] for uid in nominations.list_on(name) if uid in pods]
                 if any(pod.template.has_terms for pod in there):
                     self._with_terms[name] = frozenset(
                         key for pod in there for key in _list_looked_at(pod)
@@ -323,5 +323,5 @@ class Promises:
 
 def _list_looked_at(pod: PodRecord) -> Iterator[str]:
     """The labels of other pods that a pod's terms look at."""
-    for term in owned_by(pod.template, pod.namespace, pod.labels or {}):
+    for term in list_owned(pod.template, pod.namespace, pod.labels or {}):
         yield from term.peers.selector.keys

@@ -75,7 +75,7 @@ class Budgets(Protector):
                 for pod in cluster.pods_on.get(name, {}).values()
                 if pod.row in may_go
             ]
-            sets = cluster.budgets.sets_of(pods, size, most)
+            sets = cluster.budgets.make_sets(pods, size, most)
             kernel.use_up(units, begin, end, sets)
             work += sets.budgets.size // _BUDGETS_A_NODE
         return work
@@ -86,7 +86,7 @@ class Budgets(Protector):
 
     def find_changed(self, cluster: Cluster, version: int) -> list[int] | None:
         """Rows of the pods whose budgets may say something else."""
-        return cluster.budgets.rows_since(version)
+        return cluster.budgets.list_rows_since(version)
 
 
 TABLE: tuple[Protector, ...] = (Priority(), Budgets())

@@ -1,7 +1,7 @@
 """How much an engine may do in one call of ``decide``.
 
-A shell with a clock says no when its time is over, and counts how often it said yes. These counts, and not
-the clock, decide: a allowance that says yes just as often gives the same decisions again.
+The allowance of a shell with a clock says no when the time is over, and counts how often it said yes. The decisions
+depend on these counts and not on the clock: an allowance that says yes as often gives the same decisions again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Work(IntEnum):
-    """What is done in pieces: compiling expensive pods, a look at pods that wait, deciding for a batch."""
+    """The kinds of work that are done in pieces: compile an expensive pod, look at waiting pods, decide for a batch."""
 
     COMPILE = 0
     CHORE = 1
@@ -19,18 +19,18 @@ class Work(IntEnum):
 
 
 class Allowance(Protocol):
-    """Asked before every piece of work."""
+    """Says before every piece of work whether there is time for it."""
 
     @property
     def pods(self) -> int:
-        """The most pods to decide for; with 0, what is expensive is compiled and nothing else done."""
+        """The most pods to decide for; with 0 the engine compiles expensive pods and does nothing else."""
 
     def allows(self, work: Work) -> bool:
-        """Whether one more piece may be done."""
+        """Whether one more piece of this kind of work may be done."""
 
 
 class Unlimited:
-    """Everything that there is to do, for shells in virtual time; for at most so many pods."""
+    """Allows all work, for shells in virtual time; decisions for at most ``pods`` pods."""
 
     __slots__ = ("pods",)
 
@@ -44,7 +44,7 @@ class Unlimited:
 
 
 class SpentAllowance:
-    """So many pieces of each kind of work as another allowance has spent.
+    """Allows as many pieces of each kind of work as another allowance has allowed.
 
     Attributes:
         pods: the most pods to decide for.

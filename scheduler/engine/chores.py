@@ -22,10 +22,10 @@ from scheduler.waiting.pending import Pending
 from scheduler.waiting.watching import Watch
 from scheduler.waiting.wider import widen_hints
 
-# Kinds that a bound rules out take next to no time: so many of them are one piece of work.
+# A kind that a bound rules out takes next to no time: so many such kinds are one piece of work.
 _STRIDE = 64
-# So many nodes that are asked whom they could spare are a unit of cost, and so is a whole step of finding which budgets
-# cover which pods.
+# A unit of cost is either so many nodes that are asked for victims, or a whole step of finding which budgets cover
+# which pods.
 _NODES_A_UNIT, _UNITS_A_STEP = 500, 1.0
 _NEVER = float("inf")
 _ENDED = object()
@@ -33,14 +33,14 @@ _ENDED = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often those who wait are looked at, in seconds.
+    """How often the engine looks at waiting pods, in seconds.
 
     Attributes:
-        help: how far apart they are looked at after changes, at least.
-        flush: how often those that have waited for long are looked for.
-        explain: how far apart they are told anew why they wait, at least.
-        explain_rate: for how many pods a second, at most.
-        forget: how often it is looked for what only pods that are gone have needed.
+        help: the least time between two looks for pods that changes could help.
+        flush: the time between two looks for pods that were parked for long.
+        explain: the least time between two rounds that explain anew why pods wait.
+        explain_rate: the most pods that such rounds explain a second.
+        forget: the time between two looks for results that only pods that are gone have needed.
     """
 
     help: float = 0.02
@@ -50,12 +50,12 @@ class Pace:
     forget: float = 15.0
 
 
-# For virtual time: every change is looked at when it comes, and nobody reads along.
+# For virtual time: every change is looked at when it comes, and nobody reads explanations.
 PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER)
 
 
 class Chores:
-    """Helps and explains. What is begun and not finished goes on at the next turn."""
+    """Helps and explains waiting pods. Work that is begun and not finished goes on at the next turn."""
 
     def __init__(self, cluster: Cluster, cycle: Answers, pending: Pending, pace: Pace) -> None:
         self._cluster, self._cycle, self._pending, self._pace = cluster, cycle, pending, pace
@@ -64,7 +64,7 @@ class Chores:
         self._looks = Looks(self._parked.find_place)
         self._splitting = Splitting(cycle, self._parked, self._keep_off)
         self._seen = FreeRows(cluster)
-        # For pods that are nominated, and for pods that may take the place of others.
+        # Rounds over nominated pods, and rounds over pods that may preempt.
         self._promised, self._taking = _Rounds(self._help_nominated), _Rounds(self._help_to_take)
         self._taken_version: Hashable = None
         self._explaining: Iterator[None] = iter(())
@@ -74,42 +74,42 @@ class Chores:
         # A position in the cluster's log of changes.
         self._explained_position = -1
 
-    def due(self) -> float:
-        """Time of the next thing to do; infinite when only a change can bring one."""
+    def find_due(self) -> float:
+        """Return the time at which work is due next; infinite when only a change can bring work."""
         if self._is_unfinished or self._looks or self._promised.is_due or self._taking.is_due:
             return 0.0
         if self._hooks and self._watch.has_news:
             return self._helped_at + self._pace.help
         return _NEVER
 
-    def absorb(self, now: float) -> None:
-        """Pods are about to wait: what happened until now is for those alone that wait already."""
+    def absorb_news(self, now: float) -> None:
+        """Take the news before more pods are parked: earlier changes could help only pods that are parked already."""
         if self._hooks:
             self._take_news(now)
         else:
             self._watch.catch_up()
 
-    def park(self, hold: Hold, now: float, *, is_behind: bool, is_freed: bool) -> None:
-        """Nothing fits a pod, for which its entity waits.
+    def park_pod(self, hold: Hold, now: float, *, is_behind: bool, is_freed: bool) -> None:
+        """Park a pod that fits nowhere, and with it its entity.
 
-        ``is_behind``: others were placed since it was tried, which may draw it after them; ``is_freed``: what is
-        promised to others has changed since.
+        ``is_behind``: other pods were placed since it was tried, and its affinity may draw it to them; ``is_freed``:
+        the room that is promised to other pods has changed since it was tried.
         """
         pod = self._cluster.pods[hold.uid]
-        kind = self._cycle.kind_of(pod)
-        self._pending.failed(hold.uid, now, kind)
+        kind = self._cycle.find_kind(pod)
+        self._pending.park_pod(hold.uid, now, kind)
         hints = self._keep_off(kind, pod, hold.barriers)
-        entry = self._pending.entry(hold.uid)
+        entry = self._pending.find_entry(hold.uid)
         if entry is not None and isinstance(entry.entity, Entity):
             self._parked.keep_off(kind, hold.barriers, widen_hints(entry.entity, hints))
         if is_freed or (is_behind and any(hint.came for hint in hints)):
-            self._note(kind, None)
+            self._note_kind(kind, None)
 
     def work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
-        """Look after the pods that wait, as far as the allowance goes. What they are told goes into the outcome."""
+        """Look after the waiting pods, as far as the allowance goes. Their explanations go into the outcome."""
         if now - self._flushed_at >= self._pace.flush:
             self._flushed_at = now
-            self._pending.flush(now)
+            self._pending.retry_longest_parked(now)
         self._watch.follows_pods = self._hooks.follows_pods
         if not self._hooks:
             self._looks.clear()
@@ -117,33 +117,33 @@ class Chores:
             self._taking.end()
             self._is_unfinished = False
             return
-        self._begin(now)
+        self._begin_turn(now)
         self._outcome = outcome
         self._is_unfinished = True
-        for chore in self._chores(now):
+        for chore in self._list_chores(now):
             for _ in chore:
                 if not allowance.allows(Work.CHORE):
                     return
         self._is_unfinished = self._cluster.budgets.is_behind
 
     def work_on_budgets(self) -> None:
-        """Make a step of finding which budgets cover which pods; their namespace pays."""
+        """Make a step of finding which budgets cover which pods; the namespace of the budgets pays."""
         namespace, share = self._cluster.budgets.work()
-        self._pending.charge(namespace, share * _UNITS_A_STEP)
+        self._pending.charge_namespace(namespace, share * _UNITS_A_STEP)
 
-    def _chores(self, now: float) -> tuple[Iterator[None], ...]:
-        """What there is to do, in this order."""
+    def _list_chores(self, now: float) -> tuple[Iterator[None], ...]:
+        """List the work that there is to do, in this order."""
         if self._cluster.budgets.is_behind:
-            # Who could take the place of others waits for what budgets cover by now; who fits does not.
-            return (_in_turns(self._promised.go_on(self._seen, now), self._help(now)),)
+            # Pods that could preempt wait until it is known which pods the budgets cover. Pods that fit do not wait.
+            return (_take_turns(self._promised.go_on(self._seen, now), self._help_kinds(now)),)
         if self._is_postponed:
             self._is_postponed = False
-            self._promised.note(None)
+            self._promised.note_rows(None)
         # Room that was made for a pod does not wait until all kinds were looked at.
-        first = _in_turns(self._promised.go_on(self._seen, now), self._help(now))
-        return first, _in_turns(self._taking.go_on(self._seen, now), self._explaining)
+        first = _take_turns(self._promised.go_on(self._seen, now), self._help_kinds(now))
+        return first, _take_turns(self._taking.go_on(self._seen, now), self._explaining)
 
-    def _begin(self, now: float) -> None:
+    def _begin_turn(self, now: float) -> None:
         pace = self._pace
         if self._watch.has_news and now - self._helped_at >= pace.help:
             self._helped_at = now
@@ -156,41 +156,41 @@ class Chores:
             self._explaining = self._explain_again()
 
     def _take_news(self, now: float) -> None:
-        """Note whom it could help, to be looked at when there is time; who may be tried at all is asked at once."""
-        news = self._watch.news()
+        """Note which kinds the news could help, for a look when there is time; ask the admissions again at once."""
+        news = self._watch.find_news()
         self._seen = FreeRows(self._cluster)
         moved = None if news.is_unknown else news.moved
-        self._promised.note(moved)
-        self._taking.note(moved)
+        self._promised.note_rows(moved)
+        self._taking.note_rows(moved)
         held: list[str] = []
-        for kind, rows in self._hooks.woken(news):
+        for kind, rows in self._hooks.find_kinds(news):
             if isinstance(kind, Woken):
                 held.append(kind.uid)
             else:
-                self._note(kind, rows)
+                self._note_kind(kind, rows)
         for uid in held:
-            self._pending.ask_again(uid, now)
+            self._pending.judge_again(uid, now)
         if news.added:
-            changed = self._seen.on(news.added)
+            changed = self._seen.find_changed(news.added)
             added = frozenset(news.added)
-            for kind in self._parked.kinds_within(changed.most()):
-                self._note(kind, added)
-        self._looks.keep(self._parked, self._parked.n_kinds)
+            for kind in self._parked.list_kinds_within(changed.find_most()):
+                self._note_kind(kind, added)
+        self._looks.keep_waiting(self._parked, self._parked.n_kinds)
         self._splitting.forget_gone()
 
-    def _note(self, kind: Hashable, rows: frozenset[int] | None) -> None:
+    def _note_kind(self, kind: Hashable, rows: frozenset[int] | None) -> None:
         if kind in self._parked:
-            self._looks.note(kind, rows)
+            self._looks.note_kind(kind, rows)
 
-    def _help(self, now: float) -> Iterator[None]:
-        """Move the pods that what happened does help. It asks one question for each kind that is not ruled out.
+    def _help_kinds(self, now: float) -> Iterator[None]:
+        """Look at the noted kinds, and move the pods that the news help. Each kind not ruled out costs one question.
 
-        The kinds come in order: thousands of others may wait, and only a few fit into one turn.
+        The kinds come in the order of the queue: thousands may be noted, and one turn has time for a few.
         """
         passed = 0
         while self._looks:
             kind, rows = self._looks.take()
-            changed = self._seen.on(rows)
+            changed = self._seen.find_changed(rows)
             if self._is_kept_off(kind, changed):
                 passed += 1
                 if passed % _STRIDE == 0:
@@ -198,35 +198,35 @@ class Chores:
                 continue
             if self._splitting.is_due(kind):
                 for other in self._splitting.split(kind):
-                    self._note(other, rows)
+                    self._note_kind(other, rows)
                 if self._splitting.is_running(kind):
-                    self._note(kind, rows)
+                    self._note_kind(kind, rows)
                     yield
                     continue
-            self._look(kind, changed, now)
+            self._look_at(kind, changed, now)
             yield
 
-    def _look(self, kind: Hashable, changed: Changed, now: float) -> None:
-        """Find out whether what happened helps a pod of a kind, and so all of them."""
-        pod = self._parked.one_of(kind)
+    def _look_at(self, kind: Hashable, changed: Changed, now: float) -> None:
+        """Find out whether a change helps one pod of a kind, and so all pods of the kind."""
+        pod = self._parked.find_pod(kind)
         if pod is None:
             return
-        found = self._cycle.look(pod, changed.rows)
+        found = self._cycle.find_barriers(pod, changed.rows)
         if found is None:
-            self._pending.helped(kind, now)
+            self._pending.help_kind(kind, now)
         else:
             self._keep_off(kind, pod, found)
 
     def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:
-        """What is promised to a pod helps nobody else of its kind."""
+        """Look at nominated pods one by one: room that is promised to a pod helps no other pod of its kind."""
         nominations, nodes = self._cluster.nominations, self._cluster.nodes
         # A node that is gone keeps no promise.
         rows = None if changed.rows is None else {-1, *changed.rows.tolist()}
-        pods, place = self._cluster.pods, self._pending.order.place
+        pods, place = self._cluster.pods, self._pending.order.find_place
         promised = [
             (uid, name)
-            for name in nominations.nodes()
-            for uid in nominations.on(name)
+            for name in nominations.list_nodes()
+            for uid in nominations.list_on(name)
             if self._pending.is_parked(uid)
         ]
         for i, (uid, name) in enumerate(sorted(promised, key=lambda one: place(pods[one[0]]))):
@@ -237,26 +237,26 @@ class Chores:
             pod = pods[uid]
             if rows is None or nodes.row_of(name) in rows or self._cycle.is_wide(pod):
                 if self._cycle.fits_nominated(pod):
-                    self._pending.help_at_once(uid, now)
+                    self._pending.help_pod_at_once(uid, now)
                 elif self._cluster.budgets.is_behind:
-                    # Whether other pods could go is to be found out in another round, once this is known.
+                    # Whether the pod could preempt is asked in another round, once the budgets are known.
                     self._is_postponed = True
                 elif self._could_take(pod):
-                    self._pending.help_promised(uid, now)
+                    self._pending.help_pod_later(uid, now)
                 yield
 
     def _could_take(self, pod: PodRecord) -> bool:
-        """Whether a pod could take the place of others; its namespace pays for the nodes that are asked."""
+        """Whether a pod could preempt; its namespace pays for the nodes that are asked."""
         attempts = self._cycle.attempts
         before = attempts.spent
         could = self._cycle.could_take(pod)
-        self._pending.charge(pod.namespace, (attempts.spent - before) / _NODES_A_UNIT)
+        self._pending.charge_namespace(pod.namespace, (attempts.spent - before) / _NODES_A_UNIT)
         return could
 
     def _help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
-        """Pods that by now could take the place of others, as more is free beside these; who is promised room waits."""
+        """Help pods that could preempt now, as more is free beside possible victims; nominated pods are left out."""
         version = self._cycle.version
-        # What kept pods off whole zones may be gone.
+        # With another version a rule that kept pods off whole zones may have ended.
         is_all_else, self._taken_version = version != self._taken_version, version
         of_all = protectors.find_lowest_priority(self._cluster) if self._parked else 0
         kinds = self._parked.list_takers(partial(protectors.outranks, other=of_all))
@@ -264,26 +264,26 @@ class Chores:
         for i, kind in enumerate(kinds):
             if i % _STRIDE == 0:
                 yield
-            pod = self._parked.one_of(kind, self._may_take)
+            pod = self._parked.find_pod(kind, self._may_take)
             if pod is None:
                 continue
             if is_all_else or protectors.outranks(pod.priority, lowest) or self._cycle.is_wide(pod):
                 if self._could_take(pod):
-                    for one in filter(self._may_take, self._parked.alike(kind)):
-                        self._pending.help_promised(one.uid, now)
+                    for one in filter(self._may_take, self._parked.list_pods(kind)):
+                        self._pending.help_pod_later(one.uid, now)
                 yield
 
     def _may_take(self, pod: PodRecord) -> bool:
-        """Whether a pod may take the place of others: by itself, and where it is promised no room."""
+        """Whether a pod may preempt: it waits by itself, and is not nominated."""
         is_alone = self._pending.is_alone(pod.uid)
-        return is_alone and not self._cluster.nominations.node_of(pod.uid)
+        return is_alone and not self._cluster.nominations.find_node(pod.uid)
 
     def _is_kept_off(self, kind: Hashable, changed: Changed) -> bool:
-        """Whether no pod of a kind fits there for a reason that is seen without looking closer."""
-        first = self._parked.one_of(kind)
+        """Whether the cheap bounds already show that no pod of a kind fits on the changed rows."""
+        first = self._parked.find_pod(kind)
         if first is None:
             return True
-        found = changed.keeps_off(first.template) if self._cycle.asks_all(first) else None
+        found = changed.find_barriers(first.template) if self._cycle.asks_all(first) else None
         if found is None:
             return False
         known = self._parked.barriers[kind]
@@ -292,24 +292,24 @@ class Chores:
         return True
 
     def _keep_off(self, kind: Hashable, pod: PodRecord, barriers: Barriers) -> list[Hint]:
-        """A kind is looked at again when one of these rules may say something else."""
-        hints = self._cycle.hints_of(pod, barriers)
+        """Note what keeps a kind off nodes; it is looked at again when one of these rules may judge differently."""
+        hints = self._cycle.list_hints(pod, barriers)
         self._parked.keep_off(kind, barriers, hints)
         self._parked.versions.setdefault(kind, self._cycle.version)
         self._watch.follows_pods = self._hooks.follows_pods
         return hints
 
     def _explain_again(self) -> Iterator[None]:
-        """A change that did not help may still have changed why: no pod shall be told old news."""
-        for kind in self._parked.kinds():
+        """Explain parked pods anew: a change that did not help a pod may have changed the reasons why it waits."""
+        for kind in self._parked.list_kinds():
             holds: dict[Hashable, Hold | None] = {}
-            for pod in self._parked.alike(kind):
+            for pod in self._parked.list_pods(kind):
                 if not self._pending.is_alone(pod.uid):
                     continue
                 tells_apart = self._cycle.meets_others or pod.volumes is not None
-                now = self._cycle.kind_of(pod) if tells_apart else kind
+                now = self._cycle.find_kind(pod) if tells_apart else kind
                 if now not in holds:
-                    holds[now] = self._cycle.why_not(pod)
+                    holds[now] = self._cycle.explain_hold(pod)
                     yield
                 hold = holds[now]
                 if hold is not None and self._pending.is_parked(pod.uid):
@@ -318,11 +318,11 @@ class Chores:
 
 
 class _Rounds:
-    """Work over the rows that moved: one round after another, and what moves during a round is of the next."""
+    """Work on the rows that moved, in one round after another; a row that moves during a round is for the next."""
 
     def __init__(self, work: Callable[[Changed, float], Iterator[None]]) -> None:
         self._work = work
-        # Rows that moved since the last round began; None for all.
+        # Rows that moved since the last round began; None stands for all rows.
         self._rows: set[int] | None = set()
         self._running: Iterator[None] = iter(())
 
@@ -331,28 +331,28 @@ class _Rounds:
         """Whether another round is to begin."""
         return self._rows != set()
 
-    def note(self, rows: set[int] | None) -> None:
-        """These rows moved; None for all."""
+    def note_rows(self, rows: set[int] | None) -> None:
+        """Note that rows moved; None stands for all rows."""
         self._rows = None if self._rows is None or rows is None else self._rows | rows
 
     def end(self) -> None:
-        """There is nobody to work for."""
+        """End all rounds: no pod waits."""
         self._rows, self._running = set(), iter(())
 
     def go_on(self, seen: FreeRows, now: float) -> Iterator[None]:
-        """Go on with the round that runs, then begin with what moved meanwhile."""
+        """Go on with the running round, then begin the next one with the rows that moved meanwhile."""
         while True:
-            # Not "yield from": who ends this one for now would end that one, too.
+            # Not "yield from": a caller that closes this generator would close the running round, too.
             for _ in self._running:
                 yield
             if not self.is_due:
                 return
-            changed, self._rows = seen.on(self._rows), set()
+            changed, self._rows = seen.find_changed(self._rows), set()
             self._running = self._work(changed, now)
 
 
-def _in_turns(*chores: Iterator[None]) -> Iterator[None]:
-    """One piece of each after another: what never ends does not keep the others from their end."""
+def _take_turns(*chores: Iterator[None]) -> Iterator[None]:
+    """Do one piece of each chore in turn: a chore that never ends does not keep the others from ending."""
     left = list(chores)
     while left:
         for chore in tuple(left):

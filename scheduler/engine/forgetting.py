@@ -10,31 +10,34 @@ _NEVER = float("inf")
 
 
 class Forgetting:
-    """Looks now and then which templates have no pod any more; those of the look before may come back."""
+    """Looks now and then which templates have no pod any more.
+
+    A template that had pods at the look before is kept once more, as its pods may come back.
+    """
 
     def __init__(self, cluster: Cluster, cycle: Answers, every: float) -> None:
         self._cluster, self._cycle, self._every = cluster, cycle, every
-        # The templates of the pods that were there at the look before, by identity, while they may be forgotten.
+        # The identities of the templates that had pods at the look before.
         self._before: set[int] = set()
         self._looked_at = 0.0
-        # How many more looks there are to be, unless pods change.
+        # How many more looks are needed if no pod changes.
         self._looks_left = 0
 
-    def pod_changed(self) -> None:
-        """A pod came, changed or is gone."""
+    def note_change(self) -> None:
+        """Note that a pod came, changed or is gone."""
         self._looks_left = 2
 
-    def due(self) -> float:
-        """When to look next."""
+    def find_due(self) -> float:
+        """Return the time of the next look; infinite when none is needed."""
         return self._looked_at + self._every if self._looks_left else _NEVER
 
     def work(self, now: float) -> None:
-        """Look, if it is time."""
-        if now < self.due():
+        """Look, if it is time, and forget what was computed for templates without pods."""
+        if now < self.find_due():
             return
         self._looked_at = now
         self._looks_left -= 1
-        there = self._cluster.template_ids()
+        there = self._cluster.list_template_ids()
         kept = there | self._before
         self._before = there
 

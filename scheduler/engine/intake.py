@@ -1,8 +1,8 @@
 """Pods with very large specs wait here until they are compiled; namespaces take turns.
 
-A pod within the bounds can still cost milliseconds to compile, and a tenant can make hundreds of them a
-second, no two alike. What waits here is not known to the cluster yet; nothing is charged for it, because a
-pod with a node never waits.
+A pod within the limits can still cost milliseconds to compile, and a tenant can make hundreds of such pods a second,
+no two alike. The cluster does not know the pods that wait here yet. This loses no charge, because a pod that has a
+node never waits here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scheduler.api import limits, wire
 
 
 class Waiting(NamedTuple):
-    """A pod as it was last seen; ``listed``: it came with the first list, nobody saw it arrive."""
+    """A pod as it was last seen; ``listed``: it came with the first list, so its arrival was not seen."""
 
     pod: wire.Pod
     listed: bool
 
 
 class Intake:
-    """The last seen state of each pod that waits, by namespace in turns."""
+    """The last seen state of each pod that waits to be compiled, by namespace; namespaces take turns."""
 
     def __init__(self) -> None:
         self._turns: OrderedDict[str, OrderedDict[str, Waiting]] = OrderedDict()
@@ -36,8 +36,8 @@ class Intake:
         namespace = self._namespaces.get(uid)
         return namespace is not None and self._turns[namespace][uid].listed
 
-    def takes(self, pod: wire.Pod, *, listed: bool = False) -> bool:
-        """Whether a pod that was just seen waits here now, in the place of what was seen of it before."""
+    def take_in(self, pod: wire.Pod, *, listed: bool = False) -> bool:
+        """Keep a pod that was just seen if it is expensive, in place of its earlier state; return whether it is kept."""
         uid, namespace = pod.metadata.uid, pod.metadata.namespace
         if pod.spec.node_name or limits.words(pod) <= limits.LIGHT_WORDS:
             self.drop(uid)
@@ -47,7 +47,7 @@ class Intake:
         return True
 
     def drop(self, uid: str) -> None:
-        """The pod is gone, or is no longer one that waits."""
+        """Remove a pod that is gone or no longer has to wait here; nothing when it does not wait here."""
         namespace = self._namespaces.pop(uid, None)
         if namespace is None:
             return
@@ -56,8 +56,8 @@ class Intake:
         if not waiting:
             del self._turns[namespace]
 
-    def missing(self, present: Container[str], scheduler: str) -> list[str]:
-        """Uids of pods of one scheduler's name that wait here and are not among those present."""
+    def list_missing(self, present: Container[str], scheduler: str) -> list[str]:
+        """List the uids of pods with one scheduler's name that wait here and are not among ``present``."""
         return [
             uid
             for uid, namespace in self._namespaces.items()
@@ -65,8 +65,8 @@ class Intake:
             and self._turns[namespace][uid].pod.spec.scheduler_name == scheduler
         ]
 
-    def next(self) -> Waiting:
-        """The oldest pod of the namespace whose turn it is. There must be one."""
+    def pop_next(self) -> Waiting:
+        """Take out the oldest pod of the namespace whose turn it is. There must be a pod."""
         namespace, waiting = next(iter(self._turns.items()))
         uid, oldest = next(iter(waiting.items()))
         self.drop(uid)

@@ -1,7 +1,7 @@
-"""Who keeps the objects of each kind: what a new state, a deletion and a whole list mean.
+"""The keepers of objects: one for each kind. A keeper applies new objects, changed objects and deletions.
 
-One table, by kind. Each keeper takes an object whole, and knows the keys of those that it has: with these, what a
-list does not have any more is found.
+A keeper takes an object whole, and knows the keys of the objects that it has. With these keys the engine finds out
+which objects a new list no longer has.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ _NOTHING: tuple[Note, ...] = ()
 
 
 class Keeper(NamedTuple):
-    """What becomes of the objects of one kind.
+    """The functions that keep the objects of one kind.
 
     Attributes:
-        see: one was added or changed, and the time.
-        gone: the key of one that was deleted, and the time.
-        get_keys: the keys of all that are kept. Not asked of rare kinds: whoever hears of those knows what there was.
+        see: takes an object that was added or changed, and the time.
+        gone: takes the key of an object that was deleted, and the time.
+        get_keys: returns the keys of all objects that are kept. It is not called for rare kinds: their watch itself
+            knows which objects there were.
     """
 
     see: Callable[[Any, float], Sequence[Note]]
@@ -42,18 +43,18 @@ class Keeper(NamedTuple):
 def make_table(
     config: Config, cluster: Cluster, book: PolicyBook, pending: Pending
 ) -> dict[str, Keeper]:
-    """A keeper for each kind that is watched but pods and nodes, which the engine keeps."""
+    """Make a keeper for each watched kind except pods and nodes, which the engine itself keeps."""
     return {
-        **{str(kind): _of_group(kind, cluster) for kind in GroupKind},
-        **{kind: _of_storage(kind, cluster, pending) for kind in STORAGE_KINDS},
-        kinds.BUDGETS.name: _of_budgets(cluster),
-        kinds.NAMESPACES.name: _of_namespaces(cluster, book, pending),
-        kinds.POLICIES.name: _of_policies(config, book, pending),
+        **{str(kind): _keep_group(kind, cluster) for kind in GroupKind},
+        **{kind: _keep_storage(kind, cluster, pending) for kind in STORAGE_KINDS},
+        kinds.BUDGETS.name: _keep_budgets(cluster),
+        kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending),
+        kinds.POLICIES.name: _keep_policies(config, book, pending),
     }
 
 
-def _of_group(kind: GroupKind, cluster: Cluster) -> Keeper:
-    """What selects pods that belong together."""
+def _keep_group(kind: GroupKind, cluster: Cluster) -> Keeper:
+    """Keep objects that select pods that belong together, such as Services."""
     peers = cluster.peers
 
     def see(found: steering.Group, _: float) -> Sequence[Note]:
@@ -65,27 +66,27 @@ def _of_group(kind: GroupKind, cluster: Cluster) -> Keeper:
         peers.drop(kind, *kinds.split(key))
         return _NOTHING
 
-    return Keeper(see, gone, lambda: map(_join, peers.of_kind(kind)))
+    return Keeper(see, gone, lambda: map(_join, peers.list_of_kind(kind)))
 
 
-def _of_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
+def _keep_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
     storage = cluster.storage
 
     def wake(uids: Iterable[str], now: float) -> Sequence[Note]:
         for uid in uids:
-            pending.help_one(uid, now)
+            pending.help_pod(uid, now)
         return _NOTHING
 
     def see(found: StorageObject, now: float) -> Sequence[Note]:
         return wake(storage.see(found).pods, now)
 
     def gone(key: str, now: float) -> Sequence[Note]:
-        return wake(storage.gone(kind, *kinds.split(key)).pods, now)
+        return wake(storage.drop_object(kind, *kinds.split(key)).pods, now)
 
-    return Keeper(see, gone, lambda: map(_join, storage.of_kind(kind)))
+    return Keeper(see, gone, lambda: map(_join, storage.list_of_kind(kind)))
 
 
-def _of_budgets(cluster: Cluster) -> Keeper:
+def _keep_budgets(cluster: Cluster) -> Keeper:
     budgets = cluster.budgets
 
     def see(found: steering.PodDisruptionBudget, _: float) -> Sequence[Note]:
@@ -98,49 +99,51 @@ def _of_budgets(cluster: Cluster) -> Keeper:
         budgets.drop(*kinds.split(key))
         return _NOTHING
 
-    return Keeper(see, gone, lambda: [f"{space}/{name}" for space, name, _ in budgets.objects()])
+    return Keeper(
+        see, gone, lambda: [f"{space}/{name}" for space, name, _ in budgets.list_objects()]
+    )
 
 
-def _of_namespaces(cluster: Cluster, book: PolicyBook, pending: Pending) -> Keeper:
+def _keep_namespaces(cluster: Cluster, book: PolicyBook, pending: Pending) -> Keeper:
     def see(found: steering.Namespace, now: float) -> Sequence[Note]:
         name, labels = found.metadata.name, found.metadata.labels or {}
         changes_terms = cluster.terms.see_namespace(name, labels)
         if book.see_namespace(name, labels) or changes_terms:
-            pending.reconsider(now)
+            pending.retry_all(now)
         return _NOTHING
 
-    # Its labels stay known: its pods may go later than it does.
+    # The labels of a deleted namespace stay known: its pods may go later than the namespace.
     return Keeper(see, lambda *_: _NOTHING, tuple)
 
 
-def _of_policies(config: Config, book: PolicyBook, pending: Pending) -> Keeper:
+def _keep_policies(config: Config, book: PolicyBook, pending: Pending) -> Keeper:
     def see(found: steering.BalancePolicy, now: float) -> Sequence[Note]:
         meta, problem, remark = found.metadata, "", ""
         try:
             policy = policies.parse_policy({"metadata": {"name": meta.name}, "spec": found.spec})
             # A write of a policy's status comes back as an event too, and steers nothing.
             changed = book.put(policy)
-            remark = placement.not_in_force(dict(policy.changes), _node_policies(config))
+            remark = placement.not_in_force(dict(policy.changes), _list_node_policies(config))
         except BadInput as error:
             problem = str(error)
             changed = book.drop(meta.name)
         if changed:
-            pending.reconsider(now)
+            pending.retry_all(now)
         return (notes.PolicyJudged(meta.name, meta.generation, problem, remark),)
 
     def gone(key: str, now: float) -> Sequence[Note]:
         book.drop(key)
-        pending.reconsider(now)
+        pending.retry_all(now)
         return (notes.PolicyLeft(key),)
 
     return Keeper(see, gone, tuple)
 
 
 def _join(where: tuple[str, str]) -> str:
-    """Namespace and name as a key."""
+    """Join namespace and name to a key."""
     return "/".join(filter(None, where))
 
 
-def _node_policies(config: Config) -> Mapping[str, str]:
-    """What the configuration sets, by scheduler name."""
+def _list_node_policies(config: Config) -> Mapping[str, str]:
+    """Return the node policy that the configuration sets for each scheduler name."""
     return {one: config.profile(one).placement.node_policy for one in config.scheduler_names}

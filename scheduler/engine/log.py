@@ -26,7 +26,7 @@ _READ = frozenset(
 
 
 class Head(msgspec.Struct, frozen=True, tag="head"):
-    """The first line: who wrote the log, and under which settings."""
+    """The first line: which version wrote the log, and with which settings."""
 
     format: int
     version: str
@@ -34,22 +34,22 @@ class Head(msgspec.Struct, frozen=True, tag="head"):
 
 
 class Happened(msgspec.Struct, frozen=True, tag="event"):
-    """An event, and when it was handed in."""
+    """An event, and the time at which the engine got it."""
 
     at: float
     event: Event
 
 
 class Decided(msgspec.Struct, frozen=True, tag="decide"):
-    """A call of ``decide``: when, for how much work, and what came of it.
+    """A call of ``decide``: its time, its amount of work, and its outcome.
 
     Attributes:
         pods: the most pods that could be decided for.
         spent: pieces of work, by ``allowance.Work``.
-        binds: what was decided, word for word.
-        holds: the uid of each pod that found no place, and the first sentence that it was told.
-        explained: likewise for pods that wait on.
-        evicts, nominates: who was to go for whom, and whose nomination was another then.
+        binds: what was describe_call, word for word.
+        holds: the uid of each pod that found no place, and the first sentence of its explanation.
+        explained: the same for pods that waited before and were explained anew.
+        evicts, nominates: which pods were to be evicted for which pod, and which nominations changed.
     """
 
     at: float
@@ -68,12 +68,12 @@ _decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 def encode(line: Line) -> bytes:
-    """A line of the log, with its line end."""
+    """Write a line of the log, with its line end."""
     return _encoder.encode(line) + b"\n"
 
 
 def decode(text: bytes) -> Line:
-    """A line of a log.
+    """Read a line of a log.
 
     Raises:
         msgspec.MsgspecError: the line is not one of a log.
@@ -81,16 +81,16 @@ def decode(text: bytes) -> Line:
     return _decoder.decode(text)
 
 
-def event_of(text: bytes) -> Event:
-    """The event of a line that holds one."""
+def decode_event(text: bytes) -> Event:
+    """Read the event of a line that holds an event."""
     line = decode(text)
     if not isinstance(line, Happened):
         raise TypeError("a decision is no event")
     return line.event
 
 
-def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided:
-    """The line of a call of ``decide``."""
+def describe_call(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided:
+    """Make the line for a call of ``decide``."""
     return Decided(
         at,
         pods,
@@ -103,8 +103,8 @@ def decided(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided
     )
 
 
-def without_secrets(event: Event) -> Event:
-    """The event without what could be a secret and decides nothing."""
+def drop_secrets(event: Event) -> Event:
+    """Return the event without the fields that could hold a secret; these decide nothing."""
     match event:
         case events.Seen(wire.Pod() as pod):
             status = pod.status
@@ -112,14 +112,14 @@ def without_secrets(event: Event) -> Event:
                 bare = [structs.replace(one, message="") for one in status.conditions]
                 status = structs.replace(status, conditions=bare)
             return events.Seen(
-                structs.replace(pod, metadata=_read_only(pod.metadata), status=status)
+                structs.replace(pod, metadata=_keep_read(pod.metadata), status=status)
             )
         case events.Seen(found):
-            return events.Seen(structs.replace(found, metadata=_read_only(found.metadata)))
+            return events.Seen(structs.replace(found, metadata=_keep_read(found.metadata)))
     return event
 
 
-def _read_only(meta: wire.Meta) -> wire.Meta:
+def _keep_read(meta: wire.Meta) -> wire.Meta:
     annotations = meta.annotations
     if not annotations:
         return meta

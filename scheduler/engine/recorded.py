@@ -31,20 +31,20 @@ _ORDER = {kind.name: i for i, kind in enumerate(reversed(kinds.WATCHED))}
 
 
 class Recorded(Engine):
-    """As ``Engine``; ``write`` takes every line of the log, with its line end."""
+    """An engine that hands every line of its log, with its line end, to ``write``."""
 
     def __init__(
         self, config: Config, version: str, write: Callable[[bytes], None], **more: Any
     ) -> None:
         super().__init__(config, **more)
         self._version, self._write = version, write
-        # For everything that is there, the line in which it was last seen.
+        # For every present object, the line in which it was last seen.
         self._lines: dict[_Key, bytes] = {}
         self._write_head()
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
-        """As the engine does; written before, so that an event that ends the process is in the log."""
-        line = log.encode(log.Happened(now, log.without_secrets(event)))
+        """Log an event, then handle it: so an event that ends the process is in the log."""
+        line = log.encode(log.Happened(now, log.drop_secrets(event)))
         self._write(line)
         key, is_there = _about(event)
         if is_there:
@@ -54,11 +54,11 @@ class Recorded(Engine):
         return super().handle(event, now)
 
     def decide(self, now: float, allowance: Allowance) -> Outcome:
-        """As the engine does. A line is written when there was anything to do."""
+        """Decide, and log the call if there was anything to do."""
         metered = _Metered(allowance)
         outcome = super().decide(now, metered)
         if allowance.pods or any(metered.spent):
-            self._write(log.encode(log.decided(now, allowance.pods, metered.spent, outcome)))
+            self._write(log.encode(log.describe_call(now, allowance.pods, metered.spent, outcome)))
         return outcome
 
     def start_anew(self, now: float) -> None:
@@ -78,7 +78,7 @@ class Recorded(Engine):
             self.handle(event, now)
 
     def _objects(self) -> Iterator[Event]:
-        """Everything that is there, as it was last seen."""
+        """Yield all present objects, as they were last seen."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
         # Nodes on which their plugin wrote earlier, and has not written on what is seen of them now.
         were_signed = {
@@ -92,7 +92,7 @@ class Recorded(Engine):
         for scheduler in streams:
             yield events.ListBegins(kinds.PODS.name, scheduler)
         for key in kept:
-            event = log.event_of(self._lines[key])
+            event = log.decode_event(self._lines[key])
             match event:
                 case events.Seen(wire.Node() as node) if key[1] in were_signed:
                     yield events.Seen(devices.sign_node(node, were_signed[key[1]]))
@@ -100,7 +100,7 @@ class Recorded(Engine):
         yield events.ListEnds(kinds.PODS.name, streams[-1])
 
     def _knowledge(self) -> Iterator[Event]:
-        """What no object tells."""
+        """Yield events for what no object tells: silent plugins, assumed pods, nominations, evictions and the demand."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
         for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
             if facts and is_silent:
@@ -109,19 +109,19 @@ class Recorded(Engine):
             if pod.life == Life.ASSUMED:
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)
         nominations = self._cluster.nominations
-        for name in nominations.nodes():
-            for uid in nominations.on(name):
-                yield events.PodNominated(uid, name, nominations.cards_of(uid))
+        for name in nominations.list_nodes():
+            for uid in nominations.list_on(name):
+                yield events.PodNominated(uid, name, nominations.find_cards(uid))
         for uid, makes_room_for in nominations.going.items():
             yield events.PodGoing(uid, makes_room_for)
-        yield events.DemandKnown(self._cluster.demand.known())
+        yield events.DemandKnown(self._cluster.demand.list_known())
 
     def _write_head(self) -> None:
         self._write(log.encode(log.Head(log.FORMAT, self._version, self.config)))
 
 
 def _about(event: Event) -> tuple[_Key, bool]:
-    """What an event is about, and whether that is there from now on; no name for what is not kept."""
+    """Return the key of an event's object, and whether the object is present after it; no name for what is not kept."""
     match event:
         case events.Seen(found):
             is_finished = isinstance(found, wire.Pod) and found.status.phase in _FINISHED
@@ -132,7 +132,7 @@ def _about(event: Event) -> tuple[_Key, bool]:
 
 
 def _order(pod: PodRecord | None) -> float:
-    """Pods in the order in which they came; those that still wait to be compiled came last."""
+    """Return the place of a pod in the order of arrival; pods that still wait to be compiled come last."""
     return float("inf") if pod is None else pod.order
 
 
@@ -145,7 +145,7 @@ class _Metered:
         self.spent = [0] * len(Work)
 
     def allows(self, work: Work) -> bool:
-        """As the other allowance says."""
+        """Ask the other allowance, and count its yes."""
         allowed = self._allowance.allows(work)
         self.spent[work] += allowed
         return allowed

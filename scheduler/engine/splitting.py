@@ -1,7 +1,7 @@
-"""Splits kinds of waiting pods whose pods are no longer alike.
+"""Splits a kind of waiting pods when its pods are no longer alike.
 
-Pods are of one kind as long as nothing tells them apart. A term of a pod on a node, or a Service, can tell thousands of
-waiting pods apart at once. So the pods of a kind are looked at some at a time.
+Pods are of one kind as long as no rule tells them apart. A new term of a pod on a node, or a new Service, can tell
+thousands of waiting pods apart at once. So only some pods of a kind are looked at in one piece of work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scheduler.state.pods import PodRecord
 from scheduler.waiting.entries import Entry
 from scheduler.waiting.parked import Parked
 
-# So many pods are one piece of work. It takes about a millisecond.
+# How many pods are looked at in one piece of work, which takes about a millisecond.
 PODS_A_PIECE = 64
 
 _KeepOff = Callable[[Hashable, PodRecord, Barriers], object]
@@ -24,31 +24,31 @@ class Splitting:
     """The kinds that are being split, each with the pods that are still to be looked at."""
 
     def __init__(self, cycle: Answers, parked: Parked, keep_off: _KeepOff) -> None:
-        """``keep_off`` says of a kind what keeps its pods off nodes."""
+        """``keep_off`` notes which barriers keep the pods of a kind off nodes."""
         self._cycle, self._parked, self._keep_off = cycle, parked, keep_off
-        # By kind, with the version of the cluster when the pass over its pods began.
+        # By kind: the version of the cluster when the pass over its pods began, and the entries still to be looked at.
         self._passes: dict[Hashable, tuple[Hashable, list[Entry]]] = {}
 
     def is_due(self, kind: Hashable) -> bool:
-        """Whether pods of a kind may be of other kinds by now."""
-        first = self._parked.one_of(kind)
+        """Whether pods of a kind may belong to other kinds now."""
+        first = self._parked.find_pod(kind)
         if first is None:
             return False
         if kind in self._passes or self._parked.versions.get(kind) != self._cycle.version:
             return True
-        # What claims are to others than their pods changes without a version.
+        # The claims of a pod may change what decides its kind, and the version does not show this.
         return first.volumes is not None
 
     def split(self, kind: Hashable) -> list[Hashable]:
-        """Look at some pods of a kind that is due, and move each to the kind that it is of by now; these kinds."""
+        """Look at some pods of a kind that is due, move each to its present kind, and return these other kinds."""
         if kind not in self._passes:
-            self._passes[kind] = self._cycle.version, self._parked.entries(kind)
+            self._passes[kind] = self._cycle.version, self._parked.list_entries(kind)
         begun, left = self._passes[kind]
         barriers = self._parked.barriers[kind]
         others: dict[Hashable, None] = {}
         for entry in left[:PODS_A_PIECE]:
-            # Others may have moved on since the pass began.
-            now = self._cycle.kind_of(entry.pod) if entry.kind == kind else kind
+            # An entry may have left the kind since the pass began.
+            now = self._cycle.find_kind(entry.pod) if entry.kind == kind else kind
             if now == kind:
                 continue
             self._parked.drop(entry)

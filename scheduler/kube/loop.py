@@ -124,7 +124,7 @@ class Loop:
         # Only a leader has dates to keep. For others they would be in the past, and the loop would spin.
         wait = _IDLE_SECONDS
         if self._is_leading() and self._room():
-            wait = min(wait, self._engine.due(now) - now)
+            wait = min(wait, self._engine.find_due(now) - now)
         if wait <= 0:
             return
         if self._recorder is not None:

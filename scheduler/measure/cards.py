@@ -47,7 +47,7 @@ class Cards(NamedTuple):
 
         ``models`` [models]: whether the shape accepts each model in the state.
         """
-        needs = np.array([shape.milli(*kind) for kind in self.kinds], np.int64)
+        needs = np.array([shape.convert_to_milli(*kind) for kind in self.kinds], np.int64)
         compute, memory = needs[self.kind].T
         whole = (compute == c.WHOLE) & (memory == c.WHOLE)
         suits = self.usable & np.append(models, np.True_)[self.model]
@@ -116,7 +116,7 @@ def read_replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
     """
     nodes = cluster.nodes
     told, cards = (_read_label(cluster, key, rows) for key in (names.GPU_REPLICAS, names.GPU_COUNT))
-    product = nodes.label_column(names.GPU_PRODUCT)[rows]
+    product = nodes.get_label_column(names.GPU_PRODUCT)[rows]
     kinds = np.unique(product[product >= 0])
     words = nodes.label_values.values
     shared = np.isin(product, [kind for kind in kinds if words[kind].endswith(_SHARED)])
@@ -129,8 +129,8 @@ def read_replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
 
 def _read_label(cluster: Cluster, key: str, rows: c.Ints) -> c.Ints:
     """Read a label as a whole number [n]; 0 if it is absent or no number."""
-    column = cluster.nodes.label_column(key)[rows]
-    integers, is_integer = cluster.nodes.label_integers()
+    column = cluster.nodes.get_label_column(key)[rows]
+    integers, is_integer = cluster.nodes.read_label_integers()
     if not integers.size:
         return np.zeros(rows.size, np.int64)
     found: c.Ints = np.where((column >= 0) & is_integer[column], integers[column], 0)

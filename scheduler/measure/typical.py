@@ -60,9 +60,9 @@ def find_typical(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
     asking: list[TypicalPod] = []
     gpu_assumed = False
     there = list_pools(cluster) if cluster.nodes.columns.has_gpu.any() else []
-    counts = cluster.demand.counts()
+    counts = cluster.demand.list_counts()
     for pool, family in enumerate(cluster.registers.families):
-        seen = cluster.demand.seen_of(family.resource)
+        seen = cluster.demand.count_seen(family.resource)
         if seen >= ENOUGH:
             asking += [TypicalPod(s, n) for s, n in counts.items() if s.family == family.resource]
         elif pool in there:

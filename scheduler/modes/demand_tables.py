@@ -194,7 +194,7 @@ def _list_others(nodes: EmptyNodes, counts: Counts) -> Mapping[int, Asked]:
     found: dict[int, dict[DemandShape, int]] = {c.MEMORY: {shape: shape.memory for shape in counts}}
     for shape in counts:
         for name, amount in shape.others:
-            row = nodes.table.row_asked(name)
+            row = nodes.table.find_row_asked(name)
             if row >= 0:
                 found.setdefault(row, dict.fromkeys(counts, 0))[shape] = amount
     return dict(sorted(found.items()))
@@ -263,7 +263,7 @@ def _compute_values(nodes: EmptyNodes, counts: Counts) -> c.Floats:
     for kind, (cores, mib) in enumerate(nodes.kinds):
         sizes: dict[int, float] = defaultdict(float)
         for shape, n in counts.items():
-            size = max(shape.milli(cores, mib))
+            size = max(shape.convert_to_milli(cores, mib))
             if 0 < size < c.WHOLE:
                 sizes[size] += n * shape.cards
         heaviest = sorted(sizes.items(), key=lambda item: (-item[0] * item[1], item[0]))
@@ -338,7 +338,7 @@ def _find_most_frequent(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
 def _make_typical(nodes: EmptyNodes, picks: list[Pick], *, everywhere: bool) -> c.Typical:
     """Make columns of typical pods. Unless ``everywhere``, a shape does not count on nodes that it may not go to."""
     milli = np.array(
-        [[shape.milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
+        [[shape.convert_to_milli(*kind) for shape, _ in picks] for kind in nodes.kinds], np.int64
     ).reshape(len(nodes.kinds), len(picks), 2)
     allowed = np.zeros((0, len(picks)), np.bool_)
     if not everywhere:

@@ -51,7 +51,7 @@ class EmptyNodes:
 
     def find_hosts(self, shape: DemandShape) -> c.Flags:
         """Find the nodes [N] that could host a pod of the shape if they were empty."""
-        milli = [shape.milli(*kind) for kind in self.kinds]
+        milli = [shape.convert_to_milli(*kind) for kind in self.kinds]
         accepted = self._list_accepted(shape)
         suits = [
             accepts and max(milli[kind]) <= c.WHOLE
@@ -66,7 +66,7 @@ class EmptyNodes:
             & (self.memory >= shape.memory)
         )
         for name, amount in shape.others:
-            row = self.table.row_asked(name)
+            row = self.table.find_row_asked(name)
             fitting &= self.columns.allocatable[row] >= amount if row >= 0 else amount <= 0
         return fitting & self.find_allowed(shape)
 

@@ -34,7 +34,7 @@ class FragmentGauge:
     def read(self) -> float:
         """Read the fragmentation of the cluster in milli-GPU. The nodes must be those of the constructor call."""
         cluster = self._cluster
-        rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
+        rows = cluster.moved.list_since(self._moved) if self._moved >= 0 else None
         if rows is None:
             rows = np.flatnonzero(cluster.nodes.columns.valid)
         self._world.tables = cluster.ledger.tables

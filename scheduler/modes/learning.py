@@ -87,7 +87,7 @@ class Learner:
 
     def _make_tables(self) -> dict[int, c.Demand]:
         """Make the current tables, and set when they are to be made again."""
-        counts = self._cluster.demand.counts() if self._known is None else self._known
+        counts = self._cluster.demand.list_counts() if self._known is None else self._known
         made = {}
         for pool in list_pools(self._cluster):
             seen = self._count_seen(pool)
@@ -111,7 +111,7 @@ class Learner:
         return any(self._count_seen(pool) >= self._next.get(pool, 0) for pool in self._tables)
 
     def _count_seen(self, pool: int) -> int:
-        return self._cluster.demand.seen_of(self._cluster.registers.families[pool].resource)
+        return self._cluster.demand.count_seen(self._cluster.registers.families[pool].resource)
 
     def fits_nodes(self) -> bool:
         """Whether the tables have a figure for every node row and every kind of cards."""

@@ -99,7 +99,7 @@ def gather_pods(
             row[at[resource]] = amount
         for name, amount in shape.others:
             if name not in column:
-                column[name] = at.get(cluster.nodes.row_asked(name))
+                column[name] = at.get(cluster.nodes.find_row_asked(name))
             b = column[name]
             if b is not None:
                 row[b] = amount
@@ -115,7 +115,7 @@ def gather_pods(
 def list_others(cluster: Cluster, counts: Counts, told: Iterable[int]) -> list[int]:
     """List the known resources that pods request, except those in ``told``."""
     names = {name for shape in counts for name, _ in shape.others}
-    asked = {cluster.nodes.row_asked(name) for name in names}
+    asked = {cluster.nodes.find_row_asked(name) for name in names}
     return sorted(asked - {c.UNKNOWN, *told})
 
 

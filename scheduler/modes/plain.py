@@ -73,7 +73,7 @@ class PlainPlaces:
 
     def _learn_places(self, seen: int) -> None:
         if self._known is None:
-            counts = self._cluster.demand.plain.counts()
+            counts = self._cluster.demand.plain.list_counts()
         else:
             counts = {shape: n for shape, n in self._known.items() if not shape.cards}
         nodes = _gather_nodes(self._cluster, counts)

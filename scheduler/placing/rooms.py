@@ -1,4 +1,4 @@
-"""Buffers that placing kernels write to, reused from call to call, and how to read them afterwards."""
+"""The buffers to which the placing kernels write where pods go; they are reused from call to call, and read here."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
-# How many sizes of calls are remembered, with where their kernels write.
+# How many sizes of calls have their parts of the buffers kept.
 _ROOMS_MAX = 64
 _NONE: c.Ints = np.zeros(0, np.int64)
 
 
 class Rooms:
-    """Rooms for the calls on one cluster."""
+    """The buffers for the calls on one cluster."""
 
     def __init__(self, cluster: Cluster, boards: Boards, learner: Learner) -> None:
         self._cluster, self._boards, self._learner = cluster, boards, learner
         self._of_pods = np.zeros((4, 1), np.int64)
         self._of_picks = np.zeros(3, np.int64)
-        # The parts of them that calls were given, by how many pods and picks they are for.
+        # The parts of the buffers that calls were given, by the numbers of pods and picks that they are for.
         self._given: dict[tuple[int, int], Run] = {}
 
     def make_room(
@@ -39,7 +39,10 @@ class Rooms:
         moved: c.Ints = _NONE,
         among: c.Flags = ANYWHERE,
     ) -> Run:
-        """Where a kernel writes how it placed pods of a shape, ``among`` some rows; until the next call."""
+        """Return buffers to which a kernel writes how it places pods of a shape, ``among`` some rows.
+
+        They are valid until the next call.
+        """
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
@@ -64,9 +67,9 @@ class Rooms:
         )
         return room
 
-    def cards(self, shape: Shape, placed: Run, k: int) -> Slots:
-        """The cards of a pod that was placed, a tuple per container."""
-        uuid_of, containers = self._cluster.cards.uuid_of, shape.ask.containers
+    def list_cards(self, shape: Shape, placed: Run, k: int) -> Slots:
+        """List the cards of the k-th pod that was placed, a tuple per container."""
+        uuid_of, containers = self._cluster.cards.find_uuid, shape.ask.containers
         slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
         for p in range(int(placed.n_picks[k])):
             slot = int(placed.slot[k, p])
@@ -78,9 +81,9 @@ class Rooms:
     def place(
         self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints, among: c.Flags
     ) -> list[Bind]:
-        """Place pods of a shape ``among`` some rows, one after another, until one fits on none; charge them.
+        """Place pods of a shape ``among`` some rows, one after another, until one fits on none; charge those placed.
 
-        ``moved`` are the rows that ``Boards.stale`` has told.
+        ``moved`` are the rows that ``Boards.stale`` has returned.
         """
         board = None
         if among.size:
@@ -102,21 +105,21 @@ class Rooms:
         return placed
 
     def put(self, pod: PodRecord, shape: Shape, row: int) -> None:
-        """As if the pod were placed on a row, where its cards suffice; its claims are given nothing yet."""
+        """Place a pod on a row, whose cards suffice for it, and charge it; its claims are given nothing yet."""
         placed = self.put_at(pod, shape, row)
-        slots = self.cards(shape, placed, 0)
+        slots = self.list_cards(shape, placed, 0)
         self._cluster.assume_charged(pod.uid, row, slots, int(placed.pod[0]))
         self._cluster.moved.add(row)
 
     def assume(self, shape: Shape, pods: Sequence[PodRecord], placed: Run) -> list[Bind]:
-        """Charge pods, which are the first of ``placed``, and say how they are to be bound."""
+        """Charge ``pods``, which are the first ones of ``placed``, and return how to bind them."""
         cluster, n, binds = self._cluster, len(pods), []
         rows = placed.row[:n].tolist()
         n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
-        driver = cluster.registers.driver_name(shape.ask.pool)
+        driver = cluster.registers.find_driver_name(shape.ask.pool)
         for k in range(n):
             uid = pods[k].uid
-            slots = self.cards(shape, placed, k) if n_picks[k] else ()
+            slots = self.list_cards(shape, placed, k) if n_picks[k] else ()
             given = giving.list_given(pods[k], shape.view.storage, cluster, rows[k])
             node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
             binds.append(Bind(uid, node, slots, driver if slots else "", given))
@@ -124,9 +127,9 @@ class Rooms:
         return binds
 
     def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
-        """Charge a pod to a row with just these cards, and say how it is to be bound."""
+        """Charge a pod to a row with exactly these cards, and return how to bind it."""
         cluster, node = self._cluster, self._cluster.nodes.name_of(row)
         given = giving.list_given(pod, shape.view.storage, cluster, row)
         cluster.assume(pod.uid, node, slots, given)
         cluster.moved.add(row)
-        return Bind(pod.uid, node, slots, cluster.registers.driver_name(shape.ask.pool), given)
+        return Bind(pod.uid, node, slots, cluster.registers.find_driver_name(shape.ask.pool), given)

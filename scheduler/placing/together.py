@@ -1,4 +1,4 @@
-"""Places the members of an entity in one trial, which stands or falls as a whole."""
+"""Places the members of an entity in one trial, which is kept or undone as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.state.pods import Life, PodRecord
 
 
 def split_entities(batch: Iterable[AnyEntity]) -> Iterator[list[PodRecord] | Entity]:
-    """Pods that follow each other in one list, and entities of several pods each by itself."""
+    """Yield single pods that follow each other as one list, and each entity of several pods by itself."""
     pods: list[PodRecord] = []
     for one in batch:
         if not isinstance(one, Entity):
@@ -27,18 +27,18 @@ def split_entities(batch: Iterable[AnyEntity]) -> Iterator[list[PodRecord] | Ent
         yield pods
 
 
-# Decides for pods, each by itself, among some rows.
+# Decides for each of these pods by itself, among some rows.
 PlacePods = Callable[[list[PodRecord], c.Flags], Outcome]
 
 
 def place_together(cluster: Cluster, entity: Entity, place_pods: PlacePods) -> Plan:
-    """Place all members that fit, or none where these are fewer than must have a node at once.
+    """Place all members that fit, or none if fewer members would have a node than must have one at once.
 
-    Those whose bind is under way have one. Why the rest stays pending is told of the first that does not fit.
+    A member whose bind is under way has a node. The plan's hold is that of the first member that does not fit.
     """
     members = [cluster.pods[pod.uid] for pod in entity.members]
     waiting = [pod for pod in members if pod.life == Life.PENDING]
-    among = cluster.nodes.rows_with(*entity.domain) if entity.domain else ANYWHERE
+    among = cluster.nodes.flag_rows(*entity.domain) if entity.domain else ANYWHERE
     with cluster.trial() as trial:
         tried = place_pods(waiting, among)
         binds, holds = tried.binds, tried.holds

@@ -29,7 +29,7 @@ def compile_term(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
     # The score does not count for pods that request none of these resources: all of them would prefer the same nodes.
     steps_aside = not any(name in amounts for name in plugins.balanced)
     balanced = [
-        (nodes.row_asked(name), amounts.get(name, 0))
+        (nodes.find_row_asked(name), amounts.get(name, 0))
         for name in plugins.balanced
         if not steps_aside and (name in _ALWAYS or name in amounts)
     ]
@@ -51,7 +51,7 @@ def _compile_fit(plugins: KubePlugins, requests: Requests, nodes: NodeTable) -> 
     nonzero = {names.CPU: (0, requests.nonzero_cpu), names.MEMORY: (1, requests.nonzero_memory)}
     found = [
         (
-            nodes.row_asked(name),
+            nodes.find_row_asked(name),
             nonzero[name][1] if name in nonzero else amounts.get(name, 0),
             weight,
             nonzero[name][0] if name in nonzero else -1,

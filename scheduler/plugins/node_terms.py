@@ -44,14 +44,14 @@ def match_label(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags
             return ~match_values(nodes, key, values, rows)
         case "Gt" | "Lt":
             return _compare_integers(requirement, nodes, rows)
-    present: Flags = nodes.label_column(key)[rows] >= 0
+    present: Flags = nodes.get_label_column(key)[rows] >= 0
     return present if operator == "Exists" else ~present
 
 
 def match_values(nodes: NodeTable, key: str, values: Iterable[str], rows: Ints) -> Flags:
     """Match the rows whose label has one of these values."""
     # The column comes first, because making it numbers the label's values.
-    column = nodes.label_column(key)[rows]
+    column = nodes.get_label_column(key)[rows]
     wanted = [n for n in map(nodes.label_values.find, values) if n >= 0]
     if len(wanted) == 1:
         return np.equal(column, wanted[0])
@@ -62,8 +62,8 @@ def _compare_integers(requirement: Requirement, nodes: NodeTable, rows: Ints) ->
     """Match rows with Gt or Lt: the label must be an integer, and is compared with the one value."""
     key, operator, values = requirement
     bound = selectors.integer(values[0])
-    column = nodes.label_column(key)[rows]
-    integers, is_integer = nodes.label_integers()
+    column = nodes.get_label_column(key)[rows]
+    integers, is_integer = nodes.read_label_integers()
     if bound is None or not integers.size:
         return np.zeros(rows.size, np.bool_)
     figures = integers[column]

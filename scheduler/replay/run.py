@@ -37,7 +37,7 @@ from scheduler.replay.experiment import (
 )
 from scheduler.replay.measures.stranded import Looks, StrandedGauge, typical
 from scheduler.schema.columns import Floats, Ints
-from scheduler.state.demand import DemandShape, shape_of
+from scheduler.state.demand import DemandShape, read_shape
 
 _NAMESPACE = "replay"
 _UNLIMITED = Unlimited()
@@ -221,4 +221,4 @@ def demand_of(trace: Trace, config: Config) -> Mapping[DemandShape, float]:
 def _shape(pod: TracePod, config: Config) -> DemandShape:
     spec, annotations = objects.pod_spec(pod, config.scheduler_name)
     template = templates.of_pod(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
-    return shape_of(template)
+    return read_shape(template)

@@ -275,7 +275,7 @@ class Boards:
     def _find_moved_rows(self, shape: Shape) -> c.Ints | None:
         if shape.moved < 0 or shape.board.part.size != self._cluster.nodes.capacity:
             return None
-        return self._cluster.moved.since(shape.moved)
+        return self._cluster.moved.list_since(shape.moved)
 
     def _read_static(self, shape: Shape) -> bool:
         """Take over what static rules say; return whether every node must be scored again."""

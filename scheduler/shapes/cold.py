@@ -105,10 +105,10 @@ class Cold:
         """Find the rows that moved since the last decision; all rows if every figure is to be computed again."""
         cluster, tables = self._cluster, self._learner.get_tables(pool)
         # Pods that request no devices may go to nodes with cards of any family.
-        has_cards = pool < 0 or cluster.registers.cards(pool) is not None
+        has_cards = pool < 0 or cluster.registers.find_driver(pool) is not None
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
         sizes = cluster.nodes.capacity, n_cards
-        moved = cluster.moved.since(kept.moved) if kept.moved >= 0 else None
+        moved = cluster.moved.list_since(kept.moved) if kept.moved >= 0 else None
         if (
             moved is None
             or (kept.tables is not tables and not _differ_in_places(kept.tables, tables))

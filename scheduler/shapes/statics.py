@@ -56,7 +56,7 @@ class Static:
         nodes, position = cluster.nodes, cluster.described.position
         if self._described == position and self.refused.size == nodes.capacity:
             return
-        rows = cluster.described.since(self._described) if self._described >= 0 else None
+        rows = cluster.described.list_since(self._described) if self._described >= 0 else None
         if rows is None or self.refused.size != nodes.capacity:
             rows = np.arange(nodes.capacity)
             self._read = {}

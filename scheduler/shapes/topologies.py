@@ -59,7 +59,7 @@ class Topologies:
 
     def _make_topology(self, key: str, *, by_node: bool) -> Topology:
         nodes = self._cluster.nodes
-        column = nodes.label_column(key)
+        column = nodes.get_label_column(key)
         if by_node:
             domain = np.where(column >= 0, np.arange(nodes.capacity), -1)
             return Topology(domain, nodes.capacity, -1)

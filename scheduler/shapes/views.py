@@ -88,7 +88,7 @@ class Views:
         words = frozenset(labels.items())
         key = template, placement, pod.namespace, words, pod.controller, stored
         # Only Services of the pod's namespace count: thousands of Services of other namespaces may change.
-        own_version = terms.version, groups.version_in(pod.namespace), keys
+        own_version = terms.version, groups.find_version(pod.namespace), keys
         known = self._recent.get(key)
         if known is not None and known[0] == own_version:
             return known[1]

@@ -121,7 +121,7 @@ class _Simulation:
         while at < math.inf:
             tell(min(len(self._rows), total), total)
             self._decide(at)
-            at = max(at, self._engine.due(at))
+            at = max(at, self._engine.find_due(at))
         found = self._rows.all()
         placed = sum(row["node"] is not None for row in found)
         return {

@@ -41,7 +41,7 @@ class CardTable:
         n_words = len(self.models), len(self.modes), len(self.uuids)
         return (*n_words, self._n_numberings, self.most_on_a_node)
 
-    def place(self, cards: tuple[Card, ...], pool: int) -> int:
+    def place_cards(self, cards: tuple[Card, ...], pool: int) -> int:
         """Write the cards of one node's pool, of which nothing is in use, and return the row of the first."""
         n = len(cards)
         if not n:
@@ -84,14 +84,14 @@ class CardTable:
         self._runs.give_back(start, n)
         self._n_used -= n
 
-    def uuid_of(self, d: int) -> str:
+    def find_uuid(self, d: int) -> str:
         """The card's UUID."""
         return self.uuids.values[int(self.columns.uuid[d])]
 
     def _give_uuids_back(self) -> None:
         """Most UUIDs are of cards that are gone: those that are there are numbered anew."""
-        free = self._runs.free()
-        there = {d: self.uuid_of(d) for d in range(self._runs.end) if d not in free}
+        free = self._runs.list_free()
+        there = {d: self.find_uuid(d) for d in range(self._runs.end) if d not in free}
         self.uuids = Interner()
         # Rows that are free have no card: any number will do that there is.
         self.columns.uuid[:] = 0

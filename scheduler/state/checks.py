@@ -19,7 +19,7 @@ from scheduler.state.told_cards import NOTHING
 from scheduler.state.volumes import recount
 
 
-def fingerprint(cluster: Cluster) -> dict[str, Any]:
+def take_fingerprint(cluster: Cluster) -> dict[str, Any]:
     """All figures by name, without rows: equal for equal clusters however they came about."""
     return {name: _figures(cluster, row) for name, row in cluster.nodes.rows.items()}
 
@@ -28,7 +28,7 @@ def _columns_of(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
     """Priority and start of a pod that has a node, and what it holds of cards."""
     pods = cluster.ledger.pods
     held = sorted(
-        (cluster.cards.uuid_of(d), *figures) for d, *figures in pods.read_held(pod.row).tolist()
+        (cluster.cards.find_uuid(d), *figures) for d, *figures in pods.read_held(pod.row).tolist()
     )
     return int(pods.columns.priority[pod.row]), int(pods.columns.start[pod.row]), held
 
@@ -49,12 +49,12 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
         "managed": nodes.managed[:, row].tolist(),
         "pool": (bool(nodes.has_gpu[row]), int(nodes.pool[row])),
         "gpu": (nodes.gpu_total[..., row].tolist(), nodes.gpu_used[..., row].tolist()),
-        "ports": cluster.nodes.ports.on(row),
+        "ports": cluster.nodes.ports.list_on(row),
         "pods": {
             uid: _columns_of(cluster, pod) for uid, pod in cluster.pods_on.get(name, {}).items()
         },
         "cards": {
-            cluster.cards.uuid_of(d): (
+            cluster.cards.find_uuid(d): (
                 cards.total[:, d].tolist(),
                 cards.used[:, d].tolist(),
                 bool(cards.healthy[d]),
@@ -95,8 +95,8 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
             _verify_node(cluster, name)
             yield
     _verify_terms(cluster)
-    storage, charged = cluster.storage, cluster.roster.charged_to()
-    if problem := recount.difference(storage, cluster.nodes, charged):
+    storage, charged = cluster.storage, cluster.roster.list_charged()
+    if problem := recount.find_difference(storage, cluster.nodes, charged):
         raise BrokenInvariant(problem)
     # By identity: an old record of a pod would be charged and taken back by other figures.
     rows = [pod.row for pod in cluster.pods.values() if pod.node]
@@ -137,7 +137,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     for pod in pods:
         asked = pod.template.requests
         # What no node offers is charged to nobody.
-        row_asked = cluster.nodes.row_asked
+        row_asked = cluster.nodes.find_row_asked
         requested.update({name: n for name, n in asked.amounts if row_asked(name) != c.UNKNOWN})
         requested[names.PODS] += 1
         nonzero[0] += asked.nonzero_cpu
@@ -148,7 +148,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         _verify_row(cluster, name, pod)
         for d, figures_held in cluster.read_held(pod).items():
             for i, figure in enumerate(figures_held):
-                used[cluster.cards.uuid_of(d)][i] += figure
+                used[cluster.cards.find_uuid(d)][i] += figure
                 by_family[int(cluster.cards.columns.pool[d])][i] += figure
     _same(name, "requested", figures["requested"], dict(requested))
     _same(name, "nonzero", figures["nonzero"], nonzero)
@@ -175,19 +175,24 @@ def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
     """A pod's row of the pod table says what its record and its claim say."""
     ledger, row = cluster.ledger, cluster.nodes.rows[name]
     columns = ledger.pods.columns
-    containers = ledger.charges.containers(ledger.charges.number(pod.template))
-    holds = cluster.registers.holds(pod, containers, row) if pod.template.most else NOTHING
+    containers = ledger.charges.get_containers(ledger.charges.number_template(pod.template))
+    holds = cluster.registers.list_holds(pod, containers, row) if pod.template.most else NOTHING
     found = (
         int(columns.node[pod.row]),
         int(columns.priority[pod.row]),
         int(columns.charge[pod.row]),
         sorted(ledger.pods.read_held(pod.row).tolist()),
     )
-    expected = row, pod.priority, ledger.charges.number(pod.template), sorted(holds.tolist())
+    expected = (
+        row,
+        pod.priority,
+        ledger.charges.number_template(pod.template),
+        sorted(holds.tolist()),
+    )
     _same(name, f"row of pod {pod.key}", found, expected)
 
 
-def closed_nodes(cluster: Cluster) -> dict[str, int]:
+def count_closed_nodes(cluster: Cluster) -> dict[str, int]:
     """How many nodes give no GPU away at all or in part, by why; O(cards) in columns."""
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     is_full = (cards.used > cards.total).any(axis=0)
@@ -203,11 +208,11 @@ def closed_nodes(cluster: Cluster) -> dict[str, int]:
     }
 
 
-def overcommitted(cluster: Cluster) -> list[str]:
+def list_overcommitted(cluster: Cluster) -> list[str]:
     """Cards that hold more than they have, as ``node/uuid``; must be empty for ever."""
     cards = cluster.cards.columns
     return [
-        f"{name}/{cluster.cards.uuid_of(d)}"
+        f"{name}/{cluster.cards.find_uuid(d)}"
         for name, row in cluster.nodes.rows.items()
         for d in _card_rows(cluster.nodes.columns, row)
         if bool((cards.used[:, d] > cards.total[:, d]).any())

@@ -83,15 +83,15 @@ class Cluster:
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
         self.ledger = self.roster.ledger
         self.pods, self.pods_on = self.roster.pods, self.roster.pods_on
-        self.terms = Terms(self.roster.charged_to)
+        self.terms = Terms(self.roster.list_charged)
         self.storage = Storage(self.nodes)
         self.roster.followers += (self.terms, self.storage)
         self.described = Changes()
         self.shaped = 0
         self.demand = Demand()
-        self.nominations = Nominations(self._promised)
+        self.nominations = Nominations(self._note_promised)
         self.lots = Lots()
-        self.budgets = Budgets(self.roster.charged_to)
+        self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families)
         # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
@@ -102,7 +102,7 @@ class Cluster:
 
     def see_node(self, node: wire.Node) -> NodeFacts:
         """A node was added or changed."""
-        self._not_in_a_trial()
+        self._refuse_in_trial()
         new = facts.of_node(node, self.registers.families)
         row = self.nodes.row_of(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
@@ -110,12 +110,12 @@ class Cluster:
             return new
         if row < 0:
             row = self.nodes.add(new.name)
-            self.storage.node_came(new.name, row)
+            self.storage.add_node(new.name, row)
         elif old is not None and old.labels != new.labels:
             self.storage.labelled.add(row)
         had_signed = self.registers.signed
         change = self.nodes.describe(row, new)
-        self._resources_moved(change.offered, change.withdrawn)
+        self._move_resources(change.offered, change.withdrawn)
         is_static = change.static
         if (
             old is None
@@ -135,22 +135,22 @@ class Cluster:
         self._look_again(had_signed=had_signed)
         return new
 
-    def facts_of(self, name: str) -> NodeFacts | None:
-        """What was last read of a node; None when it is not there."""
+    def find_facts(self, name: str) -> NodeFacts | None:
+        """Return what was last read of a node; None when the node is unknown."""
         row = self.nodes.row_of(name)
         return self.nodes.facts[row] if row >= 0 else None
 
-    def node_gone(self, name: str) -> None:
-        """A node was deleted; its pods stay charged to the name, should it come back."""
-        self._not_in_a_trial()
+    def drop_node(self, name: str) -> None:
+        """Drop a deleted node; its pods stay charged to the name, in case the node comes back."""
+        self._refuse_in_trial()
         row = self.nodes.row_of(name)
         if row < 0:
             return
         had_signed = self.registers.signed
         self.roster.charge(self.roster.strike(name), -1)
         self.registers.clear(row)
-        self.storage.node_goes(name, row)
-        self._resources_moved((), self.nodes.remove(name))
+        self.storage.drop_node(name, row)
+        self._move_resources((), self.nodes.remove(name))
         self.moved.add(row)
         self.described.add(row)
         self.shaped += 1
@@ -164,7 +164,7 @@ class Cluster:
 
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Give no card of a node away for now: its device plugin does not answer."""
-        self._not_in_a_trial()
+        self._refuse_in_trial()
         row = self.nodes.row_of(name)
         if row >= 0:
             self.nodes.silent[row] = closed
@@ -174,7 +174,7 @@ class Cluster:
             self.shaped += 1
 
     def _register(self, row: int, *, is_another: bool = False) -> None:
-        """A node's cards may be others; ``is_another``: they are of another node with the same name."""
+        """Read the cards of a node anew; ``is_another``: it is another node with the same name."""
         pods = self.roster.strike(self.nodes.name_of(row))
         if is_another:
             self.registers.clear(row)
@@ -185,7 +185,7 @@ class Cluster:
         """The first node came on which the plugin writes, or the last one went: other nodes may look otherwise."""
         if self.registers.signed == had_signed:
             return
-        for row in self.registers.misjudged():
+        for row in self.registers.list_misjudged():
             self._register(row)
             self.registers.sum_up(row)
             self.moved.add(row)
@@ -193,13 +193,13 @@ class Cluster:
             self.shaped += 1
 
     def keep_totals(self, wanted: Iterable[str]) -> None:
-        """From now on know for each node what pods add up to by these names, though no node offers it."""
+        """From now on keep the totals of these resources for each node, even if no node offers them."""
         for total in wanted:
             if self.nodes.resources.find(total) < 0:
                 self.nodes.keep(total)
                 self.moved.add_many(self.ledger.offer(total))
 
-    def _resources_moved(self, offered: Iterable[str], withdrawn: Iterable[str]) -> None:
+    def _move_resources(self, offered: Iterable[str], withdrawn: Iterable[str]) -> None:
         for resource in offered:
             self.moved.add_many(self.ledger.offer(resource))
         for resource in withdrawn:
@@ -212,17 +212,17 @@ class Cluster:
 
         ``listed``: it is of the first list of its stream, so nobody saw it come.
         """
-        self._not_in_a_trial()
+        self._refuse_in_trial()
         uid = pod.metadata.uid
         old = self.pods.get(uid)
         if pod.status.phase in _FINISHED:
-            self.pod_gone(uid)
+            self.drop_pod(uid)
             return None
         new = self._records.make_record(pod, old)
         self._nominate(new, old)
         if old is None:
-            self.demand.arrived(new.template, listed=listed)
-            self.storage.names_claims(new, 1)
+            self.demand.note_arrival(new.template, listed=listed)
+            self.storage.note_claims(new, 1)
         elif old.life == Life.ASSUMED and not new.node:
             # The bind is under way: what was decided stays charged, what changed waits for it.
             self.roster.meanwhile[uid] = new
@@ -234,47 +234,47 @@ class Cluster:
             self.roster.detach(old)
         return self.roster.attach(new, started(pod)) if new.node else self.roster.keep(new)
 
-    def as_if(self, pod: wire.Pod) -> PodRecord:
-        """The record that a pod with these words would have, which is not kept: nothing is seen of it."""
+    def read_as_if(self, pod: wire.Pod) -> PodRecord:
+        """Return the record that a pod with this spec would have; the cluster does not keep it."""
         record = self._records.make_record(pod, self.pods.get(pod.metadata.uid))
         # What a pod says of storage cannot be changed: its record goes by the words that were seen first.
         return replace(record, volumes=volumes.of_pod(pod))
 
-    def pod_gone(self, uid: str) -> None:
-        """A pod was deleted or finished."""
-        self._not_in_a_trial()
+    def drop_pod(self, uid: str) -> None:
+        """Drop a pod that was deleted or is finished."""
+        self._refuse_in_trial()
         pod = self.pods.pop(uid, None)
         self.roster.meanwhile.pop(uid, None)
         self.nominations.drop(uid)
         self.nominations.let_stay(uid)
         if pod is not None:
-            self.storage.names_claims(pod, -1)
+            self.storage.note_claims(pod, -1)
         if pod is not None and pod.node:
-            self.demand.left(pod.template)
+            self.demand.note_departure(pod.template)
             self.roster.detach(pod)
 
-    def _promised(self, node: str) -> None:
-        """Another room is promised on a node than before: those that wait may fit."""
+    def _note_promised(self, node: str) -> None:
+        """Note that the promised room on a node changed: waiting pods may fit there now."""
         row = self.nodes.row_of(node)
         if row >= 0:
             self.moved.add(row)
 
     def _nominate(self, new: PodRecord, old: PodRecord | None) -> None:
-        """What is decided here holds until the API server tells something else than before."""
+        """Follow a nomination from the API server only when it changed; until then a decision made here holds."""
         nominations = self.nominations
         if old is not None and old.life == Life.ASSUMED and not new.node:
             return
         if old is None or new.nominated != old.nominated:
             nominations.put(new.uid, new.nominated, new.priority)
         elif nominations:
-            node = "" if new.node else nominations.node_of(new.uid)
+            node = "" if new.node else nominations.find_node(new.uid)
             if (new.template, new.labels) != (old.template, old.labels):
                 # What it is promised is another room.
                 nominations.drop(new.uid)
             nominations.put(new.uid, node, new.priority)
 
-    def template_ids(self) -> set[int]:
-        """The templates of all pods, by identity."""
+    def list_template_ids(self) -> set[int]:
+        """Return the identities of the templates of all pods."""
         found = {id(pod.template) for pod in self.pods.values()}
         return found | {id(pod.template) for pod in self.roster.meanwhile.values()}
 
@@ -284,13 +284,13 @@ class Cluster:
         self._listed.add(scheduler)
         return first
 
-    def missing(self, present: Container[str], scheduler: str) -> list[str]:
-        """Uids of the pods of one stream that are not among those present."""
+    def list_missing(self, present: Container[str], scheduler: str) -> list[str]:
+        """List the uids of the pods of one stream that are not among ``present``."""
         pods = self.pods.items()
         return [uid for uid, pod in pods if pod.profile == scheduler and uid not in present]
 
     def read_held(self, pod: PodRecord) -> dict[int, Figures]:
-        """Cores, MiB and sharers that a pod holds by card row; of one that is not charged to a node nothing."""
+        """Return the cores, MiB and sharers that a pod holds, by card row; empty when it is not charged to a node."""
         holds = self.ledger.pods.read_held(pod.row).tolist() if pod.row >= 0 else []
         return {d: (cores, mib, sharers) for d, cores, mib, sharers in holds}
 
@@ -314,13 +314,13 @@ class Cluster:
         return node
 
     def forget(self, uid: str) -> None:
-        """The bind failed: what was assumed is free again. Nothing when the watch knows better."""
+        """Free what was assumed for a pod whose bind failed; nothing when the watch has seen it bound."""
         pod = self.pods.get(uid)
         if pod is not None and pod.life == Life.ASSUMED:
             self.roster.forget(pod)
 
     def trial(self, *, is_quiet: bool = False) -> Trial:
-        """Do things as if: see ``state/trials.py``."""
+        """Begin a trial: see ``state/trials.py``."""
         beside = Beside(self.terms, self.nominations, self.lots, self.moved)
         return Trial(self.roster, self._trials, beside, is_quiet=is_quiet)
 
@@ -329,22 +329,22 @@ class Cluster:
         """Whether a quiet trial is open: boards stay as they are."""
         return any(trial.is_quiet for trial in self._trials)
 
-    def _not_in_a_trial(self) -> None:
+    def _refuse_in_trial(self) -> None:
         if self._trials:
             raise BrokenInvariant("an event arrived inside a trial")
 
-    def version_of(self, uid: str) -> str:
-        """The last ``resourceVersion`` seen of a pod, assumed or not; empty when it is not known."""
+    def find_version(self, uid: str) -> str:
+        """Return the last ``resourceVersion`` seen of a pod, assumed or not; empty when the pod is unknown."""
         pod = self.roster.meanwhile.get(uid) or self.pods.get(uid)
         return pod.version if pod is not None else ""
 
-    def claim_problem(self, pod: PodRecord) -> Mistake | None:
-        """What a person must mend on a pod with a node: what it tells of its cards; None when nothing."""
+    def find_claim_problem(self, pod: PodRecord) -> Mistake | None:
+        """Return what a person must mend in a pod's annotations about its cards; None when nothing is wrong."""
         row, registers = self.nodes.row_of(pod.node), self.registers
-        pool = registers.pool_of(pod)
-        driver = registers.cards(pool)
-        facts = self.facts_of(pod.node)
+        pool = registers.find_pool(pod)
+        driver = registers.find_driver(pool)
+        facts = self.find_facts(pod.node)
         if driver is None or facts is None or not facts.devices[pool].is_told:
             return None
-        cards = registers.cards_of(pod.uid, pool, row) if registers.has_cards(pool, row) else {}
+        cards = registers.list_cards(pod.uid, pool, row) if registers.has_cards(pool, row) else {}
         return claim_problem(pod, cards, self.cards.columns, driver)

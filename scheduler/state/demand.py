@@ -27,7 +27,7 @@ from scheduler.api.selectors import NodeTerm
 from scheduler.devices.table import is_of_devices
 from scheduler.state.structures.tally import Tally
 
-# What a shape has a field for.
+# The resources that a shape has a field for.
 _TOLD = frozenset({names.CPU, names.MEMORY})
 Whereabouts = tuple[
     tuple[tuple[str, str], ...],
@@ -65,19 +65,19 @@ class DemandShape(NamedTuple):
 
     @property
     def node_names(self) -> None:
-        """Of which nodes a pod is by name is not remembered: these come and go."""
+        """The demand does not remember which nodes a pod names: nodes come and go."""
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Nor what it needs of a kubelet."""
+        """The demand does not remember which features of a kubelet a pod needs."""
         return ()
 
     @property
     def card_wishes(self) -> None:
-        """Nor which cards it wants where none are reported: a node may report them tomorrow."""
+        """The demand does not remember which unreported cards a pod wants: a node may report them tomorrow."""
 
-    def milli(self, cores: int, mib: int) -> tuple[int, int]:
-        """Milli of the cores and of the memory that the pod is charged on a card with so many of each."""
+    def convert_to_milli(self, cores: int, mib: int) -> tuple[int, int]:
+        """Return the milli of cores and of memory that the pod is charged on a card that has so many of each."""
         core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0
         if not mib:
             # Cards known as whole ones only.
@@ -92,7 +92,7 @@ def is_bound_by_name(template: PodTemplate) -> bool:
     return template.node_names is not None
 
 
-def shape_of(template: PodTemplate) -> DemandShape:
+def read_shape(template: PodTemplate) -> DemandShape:
     """The shape of a template."""
     asked = dict(template.requests.amounts)
     cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
@@ -149,49 +149,49 @@ class Demand:
         self._seen: Counter[str] = Counter()
         self._shapes: WeakKeyDictionary[PodTemplate, DemandShape] = WeakKeyDictionary()
 
-    def seen_of(self, family: str) -> int:
-        """Pods that asked devices of a family, ever."""
+    def count_seen(self, family: str) -> int:
+        """Count the pods that ever asked devices of a family."""
         return self._seen[family]
 
-    def arrived(self, template: PodTemplate, *, listed: bool = False) -> None:
-        """A pod was seen for the first time; ``listed``: it came before anybody watched."""
+    def note_arrival(self, template: PodTemplate, *, listed: bool = False) -> None:
+        """Note that a pod was seen for the first time; ``listed``: it came before the watch began."""
         if is_bound_by_name(template):
             return
         shape = self._shapes.get(template)
         if shape is None:
-            shape = self._shapes[template] = shape_of(template)
+            shape = self._shapes[template] = read_shape(template)
         if template.gpu is not None:
             self._seen[shape.family] += 1
-        self._tally(template).arrived(shape, listed=listed)
+        self._tally(template).note_arrival(shape, listed=listed)
 
-    def left(self, template: PodTemplate) -> None:
-        """A pod left the node that it was on."""
+    def note_departure(self, template: PodTemplate) -> None:
+        """Note that a pod left its node."""
         if not is_bound_by_name(template):
-            self._tally(template).left()
+            self._tally(template).note_departure()
 
     def recall(self, told: DemandRecalled) -> None:
-        """What another leader has learnt of departures, until enough were watched here."""
+        """Take over what an earlier leader learnt of departures; it counts until enough departures were watched here."""
         self.devices.recall(told.departures, told.horizon)
         if told.plain_horizon:
             self.plain.recall(told.plain_departures, told.plain_horizon)
 
-    def known(self) -> dict[str, Any]:
-        """All that is known, as plain values for ``restore``."""
+    def list_known(self) -> dict[str, Any]:
+        """Return the whole demand as plain values for ``restore``."""
         return {
             "seen": dict(self._seen),
-            "devices": self.devices.known(),
-            "plain": self.plain.known(),
+            "devices": self.devices.list_known(),
+            "plain": self.plain.list_known(),
         }
 
     def restore(self, known: dict[str, Any]) -> None:
-        """Know what another has known, and nothing else."""
+        """Replace the demand by one that ``list_known`` returned."""
         self._seen = Counter(known["seen"])
         self.devices.restore(known["devices"], _read)
         self.plain.restore(known["plain"], _read)
 
-    def counts(self) -> dict[DemandShape, float]:
-        """Pods of each shape, with devices and without; one seen just now counts 1."""
-        return self.devices.counts() | self.plain.counts()
+    def list_counts(self) -> dict[DemandShape, float]:
+        """Return the number of pods of each shape, with and without devices; a pod seen just now counts 1."""
+        return self.devices.list_counts() | self.plain.list_counts()
 
     def _tally(self, template: PodTemplate) -> Tally[DemandShape]:
         return self.plain if template.gpu is None else self.devices

@@ -58,7 +58,7 @@ class ImageTable:
     def __len__(self) -> int:
         return len(self._on)
 
-    def change(
+    def change_images(
         self, row: int, before: tuple[Image, ...], after: tuple[Image, ...]
     ) -> tuple[Image, ...]:
         """A row has other images than before; what it has, in a form that takes little room. No name twice."""
@@ -74,7 +74,7 @@ class ImageTable:
             self._on.setdefault(image[0], _Nodes()).add(row, image[1])
         return tuple(map(self._shared.__getitem__, after))
 
-    def nodes_with(self, name: str) -> tuple[c.Ints, c.Ints]:
+    def find_nodes(self, name: str) -> tuple[c.Ints, c.Ints]:
         """[n] the rows that have an image, and [n] its bytes on each."""
         return self._on.get(name, _NONE).columns()
 

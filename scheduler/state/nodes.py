@@ -20,7 +20,7 @@ from scheduler.state.structures.interning import Interner
 
 TaintKey = tuple[str, str, str]
 ABSENT = -1
-# So many words of nodes that are gone are no burden: in a small cluster nothing is numbered anew.
+# So many words of nodes that are gone may stay: a small cluster never numbers its words anew.
 _SPARE_WORDS = 64
 # Room for resources that nodes may offer later, before the matrices grow.
 _MORE_RESOURCES = 2
@@ -63,7 +63,7 @@ class NodeFacts(NamedTuple):
 
 
 class NodeChange(NamedTuple):
-    """What came of describing a node.
+    """The result of describing a node.
 
     Attributes:
         static: a static filter may now answer differently.
@@ -88,7 +88,7 @@ class NodeTable:
     """
 
     def __init__(self, families: Sequence[str]) -> None:
-        """``families`` are the resources by which devices are asked, by family."""
+        """``families`` are the resources by which pods ask for devices, by family."""
         always = names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, ""
         self.resources = Resources(*always, *families)
         self._n_always = len(self.resources.values)
@@ -102,7 +102,7 @@ class NodeTable:
         self.capacity = 0
         self._free: list[int] = []
         self._label_columns: dict[str, c.Ints] = {}
-        # How many nodes have a label: only what some node has gets a column, whatever pods ask for.
+        # How many nodes have a label: a label that pods ask for gets a column only if some node has it.
         self._labelled: Counter[str] = Counter()
         self.label_keys_version = 0
         self._no_label: c.Ints = np.zeros(0, np.int64)
@@ -118,16 +118,16 @@ class NodeTable:
         self._grow_rows(c.BLOCK)
 
     def row_of(self, name: str) -> int:
-        """The node's row, -1 when there is no such node."""
+        """Return a node's row; -1 when there is no such node."""
         return self.rows.get(name, -1)
 
     def name_of(self, row: int) -> str:
-        """The node's name."""
+        """Return a node's name."""
         facts = self.facts[row]
         return facts.name if facts else ""
 
-    def row_asked(self, resource: str) -> int:
-        """The row of a resource that a pod asks; ``UNKNOWN`` for what no node offers.
+    def find_row_asked(self, resource: str) -> int:
+        """Return the row of a resource that a pod asks; ``UNKNOWN`` when no node offers it.
 
         Whoever may create pods could otherwise make rows without end.
         """
@@ -149,7 +149,7 @@ class NodeTable:
         row = self.rows.pop(name)
         gone = self.facts[row]
         self._count_labels(gone, None)
-        self.images.change(row, gone.images if gone else (), ())
+        self.images.change_images(row, gone.images if gone else (), ())
         self.facts[row] = None
         nodes = self.columns
         for column in (
@@ -181,7 +181,7 @@ class NodeTable:
         """Write what was read of a node. What is withdrawn keeps its row, which is for the caller to give back."""
         old = self.facts[row]
         there = old.images if old else ()
-        facts = facts._replace(images=self.images.change(row, there, facts.images))
+        facts = facts._replace(images=self.images.change_images(row, there, facts.images))
         self.facts[row] = facts
         self._count_labels(old, facts)
         offered = tuple(
@@ -220,8 +220,8 @@ class NodeTable:
         """Whether any node has a label of this name."""
         return self._labelled[key] > 0
 
-    def label_column(self, key: str) -> c.Ints:
-        """[N] interned value of a label on every node, -1 where absent; kept up from now on."""
+    def get_label_column(self, key: str) -> c.Ints:
+        """Return [N] the interned value of a label on every node, -1 where absent; kept up to date from now on."""
         if not self.has_label(key):
             return self._no_label
         column = self._label_columns.get(key)
@@ -234,15 +234,15 @@ class NodeTable:
             self._label_columns[key] = column
         return column
 
-    def rows_with(self, label: str, value: str) -> c.Flags:
-        """[N] which rows have this label and value."""
-        # The words of a label are numbered when somebody asks for it first.
-        column = self.label_column(label)
+    def flag_rows(self, label: str, value: str) -> c.Flags:
+        """Return [N] whether a row has this label with this value."""
+        # The values of a label are numbered when the label is asked for first.
+        column = self.get_label_column(label)
         number = self.label_values.find(value)
         there: c.Flags = (column == number) & (column != ABSENT)
         return there
 
-    def label_integers(self) -> tuple[c.Ints, c.Flags]:
+    def read_label_integers(self) -> tuple[c.Ints, c.Flags]:
         """[values] what each interned label value is as an integer, and whether it is one.
 
         Each value is read once, however many pods compare with it.
@@ -341,7 +341,7 @@ class NodeTable:
 
 
 def _words(facts: NodeFacts) -> tuple[object, ...]:
-    """What static filters and scores read of a node."""
+    """Return what static filters and scores read of a node."""
     return facts.labels, facts.taints, facts.unschedulable, facts.images, facts.features
 
 

@@ -1,4 +1,4 @@
-"""Pods that wait for room on a node that they are nominated to, and pods that go to make it."""
+"""Pods that wait for room on the node that they are nominated to, and pods that are evicted to make this room."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scheduler.api.cards import Slots
 
 # Of whatever priority a pod is, nobody is nominated before it.
 _BELOW_ALL = -(1 << 62)
-# So many changes are remembered, at least.
+# At least so many changes are remembered.
 _REMEMBERED = 4096
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
 class _Facts(NamedTuple):
-    """All that nominations say, at one time; ``on`` and so on as in ``Nominations``."""
+    """The state of all nominations at one time."""
 
     node_of: dict[str, str]
     on: dict[str, dict[str, int]]
@@ -26,7 +26,7 @@ class _Facts(NamedTuple):
 
 
 class Nominations:
-    """Which pod is nominated to which node; the node may not be there.
+    """Which pod is nominated to which node; the node may be unknown.
 
     What is changed in a trial that is rolled back is undone: before the first change in a trial all is copied, for
     there are few nominations, and hardly any trial changes one.
@@ -36,18 +36,18 @@ class Nominations:
     """
 
     def __init__(self, changed: Callable[[str], None]) -> None:
-        """``changed`` is told the node of every change."""
+        """``changed`` is called with the node of every change."""
         self._tell = changed
         self._node_of: dict[str, str] = {}
         self._on: dict[str, dict[str, int]] = {}
-        # The cards that are promised to a pod, where they were chosen.
+        # The cards that are promised to a pod, if cards were chosen.
         self._cards: dict[str, Slots] = {}
-        # The node of each change, for readers that catch up; those before ``_from`` are forgotten.
+        # The node of each change, for readers that catch up; changes before ``_from`` are forgotten.
         self._changed: list[str] = []
         self._from = 0
         self.top = _BELOW_ALL
         self._going: dict[str, str] = {}
-        # Of each open trial what there was before its first change; None while nothing has changed.
+        # For each open trial the state before its first change; None while the trial has changed nothing.
         self._before: list[_Facts | None] = []
 
     def __len__(self) -> int:
@@ -60,44 +60,44 @@ class Nominations:
 
     @property
     def going(self) -> Mapping[str, str]:
-        """Who is sent away for whom, by uid, until the pod is gone or its eviction has failed."""
+        """By uid of a victim the uid of the pod that it makes room for, until it is gone or its eviction has failed."""
         return self._going
 
     def send_away(self, uid: str, makes_room_for: str) -> None:
-        """A pod is to go for another; whoever is on its way already goes for whom it went."""
+        """Note that a pod is evicted for another one; a pod that is being evicted already keeps its first reason."""
         if uid not in self._going:
             self._save()
             self._going[uid] = makes_room_for
 
     def let_stay(self, uid: str) -> str:
-        """A pod is gone, or does not go; for whom it was to go, empty for nobody."""
+        """Note that a pod is gone, or is not evicted; return the uid of the pod it made room for, empty for none."""
         if uid not in self._going:
             return ""
         self._save()
         return self._going.pop(uid)
 
-    def node_of(self, uid: str) -> str:
-        """The node that a pod is nominated to; empty for none."""
+    def find_node(self, uid: str) -> str:
+        """Return the node that a pod is nominated to; empty for none."""
         return self._node_of.get(uid, "")
 
-    def on(self, node: str) -> Mapping[str, int]:
-        """The pods nominated to a node, with their priorities."""
+    def list_on(self, node: str) -> Mapping[str, int]:
+        """Return the uids of the pods nominated to a node, with their priorities."""
         return self._on.get(node, _NONE)
 
-    def cards_of(self, uid: str) -> Slots:
-        """The cards that are promised to a pod; empty where it asks none, or nobody has chosen them."""
+    def find_cards(self, uid: str) -> Slots:
+        """Return the cards that are promised to a pod; empty when it asks none, or none were chosen yet."""
         return self._cards.get(uid, ())
 
-    def nodes(self) -> list[str]:
-        """The nodes that any pod is nominated to."""
+    def list_nodes(self) -> list[str]:
+        """List the nodes that any pod is nominated to."""
         return list(self._on)
 
-    def since(self, version: int) -> set[str] | None:
-        """The nodes for which something has changed since a version; None when it is too long ago to say."""
+    def list_since(self, version: int) -> set[str] | None:
+        """List the nodes with changes since a version; None when the version is too old to say."""
         return set(self._changed[version - self._from :]) if version >= self._from else None
 
     def put(self, uid: str, node: str, priority: int, cards: Slots = ()) -> None:
-        """A pod is nominated to a node, and these cards are promised to it; to no node when ``node`` is empty.
+        """Nominate a pod to a node, and promise it these cards; an empty ``node`` ends its nomination.
 
         Whoever repeats a nomination without cards leaves the cards as they are.
         """
@@ -105,7 +105,7 @@ class Nominations:
         if (
             is_same
             and self._on.get(node, _NONE).get(uid) == priority
-            and (not cards or cards == self.cards_of(uid))
+            and (not cards or cards == self.find_cards(uid))
         ):
             return
         self._save()
@@ -119,7 +119,7 @@ class Nominations:
             self._note(node)
 
     def drop(self, uid: str) -> None:
-        """A pod is not nominated any more; nothing when it was not."""
+        """End the nomination of a pod; nothing when it has none."""
         if uid not in self._node_of:
             return
         self._save()
@@ -138,17 +138,17 @@ class Nominations:
     # Trials.
 
     def begin_trial(self) -> None:
-        """A trial is open from now on, within those that are."""
+        """Open a trial, within the trials that are open."""
         self._before.append(None)
 
     def keep(self) -> None:
-        """The innermost trial is over; what it changed belongs to the one that it is within."""
+        """End the innermost trial; its changes now belong to the trial around it."""
         before = self._before.pop()
         if before is not None and self._before and self._before[-1] is None:
             self._before[-1] = before
 
     def restore(self) -> None:
-        """The innermost trial is over, and all is as it was before."""
+        """End the innermost trial, and undo its changes."""
         before = self._before.pop()
         if before is None:
             return

@@ -27,7 +27,7 @@ class Life(IntEnum):
 
 
 class PodRecord(msgspec.Struct, gc=False, frozen=True):
-    """One pod that is not finished; what changes on it is a new record.
+    """One pod that is not finished; a change of the pod makes a new record.
 
     Attributes:
         node: where it is bound or assumed, empty while pending.
@@ -80,7 +80,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def asks(self) -> told_cards.Asks:
-        """What its containers may hold on cards by now, empty for none."""
+        """What the pod's containers may now hold on cards; empty for none."""
         most = self.template.most
         return told_cards.staying(most) if self.initialized else most
 
@@ -91,7 +91,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def minimum(self) -> int:
-        """As an entity, it is one pod."""
+        """The minimum of the entity that one pod is: itself."""
         return 1
 
     @property
@@ -101,15 +101,15 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def ours(self) -> bool:
-        """Whether it is for us to place."""
+        """Whether Evenkeel is to place the pod."""
         return bool(self.profile)
 
 
 def charged(pod: PodRecord) -> tuple[object, ...]:
-    """All that decides what a pod is charged, and where."""
+    """Return all that decides what a pod is charged, and where."""
     return pod.node, pod.claim, pod.initialized, pod.template
 
 
 def followed(pod: PodRecord) -> tuple[object, ...]:
-    """What may change on a pod that stays where it is, and is counted by those who follow charges."""
+    """Return what may change on a pod that stays where it is, and is counted by followers of charges."""
     return pod.namespace, pod.labels, pod.deleting, pod.given

@@ -48,17 +48,17 @@ class Registers:
             if facts and self._nodes.was_signed[pool, row] and not facts.devices[pool].is_signed
         )
 
-    def pool_of(self, pod: PodRecord) -> int:
+    def find_pool(self, pod: PodRecord) -> int:
         """The family by whose pools a pod is judged, -1 for a pod that asks no devices."""
         return find_place(pod.template.family)
 
-    def cards(self, pool: int) -> CardDriver | None:
+    def find_driver(self, pool: int) -> CardDriver | None:
         """The driver of a family's cards, None when they are never told."""
         return self.families[pool].cards if pool >= 0 else None
 
-    def driver_name(self, pool: int) -> str:
+    def find_driver_name(self, pool: int) -> str:
         """The name of the driver of a family's cards."""
-        cards = self.cards(pool)
+        cards = self.find_driver(pool)
         return cards.name if cards is not None else ""
 
     def serves(self, pool: int, row: int) -> bool:
@@ -80,7 +80,7 @@ class Registers:
         managed = self._nodes.columns.managed
         return any(bool(managed[pool, row]) != self.serves(pool, row) for pool, _ in self._drivers)
 
-    def misjudged(self) -> list[int]:
+    def list_misjudged(self) -> list[int]:
         """Rows of nodes that look otherwise than they are taken."""
         return [row for row in self._nodes.rows.values() if self.is_misjudged(row)]
 
@@ -95,14 +95,14 @@ class Registers:
         ]
         gone: told_cards.Gone = {}
         for pool, driver, cards in found:
-            of_family = [pod for pod in pods if self.pool_of(pod) == pool]
-            held = ((pod.uid, pod.claim, self.cards_of(pod.uid, pool, row)) for pod in of_family)
+            of_family = [pod for pod in pods if self.find_pool(pod) == pool]
+            held = ((pod.uid, pod.claim, self.list_cards(pod.uid, pool, row)) for pod in of_family)
             there = {card.id for card in cards}
             gone |= told_cards.gone(held, there, self._cards.columns, driver.find_whole)
         self.clear(row)
         nodes = self._nodes.columns
         for pool, _, cards in found:
-            start = self._cards.place(cards, pool)
+            start = self._cards.place_cards(cards, pool)
             nodes.card_start[pool, row], nodes.card_count[pool, row] = start, len(cards)
             nodes.managed[pool, row] = self.serves(pool, row)
             self._cards_on[pool, row] = {card.id: d for d, card in enumerate(cards, start)}
@@ -115,7 +115,7 @@ class Registers:
         for pool, driver in self._drivers:
             named = driver.list_closed(facts.devices[pool].words) if facts else frozenset()
             for d in self._span(pool, row):
-                self._cards.columns.cordoned[d] = closed or self._cards.uuid_of(d) in named
+                self._cards.columns.cordoned[d] = closed or self._cards.find_uuid(d) in named
 
     def clear(self, row: int) -> None:
         """The node has no cards any more, or is another."""
@@ -162,7 +162,7 @@ class Registers:
             )
         )
 
-    def cards_of(self, uid: str, pool: int, row: int) -> dict[str, int]:
+    def list_cards(self, uid: str, pool: int, row: int) -> dict[str, int]:
         """The cards of a node's pool that a pod there may tell: those that are there, and left under it."""
         there, gone = self._cards_on.get((pool, row), {}), self._gone_from.get(row)
         return there | gone.get(uid, {}) if gone else there
@@ -171,13 +171,13 @@ class Registers:
         """Whether the node of a row has any in a pool."""
         return bool(self._cards_on.get((pool, row)))
 
-    def holds(self, pod: PodRecord, containers: c.Ints, row: int) -> c.Ints:
+    def list_holds(self, pod: PodRecord, containers: c.Ints, row: int) -> c.Ints:
         """[h, 4] what a pod holds at most of the cards of a node, as ``Pods.holds``; until the next call.
 
         ``containers`` [5, C] is what its containers ask.
         """
-        pool = self.pool_of(pod)
-        driver = self.cards(pool)
+        pool = self.find_pool(pod)
+        driver = self.find_driver(pool)
         n = int(self._nodes.columns.card_count[pool, row]) if driver is not None else 0
         if driver is None or not n:
             return NOTHING
@@ -187,7 +187,7 @@ class Registers:
         n_held = kernel.hold(
             self._cards.columns,
             containers,
-            told_cards.read_told(pod.claim, self.cards_of(pod.uid, pool, row), driver.find_whole),
+            told_cards.read_told(pod.claim, self.list_cards(pod.uid, pool, row), driver.find_whole),
             pod.initialized,
             int(self._nodes.columns.card_start[pool, row]),
             work,

@@ -25,7 +25,7 @@ from scheduler.state.structures.lots import Lots
 
 
 class Versioned(Protocol):
-    """Something whose answers change with pods on nodes.
+    """A part of the state whose answers change with the pods on nodes.
 
     Attributes:
         version: another number whenever an answer may be another.
@@ -35,7 +35,7 @@ class Versioned(Protocol):
 
 
 class Beside(NamedTuple):
-    """What else of a cluster a trial may change.
+    """The parts of a cluster that a trial may change beside the pods on nodes.
 
     ``terms`` have their version of before after a rollback, so that what was found before is still known.
     """
@@ -47,7 +47,7 @@ class Beside(NamedTuple):
 
 
 class Trial:
-    """What is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first.
+    """Holds what is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first.
 
     Attributes:
         is_quiet: it is rolled back in the end, and no board is brought up to date until then.
@@ -56,7 +56,7 @@ class Trial:
     def __init__(
         self, roster: Roster, open_trials: list[Trial], beside: Beside, *, is_quiet: bool
     ) -> None:
-        """``open_trials``: those that this one is within, the innermost last; it joins them."""
+        """``open_trials``: the trials around this one, the innermost last; this one is appended."""
         self._roster, self._open = roster, open_trials
         if roster.log is None:
             roster.log = []
@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is neither committed nor rolled back."""
+        """Whether the trial is neither committed nor rolled back."""
         return self in self._open
 
     def take_away(self, uid: str) -> None:
@@ -86,7 +86,7 @@ class Trial:
         self._roster.take_away(pod)
 
     def put_back(self, uid: str) -> None:
-        """Put a pod back that was taken away, in this trial or in one that it is within.
+        """Put a pod back that was taken away, in this trial or in one around it.
 
         Raises:
             BrokenInvariant: the pod was not taken away, or the trial is not the innermost one.
@@ -98,7 +98,7 @@ class Trial:
         self._roster.put_back(was)
 
     def commit(self) -> None:
-        """Keep what was done; of the outermost trial for good.
+        """Keep what was done; for good if this trial is the outermost.
 
         Raises:
             BrokenInvariant: a pod is away, and would run on uncharged: it leaves when the watch says so;

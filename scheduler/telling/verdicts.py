@@ -37,12 +37,12 @@ def judge_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
     weighted sum that the cycle compares.
     """
     weights: dict[str, int] = {}
-    shape = answers.shape_of(pod)
+    shape = answers.get_shape(pod)
     if shape is None:
         return Verdicts({}, weights)
     answers.boards.refresh(shape)
     rows = diagnosis.list_rows(cluster)
-    bits = answers.refusals(shape, rows)
+    bits = answers.find_refusals(shape, rows)
     why = _collect_reasons(
         diagnosis.gather_refusals(cluster, shape, answers.boards.get_world(shape), rows, bits)
     )

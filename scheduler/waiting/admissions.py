@@ -1,4 +1,7 @@
-"""Who may be tried at all. What is held here has no condition that says so: no new node would help it."""
+"""Admissions decide whether an entity may be tried at all.
+
+The pods of an entity that an admission holds get no ``Unschedulable`` condition: a new node would not help them.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ class Held(NamedTuple):
     """An entity may not be tried yet.
 
     Attributes:
-        by: the name of the admission that holds it.
-        until: the change after which it is to be asked again; None: a change of the entity itself.
+        by: the name of the admission that holds the entity.
+        until: the change after which the admissions are asked again; None: a change of the entity itself.
     """
 
     by: str
@@ -23,29 +26,29 @@ class Held(NamedTuple):
 
 
 class Admission(Protocol):
-    """Answers whether an entity may be tried; asked again whenever it would become active."""
+    """Answers whether an entity may be tried. It is asked whenever an entity would become active."""
 
     def judge(self, entity: AnyEntity) -> Held | None:
-        """Why not; None where it may."""
+        """Return why the entity may not be tried; None when it may."""
 
 
 class SchedulingGates:
-    """Gates that others take off the pod; of several pods, off each of them."""
+    """Holds a pod until other programs have removed all its scheduling gates, and several pods until all are free."""
 
     _HELD = Held("SchedulingGates")
 
     def judge(self, entity: AnyEntity) -> Held | None:
-        """Until its last gate is removed."""
+        """Hold an entity that has a gate."""
         return self._HELD if entity.gated else None
 
 
 class Completeness:
-    """As many members as must have a node at once."""
+    """Holds several pods until as many of them exist as must have a node at once."""
 
     _HELD = Held("Completeness")
 
     def judge(self, entity: AnyEntity) -> Held | None:
-        """Until so many are there."""
+        """Hold an entity with fewer members than its minimum."""
         least = entity.minimum
         return self._HELD if least > 1 and len(entity.members) < least else None
 
@@ -54,29 +57,29 @@ ADMISSIONS: tuple[Admission, ...] = (SchedulingGates(), Completeness())
 
 
 class Woken(NamedTuple):
-    """What hangs on the hooks for a held entity, among the kinds of those that are parked."""
+    """Stands on the hooks for a held entity, where kinds of parked pods stand, too."""
 
     uid: str
 
 
 class Door:
-    """The admissions that all have to say yes, and what wakes those that one of them holds."""
+    """Asks all admissions, and registers the change after which a held entity is asked about again."""
 
     def __init__(self, admissions: Sequence[Admission], hooks: Hooks) -> None:
         self._admissions, self._hooks = admissions, hooks
 
     def judge(self, entity: AnyEntity) -> Held | None:
-        """Why an entity may not be tried; None where it may."""
+        """Return why an entity may not be tried; None when all admissions say yes."""
         for admission in self._admissions:
             if (held := admission.judge(entity)) is not None:
                 return held
         return None
 
     def hold(self, uid: str, held: Held) -> None:
-        """An entity is held, and woken by what it is held until."""
+        """Register the change that a held entity waits for."""
         if held.until is not None:
             self._hooks.hang(Woken(uid), (held.until,))
 
-    def let_go(self, uid: str) -> None:
-        """An entity is held no longer."""
+    def release(self, uid: str) -> None:
+        """Remove what was registered for an entity that is no longer held."""
         self._hooks.take_off(Woken(uid))

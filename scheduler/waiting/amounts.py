@@ -1,4 +1,4 @@
-"""Kinds of pods by how much of a resource they wait for, in order: which are helped by more being free?"""
+"""Kinds of pods, sorted by how much of one resource they wait for: which could more free room help?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _Kind = Hashable
 
 
 class Amounts:
-    """One resource. Finding costs by what is found; adding and dropping move what lies behind."""
+    """The kinds that wait for one resource. Listing costs O(kinds listed); adding and dropping cost O(all kinds)."""
 
     def __init__(self) -> None:
         self._ordered: list[tuple[int, int]] = []
@@ -21,7 +21,7 @@ class Amounts:
         return len(self._ordered)
 
     def add(self, kind: _Kind, amount: int) -> None:
-        """A kind waits for so much; nothing when it does already."""
+        """Note that a kind waits for an amount; nothing when it is noted already."""
         if (amount, kind) in self._numbers:
             return
         self._n += 1
@@ -30,14 +30,14 @@ class Amounts:
         insort(self._ordered, (amount, self._n))
 
     def drop(self, kind: _Kind, amount: int) -> None:
-        """It does so no longer; nothing when it did not."""
+        """Forget that a kind waits for an amount; nothing when it is not noted."""
         number = self._numbers.pop((amount, kind), None)
         if number is not None:
             del self._kinds[number]
             del self._ordered[bisect_left(self._ordered, (amount, number))]
 
-    def within(self, low: int, high: int) -> Iterator[_Kind]:
-        """Those that wait for more than ``low`` and no more than ``high``."""
+    def list_within(self, low: int, high: int) -> Iterator[_Kind]:
+        """List the kinds that wait for more than ``low`` and no more than ``high``."""
         first = bisect_right(self._ordered, (low, self._n))
         end = bisect_right(self._ordered, (high, self._n))
         for _, number in self._ordered[first:end]:

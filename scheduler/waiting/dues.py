@@ -1,32 +1,32 @@
-"""Entries by the time at which something is to happen to them, the earliest first."""
+"""Entries of the queue by the time at which they are due, the earliest first."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
 
-# Of a uid and a ticket, whether the entry has moved on since.
+# Takes a uid and a ticket, and answers whether the entry has moved since it got the ticket.
 IsStale = Callable[[str, int], bool]
 
 
 class Dues:
-    """A heap. What stands in it of an entry that has moved on is stale, and is dropped when it is met."""
+    """A heap. The item of an entry that has moved meanwhile is stale, and is dropped when it comes to the top."""
 
     def __init__(self, is_stale: IsStale) -> None:
         self._is_stale = is_stale
-        # When, ticket and uid of an entry.
+        # The time at which an entry is due (in seconds), its ticket and its uid.
         self._heap: list[tuple[float, int, str]] = []
 
     def __bool__(self) -> bool:
-        """Whether there is anything, stale or not."""
+        """Whether the heap has items, stale or not."""
         return bool(self._heap)
 
     def push(self, due: float, ticket: int, uid: str) -> None:
-        """Something is to happen to an entry at that time."""
+        """Add an entry that is due at a time."""
         heapq.heappush(self._heap, (due, ticket, uid))
 
-    def first(self) -> float | None:
-        """The earliest time; None when nothing is to happen."""
+    def find_first(self) -> float | None:
+        """Return the earliest time; None when no entry is due."""
         while self._heap:
             due, ticket, uid = self._heap[0]
             if not self._is_stale(uid, ticket):
@@ -35,7 +35,7 @@ class Dues:
         return None
 
     def pop(self, until: float) -> str | None:
-        """Take the first out whose time has come; None when there is none."""
+        """Take out the earliest entry that is due by ``until``, and return its uid; None when there is none."""
         while self._heap and self._heap[0][0] <= until:
             _, ticket, uid = heapq.heappop(self._heap)
             if not self._is_stale(uid, ticket):
@@ -43,7 +43,7 @@ class Dues:
         return None
 
     def compact(self, most: int) -> None:
-        """Drop what is stale once there is more than so much in all."""
+        """Drop stale items once the heap has more than ``most`` items."""
         if len(self._heap) > most:
             self._heap = [one for one in self._heap if not self._is_stale(one[2], one[1])]
             heapq.heapify(self._heap)

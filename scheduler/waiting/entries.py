@@ -37,15 +37,15 @@ class Entry(msgspec.Struct):
     """One waiting entity.
 
     Attributes:
-        pod: the pod that stands for it: of several pods the one that nothing fitted.
-        ticket: a new number with every move; whatever has an older one in hand is stale.
-        attempts: how often it was tried.
-        failed_at: when it was last tried in vain, in seconds.
-        since: when it was active for the first time, in seconds; None before.
-        active_at: when it became active last, in seconds.
-        waited: for how long it was then active before it was tried, in seconds.
-        kind: while it is parked, what decides whether its pod fits; else None.
-        held: why it may not be tried, while it is gated; else None.
+        pod: the pod that stands for the entity: of several pods the one that fitted nowhere.
+        ticket: a new number with every move; an item of a heap that has an older ticket is stale.
+        attempts: how often the entity was tried.
+        failed_at: when the entity was last tried in vain, in seconds.
+        since: when the entity was active for the first time, in seconds; None before.
+        active_at: when the entity became active last, in seconds.
+        waited: for how long the entity was then active before it was tried, in seconds.
+        kind: while the entity is parked, the kind of its pod: what decides whether the pod fits; else None.
+        held: while the entity is gated, why it may not be tried; else None.
     """
 
     entity: AnyEntity
@@ -62,18 +62,18 @@ class Entry(msgspec.Struct):
 
     @property
     def uid(self) -> str:
-        """The entity's."""
+        """The uid of the entity."""
         return self.entity.uid
 
     def stand_for(self, entity: AnyEntity) -> None:
-        """The entity is this by now."""
+        """Take over a newer state of the entity."""
         self.entity = entity
         by_uid = {pod.uid: pod for pod in entity.members}
         self.pod = by_uid.get(self.pod.uid, entity.members[0])
 
 
 def is_alike(a: AnyEntity, b: AnyEntity) -> bool:
-    """Whether what is known of an entity by now can make no difference."""
+    """Whether two states of an entity differ in nothing that could decide where its pods fit, or when."""
     if isinstance(a, PodRecord) and isinstance(b, PodRecord):
         return (a.template, a.priority, a.gated, a.labels, a.problem) == (
             b.template,

@@ -1,6 +1,7 @@
-"""Finds the waiting pods that a change could help; cheap exact bounds sort out most of them first.
+"""Tells cheaply which waiting pods a change on some nodes cannot help, before anybody looks closer.
 
-A pod that fitted nowhere when it was last looked at can fit now only on rows that have changed since.
+A pod that fitted nowhere when it was last looked at can fit now only on rows that have changed since then. The bounds
+here are exact: they never exclude a pod that fits.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.waiting import needs
 
-# Labels are compared node by node, which is too expensive for more rows than this: then only amounts are compared.
+# Labels are compared node by node. For more rows than this that is too expensive, and only amounts are compared.
 _ROWS_MAX = 64
-# More than any pod asks, and less than what nobody asks.
+# More than any pod asks, and less than ``needs`` has in a slot without a kind.
 _ANY = 2**63 - 2
 
 
 class FreeRows:
-    """What was free on rows when somebody looked: the same rows are looked at for many kinds."""
+    """Remembers what sets of rows have free, as many kinds of pods are looked at on the same rows."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._found: dict[frozenset[int] | None, Changed] = {}
 
-    def on(self, rows: AbstractSet[int] | None) -> Changed:
-        """Of some rows; None: of any."""
+    def find_changed(self, rows: AbstractSet[int] | None) -> Changed:
+        """Return what some rows have free; None stands for all rows."""
         key = None if rows is None else frozenset(rows)
         found = self._found.get(key)
         if found is None:
@@ -41,10 +42,10 @@ class FreeRows:
 
 
 class Changed:
-    """The rows that changed, and the most of everything that one of them has free.
+    """Rows that changed, and the most that any of these rows has free of each resource.
 
     Attributes:
-        rows: [n] rows of usable nodes; None when it is not known which changed, and all may have.
+        rows: [n] rows of usable nodes; None when nobody knows which rows changed: any of them may have.
     """
 
     def __init__(self, cluster: Cluster, rows: c.Ints | None) -> None:
@@ -61,24 +62,24 @@ class Changed:
             found = (cluster.nodes.facts[row] for row in self.rows.tolist())
             self._labels = [facts.labels for facts in found if facts is not None]
 
-    def most(self) -> c.Ints:
-        """[RESOURCES] the most that a row has free of each that ``needs`` looks at."""
+    def find_most(self) -> c.Ints:
+        """Return [RESOURCES] the most that a row has free of each of ``needs.RESOURCES``."""
         if self.rows is None:
             return np.full(len(needs.RESOURCES), _ANY, np.int64)
-        # Where more is used than there is, a pod that asks none of it still fits.
+        # A node may have less than 0 free of a resource; a pod that asks none of the resource still fits there.
         return np.array([max(0, self._free(name)) for name in needs.RESOURCES], np.int64)
 
-    def keeps_off(self, template: PodTemplate) -> Barriers | None:
-        """What keeps pods of a template off all of the rows, as far as is seen without looking closer.
+    def find_barriers(self, template: PodTemplate) -> Barriers | None:
+        """Return what keeps pods of a template off all these rows, by amounts and selectors alone.
 
-        None: perhaps nothing does.
+        None: perhaps nothing keeps them off.
         """
         if self.rows is None:
             return None
         if not self.rows.size:
             return Barriers()
         for i, (resource, amount) in enumerate(template.requests.amounts, 1):
-            # No node has a driver's inner resources; what its cards have is not looked at here.
+            # No node reports a driver's inner resources, and this check does not look at cards.
             if resource not in INNER_RESOURCES and amount > self._free(resource):
                 return barriers.make_shortage(i)
         if self._labels is None or not template.selector:
@@ -91,5 +92,5 @@ class Changed:
         return barriers.LACKS_LABEL
 
     def _free(self, resource: str) -> int:
-        row = self._cluster.nodes.row_asked(resource)
+        row = self._cluster.nodes.find_row_asked(resource)
         return int(self._most[row]) if row < self._most.size else 0

@@ -1,7 +1,7 @@
-"""Finds the kinds of waiting pods that an event could help, by the kind of event, without trying all kinds.
+"""Finds the kinds of waiting pods that a change could help, by the sort of change, without trying all kinds.
 
-Every rule that keeps a kind off a node says what may end that (``contract.Hint``), and the kind hangs on these
-hooks until it waits no longer.
+Every rule that keeps a kind off a node names the changes that could end this (``contract.Hint``). The kind is
+registered here for these changes until no pod of it waits any more.
 """
 
 from __future__ import annotations
@@ -12,28 +12,29 @@ from dataclasses import dataclass, field
 
 from scheduler.api.selectors import Labels
 from scheduler.plugins.contract import VOLUMES_IN_USE, Change, Hint, Trigger
-from scheduler.state.counting.owned import Stance, owned_by
+from scheduler.state.counting.owned import Stance, list_owned
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.amounts import Amounts
 from scheduler.waiting.peers import Seekers, Shunned
 
 _Kind = Hashable
-# With more rows than this, what is free on each is no longer told apart.
+# When a resource became free on more rows than this, the rows are handled as one: from the lowest amount that was free
+# before to the highest that is free now.
 _ROWS_MAX = 16
 _NO_LABELS: dict[str, str] = {}
 
 
 @dataclass(slots=True)
 class News:
-    """What happened.
+    """What changed in the cluster between two looks.
 
     Attributes:
-        is_unknown: nobody can say what did.
-        added: rows of nodes that were added, or that may take pods for reasons that nothing else tells.
-        moved: rows on which anything happened.
-        triggers: what happened on which rows.
-        rises: by resource the rows on which more of it is free, with how much was before and is now.
-        came, left: pods that came to a node, or left one; of those that rules cannot tell apart one.
+        is_unknown: anything may have changed.
+        added: rows of nodes that were added, or that may take pods for a reason that no other field names.
+        moved: rows on which anything changed.
+        triggers: by sort of change the rows on which it happened.
+        rises: by resource the rows on which more of it is free, each with the amount free before and now.
+        came, left: pods that came to a node, or left a node; only one of those that no rule tells apart.
     """
 
     is_unknown: bool = False
@@ -48,17 +49,17 @@ class News:
 
 
 class Hooks:
-    """One writer, like the queue."""
+    """The changes that kinds wait for. One writer, like the queue."""
 
     def __init__(self, labels_of: Callable[[str], Labels]) -> None:
-        """``labels_of`` tells the labels of a namespace."""
+        """``labels_of`` finds the labels of a namespace."""
         self._labels_of = labels_of
         self._held: dict[_Kind, dict[Hint, None]] = {}
-        # Whether what happened may help a kind on any node.
+        # Whether the change may help the kind on any node, and not only on the node where it happened.
         self._triggers: dict[Trigger, dict[_Kind, bool]] = {}
         self._amounts: defaultdict[str, Amounts] = defaultdict(Amounts)
         self._comers, self._leavers, self._shunned = Seekers(), Seekers(), Shunned()
-        # Hints that wait for what pods hold beside amounts, such as ports.
+        # How many hints wait until pods free something else than amounts, such as ports.
         self._n_of_pods = 0
 
     def __len__(self) -> int:
@@ -66,15 +67,15 @@ class Hooks:
 
     @property
     def follows_pods(self) -> bool:
-        """Whether it matters to anybody which pods come and go, beside what they take."""
+        """Whether any kind waits for certain pods to come or leave, and not only for what becomes free."""
         return bool(self._comers or self._leavers or self._shunned or self._n_of_pods)
 
-    def has(self, trigger: Trigger) -> bool:
-        """Whether anybody waits for it."""
+    def has_trigger(self, trigger: Trigger) -> bool:
+        """Whether any kind waits for this sort of change."""
         return trigger in self._triggers
 
     def hang(self, kind: _Kind, hints: Iterable[Hint]) -> None:
-        """A kind waits, and these are to wake it, too."""
+        """Register a kind for the changes that these hints name, beside those that it is registered for."""
         held = self._held.setdefault(kind, {})
         for hint in hints:
             if hint not in held:
@@ -82,7 +83,7 @@ class Hooks:
                 self._hang(kind, hint)
 
     def take_off(self, kind: _Kind) -> None:
-        """A kind waits no longer."""
+        """Remove a kind, of which no pod waits any more."""
         for hint in self._held.pop(kind, ()):
             self._n_of_pods -= _waits_for_pods(hint)
             for trigger in (*hint.here, *hint.anywhere):
@@ -101,25 +102,25 @@ class Hooks:
             if hint.shunned is not None:
                 self._shunned.drop(kind, hint.shunned)
 
-    def woken(self, news: News) -> Iterator[tuple[_Kind, frozenset[int] | None]]:
-        """The kinds that it could help, and where: rows, None for all. A kind comes no more after it came with None.
+    def find_kinds(self, news: News) -> Iterator[tuple[_Kind, frozenset[int] | None]]:
+        """Find the kinds that the news could help, each with the rows on which; None stands for all rows.
 
-        Equal rows are one object, which thousands of kinds may share.
-        Nodes that were added help anybody, and are not looked at here.
+        A kind that came with None does not come again. Equal sets of rows are one object, which thousands of kinds may
+        share. Added nodes could help any kind; the caller handles them.
         """
         everywhere: set[_Kind] = set()
-        for kind, rows in self._find_woken(news):
+        for kind, rows in self._find_repeatedly(news):
             if kind in everywhere:
                 continue
             yield kind, rows
             if rows is None:
                 everywhere.add(kind)
-                # One pod that left may wake thousands, and ten others that left would wake the same.
+                # One pod that left may wake thousands of kinds, and ten more that left would wake the same kinds.
                 if len(everywhere) == len(self._held):
                     return
 
-    def _find_woken(self, news: News) -> Iterator[tuple[_Kind, frozenset[int] | None]]:
-        """As ``woken``, with some of them twice."""
+    def _find_repeatedly(self, news: News) -> Iterator[tuple[_Kind, frozenset[int] | None]]:
+        """Find the kinds as ``find_kinds`` does, some of them several times."""
         shared: dict[frozenset[int], frozenset[int]] = {}
 
         def share(rows: Iterable[int]) -> frozenset[int]:
@@ -134,13 +135,13 @@ class Hooks:
             for kind, is_wide in self._triggers.get(trigger, {}).items():
                 yield kind, None if is_wide else rows
         for resource, rises in news.rises.items():
-            yield from self._risen(resource, rises, share)
+            yield from self._find_risen(resource, rises, share)
         for pod in news.came.values():
-            yield from ((kind, None) for kind in self._meeting(self._comers, pod))
+            yield from ((kind, None) for kind in self._find_seekers(self._comers, pod))
         for pod in news.left.values():
-            yield from ((kind, None) for kind in self._meeting(self._leavers, pod))
+            yield from ((kind, None) for kind in self._find_seekers(self._leavers, pod))
 
-        yield from ((kind, None) for kind in self._freed(news.left.values()))
+        yield from ((kind, None) for kind in self._find_freed(news.left.values()))
 
     def _hang(self, kind: _Kind, hint: Hint) -> None:
         self._n_of_pods += _waits_for_pods(hint)
@@ -157,7 +158,7 @@ class Hooks:
         if hint.shunned is not None:
             self._shunned.add(kind, hint.shunned)
 
-    def _risen(
+    def _find_risen(
         self,
         resource: str,
         rises: list[tuple[int, int, int]],
@@ -169,31 +170,31 @@ class Hooks:
         if len(rises) > _ROWS_MAX:
             lowest, highest = min(low for _, low, _ in rises), max(high for _, _, high in rises)
             rows = share(row for row, _, _ in rises)
-            yield from ((kind, rows) for kind in waiting.within(lowest, highest))
+            yield from ((kind, rows) for kind in waiting.list_within(lowest, highest))
             return
         for row, low, high in rises:
             rows = share((row,))
-            yield from ((kind, rows) for kind in waiting.within(low, high))
+            yield from ((kind, rows) for kind in waiting.list_within(low, high))
 
-    def _meeting(self, seekers: Seekers, pod: PodRecord) -> Iterator[_Kind]:
+    def _find_seekers(self, seekers: Seekers, pod: PodRecord) -> Iterator[_Kind]:
         if seekers:
             there = self._labels_of(pod.namespace)
             yield from seekers.find(pod.namespace, there, pod.labels or _NO_LABELS)
 
-    def _freed(self, pods: Iterable[PodRecord]) -> Iterator[_Kind]:
-        """Those whom pods that left have kept away."""
+    def _find_freed(self, pods: Iterable[PodRecord]) -> Iterator[_Kind]:
+        """Find the kinds that the anti-affinity of pods that left has kept away."""
         if not self._shunned:
             return
-        # The terms of all these pods at once: thousands of kinds are compared with them.
+        # The terms of all these pods are compared at once, as there may be thousands of kinds to compare them with.
         refusing = [
             term.peers
             for pod in pods
             if pod.template.anti_affinity
-            for term in owned_by(pod.template, pod.namespace, pod.labels or _NO_LABELS)
+            for term in list_owned(pod.template, pod.namespace, pod.labels or _NO_LABELS)
             if term.stance == Stance.REFUSES
         ]
         if refusing:
-            everywhere = {name: self._labels_of(name) for name in self._shunned.namespaces()}
+            everywhere = {name: self._labels_of(name) for name in self._shunned.list_namespaces()}
             yield from self._shunned.find(refusing, everywhere)
 
 

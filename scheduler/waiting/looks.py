@@ -1,4 +1,4 @@
-"""Kinds of waiting pods that are to be looked at, in their order."""
+"""The kinds of waiting pods that are still to be looked at, in the order of the queue."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
-# So many kinds that wait no longer are no burden.
+# How many kinds that no longer wait may be kept beside twice those that do.
 _SPARE = 64
-# More rows than this of several events are all rows.
+# When several events together are about more rows than this, the kind is looked at on all rows.
 _ROWS_MAX = 256
 _Rows = frozenset[int]
 
 
 class Looks:
-    """Which kinds are to be looked at, and on which rows; None for all.
+    """The kinds to look at, each with the rows to look at; None stands for all rows.
 
-    Kinds of one place come in the order in which they were noted. One event may wake thousands of kinds: they share
-    its rows, and what the rows of two events are together is found once for all kinds that both have woken.
+    Kinds with equal places come in the order in which they were noted. One event may wake thousands of kinds. These
+    share the event's set of rows, and the union of two events' rows is made once for all kinds that both events woke.
     """
 
     def __init__(self, place_of: Callable[[Hashable], tuple[Any, ...]]) -> None:
-        """``place_of`` says where a kind stands among those that wait, the lowest first."""
+        """``place_of`` returns the place of a kind among the waiting kinds, the lowest first."""
         self._place_of = place_of
         self._rows: dict[Hashable, _Rows | None] = {}
-        # The rows of two events together, by their identities; with the rows themselves, which so keep these.
+        # The union of two sets of rows, by the identities of the sets. The sets are kept here, too: otherwise Python
+        # could give their identities to other sets.
         self._joined: dict[tuple[int, int], tuple[_Rows, _Rows, _Rows | None]] = {}
         self._order: list[tuple[tuple[Any, ...], int, Hashable]] = []
         self._numbers = count()
@@ -33,8 +34,8 @@ class Looks:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def note(self, kind: Hashable, rows: _Rows | None) -> None:
-        """A kind is to be looked at on these rows, too."""
+    def note_kind(self, kind: Hashable, rows: _Rows | None) -> None:
+        """Note that a kind is to be looked at on these rows, beside the rows noted before."""
         if kind not in self._rows:
             heappush(self._order, (self._place_of(kind), next(self._numbers), kind))
         noted = self._rows.setdefault(kind, rows)
@@ -52,12 +53,12 @@ class Looks:
         return found[2]
 
     def take(self) -> tuple[Hashable, _Rows | None]:
-        """The kind to look at next, with its rows; there has to be one."""
+        """Take out the kind to look at next, with its rows; there has to be a kind."""
         _, _, kind = heappop(self._order)
         return kind, self._rows.pop(kind)
 
-    def keep(self, waiting: Container[Hashable], n_waiting: int) -> None:
-        """Forget the kinds that wait no longer, once they may be more than those that do; to be called now and then."""
+    def keep_waiting(self, waiting: Container[Hashable], n_waiting: int) -> None:
+        """Forget the kinds that no longer wait, once they may outnumber the waiting ones. Call this now and then."""
         self._joined.clear()
         if len(self._order) <= 2 * n_waiting + _SPARE:
             return
@@ -66,7 +67,7 @@ class Looks:
         heapify(self._order)
 
     def clear(self) -> None:
-        """Nobody waits."""
+        """Forget all kinds: no pod waits."""
         self._rows.clear()
         self._joined.clear()
         self._order.clear()

@@ -1,4 +1,4 @@
-"""Who of those that wait comes first. There is one order, and whoever looks at those that wait follows it."""
+"""The order of the waiting entities: which of them is tried first. All code that looks at them follows one order."""
 
 from __future__ import annotations
 
@@ -6,66 +6,67 @@ from typing import Any, Protocol
 
 from scheduler.state.entities import AnyEntity
 
-# What a namespace may spend before others go first, in units of cost, and how soon half of it is forgotten.
-# Nobody owes more than is forgotten in a few half-lives: perhaps nobody else wanted the time.
+# What a namespace may spend before other namespaces go first, and the most that it can owe, in units of cost; and
+# the time in which half of a debt is forgotten. The most is forgotten in a few half-lives: perhaps no other namespace
+# wanted the time that was spent.
 _ALLOWANCE, _SPENT_MAX = 100.0, 400.0
 _HALF_LIFE_SECONDS = 10.0
-# The lane of all that have an allowance.
+# The lane of all namespaces that have spent no more than their allowance.
 _COMMON = ""
 
 
 class Order(Protocol):
-    """Entities stand in lanes. In a lane nothing moves by itself; lanes overtake each other as work is done."""
+    """Orders entities in lanes. Within a lane the order never changes; lanes overtake each other as work is done."""
 
-    def place(self, entity: AnyEntity) -> tuple[Any, ...]:
-        """Where an entity stands among those of its lane, the lowest first; it is always the same."""
+    def find_place(self, entity: AnyEntity) -> tuple[Any, ...]:
+        """Return the place of an entity among the entities of its lane, the lowest first; it never changes."""
 
-    def lane(self, entity: AnyEntity) -> str:
-        """In which lane it stands by now."""
+    def find_lane(self, entity: AnyEntity) -> str:
+        """Return the lane that an entity is in now."""
 
-    def rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Where the first of a lane stands by now among the first of all lanes, the lowest first."""
+    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return how a lane, whose first entity has this place, compares with other lanes now: the lowest is first."""
 
-    def pay(self, namespace: str, cost: float) -> None:
-        """Work for a namespace has cost so much beyond the usual."""
+    def pay_cost(self, namespace: str, cost: float) -> None:
+        """Charge a namespace for work that cost so much beyond the usual."""
 
-    def fade(self, now: float) -> None:
-        """Time has passed."""
+    def fade_debts(self, now: float) -> None:
+        """Forget a part of what namespaces have spent, as time has passed."""
 
 
 class PriorityAndAge:
-    """By priority, then age; within a priority, namespaces that used much lately come last.
+    """Orders by priority, then age; within a priority, namespaces that used much lately come last.
 
-    A kind of pod that was not looked at lately is expensive to decide, and its namespace pays for it: a namespace that
-    has spent more than its allowance stands behind the others, the least spent first, until that is forgotten (by
-    half every ten seconds). Nobody else's pods wait for it.
+    A pod of a kind that was not decided for lately is expensive, and its namespace pays for it. A namespace that has
+    spent more than its allowance comes after the others, the one that spent least first, until its debt is forgotten
+    (by half every ten seconds). So the pods of other namespaces do not wait for expensive ones.
     """
 
     def __init__(self) -> None:
         self._spent: dict[str, float] = {}
         self._faded_at = 0.0
 
-    def place(self, entity: AnyEntity) -> tuple[int, str, int]:
-        """By priority, then age, then arrival."""
+    def find_place(self, entity: AnyEntity) -> tuple[int, str, int]:
+        """Return the priority, then the time of creation, then the number of arrival."""
         return -entity.priority, entity.created, entity.order
 
-    def lane(self, entity: AnyEntity) -> str:
-        """A namespace that has spent its allowance has a lane of its own."""
+    def find_lane(self, entity: AnyEntity) -> str:
+        """Return the common lane, or for a namespace that has spent its allowance its own lane."""
         spent = self._spent
         if not spent or spent.get(entity.namespace, 0.0) <= _ALLOWANCE:
             return _COMMON
         return entity.namespace
 
-    def rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """By priority, then what the namespace has spent."""
+    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the priority, then what the namespace has spent."""
         return place[0], self._spent.get(lane, 0.0)
 
-    def pay(self, namespace: str, cost: float) -> None:
-        """A pod of a namespace costs so much beyond the usual."""
+    def pay_cost(self, namespace: str, cost: float) -> None:
+        """Charge a namespace for a pod that costs so much beyond the usual."""
         self._spent[namespace] = min(_SPENT_MAX, self._spent.get(namespace, 0.0) + cost)
 
-    def fade(self, now: float) -> None:
-        """Forget what was spent as time goes; a namespace with allowance again stands among all others."""
+    def fade_debts(self, now: float) -> None:
+        """Forget what was spent as time goes by; a namespace back within its allowance is in the common lane again."""
         passed = now - self._faded_at
         if not self._spent or passed < 1.0:
             self._faded_at = now if not self._spent else self._faded_at

@@ -1,4 +1,4 @@
-"""Pods that wait until something changes, grouped by kind: one check is enough for a kind."""
+"""Pods that wait for a change, grouped by kind: one check answers for all pods of a kind."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from scheduler.waiting.orders import Order
 
 
 class Parked:
-    """A kind is equal for pods that fit the same nodes; they all have one template and one priority.
+    """The parked pods. Pods of one kind fit the same nodes, and have one template and one priority.
 
     Attributes:
-        hooks: what happened wakes which kinds.
-        barriers: what keeps the pods of each kind off nodes, as far as anybody has looked.
-        versions: up to which version of the cluster a kind's pods are all of it.
+        hooks: which changes wake which kinds.
+        barriers: what keeps the pods of each kind off nodes, as far as the cycle has looked.
+        versions: for each kind the version of the cluster at which all its pods were checked to be of this kind.
     """
 
     def __init__(self, labels_of: Callable[[str], Labels], order: Order) -> None:
-        """``labels_of`` tells the labels of a namespace; ``order`` who comes first."""
+        """``labels_of`` finds the labels of a namespace; ``order`` says which entity comes first."""
         self._order = order
         self.hooks = Hooks(labels_of)
         self.barriers: dict[Hashable, Barriers] = {}
@@ -34,7 +34,7 @@ class Parked:
         self._kinds: dict[Hashable, dict[str, Entry]] = {}
         self._priorities: dict[Hashable, int] = {}
         self._needs = Needs()
-        # Kinds that may take the place of others, by their priority.
+        # The kinds whose pods may preempt, by their priority.
         self._takers: dict[int, dict[Hashable, None]] = {}
         self._n = 0
 
@@ -42,7 +42,7 @@ class Parked:
         return self._n
 
     def add(self, entry: Entry, kind: Hashable) -> None:
-        """A pod begins to wait."""
+        """Add a pod of a kind."""
         entry.kind = kind
         if kind not in self._kinds:
             self._kinds[kind] = {}
@@ -54,7 +54,7 @@ class Parked:
         self._n += 1
 
     def keep_off(self, kind: Hashable, barriers: Barriers, hints: Sequence[Hint]) -> None:
-        """These keep a kind off nodes, beside what is known; what ends that, ``hints`` say."""
+        """Note more barriers that keep a kind off nodes, with hints about the changes that could end this."""
         self.barriers[kind] = self.barriers.get(kind, barriers).also(barriers)
         for hint in hints:
             for resource, _ in hint.amounts:
@@ -62,7 +62,7 @@ class Parked:
         self.hooks.hang(kind, hints)
 
     def drop(self, entry: Entry) -> None:
-        """A pod waits no longer; nothing when it did not."""
+        """Remove a pod; nothing when it is not parked."""
         kind = entry.kind
         if kind is None:
             return
@@ -86,7 +86,7 @@ class Parked:
             self._takers.pop(priority, None)
 
     def list_takers(self, may_take: Callable[[int], bool]) -> list[Hashable]:
-        """The kinds that may take the place of others, of the priorities that are asked for, in order."""
+        """List the kinds that may preempt, in order, of those priorities for which ``may_take`` says yes."""
         kinds = [kind for one in filter(may_take, self._takers) for kind in self._takers[one]]
         return sorted(kinds, key=self.find_place)
 
@@ -95,32 +95,32 @@ class Parked:
 
     @property
     def n_kinds(self) -> int:
-        """How many kinds of pods wait."""
+        """The number of kinds of parked pods."""
         return len(self._kinds)
 
     def find_place(self, kind: Hashable) -> tuple[Any, ...]:
-        """Where a kind stands among the kinds that wait: there where its first entity does."""
-        return self._order.place(next(iter(self._kinds[kind].values())).entity)
+        """Return the place of a kind in the order: the place of its first entity."""
+        return self._order.find_place(next(iter(self._kinds[kind].values())).entity)
 
-    def kinds(self) -> list[Hashable]:
-        """The kinds of pods that wait."""
+    def list_kinds(self) -> list[Hashable]:
+        """List the kinds of parked pods."""
         return list(self._kinds)
 
-    def kinds_within(self, most: Ints) -> list[Hashable]:
-        """All kinds but those that wait for more than ``most`` of one of ``needs.RESOURCES``."""
-        return self._needs.within(most)
+    def list_kinds_within(self, most: Ints) -> list[Hashable]:
+        """List all kinds except those that wait for more than ``most`` of one of ``needs.RESOURCES``."""
+        return self._needs.list_within(most)
 
-    def entries(self, kind: Hashable) -> list[Entry]:
-        """Those of a kind; none when all have moved on."""
+    def list_entries(self, kind: Hashable) -> list[Entry]:
+        """List the entries of a kind; none when no pod of the kind is parked any more."""
         return list(self._kinds.get(kind, {}).values())
 
-    def alike(self, kind: Hashable) -> list[PodRecord]:
-        """The pods of a kind; none when all have moved on."""
+    def list_pods(self, kind: Hashable) -> list[PodRecord]:
+        """List the pods of a kind; none when no pod of the kind is parked any more."""
         return [entry.pod for entry in self._kinds.get(kind, {}).values()]
 
-    def one_of(
+    def find_pod(
         self, kind: Hashable, is_meant: Callable[[PodRecord], bool] = lambda _: True
     ) -> PodRecord | None:
-        """A pod of a kind, of those that are meant; None when all such have moved on."""
+        """Return a pod of a kind for which ``is_meant`` says yes; None when no such pod is parked any more."""
         pods = (entry.pod for entry in self._kinds.get(kind, {}).values())
         return next(filter(is_meant, pods), None)

@@ -1,7 +1,7 @@
-"""Finds the waiting pods that are concerned if another pod comes to a node or leaves it.
+"""Finds the kinds of waiting pods that another pod could help when it comes to a node or leaves a node.
 
-Kernels compare a pod with what thousands of waiting pods look for, and the terms of a pod with what other pods see of
-each waiting pod.
+``Seekers`` compares that pod with the selectors of the waiting pods' own terms. ``Shunned`` compares the terms of that
+pod with the labels of the waiting pods. Kernels do both for thousands of kinds at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Kind = Hashable
 
 
 class Seekers:
-    """Kinds by the peers that they look for."""
+    """Kinds of pods by the peers that their terms select."""
 
     def __init__(self) -> None:
         self._index: RuleIndex[Peers] = RuleIndex()
@@ -31,14 +31,14 @@ class Seekers:
         return bool(self._kinds)
 
     def add(self, kind: _Kind, peers: Peers) -> None:
-        """A kind looks for these."""
+        """Note that a kind has a term that selects these peers."""
         if peers not in self._kinds:
             self._kinds[peers] = {}
             self._index.add(peers, peers)
         self._kinds[peers][kind] = None
 
     def drop(self, kind: _Kind, peers: Peers) -> None:
-        """It does so no longer; nothing when it did not."""
+        """Forget that a kind selects these peers; nothing when it is not noted."""
         there = self._kinds.get(peers)
         if there is None:
             return
@@ -48,37 +48,37 @@ class Seekers:
             self._index.drop(peers)
 
     def find(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Iterator[_Kind]:
-        """The kinds that look for a pod."""
-        for number in self._index.about(namespace, namespace_labels, labels).tolist():
+        """Find the kinds whose terms select a pod with these labels in this namespace."""
+        for number in self._index.find_about(namespace, namespace_labels, labels).tolist():
             peers = self._index.rules[number]
             yield from self._kinds.get(peers, ()) if peers is not None else ()
 
 
 class _Place(NamedTuple):
-    """Where a kind is kept; an anchor of None stands for any labels."""
+    """The key under which ``Shunned`` keeps a kind; an anchor of None stands for any labels."""
 
     namespace: str
     anchor: Anchor | None
 
 
 class Shunned:
-    """Kinds by what terms of pods on nodes see of them."""
+    """Kinds of pods by what the anti-affinity terms of pods on nodes see of them: namespace and labels."""
 
     def __init__(self) -> None:
-        # With the labels as a kernel compares them.
+        # Beside each kind its labels, in the form that a kernel compares.
         self._at: dict[_Place, dict[tuple[TermView, _Kind], Ints]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._at)
 
     def add(self, kind: _Kind, seen: TermView) -> None:
-        """A kind is seen so."""
+        """Note how terms see a kind."""
         labels = write_labels(dict(seen.labels))
         for place in _list_places(seen):
             self._at.setdefault(place, {})[seen, kind] = labels
 
     def drop(self, kind: _Kind, seen: TermView) -> None:
-        """It is so no longer; nothing when it was not."""
+        """Forget how terms see a kind; nothing when it is not noted."""
         for place in _list_places(seen):
             there = self._at.get(place, {})
             there.pop((seen, kind), None)
@@ -86,7 +86,10 @@ class Shunned:
                 self._at.pop(place, None)
 
     def find(self, terms: Iterable[Peers], labels_of: Mapping[str, Labels]) -> Iterator[_Kind]:
-        """The kinds that any of these terms is about, of these namespaces and their labels; some of them twice."""
+        """Find the kinds in these namespaces that any of these terms selects; some kinds come twice.
+
+        ``labels_of`` has the labels of each namespace.
+        """
         index: RuleIndex[Peers] = RuleIndex()
         anchors: dict[Anchor | None, None] = {}
         for peers in dict.fromkeys(terms):
@@ -103,8 +106,8 @@ class Shunned:
                     if is_meant[seen]:
                         yield kind
 
-    def namespaces(self) -> set[str]:
-        """Where there are any."""
+    def list_namespaces(self) -> set[str]:
+        """List the namespaces that the kinds are in."""
         return {place.namespace for place in self._at}
 
 

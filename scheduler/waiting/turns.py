@@ -11,29 +11,29 @@ from scheduler.state.entities import AnyEntity
 from scheduler.waiting.dues import IsStale
 from scheduler.waiting.orders import Order
 
-# What its place is made of, then its ticket and the entity: in one row, which is compared in half the time.
+# The items of the entity's place, then its ticket and the entity. One flat row compares in half the time of a nested one.
 _Turn = tuple[Any, ...]
 
 
 class Turns:
-    """A heap for each lane. A turn whose entity has moved on is stale, and is dropped when it is met."""
+    """One heap for each lane. A turn is stale when its entity has moved; it is dropped when it comes to the top."""
 
     def __init__(self, order: Order, is_stale: IsStale) -> None:
         self._order, self._is_stale = order, is_stale
         self._lanes: defaultdict[str, list[_Turn]] = defaultdict(list)
-        # The heap that ``head`` looked at last.
+        # The heap whose first turn ``find_head`` has returned last.
         self._first: list[_Turn] = []
 
     def __len__(self) -> int:
-        """Stale turns count."""
+        """Return the number of turns; stale turns count."""
         return sum(map(len, self._lanes.values()))
 
     def push(self, entity: AnyEntity, ticket: int) -> None:
-        """An entity is active."""
-        self._push((*self._order.place(entity), ticket, entity))
+        """Add the turn of an active entity."""
+        self._push((*self._order.find_place(entity), ticket, entity))
 
-    def head(self) -> str | None:
-        """Uid of the entity whose turn is next; None when there is none."""
+    def find_head(self) -> str | None:
+        """Return the uid of the entity whose turn is next; None when no entity is active."""
         lanes = self._lanes
         for lane in tuple(lanes):
             self._settle(lane, lanes[lane])
@@ -44,17 +44,17 @@ class Turns:
         return uid
 
     def _pick(self) -> list[_Turn]:
-        """The lane whose first comes before those of the others."""
-        rank = self._order.rank
+        """Return the heap of the lane that comes first now."""
+        rank = self._order.find_rank
         ranks = [(rank(lane, heap[0][:-2]), heap) for lane, heap in self._lanes.items()]
         return min(ranks, key=itemgetter(0))[1]
 
     def pop(self) -> None:
-        """The entity that ``head`` has just told has its turn."""
+        """Remove the turn that ``find_head`` has just returned."""
         heapq.heappop(self._first)
 
     def compact(self, most: int) -> None:
-        """Drop stale turns once there are more than ``most``: a standby never pops."""
+        """Drop stale turns once there are more than ``most`` turns: a replica that does not lead never pops any."""
         if len(self) <= most:
             return
         for lane, heap in list(self._lanes.items()):
@@ -63,15 +63,15 @@ class Turns:
             self._lanes[lane] = left
 
     def _push(self, turn: _Turn) -> None:
-        heapq.heappush(self._lanes[self._order.lane(turn[-1])], turn)
+        heapq.heappush(self._lanes[self._order.find_lane(turn[-1])], turn)
 
     def _settle(self, lane: str, heap: list[_Turn]) -> None:
-        """The first of a lane is not stale, and stands in it by now; a lane without any is dropped."""
+        """Drop or move the first turns of a lane until one is valid and still in this lane; drop a lane without turns."""
         while heap:
             turn = heap[0]
             if self._is_stale(turn[-1].uid, turn[-2]):
                 heapq.heappop(heap)
-            elif self._order.lane(turn[-1]) != lane:
+            elif self._order.find_lane(turn[-1]) != lane:
                 self._push(heapq.heappop(heap))
             else:
                 return

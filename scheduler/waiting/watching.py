@@ -1,4 +1,4 @@
-"""Finds what changed since the last look, by comparing the columns of then and now."""
+"""Finds what changed in the cluster since the last look, by comparing its columns with copies of the earlier ones."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from scheduler.waiting.hooks import News
 if TYPE_CHECKING:
     from scheduler.state.pods import PodRecord
 
-# What was free of something that nobody knows: less than anybody asks.
+# Stands for the free amount of a resource that was not known before: less than any pod asks.
 _UNKNOWN = -(2**62)
-# Of more pods than this nobody asks which they were.
+# When more pods than this came or left, the news do not list them but say that anything may have changed.
 _PODS_MAX = 4096
 
 
 class Watch:
-    """Compares a cluster with what it was.
+    """Compares the cluster with its state at the last look.
 
     Attributes:
-        follows_pods: which pods come and go is to be known, and not only what they take.
+        follows_pods: the news are to list which pods came and left, and not only what became free.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.follows_pods = False
-        # By identity and row: the pods that came (1) or left (-1); who did both, as in a trial, did nothing.
+        # By identity and node row: the pods that came (1) or left (-1). A pod that did both, as in a trial, is dropped.
         self._pods: dict[tuple[int, int], tuple[PodRecord, int]] = {}
         self._moved = self._described = self._promised = self._stored = -1
         self._generation = -1
@@ -41,8 +41,8 @@ class Watch:
         self._used: c.Ints = np.zeros((3, 0), np.int64)
         cluster.roster.followers.append(self)
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
-        """A pod came to a node (1), or left it (-1)."""
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """Note that a pod came to a node (``sign`` 1) or left it (-1)."""
         if self.follows_pods and len(self._pods) <= _PODS_MAX:
             one = id(pod), node_row
             net = sign + (self._pods[one][1] if one in self._pods else 0)
@@ -53,12 +53,12 @@ class Watch:
 
     @property
     def has_news(self) -> bool:
-        """Whether anything happened."""
+        """Whether anything changed since the last look."""
         cluster = self._cluster
         return (self._moved, self._stored) != (cluster.moved.position, cluster.storage.n_helpful)
 
     def catch_up(self) -> None:
-        """Nobody has to know what happened until now."""
+        """Begin anew from the present state: what changed until now will not be in the news."""
         cluster = self._cluster
         nodes = cluster.nodes
         self._moved, self._described = cluster.moved.position, cluster.described.position
@@ -69,12 +69,12 @@ class Watch:
         self._used = cluster.cards.columns.used.copy()
         self._pods.clear()
 
-    def news(self) -> News:
-        """What happened since."""
+    def find_news(self) -> News:
+        """Return what changed since the last look, which this look then is."""
         cluster, news = self._cluster, News()
-        rows = cluster.moved.since(self._moved) if self._moved >= 0 else None
-        described = cluster.described.since(self._described)
-        promised = cluster.nominations.since(self._promised)
+        rows = cluster.moved.list_since(self._moved) if self._moved >= 0 else None
+        described = cluster.described.list_since(self._described)
+        promised = cluster.nominations.list_since(self._promised)
         if rows is None or described is None or promised is None or len(self._pods) > _PODS_MAX:
             self.catch_up()
             return News(is_unknown=True)
@@ -90,11 +90,14 @@ class Watch:
             self._compare_cards(rows, news)
             news.moved.update(rows.tolist())
             news.triggers[ANYTHING] |= news.moved
-        # Where room is promised, what is left of it for others is not seen in what is free.
-        there = {cluster.nodes.row_of(name) for name in (*promised, *cluster.nominations.nodes())}
+        # On nodes with promised room the columns do not show how much of the free room other pods may use. So a node
+        # on which room was or is promised counts as added when it changes.
+        there = {
+            cluster.nodes.row_of(name) for name in (*promised, *cluster.nominations.list_nodes())
+        }
         news.added |= news.moved & there
         for (_, row), (pod, sign) in self._pods.items():
-            self._read(pod, row, sign, news)
+            self._read_pod(pod, row, sign, news)
         self._pods.clear()
         return news
 
@@ -110,7 +113,7 @@ class Watch:
                 self._used, ((0, 0), (0, cards.used.shape[1] - self._used.shape[1]))
             )
         if self._generation != nodes.resources.generation:
-            # A row may be of another resource by now.
+            # A row of the columns may belong to another resource by now.
             self._generation = nodes.resources.generation
             self._free[c.UNKNOWN :] = _UNKNOWN
 
@@ -127,19 +130,19 @@ class Watch:
                         news.triggers[Change.NODE_LABELS, (key, after[key])].add(row)
             if new is None:
                 continue
-            if old is None or old.uid != new.uid or not self._says(row, old, new, news):
+            if old is None or old.uid != new.uid or not self._read_node(row, old, new, news):
                 news.added.add(row)
 
     @staticmethod
-    def _says(row: int, old: NodeFacts, new: NodeFacts, news: News) -> bool:
-        """Read what happened to a node; whether that is all that may have."""
+    def _read_node(row: int, old: NodeFacts, new: NodeFacts, news: News) -> bool:
+        """Note how the facts of a node differ; return whether nothing else about the node may have changed."""
         if old is new or old.devices != new.devices or old.problem != new.problem:
             return False
         if (old.taints, old.unschedulable) != (new.taints, new.unschedulable):
             news.triggers[Change.NODE_TAINTS, None].add(row)
         for feature in set(new.features).difference(old.features):
             news.triggers[Change.NODE_FEATURES, feature].add(row)
-        # Of a node with cards these may have been judged anew.
+        # When the words of a node with cards change, its cards may have been judged anew.
         has_cards = any(told.is_told or told.is_signed for told in new.devices)
         return not has_cards or (old.labels, old.taints, old.unschedulable, old.features) != (
             new.labels,
@@ -169,7 +172,7 @@ class Watch:
                 self._used[:, cards] = used[:, cards]
 
     @staticmethod
-    def _read(pod: PodRecord, row: int, sign: int, news: News) -> None:
+    def _read_pod(pod: PodRecord, row: int, sign: int, news: News) -> None:
         if pod.volumes is not None:
             news.triggers[VOLUMES_IN_USE].add(row)
         if sign > 0:

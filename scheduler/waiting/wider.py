@@ -1,4 +1,7 @@
-"""What may help several pods beyond what helps one of them: room for more of them on one node, and nodes of a domain."""
+"""Hints for entities of several pods: what could help them beside what could help one of their pods.
+
+That is room for several members on one node, and nodes that join the entity's domain.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,23 @@ from collections.abc import Iterable
 from scheduler.plugins.contract import Change, Hint
 from scheduler.state.entities import Entity
 
-# Of entities with more different amounts than this the others are tried when they have waited for long.
+# The most different sums of amounts that are listed. Beyond these a change is missed, and the entity is tried when it
+# has waited for long.
 _AMOUNTS_MAX = 256
 
 
 def widen_hints(entity: Entity, hints: Iterable[Hint]) -> list[Hint]:
-    """What may help an entity, beside what may help the member that these hints are of."""
+    """List what may help an entity, beside the hints for the member that fitted nowhere."""
     resources = dict.fromkeys(resource for hint in hints for resource, _ in hint.amounts)
     wider = [Hint(amounts=_list_amounts(entity, resource)) for resource in resources]
     if entity.domain is not None:
-        # A node that gets the label is one on which nothing that keeps the pod off has been looked at.
+        # A node that gets the domain's label was outside the domain, so no hint says yet what keeps the pod off it.
         wider.append(Hint(here=((Change.NODE_LABELS, tuple(entity.domain)),)))
     return wider
 
 
 def _list_amounts(entity: Entity, resource: str) -> tuple[tuple[str, int], ...]:
-    """What any of the members ask together."""
+    """List the sums that any members may ask together of a resource."""
     sums = {0: None}
     for pod in entity.members:
         asked = dict(pod.template.requests.amounts).get(resource, 0)

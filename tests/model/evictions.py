@@ -71,7 +71,7 @@ class History:
         pods = []
         for record in self.engine._cluster.pods.values():
             raw = self._pods[record.uid]
-            nominated = self.engine._cluster.nominations.node_of(record.uid)
+            nominated = self.engine._cluster.nominations.find_node(record.uid)
             spec = raw["spec"] | {"nodeName": record.node or ""}
             status = raw.get("status", {}) | {"nominatedNodeName": nominated}
             pods.append(raw | {"spec": spec, "status": status})

@@ -100,12 +100,12 @@ class Streams:
     def _see(self, kind: str, body: Json, stream: str) -> list[str]:
         if stream == "nodes":
             if kind == "DELETED":
-                self.cluster.node_gone(body["metadata"]["name"])
+                self.cluster.drop_node(body["metadata"]["name"])
             else:
                 self.cluster.see_node(msgspec.convert(body, wire.Node))
             return []
         if kind == "DELETED":
-            self.cluster.pod_gone(body["metadata"]["uid"])
+            self.cluster.drop_pod(body["metadata"]["uid"])
         else:
             self.cluster.see_pod(msgspec.convert(body, wire.Pod))
         is_over = kind == "DELETED" or body["status"]["phase"] == "Succeeded"

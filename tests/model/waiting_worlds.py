@@ -37,13 +37,13 @@ class Waiting:
         self.running: dict[str, wire.Pod] = {}
         self.waiting: dict[str, wire.Pod] = {}
         self.nominated: dict[str, wire.Pod] = {}
-        look = self.engine._cycle.look
+        look = self.engine._cycle.find_barriers
 
         def counted(*asked: Any) -> Any:
             self.looks += 1
             return look(*asked)
 
-        self.engine._cycle.look = counted  # type: ignore[method-assign, assignment]
+        self.engine._cycle.find_barriers = counted  # type: ignore[method-assign, assignment]
         for name in rng.sample(_NAMES, n_nodes):
             self.see_node(self.new_node(name))
 
@@ -148,13 +148,13 @@ class Waiting:
                 pod.spec.node_name = bind.node
                 self.engine.handle(events.BindDone(bind.uid), self.now)
                 self.see_running(pod)
-            if not outcome.binds and self.engine.due(self.now) > self.now:
+            if not outcome.binds and self.engine.find_due(self.now) > self.now:
                 return
 
     def parked(self) -> list[PodRecord]:
         """All that wait for a change."""
         parked = self.engine._pending.parked
-        return [pod for kind in parked.kinds() for pod in parked.alike(kind)]
+        return [pod for kind in parked.list_kinds() for pod in parked.list_pods(kind)]
 
     # Objects.
 

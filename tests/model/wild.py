@@ -76,7 +76,7 @@ class Counted:
     def __init__(self) -> None:
         self.pods: Counter[tuple[int, str, bool]] = Counter()
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         self.pods[node_row, str(pod.labels), pod.deleting] += sign
 
     def holds_for(self, cluster: Cluster) -> bool:

@@ -76,7 +76,7 @@ class Town:
         cluster = self.engine._cluster
         return {
             "node": cluster.pods[uid].node or None,
-            "nominated": cluster.nominations.node_of(uid) or None,
+            "nominated": cluster.nominations.find_node(uid) or None,
             "victims": self.victims.get(uid, []),
             "message": self.messages.get(uid),
         }
@@ -93,7 +93,7 @@ class Town:
     def _decide(self, until: float) -> None:
         for _ in range(_ROUNDS):
             self._carry_out(self.engine.decide(self.at, Unlimited()))
-            due = self.engine.due(self.at)
+            due = self.engine.find_due(self.at)
             if due > until:
                 return
             self.at = max(self.at, due)

@@ -129,7 +129,7 @@ def world(seed: int) -> tuple[World, random.Random]:
             made.see(asks, node)
         else:
             gone = made.see(asks, "elsewhere" if leaves else "")
-            made.cluster.pod_gone(gone.uid)
+            made.cluster.drop_pod(gone.uid)
     return made, rng
 
 

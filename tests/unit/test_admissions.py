@@ -54,7 +54,7 @@ class Room:
         self.chores.work(0.0, Unlimited(), Outcome())
 
     def where(self) -> Where:
-        entry = self.pending.entry("default/p")
+        entry = self.pending.find_entry("default/p")
         assert entry is not None
         assert (entry.held == self.quota.held) == (entry.where == Where.GATED)
         return entry.where
@@ -64,7 +64,7 @@ def happen(room: Room, what: str) -> None:
     if what == "label":
         room.see_node(quota="more")
     else:
-        room.cluster.pod_gone("default/goes")
+        room.cluster.drop_pod("default/goes")
 
 
 @pytest.mark.parametrize("what", HINTS)
@@ -76,7 +76,7 @@ def test_who_is_held_is_asked_about_when_its_hint_happens(what: str) -> None:
     room.work()
     assert room.where() == Where.GATED
     happen(room, what)
-    assert room.chores.due() == 0.0
+    assert room.chores.find_due() == 0.0
     room.work()
     assert room.where() == Where.ACTIVE
     assert [one.uid for one in room.pending.pop(9, 0.0)] == ["default/p"]
@@ -112,7 +112,7 @@ def test_who_failed_is_asked_about_before_it_is_tried_again() -> None:
     happen(room, "label")
     room.work()
     room.pending.pop(9, 0.0)
-    room.pending.retry("default/p", 0.0)
+    room.pending.retry_pod("default/p", 0.0)
     room.quota.is_full = True
     assert room.pending.pop(9, 10.0) == []
     assert room.where() == Where.GATED

@@ -42,7 +42,7 @@ def advised(
     known = advise.ObjectFacts(pod, {one.metadata.name: one for one in nodes}, lambda _: True)
     found = [sentences.write_advice(of, one) for one in advise.find_advice(of, record, known)]
     # What was tried is undone.
-    assert of.answers.why_not(record) is not None
+    assert of.answers.explain_hold(record) is not None
     assert [one["text"] for one in found] == [
         sentences.write_advice(of, one)["text"] for one in advise.find_advice(of, record, known)
     ]

@@ -260,7 +260,7 @@ def test_a_pod_that_goes_never_lowers_what_is_free(seed: int) -> None:
     judge = typical.find_typical(cluster)
     before = m.measure_cluster(cluster, judge).amounts
     for uid in sorted(cluster.pods)[::7]:
-        cluster.pod_gone(uid)
+        cluster.drop_pod(uid)
         after = m.measure_cluster(cluster, judge).amounts
         assert (after[m.FREE] >= before[m.FREE] - 1e-9).all()
         before = after
@@ -347,7 +347,7 @@ def test_nodes_and_pods_may_come_and_go_while_it_is_measured() -> None:
         for i, _ in enumerate(steps):
             name = f"g{rng.randrange(100)}"
             if rng.random() < 0.5 and cluster.nodes.rows:
-                cluster.node_gone(rng.choice([*cluster.nodes.rows]))
+                cluster.drop_node(rng.choice([*cluster.nodes.rows]))
             else:
                 cluster.see_node(gpu_node(name=name))
             cluster.see_pod(plain(f"p{round_}-{i}", name, 1, "1Gi"))

@@ -63,7 +63,7 @@ class Scene:
             self.ended += self.claims.seen(body["kind"], meta.get("namespace", ""), meta["name"])
 
     def gone(self, kind: str, namespace: str, name: str) -> None:
-        self.storage.gone(kind, namespace, name)
+        self.storage.drop_object(kind, namespace, name)
         self.ended += self.claims.seen(kind, namespace, name)
 
     @property

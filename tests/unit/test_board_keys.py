@@ -52,7 +52,7 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
     pod = make.pod(name="p", cpu="1m", preferred=[(100, "zone", "a")], **figures)
     record = cluster.see_pod(pod)
     assert record is not None
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.learn()
     cycle.boards.refresh(shape)
@@ -106,7 +106,7 @@ def test_whatever_kube_scheduler_takes_for_weights_no_key_overflows(
     cycle = make.cycle(cluster=cluster, config=Config(placement=placement))
     record = cluster.see_pod(make.pod(name="p", cpu="1m", preferred=[(100, "zone", "a")]))
     assert record is not None
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     unit = shape.ask.prefers.mode.unit
@@ -136,7 +136,7 @@ def test_a_key_made_again_by_itself_is_the_key_that_all_rows_would_get() -> None
     assert record is not None
 
     def shape_of(cycle: Cycle) -> Shape:
-        shape = cycle.shape_of(record)
+        shape = cycle.get_shape(record)
         assert shape is not None
         cycle.boards.refresh(shape)
         return shape

@@ -44,7 +44,7 @@ def covering(engine: Engine, most: int = _MANY) -> dict[str, list[int]]:
     """What each pod's budgets allow, in their order; two budgets of one namespace never allow the same here."""
     cluster = engine._cluster
     pods = [pod for there in cluster.pods_on.values() for pod in there.values()]
-    found = cluster.budgets.sets_of(pods, cluster.ledger.pods.columns.node.size, most)
+    found = cluster.budgets.make_sets(pods, cluster.ledger.pods.columns.node.size, most)
     told: dict[str, list[int]] = {}
     for pod in pods:
         group = int(found.sets[pod.row])
@@ -156,7 +156,7 @@ def test_every_pod_of_which_budgets_say_something_else_is_among_the_changes(seed
             engine.handle(events.Gone("PodDisruptionBudget", f"default/{name}"), 0.0)
         after = covering(engine)
         assert after == matched_slowly(engine, budgets)
-        rows = engine._cluster.budgets.rows_since(figures)
+        rows = engine._cluster.budgets.list_rows_since(figures)
         assert rows is not None
         others = {uid for uid in after if before[uid] != after[uid]}
         assert others <= {uid for uid in after if engine._cluster.pods[uid].row in rows}
@@ -351,4 +351,6 @@ def test_budgets_of_very_many_values_are_matched_a_few_a_step() -> None:
     assert max(matched) <= 2
     assert 20 <= sum(shares) <= 120
     rows = [engine._cluster.pods["default/v0"]]
-    assert set(budgets.sets_of(rows, engine._cluster.ledger.pods.columns.node.size, 5).sets) != {-1}
+    assert set(budgets.make_sets(rows, engine._cluster.ledger.pods.columns.node.size, 5).sets) != {
+        -1
+    }

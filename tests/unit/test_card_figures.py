@@ -78,7 +78,7 @@ def told(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
     )
     assert record is not None
     cycle = make.cycle(cluster=cluster)
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     world, nodes, cards = (
@@ -218,7 +218,7 @@ def test_of_many_containers_the_largest_requests_are_evaluated() -> None:
     assert record is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(diagnose, "card_codes", counting)
-        hold = make.cycle(cluster=cluster).why_not(record)
+        hold = make.cycle(cluster=cluster).explain_hold(record)
     assert hold is not None
     assert hold.diagnosis is not None
     text = " ".join(detail.text for detail in hold.diagnosis.details)
@@ -249,7 +249,7 @@ def describe_several(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
         )
     )
     assert record is not None
-    hold = make.cycle(cluster=cluster).why_not(record)
+    hold = make.cycle(cluster=cluster).explain_hold(record)
     return dict(hold.diagnosis.details) if hold and hold.diagnosis else {}
 
 

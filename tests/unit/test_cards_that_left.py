@@ -28,7 +28,7 @@ def holding(cluster: Cluster, name: str, claim: str, **asked: Any) -> PodRecord:
 def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     """Of each card that is there: cores, MiB, slots."""
     checks.verify(cluster)
-    cards = checks.fingerprint(cluster)["node"]["cards"]
+    cards = checks.take_fingerprint(cluster)["node"]["cards"]
     return {uuid: tuple(figures[1]) for uuid, figures in cards.items() if any(figures[1])}
 
 
@@ -40,15 +40,15 @@ def test_pods_on_a_card_that_leaves_close_no_other() -> None:
     assert before == {"GPU-0": (100, 15360, 1), "GPU-3": (100, 15000, 5)}
     cluster.see_node(node(0, 1, 2))
     assert used(cluster) == {"GPU-0": (100, 15360, 1)}
-    assert not any(cluster.claim_problem(pod) for pod in small)
+    assert not any(cluster.find_claim_problem(pod) for pod in small)
     assert cluster.has_cards("node", ["GPU-0"])
     assert not cluster.has_cards("node", ["GPU-3"])
     # Pods go and others change meanwhile, and what is left is there with the card.
-    cluster.pod_gone(small.pop().uid)
+    cluster.drop_pod(small.pop().uid)
     holding(cluster, "p0", "GPU-3,NVIDIA,2000,20:;", **SMALL)
     cluster.see_node(node())
     assert used(cluster) == {}
-    assert not any(cluster.claim_problem(pod) for pod in small)
+    assert not any(cluster.find_claim_problem(pod) for pod in small)
     cluster.see_node(node(3, 0))
     assert used(cluster) == {"GPU-0": (100, 15360, 1), "GPU-3": (80, 11000, 4)}
 
@@ -58,7 +58,9 @@ def test_what_is_not_told_is_on_no_card_that_left() -> None:
     pod = holding(cluster, "p", "GPU-0,NVIDIA,3000,20:;", gpu=3, gpumem=3000, gpucores=20)
     cluster.see_node(node(1, 2))
     assert used(cluster) == {"GPU-1": (20, 3000, 1), "GPU-2": (20, 3000, 1)}
-    assert "names 1 of the 3 cards that container 1 requests" in str(cluster.claim_problem(pod))
+    assert "names 1 of the 3 cards that container 1 requests" in str(
+        cluster.find_claim_problem(pod)
+    )
 
 
 def test_who_tells_nothing_is_on_no_card_that_left_under_another() -> None:
@@ -77,7 +79,7 @@ def test_a_card_in_mig_mode_was_all_that_its_pods_told(card: str) -> None:
     for left in ((0,), (0, 2), (0,)):
         cluster.see_node(node(*left, mode="mig"))
         assert used(cluster) == {}
-        assert not cluster.claim_problem(pod)
+        assert not cluster.find_claim_problem(pod)
 
 
 def test_another_node_of_the_name_never_had_the_card() -> None:
@@ -88,11 +90,11 @@ def test_another_node_of_the_name_never_had_the_card() -> None:
     assert used(cluster) == {}
     cluster.see_node(node(0, uid="another"))
     assert used(cluster) == {"GPU-0": (20, 3000, 1)}
-    assert "names 0 of the 1 cards" in str(cluster.claim_problem(pod))
+    assert "names 0 of the 1 cards" in str(cluster.find_claim_problem(pod))
     cluster.see_node(node(0, 1, uid="another"))
     cluster.see_node(node(0, uid="another"))
     assert used(cluster) == {}
-    cluster.node_gone("node")
+    cluster.drop_node("node")
     cluster.see_node(node(0, uid="another"))
     assert used(cluster) == {"GPU-0": (20, 3000, 1)}
 
@@ -107,7 +109,7 @@ def test_of_the_cards_that_left_only_those_are_known_that_pods_still_name() -> N
     assert {uid: set(lost) for uid, lost in cluster.registers._gone_from[0].items()} == {
         pod.uid: {"GPU-198"}
     }
-    cluster.pod_gone(pod.uid)
+    cluster.drop_pod(pod.uid)
     cluster.see_node(node(501))
     assert cluster.registers._gone_from[0] == {}
 
@@ -119,11 +121,11 @@ def test_who_names_a_card_that_left_under_another_holds_what_it_asks() -> None:
     cluster.see_node(node(0))
     late = holding(cluster, "late", "GPU-1,NVIDIA,3000,20:;", **SMALL)
     assert used(cluster) == {"GPU-0": (40, 6000, 2)}
-    assert "names 0 of the 1 cards" in str(cluster.claim_problem(late))
-    assert not cluster.claim_problem(first)
+    assert "names 0 of the 1 cards" in str(cluster.find_claim_problem(late))
+    assert not cluster.find_claim_problem(first)
     # Nor does one that was there, and names it now; while who had it may name another and it again.
     other = holding(cluster, "other", "GPU-1,NVIDIA,3000,20:;", **SMALL)
-    assert "names 0 of the 1 cards" in str(cluster.claim_problem(other))
+    assert "names 0 of the 1 cards" in str(cluster.find_claim_problem(other))
     first = holding(cluster, "first", "GPU-0,NVIDIA,3000,20:;", **SMALL)
     assert used(cluster) == {"GPU-0": (60, 9000, 3)}
     holding(cluster, "first", "GPU-1,NVIDIA,3000,20:;", **SMALL)
@@ -132,5 +134,5 @@ def test_who_names_a_card_that_left_under_another_holds_what_it_asks() -> None:
         cluster.see_node(left)
     assert used(cluster) == {"GPU-0": (40, 6000, 2)}
     for pod in (late, other, first):
-        cluster.pod_gone(pod.uid)
+        cluster.drop_pod(pod.uid)
     assert used(cluster) == {}

@@ -152,8 +152,8 @@ def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() ->
     priorities: dict[Hashable, int] = {"low": 0, "high": 5, "later": 5}
     looks = Looks(lambda kind: (-priorities[kind],))
     for kind in ("low", "high", "later"):
-        looks.note(kind, frozenset({1}))
-    looks.note("low", frozenset({2}))
+        looks.note_kind(kind, frozenset({1}))
+    looks.note_kind("low", frozenset({2}))
     assert [looks.take() for _ in range(3)] == [
         ("high", frozenset({1})),
         ("later", frozenset({1})),
@@ -162,9 +162,9 @@ def test_kinds_come_by_priority_and_those_that_wait_no_longer_are_forgotten() ->
     assert not looks
     for i in range(10_000):
         priorities[i] = 1
-        looks.note(i, None)
+        looks.note_kind(i, None)
         del priorities[i]
-        looks.keep(priorities, len(priorities))
+        looks.keep_waiting(priorities, len(priorities))
         assert len(looks) < 100
 
 
@@ -173,14 +173,14 @@ def test_thousands_of_kinds_share_the_rows_that_woke_them() -> None:
     events_of_a_turn = [frozenset({1, 2}), frozenset({3}), frozenset(range(100, 200))]
     for rows in events_of_a_turn:
         for kind in range(5000):
-            looks.note(kind, rows)
+            looks.note_kind(kind, rows)
     found = [looks.take()[1] for _ in range(5000)]
     assert found[0] == frozenset().union(*events_of_a_turn)
     assert len({id(rows) for rows in found}) == 1
     # Each of these kinds was woken by rows of its own, until they are so many that all rows are looked at.
     for kind in range(50):
         for row in range(1000):
-            looks.note(kind, frozenset({1000 * kind + row}))
+            looks.note_kind(kind, frozenset({1000 * kind + row}))
     assert [looks.take()[1] for _ in range(50)] == [None] * 50
 
 
@@ -193,7 +193,7 @@ def test_pods_of_a_kind_have_one_priority_though_they_take_nobodys_place() -> No
         engine.handle(events.Seen(make.pod(name=name, cpu=2, priority=priority, spec=never)), 0.0)
         engine.decide(0.0, Unlimited())
     parked = engine._pending.parked
-    assert [parked.find_place(kind)[0] for kind in parked.kinds()] == [-1, -7]
+    assert [parked.find_place(kind)[0] for kind in parked.list_kinds()] == [-1, -7]
     assert parked.list_takers(lambda _: True) == []
 
 

@@ -67,7 +67,7 @@ def test_a_pod_of_more_cards_than_are_read_back_is_held_and_no_card_is_given_twi
     assert told == f"{GPU_LIMITS}: requests more than 1000 in all containers, the maximum"
     decided(name="next", containers=main(1, gpumem=12000, gpucores=60))
     assert not allocation.violations(server.of_kind("nodes"), server.of_kind("pods"))
-    assert not checks.overcommitted(cluster)
+    assert not checks.list_overcommitted(cluster)
     checks.verify(cluster)
 
 
@@ -167,7 +167,7 @@ def test_a_run_comes_out_the_same_in_however_many_calls_it_is_placed(
             patch.setattr(place, "place_run", told)
             outcome = cycle.schedule([pod for pod in pods if pod is not None])
         checks.verify(cluster)
-        return outcome, checks.fingerprint(cluster), max(calls)
+        return outcome, checks.take_fingerprint(cluster), max(calls)
 
     together = placed()
     assert together[2] > 20 or mode == Mode.RANDOM
@@ -197,6 +197,6 @@ def test_a_pod_of_very_many_cards_costs_its_namespace_something_each_time() -> N
     for pod in (dear, make.pod(name="usual", gpu=1)):
         record = cluster.see_pod(pod)
         assert record is not None
-        cycle.shape_of(record)
-        costs.append(cycle.cost_of(record))
+        cycle.get_shape(record)
+        costs.append(cycle.estimate_cost(record))
     assert costs == [15, 0]

@@ -74,7 +74,7 @@ def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
     nodes, columns = cluster.nodes.columns, cluster.cards.columns
     start = int(nodes.card_start[0, 0])
     return {
-        cluster.cards.uuid_of(d): tuple(columns.used[:, d].tolist())
+        cluster.cards.find_uuid(d): tuple(columns.used[:, d].tolist())
         for d in range(start, start + int(nodes.card_count[0, 0]))
         if columns.used[:, d].any()
     }
@@ -119,7 +119,7 @@ def test_a_pod_is_charged_its_claim_as_far_as_it_asks(
         pod.status.conditions = [wire.Condition(type="Initialized", status="True")]
     cluster = cluster_with(pod, last, lost)
     assert used(cluster) == charged_by_twin(pod, last, lost)
-    problem = cluster.claim_problem(cluster.pods["default/p"])
+    problem = cluster.find_claim_problem(cluster.pods["default/p"])
     assert not problem or problem.field == f"metadata.annotations[{names.HAMI_ALLOCATED}]"
 
 
@@ -240,7 +240,7 @@ def test_what_containers_do_not_tell_is_charged_and_said(
     pod = make.pod(name="p", node="node", containers=containers, annotations=notes)
     cluster = cluster_with(pod)
     assert used(cluster) == held == charged_by_twin(pod)
-    problem = cluster.claim_problem(cluster.pods["default/p"])
+    problem = cluster.find_claim_problem(cluster.pods["default/p"])
     if said:
         assert str(problem).startswith(f"metadata.annotations[{names.HAMI_ALLOCATED}]: {said}")
     else:
@@ -255,17 +255,17 @@ def test_a_card_in_mig_mode_may_be_all_that_a_container_tells(card: str) -> None
     pod = make.pod(name="p", node="node", gpu=2, gpumem=100, annotations=notes)
     carved, shared = cluster_with(pod, "mig"), cluster_with(pod)
     assert used(carved).keys() <= {"node-GPU-2"}
-    assert not carved.claim_problem(carved.pods["default/p"])
+    assert not carved.find_claim_problem(carved.pods["default/p"])
     assert used(shared).keys() > {"node-GPU-0"}
-    assert shared.claim_problem(shared.pods["default/p"])
+    assert shared.find_claim_problem(shared.pods["default/p"])
 
 
 def test_of_a_node_that_is_left_out_nobody_misses_cards() -> None:
     notes = {names.HAMI_ALLOCATED: "node-GPU-0,NVIDIA,500,0:;"}
     cluster = cluster_with(make.pod(name="p", node="node", gpu=2, gpumem=500, annotations=notes))
-    assert cluster.claim_problem(cluster.pods["default/p"])
+    assert cluster.find_claim_problem(cluster.pods["default/p"])
     cluster.see_node(make.hami_node(cards=3, cpu="a lot"))
-    assert not cluster.claim_problem(cluster.pods["default/p"])
+    assert not cluster.find_claim_problem(cluster.pods["default/p"])
 
 
 def test_a_pod_that_says_too_much_is_held_to_what_it_asks_all_the_same() -> None:
@@ -341,7 +341,7 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     assert bound.claim is not record.claim
     assert (bound.claim, bound.asks) == (record.claim, record.asks)
     assert used(cluster) == before == charged_by_twin(pod)
-    cluster.pod_gone(pod.metadata.uid)
+    cluster.drop_pod(pod.metadata.uid)
     assert used(cluster) == {}
 
 

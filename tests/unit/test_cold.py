@@ -51,7 +51,7 @@ def _no_kind_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
 def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     """Where a pod goes, and on which cards, when all nodes are scored."""
     cycle._begin()
-    key = cycle._key_of(pod)
+    key = cycle._make_key(pod)
     assert key is not None
     anew = Boards(cluster, cycle.learner)
     shape = anew.get_shape(key)
@@ -65,7 +65,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     world, picks = anew.get_world(shape), []
     if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
         s, n = world.scratch, parts.choose(world, shape.ask, row)
-        picks = [(cluster.cards.uuid_of(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
+        picks = [(cluster.cards.find_uuid(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
     return Bind(pod.uid, cluster.nodes.name_of(row), tuple(picks))  # type: ignore[arg-type]
 
 
@@ -116,7 +116,7 @@ def story(seed: int, kit: Kit, placement: Placement, pods: int) -> Counter[str]:
         for family in (names.GPU, names.AMD_GPU):
             seen[f"{became}, of {family}"] += asks(pod.raw, family)
         if rng.random() < 0.3:
-            cluster.pod_gone(rng.choice(sorted(cluster.pods)))
+            cluster.drop_pod(rng.choice(sorted(cluster.pods)))
     checks.verify(cluster)
     return seen
 
@@ -225,7 +225,7 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
     cycle = twin_worlds.cycle_of(made)
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     for i in range(8):
-        shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.drawn(rng, kit, f"new-{i}"))])
+        shape = cycle.get_shape(cluster.pods[made.see(twin_worlds.drawn(rng, kit, f"new-{i}"))])
         assert shape is not None
         cycle.boards.refresh(shape)
         tables, kept = (
@@ -254,7 +254,7 @@ def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> N
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     closer, looser = 0, 0
     for i in range(20):
-        shape = cycle.shape_of(cluster.pods[made.see(twin_worlds.drawn(rng, PLAIN, f"new-{i}"))])
+        shape = cycle.get_shape(cluster.pods[made.see(twin_worlds.drawn(rng, PLAIN, f"new-{i}"))])
         assert shape is not None
         cycle.boards.refresh(shape)
         if shape.ask.rules.walk or not shape.ask.containers.shape[1]:
@@ -290,7 +290,7 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     tables = cycle.learner._tables[0] = tables.replace(price=price, value=value)
     pod = cluster.see_pod(make.pod(name="second", gpu=1, gpucores=30, gpumem=4_096))
     assert pod is not None
-    shape = cycle.shape_of(pod)
+    shape = cycle.get_shape(pod)
     assert shape is not None
     cycle.boards.refresh(shape)
     nodes, cards = cluster.nodes.columns, cluster.cards.columns

@@ -39,13 +39,13 @@ def test_a_pod_counts_once_however_often_it_is_seen() -> None:
     for _ in range(3):
         cluster.see_pod(gpu_pod("p"))
     cluster.see_pod(gpu_pod("p", node="a"))
-    assert cluster.demand.counts() == {HALF_CARD: pytest.approx(1)}
+    assert cluster.demand.list_counts() == {HALF_CARD: pytest.approx(1)}
     assert cluster.demand.devices.seen == 1
 
 
 def test_pods_of_other_schedulers_are_demand_too() -> None:
     cluster = make.cluster(pods=[gpu_pod("p", scheduler_name="default-scheduler", node="a")])
-    assert list(cluster.demand.counts()) == [HALF_CARD]
+    assert list(cluster.demand.list_counts()) == [HALF_CARD]
 
 
 def test_what_is_no_matter_of_placement_does_not_make_another_shape() -> None:
@@ -53,7 +53,7 @@ def test_what_is_no_matter_of_placement_does_not_make_another_shape() -> None:
     first, second = gpu_pod("p", labels={"job": "1"}), gpu_pod("q", labels={"job": "2"})
     second.spec.containers[0].name = "other"
     cluster = make.cluster(pods=[first, second])
-    assert cluster.demand.counts() == {HALF_CARD: pytest.approx(2, rel=1e-3)}
+    assert cluster.demand.list_counts() == {HALF_CARD: pytest.approx(2, rel=1e-3)}
 
 
 def test_where_a_pod_may_go_makes_another_shape() -> None:
@@ -65,7 +65,7 @@ def test_where_a_pod_may_go_makes_another_shape() -> None:
             gpu_pod("not", annotations={names.NOUSE_TYPE: "A10"}),
         ]
     )
-    found = cluster.demand.counts()
+    found = cluster.demand.list_counts()
     assert len(found) == 4
     assert {shape.use_types for shape in found} == {(), ("T4",)}
     assert {shape.nouse_types for shape in found} == {(), ("A10",)}
@@ -79,7 +79,7 @@ def test_several_containers_ask_their_cards_together() -> None:
     ]
     cluster = make.cluster(pods=[make.pod(name="p", containers=containers)])
     shape = DemandShape(cpu=1000, cards=3, mib=4000, cores=20, family=names.GPU)
-    assert list(cluster.demand.counts()) == [shape]
+    assert list(cluster.demand.list_counts()) == [shape]
 
 
 def test_of_pods_without_devices_all_that_they_ask_makes_the_shape() -> None:
@@ -101,7 +101,7 @@ def test_of_pods_without_devices_all_that_they_ask_makes_the_shape() -> None:
         ]
     )
     others = (("ephemeral-storage", 1024), ("example.com/fpga", 3), ("hugepages-2Mi", 4 << 20))
-    assert cluster.demand.counts() == {
+    assert cluster.demand.list_counts() == {
         DemandShape(2000, 1 << 30, others=others): pytest.approx(2, rel=1e-3),
         DemandShape(1000, 1 << 30): pytest.approx(1, rel=1e-3),
         DemandShape(1000, 2 << 30): pytest.approx(1, rel=1e-3),
@@ -112,7 +112,7 @@ def test_of_pods_without_devices_all_that_they_ask_makes_the_shape() -> None:
 def test_what_belongs_to_devices_is_nothing_else() -> None:
     odd = make.pod(name="p", requests={names.GPU_MEMORY: 4000, names.GPU_CORES: 10})
     cluster = make.cluster(pods=[gpu_pod("q"), odd])
-    assert list(cluster.demand.counts()) == [HALF_CARD, DemandShape(0)]
+    assert list(cluster.demand.list_counts()) == [HALF_CARD, DemandShape(0)]
 
 
 def test_pods_with_devices_and_pods_without_do_not_make_each_other_forgotten(
@@ -122,18 +122,21 @@ def test_pods_with_devices_and_pods_without_do_not_make_each_other_forgotten(
     cluster = make.cluster(pods=[gpu_pod("p"), make.pod(name="old", cpu=1)])
     for i in range(10):
         cluster.see_pod(make.pod(name=f"p{i}", cpu=2))
-    found = cluster.demand.counts()
+    found = cluster.demand.list_counts()
     assert found[HALF_CARD] == pytest.approx(1)
     assert found[DemandShape(1000)] == pytest.approx(0.5)
 
 
 def test_a_shape_in_milli_of_a_card() -> None:
     shape = DemandShape(cpu=0, cards=1, mib=4000, cores=25)
-    assert shape.milli(100, 16000) == (250, 250)
-    assert shape.milli(200, 8000) == (125, 500)
-    assert shape.milli(100, 0) == (250, 1000)
+    assert shape.convert_to_milli(100, 16000) == (250, 250)
+    assert shape.convert_to_milli(200, 8000) == (125, 500)
+    assert shape.convert_to_milli(100, 0) == (250, 1000)
     # What is charged: 81 % of 15,360 MiB are 12,441.
-    assert DemandShape(cpu=0, cards=2, percent=81, cores=81).milli(100, 15360) == (810, 809)
+    assert DemandShape(cpu=0, cards=2, percent=81, cores=81).convert_to_milli(100, 15360) == (
+        810,
+        809,
+    )
 
 
 def test_shapes_are_bounded_and_the_rarest_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +144,8 @@ def test_shapes_are_bounded_and_the_rarest_go(monkeypatch: pytest.MonkeyPatch) -
     cluster = make.cluster(pods=[gpu_pod(f"often-{i}") for i in range(5)])
     for i in range(50):
         cluster.see_pod(gpu_pod(f"odd-{i}", cpu=3 + i))
-    assert len(cluster.demand.counts()) <= 8
-    assert HALF_CARD in cluster.demand.counts()
+    assert len(cluster.demand.list_counts()) <= 8
+    assert HALF_CARD in cluster.demand.list_counts()
 
 
 def test_a_restart_finds_the_demand_in_the_pods_that_are_there() -> None:
@@ -150,7 +153,7 @@ def test_a_restart_finds_the_demand_in_the_pods_that_are_there() -> None:
     lived = make.cluster(pods=pods)
     restarted = Cluster()
     make.relist_pods(restarted, pods, scheduler="evenkeel")
-    assert restarted.demand.counts() == lived.demand.counts()
+    assert restarted.demand.list_counts() == lived.demand.list_counts()
     assert restarted.demand.devices.seen == lived.demand.devices.seen == 30
 
 
@@ -167,7 +170,7 @@ def departures(*stories: str) -> tuple[float, float]:
             if story.endswith("finished"):
                 cluster.see_pod(make_pod(name=name, node="a", phase="Succeeded", **more))
             elif not story.endswith("stays"):
-                cluster.pod_gone(f"default/{name}")
+                cluster.drop_pod(f"default/{name}")
     return cluster.demand.devices.departures, cluster.demand.plain.departures
 
 
@@ -188,11 +191,11 @@ def test_pods_that_their_spec_binds_to_a_node_are_nobodys_demand(kind: str) -> N
     assert departures(f"{kind}daemon") == (0.0, 0.0)
     make_pod = make.pod if kind else gpu_pod
     cluster = make.cluster(pods=[make_pod(name="d", **AS_A_DAEMON)])
-    assert cluster.demand.known() == Demand().known()
-    assert cluster.demand.seen_of(names.GPU) == 0
+    assert cluster.demand.list_known() == Demand().list_known()
+    assert cluster.demand.count_seen(names.GPU) == 0
     # A label is no name, though it may say which node.
     cluster.see_pod(make_pod(name="p", node_selector={"kubernetes.io/hostname": "a"}))
-    assert len(cluster.demand.counts()) == 1
+    assert len(cluster.demand.list_counts()) == 1
 
 
 def test_a_list_without_a_pod_is_its_departure() -> None:
@@ -204,7 +207,7 @@ def test_a_list_without_a_pod_is_its_departure() -> None:
 
 def test_shapes_are_values() -> None:
     first = msgspec.convert(msgspec.to_builtins(gpu_pod("p")), wire.Pod)
-    assert demand.shape_of(make.cluster(pods=[first]).pods["default/p"].template) == HALF_CARD
+    assert demand.read_shape(make.cluster(pods=[first]).pods["default/p"].template) == HALF_CARD
 
 
 def test_what_was_there_before_anybody_watched_is_no_arrival() -> None:

@@ -127,7 +127,7 @@ def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> No
     assert {p.uid: (p.node, p.life) for p in after.pods.values()} == {
         p.uid: (p.node, p.life) for p in before.pods.values()
     }
-    assert after.demand.known() == before.demand.known()
+    assert after.demand.list_known() == before.demand.list_known()
 
 
 def test_a_log_holds_no_word_that_could_be_a_secret() -> None:

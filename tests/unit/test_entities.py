@@ -58,7 +58,7 @@ class Gang:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {str(where): n for where, n in self.engine._pending.counts().items() if n}
+        return {str(where): n for where, n in self.engine._pending.count_pods().items() if n}
 
 
 def pods(*names: str, cpu: str = "4", **more: object) -> list[wire.Pod]:
@@ -72,9 +72,9 @@ def bound(plan: Plan) -> list[str]:
 @contextmanager
 def unchanged(gang: Gang) -> Iterator[None]:
     """What is decided leaves all columns as they are."""
-    before = checks.fingerprint(gang.engine._cluster)
+    before = checks.take_fingerprint(gang.engine._cluster)
     yield
-    assert checks.fingerprint(gang.engine._cluster) == before
+    assert checks.take_fingerprint(gang.engine._cluster) == before
 
 
 def test_a_group_that_fits_is_one_plan() -> None:
@@ -144,7 +144,7 @@ def test_a_member_by_itself_takes_nobodys_place_and_is_told_nothing_by_itself() 
         outcome = gang.decide()
         assert not outcome.plans
         assert not outcome.explained
-    entry = gang.engine._pending.entry("default/a")
+    entry = gang.engine._pending.find_entry("default/a")
     assert entry is not None
     assert (entry.attempts, entry.where) == (1, Where.UNSCHEDULABLE)
 
@@ -259,7 +259,7 @@ def test_a_group_counts_by_its_pods_and_is_never_cut(most: int) -> None:
         gang.see(pod)
     plans: Sequence[Plan] = gang.decide(pods=most).plans
     assert [plan.entity for plan in plans] == ["gang", *(["default/x"] if most == 5 else [])]
-    assert gang.engine._pending.counts()[Where.ACTIVE] == 7
+    assert gang.engine._pending.count_pods()[Where.ACTIVE] == 7
 
 
 def test_groups_and_pods_take_turns_by_priority() -> None:
@@ -274,7 +274,7 @@ def test_groups_and_pods_take_turns_by_priority() -> None:
 
 
 def held_by(gang: Gang) -> str:
-    entry = gang.engine._pending.entry("default/b")
+    entry = gang.engine._pending.find_entry("default/b")
     assert entry is not None
     assert entry.held is not None
     return entry.held.by

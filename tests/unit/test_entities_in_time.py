@@ -87,7 +87,7 @@ class World:
                 n_under_way = sum(uid in self.under_way for uid in self.waiting)
                 assert self.n_bound + n_under_way >= self.minimum
         checks.verify(self.engine._cluster)
-        left = {pod.uid for pod in self.engine._pending.pods()}
+        left = {pod.uid for pod in self.engine._pending.list_pods()}
         assert left >= set(self.waiting)
 
 
@@ -109,4 +109,4 @@ def test_a_group_is_never_placed_in_part_and_never_forgotten(seed: int) -> None:
     if is_complete:
         assert not world.waiting
     else:
-        assert {pod.uid for pod in world.engine._pending.pods()} >= set(world.waiting)
+        assert {pod.uid for pod in world.engine._pending.list_pods()} >= set(world.waiting)

@@ -132,10 +132,10 @@ def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() 
     assert found["now"]["node"] == "b"
     assert [(one["node"], one["place"]) for one in found["best"]] == [("b", 1), ("a", 2)]
     scene = Scene(prepare(objects, Changes(), strict=True), Config(), is_live=False)
-    before = checks.fingerprint(scene.engine._cluster)
+    before = checks.take_fingerprint(scene.engine._cluster)
     again = pods.explained(scene, scene.pods["default/p"])
     assert {"schemaVersion": 1} | again == found
-    assert checks.fingerprint(scene.engine._cluster) == before
+    assert checks.take_fingerprint(scene.engine._cluster) == before
     # Where it is, it would not come by now.
     closed = [node("a", cpu=4, unschedulable=True), on("p", "a", cpu=2)]
     found = answer("pod", "default/p", objects=closed)

@@ -82,7 +82,7 @@ def rest(engine: Engine, now: float) -> float:
     """A minute in which nothing happens: the engine is called when it says that it has something to do."""
     until = now + 60.0
     for _ in range(100):
-        due = engine.due(now)
+        due = engine.find_due(now)
         if due > until:
             return until
         now = max(now + 0.01, due)
@@ -110,7 +110,7 @@ def test_what_was_kept_for_pods_is_forgotten_within_a_minute_after_they_are_gone
     now = rest(engine, now)
     assert n_kept(engine) <= before
     assert len(engine._cluster._records._templates) == 1
-    assert engine.due(now) == float("inf")
+    assert engine.find_due(now) == float("inf")
 
 
 def test_what_a_waiting_pod_said_before_is_forgotten_though_it_still_waits() -> None:

@@ -56,7 +56,7 @@ def test_what_is_known_of_a_pod_is_what_taking_it_away_shows(spec: dict[str, Any
     waits = make.pod(name="w", priority=10, labels={"app": "x"}, spec=spec)
     engine.handle(events.Seen(waits), 0.0)
     cluster, cycle = engine._cluster, engine._cycle
-    shape = cycle.unscored(cluster.pods[waits.metadata.uid])
+    shape = cycle.get_unscored(cluster.pods[waits.metadata.uid])
     assert shape is not None
     cycle.boards.refresh_counts(shape)
     rows = np.array([0, 1], np.int64)

@@ -95,7 +95,7 @@ async def test_what_was_known_and_is_gone_since_is_heard() -> None:
     heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), ("evenkeel",), engine)  # type: ignore[arg-type]
     unheard = await heads.unheard()
     assert [pod.uid for pod in unheard] == ["finishes", "new"]
-    engine._cluster.pod_gone("finishes")
+    engine._cluster.drop_pod("finishes")
     assert [pod.uid for pod in heads.still_unheard(unheard)] == ["new"]
 
 

@@ -31,14 +31,14 @@ def test_what_fits_on_a_row_that_changed_is_never_ruled_out(seed: int) -> None:
     for rows in (all_rows, *(all_rows[i : i + 1] for i in range(all_rows.size))):
         changed = Changed(cluster, rows)
         for pod in pods:
-            ruled = changed.keeps_off(pod.template)
-            found = cycle.look(pod, rows)
+            ruled = changed.find_barriers(pod.template)
+            found = cycle.find_barriers(pod, rows)
             if found is None:
                 fitting += 1
                 assert ruled is None
             elif ruled is not None:
                 # Whoever is ruled out is so for a reason that holds on each of the rows.
-                shape = cycle.shape_of(pod)
+                shape = cycle.get_shape(pod)
                 assert shape is not None
                 asked = cycle.boards.make_unscored(
                     Key(shape.asked.template, shape.asked.placement, shape.view)
@@ -59,7 +59,7 @@ def test_a_node_without_the_label_or_the_room_asked_for_is_ruled_out_without_loo
     def found(**words: object) -> Barriers | None:
         pod = cluster.see_pod(make.pod(**words))  # type: ignore[arg-type]
         assert pod is not None
-        return changed.keeps_off(pod.template)
+        return changed.find_barriers(pod.template)
 
     assert found(cpu="4") is None
     assert found(cpu="5") == barriers.make_shortage(1)
@@ -73,8 +73,8 @@ def test_nobody_is_ruled_out_where_nobody_can_say_what_changed() -> None:
     cluster = make.cluster(nodes=[])
     pod = cluster.see_pod(make.pod(cpu="5"))
     assert pod is not None
-    assert Changed(cluster, None).keeps_off(pod.template) is None
-    assert Changed(cluster, np.zeros(0, np.int64)).keeps_off(pod.template) == Barriers()
+    assert Changed(cluster, None).find_barriers(pod.template) is None
+    assert Changed(cluster, np.zeros(0, np.int64)).find_barriers(pod.template) == Barriers()
 
 
 def test_asking_what_fits_displaces_no_live_shape() -> None:
@@ -86,10 +86,10 @@ def test_asking_what_fits_displaces_no_live_shape() -> None:
         pod = cluster.see_pod(make.pod(name=f"p{i}", cpu=f"{i + 2}m"))
         assert pod is not None
         assert cycle.could_place(pod)
-        assert cycle.why_not(pod) is None
+        assert cycle.explain_hold(pod) is None
     again = cluster.see_pod(make.pod(name="again", cpu="10m"))
     assert again is not None
-    assert cycle.cost_of(again) == 0
+    assert cycle.estimate_cost(again) == 0
 
 
 def test_kinds_that_ask_more_than_a_change_left_free_are_not_looked_at() -> None:
@@ -100,24 +100,33 @@ def test_kinds_that_ask_more_than_a_change_left_free_are_not_looked_at() -> None
         engine.handle(events.Seen(make.pod(name=f"p{i}", cpu=f"{5000 + i}m")), 0.0)
     engine.decide(0.0, Unlimited())
     assert len(engine._pending.parked) == 100
-    assert len(engine._pending.parked.kinds()) == 100
+    assert len(engine._pending.parked.list_kinds()) == 100
     for cpu, n in (("5", 1), ("5049m", 50), ("6", 100), ("1", 0)):
         engine.handle(events.Seen(make.node(name="n", cpu=cpu, memory="4Gi")), 0.0)
         changed = Changed(engine._cluster, np.array([engine._cluster.nodes.row_of("n")]))
-        assert len(engine._pending.parked.kinds_within(changed.most())) == n
+        assert len(engine._pending.parked.list_kinds_within(changed.find_most())) == n
     # Of memory, of which none was short, nobody is woken: that must not rule them out either.
     engine.handle(events.Seen(make.node(name="n", cpu="6", memory="1Mi")), 0.0)
     changed = Changed(engine._cluster, changed.rows)
-    assert len(engine._pending.parked.kinds_within(changed.most())) == 100
-    assert len(engine._pending.parked.kinds_within(Changed(engine._cluster, None).most())) == 100
+    assert len(engine._pending.parked.list_kinds_within(changed.find_most())) == 100
+    assert (
+        len(engine._pending.parked.list_kinds_within(Changed(engine._cluster, None).find_most()))
+        == 100
+    )
     # More is used than there is, and who asks none of it could fit all the same.
     engine.handle(events.Seen(make.pod(name="large", memory="1Gi", node="n")), 0.0)
     engine.handle(events.Seen(make.node(name="n", cpu="6", memory="1Mi")), 0.0)
     assert (
-        len(engine._pending.parked.kinds_within(Changed(engine._cluster, changed.rows).most()))
+        len(
+            engine._pending.parked.list_kinds_within(
+                Changed(engine._cluster, changed.rows).find_most()
+            )
+        )
         == 100
     )
     # The columns follow those that come and go.
     for i in range(100):
         engine.handle(events.Gone("Pod", f"default/p{i}"), 0.0)
-    assert engine._pending.parked.kinds_within(Changed(engine._cluster, None).most()) == []
+    assert (
+        engine._pending.parked.list_kinds_within(Changed(engine._cluster, None).find_most()) == []
+    )

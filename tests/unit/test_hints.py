@@ -139,5 +139,5 @@ def test_of_thousands_that_waited_for_five_minutes_a_few_are_tried_again_at_a_ti
     world = a_crowd(*(make.pod(name=f"p{i}", cpu=9) for i in range(250)), nodes=[CLOSED])
     pending = world.engine._pending
     for second, left in enumerate((150, 50, 0)):
-        pending.flush(300.0 + second)
+        pending.retry_longest_parked(300.0 + second)
         assert len(pending.parked) == left

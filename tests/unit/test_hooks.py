@@ -43,7 +43,7 @@ def test_many_pods_that_left_wake_a_kind_once(monkeypatch: pytest.MonkeyPatch) -
         return find(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(peers.Seekers, "find", count)
-    woken = list(held.woken(make_news(10)))
+    woken = list(held.find_kinds(make_news(10)))
     # On the row where the pods left, and then once on all rows.
     assert woken == [(kind, {7}) for kind in range(50)] + [(kind, None) for kind in range(50)]
     assert len(asked) == 1
@@ -56,7 +56,7 @@ def test_a_kind_that_only_one_of_the_pods_could_help_is_woken_though_others_are_
     held.hang("b", [Hint(left=(elsewhere,))])
     news = make_news(3)
     news.left[3] = SimpleNamespace(**{**vars(news.left[0]), "namespace": "other"})  # type: ignore[assignment]
-    assert [kind for kind, rows in held.woken(news) if rows is None] == ["a", "b"]
+    assert [kind for kind, rows in held.find_kinds(news) if rows is None] == ["a", "b"]
 
 
 def test_pods_that_leave_together_are_compared_with_waiting_pods_at_once(
@@ -82,5 +82,5 @@ def test_pods_that_leave_together_are_compared_with_waiting_pods_at_once(
         return find(index, pod)
 
     monkeypatch.setattr(RuleIndex, "find", count)
-    assert list(held.woken(news)) == []
+    assert list(held.find_kinds(news)) == []
     assert len(compared) == 300

@@ -53,7 +53,7 @@ def test_an_attack_leaves_nothing_behind(name: str) -> None:
     assert cluster.nodes.resources.values == resources
     assert set(cluster.nodes._label_columns) <= set(cluster.nodes._labelled)
     for uid in uids:
-        cluster.pod_gone(uid)
+        cluster.drop_pod(uid)
     cycle.boards._shapes.clear()
     gc.collect()
     assert not len(cluster._records._templates)
@@ -92,13 +92,13 @@ def test_a_pod_beyond_the_bounds_is_held_before_any_node_is_looked_at(
 
 def test_a_label_that_no_node_has_any_more_has_no_column() -> None:
     cluster, _ = a_cluster()
-    assert cluster.nodes.label_column("zone")[cluster.nodes.row_of("n1")] >= 0
+    assert cluster.nodes.get_label_column("zone")[cluster.nodes.row_of("n1")] >= 0
     for i in range(4):
         cluster.see_node(make.node(name=f"n{i}"))
-    assert (cluster.nodes.label_column("zone") == -1).all()
+    assert (cluster.nodes.get_label_column("zone") == -1).all()
     assert "zone" not in cluster.nodes._label_columns
     cluster.see_node(make.node(name="n2", labels={"zone": "back"}))
-    assert cluster.nodes.label_column("zone")[cluster.nodes.row_of("n2")] >= 0
+    assert cluster.nodes.get_label_column("zone")[cluster.nodes.row_of("n2")] >= 0
 
 
 def test_what_no_node_offers_is_charged_once_a_node_does() -> None:
@@ -110,16 +110,16 @@ def test_what_no_node_offers_is_charged_once_a_node_does() -> None:
         make.pod(name="waits", containers=[make.container(requests=asks, limits=asks)])
     )
     assert waiting is not None
-    assert cluster.nodes.row_asked("example.com/part") == c.UNKNOWN
+    assert cluster.nodes.find_row_asked("example.com/part") == c.UNKNOWN
     (hold,) = cycle.schedule([waiting]).holds
     assert hold.diagnosis is not None
     assert ("Insufficient example.com/part", 4) in hold.diagnosis.reasons
     cluster.see_node(make.node(name="n0", allocatable={"example.com/part": 3}))
-    row = cluster.nodes.row_asked("example.com/part")
+    row = cluster.nodes.find_row_asked("example.com/part")
     assert cluster.nodes.columns.requested[row, cluster.nodes.row_of("n0")] == 2
     checks.verify(cluster)
     assert not cycle.could_place(waiting)
-    cluster.pod_gone(pod.metadata.uid)
+    cluster.drop_pod(pod.metadata.uid)
     assert cycle.could_place(waiting)
     checks.verify(cluster)
 
@@ -134,8 +134,8 @@ def test_thousands_of_ports_on_every_node_cost_what_is_held_of_just_the_one_aske
     (bind,) = cycle.schedule([wants]).binds
     assert bind.node == "n3"
     ports, capacity = cluster.nodes.ports, cluster.nodes.capacity
-    tcp = ports.conflicts((("TCP", 1100, "0.0.0.0"),), capacity)
-    udp = ports.conflicts((("UDP", 1100, "0.0.0.0"),), capacity)
+    tcp = ports.count_conflicts((("TCP", 1100, "0.0.0.0"),), capacity)
+    udp = ports.count_conflicts((("UDP", 1100, "0.0.0.0"),), capacity)
     assert np.flatnonzero(tcp.by_row(capacity)).tolist() == [0, 1, 2, 3]
     assert not udp.by_row(capacity).any()
 
@@ -147,7 +147,7 @@ def test_ports_that_nobody_asks_any_more_are_not_looked_at() -> None:
     assert record is not None
     cycle.schedule([record])
     assert len(cluster.nodes.ports._looking) == 2
-    cluster.pod_gone(wants.metadata.uid)
+    cluster.drop_pod(wants.metadata.uid)
     del record
     cycle.boards._shapes.clear()
     gc.collect()
@@ -168,7 +168,7 @@ def test_of_a_running_pod_that_asks_thousands_only_what_a_node_has_is_kept() -> 
     fpga = cluster.nodes.resources.find("fpga.example/card")
     assert cluster.nodes.columns.requested[fpga, row] == 2
     checks.verify(cluster)
-    cluster.pod_gone(pod.metadata.uid)
+    cluster.drop_pod(pod.metadata.uid)
     assert cluster.nodes.columns.requested[:, row].sum() == 0
     checks.verify(cluster)
 

@@ -41,7 +41,7 @@ def test_images_score_as_the_twin_says_after_every_change_of_any_node(
     for name, has in history:
         if has is None:
             there.pop(name, None)
-            cluster.node_gone(name)
+            cluster.drop_node(name)
         else:
             there[name] = objects.node(name, images=has)
             cluster.see_node(msgspec.convert(there[name], wire.Node))
@@ -56,15 +56,15 @@ def test_images_score_as_the_twin_says_after_every_change_of_any_node(
 
 def test_images_of_nodes_that_are_gone_are_forgotten() -> None:
     table = ImageTable()
-    kept = table.change(1, (), (("a", 1), ("b", 2)))
-    assert kept[0] is table.change(2, (), (("a", 1),))[0]
-    there = table.change(2, (("a", 1),), (("a", 3), ("c", 1)))
-    rows, sizes = table.nodes_with("a")
+    kept = table.change_images(1, (), (("a", 1), ("b", 2)))
+    assert kept[0] is table.change_images(2, (), (("a", 1),))[0]
+    there = table.change_images(2, (("a", 1),), (("a", 3), ("c", 1)))
+    rows, sizes = table.find_nodes("a")
     assert dict(zip(rows.tolist(), sizes.tolist(), strict=True)) == {1: 1, 2: 3}
     version = table.version
-    assert table.change(2, there, (("a", 3), ("c", 1))) is there
+    assert table.change_images(2, there, (("a", 3), ("c", 1))) is there
     assert table.version == version
-    table.change(1, kept, ())
-    table.change(2, there, ())
+    table.change_images(1, kept, ())
+    table.change_images(2, there, ())
     assert len(table) == 0
     assert table._shared == {}

@@ -76,7 +76,7 @@ def try_one(world: World, cycle: Cycle, judge: Judge, pod: fleet.Pod, mode: str)
     """Score and place one pod, and compare all of it."""
     uid = world.see(pod, mode)
     record = world.cluster.pods[uid]
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     parts = {}

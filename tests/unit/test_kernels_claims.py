@@ -67,7 +67,7 @@ def held(
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
     told = told_cards.read_told(claim, rows, HamiCards("").find_whole)
     n = kernel.hold(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
-    return {cluster.cards.uuid_of(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
+    return {cluster.cards.find_uuid(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 
 
 @settings(deadline=None)
@@ -119,7 +119,7 @@ def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why
     assert pod is not None
     start = int(cluster.nodes.columns.card_start[0, 0])
     assert cluster.read_held(pod) == {start: (0, 1, 1)}
-    assert "has more than 1000 cards, the maximum" in str(cluster.claim_problem(pod))
+    assert "has more than 1000 cards, the maximum" in str(cluster.find_claim_problem(pod))
     assert not pod.claim
 
 

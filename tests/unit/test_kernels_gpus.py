@@ -84,7 +84,7 @@ def shape_of(cluster: Cluster, pod: twin.Pod) -> tuple[Shape, Boards]:
         make.pod(init_containers=made[:n_init], containers=made[n_init:], annotations=annotations)
     )
     cycle = make.cycle(cluster=cluster)
-    shape = cycle.shape_of(record) if record else None
+    shape = cycle.get_shape(record) if record else None
     assert shape is not None
     cycle.boards.refresh(shape)
     return shape, cycle.boards
@@ -104,13 +104,13 @@ def kernel_choice(node_cards: Sequence[twin.Card], pod: twin.Pod) -> twin.Choice
     choice = twin.Choice(picks=[[] for _ in pod.containers])
     for p in range(n):
         slot = int(s.pick_slot[p])
-        uuid = cluster.cards.uuid_of(int(s.picks[p]))
+        uuid = cluster.cards.find_uuid(int(s.picks[p]))
         cores = int(shape.ask.containers[c.ASK_CORES, slot])
         choice.picks[slot].append((uuid, int(s.pick_mib[p]), cores))
     for j in range(int(nodes.card_count[0, row])):
         cores, mib, slots = s.peak[:, j].tolist()
         if slots:
-            uuid = cluster.cards.uuid_of(int(nodes.card_start[0, row]) + j)
+            uuid = cluster.cards.find_uuid(int(nodes.card_start[0, row]) + j)
             choice.charge[uuid] = (slots, mib, cores)
     return choice
 

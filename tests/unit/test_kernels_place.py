@@ -89,9 +89,9 @@ def test_a_batch_comes_out_as_one_by_one_and_as_if_nothing_were_remembered(
     assert seed == 1 or outcome.holds
     for cluster in (together, apart, forgetful):
         checks.verify(cluster)
-        assert not checks.overcommitted(cluster)
-    assert checks.fingerprint(together) == checks.fingerprint(apart)
-    assert checks.fingerprint(together) == checks.fingerprint(forgetful)
+        assert not checks.list_overcommitted(cluster)
+    assert checks.take_fingerprint(together) == checks.take_fingerprint(apart)
+    assert checks.take_fingerprint(together) == checks.take_fingerprint(forgetful)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -172,7 +172,7 @@ def test_boards_kept_up_to_date_are_boards_made_anew(
             cycle.learn(anew=True)
         anew = Boards(cluster, cycle.learner)
         for watcher in watchers:
-            shape = cycle.shape_of(watcher)
+            shape = cycle.get_shape(watcher)
             assert shape is not None
             cycle.boards.refresh(shape)
             fresh = anew.get_shape(Key(shape.asked.template, shape.asked.placement, shape.view))
@@ -242,8 +242,8 @@ def test_a_pod_of_more_cards_than_any_node_had_finds_the_node_that_has_them() ->
     cycle = make.cycle(cluster=cluster)
     waiting = list(cluster.pods.values())
     assert not cycle.schedule(waiting).binds
-    cluster.node_gone("a")
-    cluster.node_gone("b")
+    cluster.drop_node("a")
+    cluster.drop_node("b")
     cards = [make.card(uuid=uuid, index=i) for i, uuid in enumerate(names_of)]
     cluster.see_node(make.hami_node(name="c", cards=cards))
     (bind,) = cycle.schedule(waiting).binds

@@ -30,7 +30,7 @@ def real_ask() -> c.Ask:
     """An Ask as a cycle compiles it, so that kernels see the types they see in earnest."""
     cluster = make.cluster(nodes=[make.node()], pods=[make.pod()])
     cycle = make.cycle(cluster=cluster)
-    shape = cycle.shape_of(cluster.pods["default/pod"])
+    shape = cycle.get_shape(cluster.pods["default/pod"])
     assert shape is not None
     cycle.boards.refresh(shape)
     return shape.ask

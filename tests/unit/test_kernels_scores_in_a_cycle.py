@@ -142,7 +142,7 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
     )
     cluster = found.cycle._cluster
     pod = cluster.pods["default/new"]
-    shape = found.cycle.shape_of(pod)
+    shape = found.cycle.get_shape(pod)
     assert shape is not None
     found.cycle.boards.refresh(shape)
 

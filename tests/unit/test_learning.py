@@ -47,7 +47,7 @@ def test_nodes_that_came_after_it_was_learnt_have_their_figures_before_they_are_
     cycle.learn()
     pod = cluster.see_pod(gpu_pod(0))
     assert pod is not None
-    assert cycle.shape_of(pod) is not None
+    assert cycle.get_shape(pod) is not None
     assert cycle.could_place(pod)
     odd = [make.card(uuid="odd", mib=81920)]
     cluster.see_node(make.hami_node(name="b", cards=odd))

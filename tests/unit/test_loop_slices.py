@@ -190,14 +190,14 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
 ) -> None:
     """It is charged all the same, and what comes behind it is seen."""
     parts = Parts(is_leading=False)
-    claim_problem = parts.cluster.claim_problem
+    claim_problem = parts.cluster.find_claim_problem
 
     def fails_on_one(pod: PodRecord) -> Mistake | None:
         if pod.name == "odd":
             raise ZeroDivisionError
         return claim_problem(pod)
 
-    monkeypatch.setattr(parts.cluster, "claim_problem", fails_on_one)
+    monkeypatch.setattr(parts.cluster, "find_claim_problem", fails_on_one)
     parts.put(events.Seen(make.node(name="n", cpu="4")))
     parts.put(events.Seen(make.pod(name="odd", cpu="1", node="n")))
     parts.put(events.Listed("Pod", [make.pod(name="odd", cpu="1", node="n")]))
@@ -207,4 +207,4 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
         parts.loop.mistakes.tell_all()
     assert [(log["log_level"], log["pod"]) for log in logs] == [("error", "default/odd")] * 3
     assert set(parts.cluster.pods_on["n"]) == {"default/odd"}
-    assert [pod.key for pod in parts.engine._pending.pods()] == ["default/behind"]
+    assert [pod.key for pod in parts.engine._pending.list_pods()] == ["default/behind"]

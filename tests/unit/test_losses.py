@@ -20,7 +20,7 @@ OBJECTIVES = ("spread", "pack")
 
 
 def scored(cycle: Cycle, record: PodRecord) -> Shape:
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     return shape

@@ -93,7 +93,7 @@ def test_a_trial_in_a_domain_leaves_boards_as_they_were(kind: str) -> None:
     records = [cluster.see_pod(workloads.pod(kind, f"p{i}")) for i in range(24)]
     pods = tuple(record for record in records if record is not None)
     cycle.schedule(pods[:12])
-    shape = cycle.shape_of(pods[12])
+    shape = cycle.get_shape(pods[12])
     assert shape is not None
     assert cycle.boards.has(shape.key)
     cycle.boards.refresh(shape)

@@ -35,7 +35,7 @@ def test_keel_has_the_objective_that_is_said_and_pods_without_devices_spread(
     cycle = make.cycle(cluster=cluster, config=Config(placement=placement))
     record = cluster.see_pod(make.pod(**asks))
     assert record is not None
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     term = shape.ask.prefers.mode

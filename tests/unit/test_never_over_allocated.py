@@ -97,7 +97,7 @@ class Crowd(Life):
         for pod in pods:
             assert not _shortfall(pod)
         checks.verify(self.cluster)
-        assert not checks.overcommitted(self.cluster)
+        assert not checks.list_overcommitted(self.cluster)
 
 
 def _shortfall(pod: Json) -> list[str]:

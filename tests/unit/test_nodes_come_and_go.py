@@ -63,7 +63,7 @@ def judged(cluster: Cluster, pod: wire.Pod) -> dict[str, list[int]]:
     ):
         if want is not None:
             said.append(score.raw(want, cluster.nodes, rows))
-    cluster.pod_gone(record.uid)
+    cluster.drop_pod(record.uid)
     by_row = np.array(said).T.tolist()
     return {cluster.nodes.name_of(int(row)): by_row[i] for i, row in enumerate(rows)}
 
@@ -72,7 +72,7 @@ def place_of(cycle: Cycle, cluster: Cluster, pod: wire.Pod) -> str:
     record = cluster.see_pod(pod)
     assert record is not None
     binds = cycle.schedule([record]).binds
-    cluster.pod_gone(record.uid)
+    cluster.drop_pod(record.uid)
     return binds[0].node if binds else ""
 
 
@@ -87,7 +87,7 @@ def test_what_gone_nodes_said_is_forgotten_and_nothing_is_judged_otherwise(seed:
         name = f"n{rng.randrange(LIVE)}"
         if name in there and rng.random() < 0.4:
             del there[name]
-            cluster.node_gone(name)
+            cluster.drop_node(name)
         else:
             there[name] = node(rng, name, serial)
             cluster.see_node(msgspec.convert(msgspec.to_builtins(there[name]), wire.Node))
@@ -106,12 +106,12 @@ def test_what_gone_nodes_said_is_forgotten_and_nothing_is_judged_otherwise(seed:
 def test_a_column_in_use_is_there_again_when_it_is_asked_for(key: str) -> None:
     cluster = make.cluster(nodes=[make.node(name="stays", labels={key: "7"})])
     for i in range(200):
-        assert (cluster.nodes.label_column(key) >= 0).sum() == 1
+        assert (cluster.nodes.get_label_column(key) >= 0).sum() == 1
         cluster.see_node(make.node(name="goes", labels={key: f"1{i}"}))
-        cluster.nodes.label_integers()
-        cluster.node_gone("goes")
-    column = cluster.nodes.label_column(key)
-    values, _ = cluster.nodes.label_integers()
+        cluster.nodes.read_label_integers()
+        cluster.drop_node("goes")
+    column = cluster.nodes.get_label_column(key)
+    values, _ = cluster.nodes.read_label_integers()
     assert values[column[cluster.nodes.row_of("stays")]] == 7
     assert len(cluster.nodes.label_values) < 100
 
@@ -146,7 +146,7 @@ def test_cards_that_are_gone_are_forgotten_and_those_wished_for_are_found(seed: 
         for gone in there.pop(name, ()):
             place.pop(gone, None)
         if rng.random() < 0.4:
-            cluster.node_gone(name)
+            cluster.drop_node(name)
         else:
             # A card that somebody wishes for stays longer than others, and moves at times.
             back = [n for n in range(0, 300, 30) if n not in place and rng.random() < 0.3]
@@ -157,7 +157,7 @@ def test_cards_that_are_gone_are_forgotten_and_those_wished_for_are_found(seed: 
         # No node has more than five.
         assert len(cluster.cards.uuids) <= 2 * 5 * LIVE + SPARE + 5
         assert [
-            cluster.cards.uuid_of(d)
+            cluster.cards.find_uuid(d)
             for name in sorted(there)
             for d in cluster.registers._cards_on[0, cluster.nodes.row_of(name)].values()
         ] == [f"GPU-{n}" for name in sorted(there) for n in there[name]]
@@ -172,7 +172,7 @@ def test_a_wish_is_read_anew_though_there_are_as_many_cards_as_before() -> None:
     """What was read of it is a flag for each number, and a card may have another number by now."""
     cluster = make.cluster(nodes=[gpu_node("gone", 1, 2, 3, 4), gpu_node("stays", 5)])
     cycle = make.cycle(cluster=cluster)
-    cluster.node_gone("gone")
+    cluster.drop_node("gone")
     cluster.see_pod(make.pod(name="wants", gpu=1, annotations={names.USE_UUID: "GPU-5"}))
     assert card_of(cycle, cluster, "default/wants") == ("stays", "GPU-5")
     lengths = [5]

@@ -114,13 +114,13 @@ def test_a_pod_that_waits_for_its_victims_evicts_nobody_else() -> None:
     see(engine, make.pod(name="high", cpu=3, priority=10))
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     # Something steers all pods: they are tried at once.
-    engine._pending.reconsider(1.0)
+    engine._pending.retry_all(1.0)
     outcome = engine.decide(1.0, Unlimited())
     (hold,) = outcome.holds
     assert not outcome.evicts
     assert hold.attempt is not None
     assert hold.attempt.why == "not eligible due to a terminating pod on the nominated node."
-    assert engine._cluster.nominations.node_of("default/high") == evict.node
+    assert engine._cluster.nominations.find_node("default/high") == evict.node
 
 
 def test_an_engine_that_starts_anew_knows_what_it_promised_and_its_log_runs_again() -> None:
@@ -134,7 +134,7 @@ def test_an_engine_that_starts_anew_knows_what_it_promised_and_its_log_runs_agai
     first = len(lines)
     engine.start_anew(1.0)
     nominations = engine._cluster.nominations
-    assert nominations.node_of("default/high") == "a"
+    assert nominations.find_node("default/high") == "a"
     assert nominations.going == {"default/victim": "default/high"}
     assert len(engine._cluster.budgets) == 1
     engine.handle(events.Gone("Pod", "default/victim"), 2.0)
@@ -163,6 +163,6 @@ def test_nominations_are_remembered_within_a_bound() -> None:
     for i in range(20_000):
         nominations.put("u", f"n{i}", 1)
     assert len(nominations._changed) < 10_000
-    assert nominations.since(0) is None
-    assert nominations.since(nominations.version - 1) == {"n19999"}
+    assert nominations.list_since(0) is None
+    assert nominations.list_since(nominations.version - 1) == {"n19999"}
     assert msgspec.json.encode(nominations.going) == b"{}"

@@ -200,7 +200,7 @@ def test_no_object_stops_the_scheduler(nodes: list[Json], pods: list[Json]) -> N
     assert decided == {pod.uid for pod in waiting}
     for record in waiting:
         if not record.node:
-            cycle.why_not(record)
+            cycle.explain_hold(record)
     checks.verify(cluster)
     assert not [hold for hold in outcome.holds if hold.uid == good.uid and hold.problem]
 
@@ -211,6 +211,6 @@ def test_a_node_without_a_name_takes_no_pods() -> None:
     nameless.metadata.name = ""
     cluster = make.cluster(nodes=[nameless], pods=[make.pod(name="p")])
     assert not make.cycle(cluster=cluster).schedule(list(cluster.pods.values())).binds
-    facts = cluster.facts_of("")
+    facts = cluster.find_facts("")
     assert facts is not None
     assert str(facts.problem) == "metadata.name: is missing"

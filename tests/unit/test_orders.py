@@ -15,20 +15,20 @@ from tests import make
 class Youngest:
     """Who came last comes first."""
 
-    def place(self, entity: AnyEntity) -> tuple[Any, ...]:
+    def find_place(self, entity: AnyEntity) -> tuple[Any, ...]:
         return (-entity.order,)
 
-    def lane(self, _: AnyEntity) -> str:
+    def find_lane(self, _: AnyEntity) -> str:
         return ""
 
-    def rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
+    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
         del lane
         return place
 
-    def pay(self, namespace: str, cost: float) -> None:
+    def pay_cost(self, namespace: str, cost: float) -> None:
         """Nobody pays."""
 
-    def fade(self, now: float) -> None:
+    def fade_debts(self, now: float) -> None:
         """Nothing is remembered."""
 
 
@@ -38,14 +38,14 @@ class Fair(Youngest):
     def __init__(self) -> None:
         self.paid: Counter[str] = Counter()
 
-    def lane(self, entity: AnyEntity) -> str:
+    def find_lane(self, entity: AnyEntity) -> str:
         return entity.namespace
 
-    def rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
+    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
         del place
         return (self.paid[lane], lane)
 
-    def pay(self, namespace: str, cost: float) -> None:
+    def pay_cost(self, namespace: str, cost: float) -> None:
         self.paid[namespace] += int(cost)
 
 
@@ -62,15 +62,15 @@ def test_another_order_is_followed_everywhere() -> None:
     for pod in pods:
         pending.offer(pod, 0.0)
     backwards = [pod.uid for pod in reversed(pods)]
-    assert [pod.uid for pod in pending.in_order()] == backwards
+    assert [pod.uid for pod in pending.list_active()] == backwards
     batch = pending.pop(9, 0.0)
     assert [one.uid for one in batch] == backwards
     # In the order in which they came: what follows is not the order in which they are parked.
     for pod in pods:
-        pending.failed(pod.uid, 0.0, pod.uid)
+        pending.park_pod(pod.uid, 0.0, pod.uid)
     looks = Looks(pending.parked.find_place)
-    for kind in pending.parked.kinds():
-        looks.note(kind, None)
+    for kind in pending.parked.list_kinds():
+        looks.note_kind(kind, None)
     assert [looks.take()[0] for _ in pods] == backwards
     assert pending.parked.list_takers(lambda one: one > 0) == backwards
 
@@ -90,6 +90,6 @@ def test_an_order_may_change_its_mind_about_a_lane() -> None:
     cluster, pending = Cluster(), Pending(Config(), order=order)
     for name in ("x", "y", "z"):
         pending.offer(waiting(cluster, name), 0.0)
-    order.lane = lambda entity: entity.uid[-1]  # type: ignore[method-assign]
+    order.find_lane = lambda entity: entity.uid[-1]  # type: ignore[method-assign]
     order.paid.update({"x": 1, "y": 0, "z": 2})
     assert [one.uid[-1] for one in pending.pop(9, 0.0)] == ["y", "x", "z"]

@@ -45,7 +45,7 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
             case 0 if pods:
                 gone = data.draw(st.sampled_from(sorted(pods)))
                 del pods[gone]
-                cluster.pod_gone(gone)
+                cluster.drop_pod(gone)
             case 1:
                 came = data.draw(worlds.pods(on=data.draw(st.sampled_from(sorted(nodes)))))
                 uid = data.draw(st.sampled_from([f"r{step}", *sorted(pods)]))
@@ -54,7 +54,7 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
             case 2 if len(nodes) > 1:
                 gone = data.draw(st.sampled_from(sorted(nodes)))
                 del nodes[gone]
-                cluster.node_gone(gone)
+                cluster.drop_node(gone)
             case 3 if owners:
                 last = owners.pop(data.draw(st.integers(0, len(owners) - 1)))
                 kind, meta = names.GroupKind(last["kind"]), last["metadata"]

@@ -43,7 +43,7 @@ def parked(*pods: PodRecord, at: float = 0.0) -> Pending:
     pending = waiting(*pods)
     pending.pop(99, at)
     for one in pods:
-        pending.failed(one.uid, at, one.template)
+        pending.park_pod(one.uid, at, one.template)
     return pending
 
 
@@ -63,12 +63,12 @@ def test_backoff_doubles_from_1_to_10_seconds(attempts: int, seconds: float) -> 
     pending, now = waiting(pod()), 100.0
     for _ in range(attempts):
         assert popped(pending, now) == ["p"]
-        pending.retry("default/p", now)
-        due = pending.next_due()
+        pending.retry_pod("default/p", now)
+        due = pending.find_next_due()
         assert due is not None
         waited, now = due - now, due
     assert waited == seconds
-    entry = pending.entry("default/p")
+    entry = pending.find_entry("default/p")
     assert entry is not None
     assert entry.attempts == attempts
 
@@ -76,34 +76,34 @@ def test_backoff_doubles_from_1_to_10_seconds(attempts: int, seconds: float) -> 
 def test_a_pod_is_not_tried_before_its_backoff_ends() -> None:
     pending = waiting(pod())
     popped(pending, 5.0)
-    pending.retry("default/p", 5.0)
+    pending.retry_pod("default/p", 5.0)
     assert popped(pending, 5.99) == []
-    assert pending.counts()[Where.BACKOFF] == 1
+    assert pending.count_pods()[Where.BACKOFF] == 1
     assert popped(pending, 6.0) == ["p"]
-    assert pending.next_due() is None
+    assert pending.find_next_due() is None
 
 
 def test_what_failed_waits_for_help_however_long() -> None:
     pending = parked(pod())
     assert popped(pending, 299.0) == []
-    assert pending.next_due() is None
+    assert pending.find_next_due() is None
     assert len(pending.parked) == 1
-    assert pending.counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
+    assert pending.count_pods() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
 
 
 def test_help_moves_the_pods_of_one_kind_and_no_others() -> None:
     small = [pod(f"small-{i}", cpu=1) for i in range(3)]
     large = [pod(f"large-{i}", cpu=9) for i in range(2)]
     pending = parked(*small, *large)
-    kinds = pending.parked.kinds()
-    assert [[one.name for one in pending.parked.alike(kind)] for kind in kinds] == [
+    kinds = pending.parked.list_kinds()
+    assert [[one.name for one in pending.parked.list_pods(kind)] for kind in kinds] == [
         ["small-0", "small-1", "small-2"],
         ["large-0", "large-1"],
     ]
-    pending.helped(kinds[0], 50.0)
+    pending.help_kind(kinds[0], 50.0)
     assert popped(pending, 50.0) == ["small-0", "small-1", "small-2"]
     assert len(pending.parked) == 2
-    assert pending.parked.alike(kinds[0]) == []
+    assert pending.parked.list_pods(kinds[0]) == []
     assert not pending.is_parked(small[0].uid)
     assert pending.is_parked(large[0].uid)
 
@@ -114,21 +114,21 @@ def test_pods_are_of_a_kind_where_policies_make_no_difference_whatever_their_lab
     book = PolicyBook(config)
     cycle = Cycle(CLUSTER, book)
     pods = [pod("a"), pod("b", labels={"x": "y"}), pod("c", namespace="n")]
-    assert len({cycle.kind_of(one) for one in pods}) == 1
+    assert len({cycle.find_kind(one) for one in pods}) == 1
     body = {
         "metadata": {"name": "x"},
         "spec": {"podSelector": {"matchLabels": {"x": "y"}}, "gpuPolicy": "spread"},
     }
     book.put(policies.parse_policy(body))
-    kinds = [cycle.kind_of(one) for one in pods]
+    kinds = [cycle.find_kind(one) for one in pods]
     assert kinds[0] == kinds[2] != kinds[1]
-    assert cycle.kind_of(pod("d", cpu=3)) not in kinds
+    assert cycle.find_kind(pod("d", cpu=3)) not in kinds
 
 
 def test_help_right_after_a_failure_still_waits_for_the_backoff_while_others_are_active() -> None:
     pending = parked(pod(), at=10.0)
-    (kind,) = pending.parked.kinds()
-    pending.helped(kind, 10.5)
+    (kind,) = pending.parked.list_kinds()
+    pending.help_kind(kind, 10.5)
     assert len(pending.parked) == 0
     pending.offer(pod("active"), 10.5)
     assert popped(pending, 10.5) == ["active"]
@@ -138,35 +138,35 @@ def test_help_right_after_a_failure_still_waits_for_the_backoff_while_others_are
 
 def test_nobody_sits_out_a_backoff_while_there_is_nothing_else_to_do() -> None:
     pending = parked(pod("p"), pod("q"), at=10.0)
-    for kind in pending.parked.kinds():
-        pending.helped(kind, 10.5)
-    assert pending.next_due() == 0.0
+    for kind in pending.parked.list_kinds():
+        pending.help_kind(kind, 10.5)
+    assert pending.find_next_due() == 0.0
     assert popped(pending, 10.5, limit=1) == ["p"]
     assert popped(pending, 10.5) == ["q"]
-    assert pending.next_due() is None
+    assert pending.find_next_due() is None
 
 
 def test_after_a_failed_bind_a_pod_sits_out_its_backoff_whatever_else_there_is_to_do() -> None:
     pending = parked(pod("helped"), at=10.0)
     pending.offer(pod("failed"), 10.0)
     popped(pending, 10.0)
-    pending.retry("default/failed", 10.0)
+    pending.retry_pod("default/failed", 10.0)
     assert popped(pending, 10.5) == []
-    assert pending.next_due() == 11.0
-    (kind,) = pending.parked.kinds()
-    pending.helped(kind, 10.5)
+    assert pending.find_next_due() == 11.0
+    (kind,) = pending.parked.list_kinds()
+    pending.help_kind(kind, 10.5)
     assert popped(pending, 10.5) == ["helped"]
-    assert pending.next_due() == 11.0
+    assert pending.find_next_due() == 11.0
 
 
 def test_a_pod_that_is_helped_by_what_is_promised_sits_out_its_backoff_whatever_else_there_is_to_do() -> (
     None
 ):
     pending = parked(pod("helped"), pod("promised", cpu=2), at=10.0)
-    pending.help_promised("default/promised", 10.5)
+    pending.help_pod_later("default/promised", 10.5)
     assert popped(pending, 10.5) == []
-    assert pending.next_due() == 11.0
-    pending.help_one("default/helped", 10.5)
+    assert pending.find_next_due() == 11.0
+    pending.help_pod("default/helped", 10.5)
     assert popped(pending, 10.5) == ["helped"]
     assert popped(pending, 11.0) == ["promised"]
 
@@ -174,7 +174,7 @@ def test_a_pod_that_is_helped_by_what_is_promised_sits_out_its_backoff_whatever_
 def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
     pending = waiting(pod("g", gated=True))
     assert popped(pending) == []
-    assert pending.counts()[Where.GATED] == 1
+    assert pending.count_pods()[Where.GATED] == 1
     pending.offer(pod("g"), 0.0)
     assert popped(pending) == ["g"]
 
@@ -193,7 +193,7 @@ def test_a_pod_that_changes_while_it_is_tried_is_not_given_out_twice() -> None:
     assert popped(pending) == ["p"]
     pending.offer(pod("p", labels={"a": "b"}), 0.0)
     assert popped(pending) == []
-    pending.retry("default/p", 0.0)
+    pending.retry_pod("default/p", 0.0)
     assert popped(pending, 1.0) == ["p"]
 
 
@@ -202,16 +202,16 @@ def test_a_dropped_pod_is_gone_wherever_it_was() -> None:
         pending.drop("default/p", 0.0)
         assert len(pending) == 0
         assert len(pending.parked) == 0
-        pending.retry("default/p", 0.0)
-        pending.failed("default/p", 0.0, "any")
+        pending.retry_pod("default/p", 0.0)
+        pending.park_pod("default/p", 0.0, "any")
         assert popped(pending, 99.0) == []
 
 
 def test_after_five_minutes_a_parked_pod_is_tried_whatever_was_missed() -> None:
     pending = parked(pod(), at=7.0)
-    pending.flush(306.9)
+    pending.retry_longest_parked(306.9)
     assert popped(pending, 306.9) == []
-    pending.flush(307.0)
+    pending.retry_longest_parked(307.0)
     assert popped(pending, 307.0) == ["p"]
 
 
@@ -220,7 +220,7 @@ def test_a_policy_that_changed_makes_all_that_wait_active_but_those_being_tried(
     pending.offer(pod("tried"), 0.0)
     pending.offer(pod("gated", gated=True), 0.0)
     assert popped(pending) == ["tried"]
-    pending.reconsider(0.0)
+    pending.retry_all(0.0)
     assert popped(pending) == ["parked"]
 
 
@@ -261,17 +261,19 @@ def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int
                 assert given_out <= known - gated
                 out |= given_out
             case "failed" | "retry" if uid in out:
-                pending.failed(uid, now, n % 3) if action == "failed" else pending.retry(uid, now)
+                pending.park_pod(uid, now, n % 3) if action == "failed" else pending.retry_pod(
+                    uid, now
+                )
                 out.discard(uid)
             case "help":
-                pending.helped(n % 3, now)
+                pending.help_kind(n % 3, now)
             case "flush" | "reconsider":
-                pending.flush(now) if action == "flush" else pending.reconsider(0.0)
+                pending.retry_longest_parked(now) if action == "flush" else pending.retry_all(0.0)
             case "wait":
                 now += 60.0 * n
-        assert {one.uid for one in pending.pods()} == known
-        assert sum(pending.counts().values()) == len(pending) == len(known)
-        assert pending.counts()[Where.UNSCHEDULABLE] == len(pending.parked)
+        assert {one.uid for one in pending.list_pods()} == known
+        assert sum(pending.count_pods().values()) == len(pending) == len(known)
+        assert pending.count_pods()[Where.UNSCHEDULABLE] == len(pending.parked)
     now += 1000.0
-    pending.flush(now)
+    pending.retry_longest_parked(now)
     assert {one.uid for one in pending.pop(99, now)} == known - gated - out

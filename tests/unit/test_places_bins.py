@@ -85,7 +85,7 @@ def test_places_are_learnt_anew_when_pods_begin_to_leave() -> None:
     plain = PlainPlaces(cluster, None)
     plain.refresh()
     for i in range(50):
-        cluster.pod_gone(bind(cluster, i))
+        cluster.drop_pod(bind(cluster, i))
         cluster.see_pod(make.pod(name=f"more-{i}", cpu=1, memory="4Gi"))
     departures = cluster.demand.plain.departures
     assert departures > 0.1

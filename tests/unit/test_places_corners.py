@@ -42,7 +42,7 @@ def goes(world: World, pod: Asked) -> str:
     if cold:
         world.cluster.forget(record.uid)
     cycle.learn(anew=True)
-    assert cycle.shape_of(record) is not None
+    assert cycle.get_shape(record) is not None
     hot = cycle.schedule([record], explain=False).binds
     if hot:
         world.cluster.forget(record.uid)
@@ -123,7 +123,7 @@ def test_the_card_is_chosen_by_what_is_free_on_the_node_at_hand() -> None:
     assert cycle.learner.tables.single.resources.size
     record = cluster.see_pod(make.pod(cpu=1, **share))
     assert record is not None
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     world, chosen = cycle.boards.get_world(shape), set()
@@ -191,7 +191,7 @@ def test_nodes_with_one_card_each_are_bundles_with_the_card_in_them(
     pod = share(rng)
     uid = see_share(cluster, "new", pod)
     record = cluster.pods[uid]
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     wanted = {"": c.NO_OBJECTIVE, "spread": c.SPREAD_NODES, "pack": c.PACK_NODES}[objective]

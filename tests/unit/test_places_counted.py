@@ -74,7 +74,7 @@ def test_few_who_wait_for_what_hardly_any_node_has_do_not_make_it_all_that_count
         cluster.see_pod(make.pod(name=f"wants-{i}", cpu=2, memory="8Gi", requests=one, limits=one))
     now = learnt(cluster)
     by_row = dict(zip(now.resources.tolist(), now.price.tolist(), strict=True))
-    row = cluster.nodes.row_asked(RARE)
+    row = cluster.nodes.find_row_asked(RARE)
     assert by_row[row] == 0
     assert [by_row[r] for r in before.resources.tolist()] == pytest.approx(before.price)
 
@@ -99,14 +99,14 @@ def test_tables_know_no_row_that_is_another_resource_by_now() -> None:
         one = {IOPS: 1}
         cluster.see_pod(make.pod(name=f"i{i}", cpu=1, memory="4Gi", requests=one, limits=one))
     cycle = places_worlds.cycle_of(cluster)
-    row = cluster.nodes.row_asked(IOPS)
+    row = cluster.nodes.find_row_asked(IOPS)
     assert row in cycle.learner.tables.places.resources
     for other in ("example.com/second", "example.com/third"):
         cluster.see_node(make.node(name="n0", cpu=16, memory="64Gi"))
         cluster.see_node(offering(other))
         cycle.learn()
         used = cycle.learner.tables.places.resources.tolist()
-        assert cluster.nodes.row_asked(other) not in used
+        assert cluster.nodes.find_row_asked(other) not in used
 
 
 def test_noise_in_what_costs_nothing_makes_no_size_new() -> None:

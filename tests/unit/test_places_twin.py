@@ -52,7 +52,7 @@ def scored(world: World, cycle: Cycle, pod: Asked, objective: str, *, cold: bool
     notes = {names.OBJECTIVE: objective}
     record = world.see(pod, annotations=notes)
     asks = pod | {PODS: 1}
-    key = cycle._key_of(record)
+    key = cycle._make_key(record)
     assert key is not None
     boards = Boards(world.cluster, cycle.learner) if cold else cycle.boards
     shape = boards.get_shape(key)
@@ -172,7 +172,7 @@ def test_the_bound_of_a_node_is_never_below_what_it_holds(seed: int) -> None:
 
 def test_places_are_the_same_whatever_order_pods_came_in() -> None:
     world, rng = places_worlds.world(5)
-    counts = list(world.cluster.demand.plain.counts().items())
+    counts = list(world.cluster.demand.plain.list_counts().items())
     found = []
     for _ in range(5):
         rng.shuffle(counts)

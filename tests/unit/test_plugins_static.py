@@ -52,7 +52,7 @@ def first_refusals(cluster: Cluster, wanted: Json) -> dict[str, str]:
     assert record is not None
     rows = np.array(sorted(cluster.nodes.rows.values()), np.int64)
     cycle = make.cycle(cluster=cluster)
-    boards, shape = cycle.boards, cycle.shape_of(record)
+    boards, shape = cycle.boards, cycle.get_shape(record)
     assert shape is not None
     shape = boards.make_unscored(Key(shape.asked.template, shape.asked.placement, shape.view))
     bits = table.find_first_bits(boards.find_refusals(shape, rows)[0])

@@ -55,7 +55,7 @@ def test_pods_of_a_node_that_is_not_there_are_on_no_row_until_it_comes() -> None
     assert node[record.row] == -1
     cluster.see_node(make.node(name="late"))
     assert node[record.row] == cluster.nodes.row_of("late")
-    cluster.node_gone("late")
+    cluster.drop_node("late")
     assert node[record.row] == -1
 
 
@@ -66,6 +66,6 @@ def test_the_row_of_a_pod_that_left_is_the_next_ones() -> None:
     for i in range(300):
         record = seen(cluster, make.pod(name=f"p{i}", node="n", gpu=1 + i % 2, gpumem=10), None)
         rows.add(record.row)
-        cluster.pod_gone(record.uid)
+        cluster.drop_pod(record.uid)
     assert rows == {0}
     assert cluster.ledger.pods.ends[1] <= 3

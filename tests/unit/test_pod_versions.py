@@ -20,18 +20,18 @@ def test_the_newest_version_is_known_also_of_a_pod_whose_bind_is_under_way() -> 
     cluster = Cluster()
     cluster.see_node(make.node(name="n"))
     uid = pod("1").metadata.uid
-    assert cluster.version_of(uid) == ""
+    assert cluster.find_version(uid) == ""
     cluster.see_pod(pod("1"))
-    assert cluster.version_of(uid) == "1"
+    assert cluster.find_version(uid) == "1"
     cluster.see_pod(pod("2"))
-    assert cluster.version_of(uid) == "2"
+    assert cluster.find_version(uid) == "2"
     cluster.assume(uid, "n", ())
     cluster.see_pod(pod("3"))
-    assert cluster.version_of(uid) == "3"
+    assert cluster.find_version(uid) == "3"
     cluster.forget(uid)
-    assert cluster.version_of(uid) == "3"
-    cluster.pod_gone(uid)
-    assert cluster.version_of(uid) == ""
+    assert cluster.find_version(uid) == "3"
+    cluster.drop_pod(uid)
+    assert cluster.find_version(uid) == ""
 
 
 def test_a_new_version_alone_is_no_change() -> None:
@@ -39,10 +39,10 @@ def test_a_new_version_alone_is_no_change() -> None:
     cluster, pending = Cluster(), Pending(Config())
     before = msgspec.structs.replace(record(cluster, pod("1", node="n")))
     assert charged(before) == charged(record(cluster, pod("2", node="n")))
-    cluster.pod_gone(before.uid)
+    cluster.drop_pod(before.uid)
     pending.offer(record(cluster, pod("3")), 0.0)
     (waiting,) = pending.pop(1, 0.0)
-    pending.failed(waiting.uid, 0.0, "kind")
+    pending.park_pod(waiting.uid, 0.0, "kind")
     pending.offer(record(cluster, pod("4")), 0.0)
     assert pending.is_parked(waiting.uid)
 

@@ -83,7 +83,7 @@ def parts(
         if figures[0] in new:
             record = cluster.see_pod(pod(f"new-{i}", (*figures[:4], ""), families, amd))
             assert record is not None
-            shape = cycle.shape_of(record)
+            shape = cycle.get_shape(record)
             assert shape is not None
             cycle.boards.refresh(shape)
             yield {name: int(shape.board.part[row]) for name, row in cluster.nodes.rows.items()}

@@ -71,16 +71,16 @@ def test_pods_come_to_rest_and_none_evicts_in_turn(
                 leaving.setdefault(uid, grace)
         assert not sent_away & {(b, a) for a, b in sent_away}
         _agrees_with_one_that_remembers_nothing(engine, bodies)
-        if not leaving and engine.due(at) == float("inf"):
+        if not leaving and engine.find_due(at) == float("inf"):
             break
-        at = max(at + 1.0, min(engine.due(at), at + 10.0))
+        at = max(at + 1.0, min(engine.find_due(at), at + 10.0))
         _see_off(engine, bodies, leaving, at)
     else:
         assert any(map(_spans_nodes, bodies.values())), "they never come to rest"
         return
     # Nobody waits for a promise that will not be kept.
     for uid in bodies:
-        node = engine._cluster.nominations.node_of(uid)
+        node = engine._cluster.nominations.find_node(uid)
         assert not node or engine._cluster.pods[uid].node == "", uid
     assert not engine._cluster.nominations.going
 
@@ -91,8 +91,8 @@ def _agrees_with_one_that_remembers_nothing(engine: Engine, bodies: dict[str, Js
     fresh = Attempts(engine._cluster, cycle.boards, cycle.promises)
     for uid in bodies:
         pod = engine._cluster.pods[uid]
-        hold = cycle.why_not(pod) if not pod.node else None
-        key = cycle._key_of(pod)
+        hold = cycle.explain_hold(pod) if not pod.node else None
+        key = cycle._make_key(pod)
         if hold is not None and key is not None:
             kept = cycle.attempts.try_to_make_room(pod, key, hold.diagnosis)
             assert kept == fresh.try_to_make_room(pod, key, hold.diagnosis)

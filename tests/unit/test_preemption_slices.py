@@ -22,7 +22,7 @@ def test_pods_for_which_there_is_no_time_come_again_and_lose_nothing() -> None:
         n_calls += 1
         assert 0 < len(outcome.evicts) <= schedule._ASKED_MAX // 512 + 1
         found += [evict.makes_room_for for evict in outcome.evicts]
-        waiting = [engine._pending.entry(f"default/p{i}") for i in range(60)]
+        waiting = [engine._pending.find_entry(f"default/p{i}") for i in range(60)]
         assert all(one is not None and one.attempts <= 1 for one in waiting)
     assert n_calls > 3
     assert sorted(found) == sorted(f"default/p{i}" for i in range(60))

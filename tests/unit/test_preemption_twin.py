@@ -38,7 +38,7 @@ def test_victims_and_node_are_the_twins(world: twin.World, pod: Json, urgency: i
     assert evict.node == target.node
     assert list(evict.victims) == [twin.uid(one) for one in target.victims]
     assert (attempt.node, attempt.victims) == (target.node, len(target.victims))
-    assert engine._cluster.nominations.node_of("p") == target.node
+    assert engine._cluster.nominations.find_node("p") == target.node
     # Whoever was nominated there and comes after is told to look elsewhere.
     cleared = {one.uid for one in outcome.nominates if not one.node}
     assert cleared == {
@@ -63,7 +63,7 @@ def test_an_eviction_lets_the_pod_in(world: twin.World, pod: Json) -> None:
         engine.handle(events.Gone("Pod", uid), 1.0)
     at = 1.0
     for _ in range(5):
-        at = max(at, engine.due(at))
+        at = max(at, engine.find_due(at))
         if at == float("inf"):
             break
         binds = engine.decide(at, Unlimited()).binds

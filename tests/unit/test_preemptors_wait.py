@@ -36,7 +36,7 @@ class Town:
         return self.engine.decide(at, Unlimited())
 
     def where(self, name: str) -> Where | None:
-        entry = self.engine._pending.entry(name)
+        entry = self.engine._pending.find_entry(name)
         return entry.where if entry else None
 
 

@@ -155,14 +155,14 @@ def test_columns_of_an_answer_stay_as_they_were() -> None:
 def test_questions_change_nothing() -> None:
     engine = lived()
     engine.decide(0.0, Unlimited())
-    before = checks.fingerprint(engine._cluster)
+    before = checks.take_fingerprint(engine._cluster)
     demand = {DemandShape(1000, cards=1, family="nvidia.com/gpu"): 1.0}
     for question in (
         KnownPods(), KnownNodes(), OccupiedNodes(), Queue(), QueueCounts(), Devices(), UseByNode(), NextDecision(0.0)
     ):  # fmt: skip
         engine.ask(question)
     next(engine.ask(Fragments(demand)))
-    assert checks.fingerprint(engine._cluster) == before
+    assert checks.take_fingerprint(engine._cluster) == before
 
 
 def test_what_is_not_known_has_no_record() -> None:

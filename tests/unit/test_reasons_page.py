@@ -83,5 +83,5 @@ def test_every_reason_of_the_condition_is_in_its_table() -> None:
 
 
 def test_every_reason_for_a_closed_node_is_in_its_table() -> None:
-    closed = checks.closed_nodes(make.cluster())
+    closed = checks.count_closed_nodes(make.cluster())
     assert _first_column("### Nodes that allocate nothing") == list(closed)

@@ -34,7 +34,7 @@ def make_peers(rng: random.Random) -> Peers:
 
 def find_rules(index: RuleIndex[int], *pod: object) -> list[int]:
     """The rules about a pod by the index, sorted."""
-    numbers = index.about(*pod)  # type: ignore[arg-type]
+    numbers = index.find_about(*pod)  # type: ignore[arg-type]
     assert numbers.tolist() == sorted(numbers.tolist())
     return sorted(rule for number in numbers if (rule := index.rules[number]) is not None)
 

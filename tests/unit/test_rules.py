@@ -23,7 +23,7 @@ from tests.model import life, workloads
 
 def shape_of(cycle: Cycle, pod: PodRecord | None) -> Shape:
     assert pod is not None
-    shape = cycle.shape_of(pod)
+    shape = cycle.get_shape(pod)
     assert shape is not None
     cycle.boards.refresh(shape)
     return shape
@@ -95,7 +95,7 @@ def test_resources_short_beyond_one_word_of_bits_are_all_told() -> None:
     assert hold.diagnosis is not None
     short = [name for i, name in enumerate(asked) if i % 3 < 2]
     assert hold.diagnosis.reasons == tuple((f"Insufficient {name}", 1) for name in short)
-    assert cycle.why_not(pod) == hold
+    assert cycle.explain_hold(pod) == hold
 
 
 def test_shapes_that_differ_in_amounts_share_what_static_rules_say() -> None:

@@ -29,8 +29,8 @@ def fingerprint(engine: Engine) -> dict[str, Any]:
         "cards": cards.used.tobytes(),
         "pods": [column.tobytes() for column in pods.columns.list_values()],
         "records": list(cluster.pods.items()),
-        "nominated": [(node, list(cluster.nominations.on(node).items())) for node in cluster.nominations.nodes()],
-        "promised": {uid: cluster.nominations.cards_of(uid) for uid in cluster.pods},
+        "nominated": [(node, list(cluster.nominations.list_on(node).items())) for node in cluster.nominations.list_nodes()],
+        "promised": {uid: cluster.nominations.find_cards(uid) for uid in cluster.pods},
         "top": cluster.nominations.top,
         "going": list(cluster.nominations.going.items()),
         "lots": cluster.lots.drawn,
@@ -94,7 +94,7 @@ def test_what_is_decided_in_a_trial_that_is_committed_stays() -> None:
         outcome = cycle.schedule([cluster.pods["default/high"]])
         trial.commit()
     assert outcome.evicts
-    assert cluster.nominations.node_of("default/high") == "n"
+    assert cluster.nominations.find_node("default/high") == "n"
     assert cluster.nominations.going == {"default/low": "default/high"}
 
 
@@ -114,12 +114,12 @@ def test_nominations_are_restored_with_their_order_at_any_depth(depth: int) -> N
         nominations.keep()
     version, n_told = nominations.version, len(told)
     nominations.restore()
-    assert [list(nominations.on(node)) for node in nominations.nodes()] == [
+    assert [list(nominations.list_on(node)) for node in nominations.list_nodes()] == [
         ["p0", "p2"],
         ["p1", "p3"],
     ]
     assert (nominations.top, dict(nominations.going)) == (3, {"v": "p1"})
     # Who looked at them in the trial has to look again, and only at what is another.
-    assert nominations.since(version) == {"n0"} == set(told[n_told:])
+    assert nominations.list_since(version) == {"n0"} == set(told[n_told:])
     nominations.put("p9", "n1", 9)
     assert nominations.top == 9

@@ -41,7 +41,7 @@ def test_what_gpus_cannot_be_used_without_is_what_the_pods_ask_with_them() -> No
     assert served == pytest.approx(
         {
             c.MEMORY: 1000 / (0.85 * (32 << 30)),
-            cluster.nodes.row_asked(GBIT): 1000 / (0.85 * 20),
+            cluster.nodes.find_row_asked(GBIT): 1000 / (0.85 * 20),
         }
     )
 
@@ -70,7 +70,7 @@ def test_a_gpu_that_nothing_is_left_to_use_is_short_and_lost_to_nobody() -> None
     cycle = places_worlds.cycle_of(cluster)
     pod = cluster.see_pod(make.pod(name="p", gpu=1, cpu=8, memory="32Gi"))
     assert pod is not None
-    shape = cycle.shape_of(pod)
+    shape = cycle.get_shape(pod)
     assert shape is not None
     cycle.boards.refresh(shape)
     on = {
@@ -95,7 +95,7 @@ def test_a_pod_goes_to_the_same_node_with_a_board_and_without(seed: int) -> None
         row = cluster.nodes.row_of(on)
         gbit = rng.choice((0, 10, 20, 35))
         left = cluster.nodes.columns.allocatable[:, row] - cluster.nodes.columns.requested[:, row]
-        if left[cluster.nodes.row_asked(GBIT)] >= gbit and left[c.DEVICES_AT] > 0:
+        if left[cluster.nodes.find_row_asked(GBIT)] >= gbit and left[c.DEVICES_AT] > 0:
             pod = make.pod(
                 name=f"runs-{i}", node=on, gpu=1, cpu=rng.randrange(1, 12), **asking(gbit)
             )
@@ -114,7 +114,7 @@ def test_a_pod_goes_to_the_same_node_with_a_board_and_without(seed: int) -> None
         cold = cycle.schedule([record], explain=False).binds
         if cold:
             cluster.forget(record.uid)
-        assert cycle.shape_of(record) is not None
+        assert cycle.get_shape(record) is not None
         hot = cycle.schedule([record], explain=False).binds
         assert cold == hot
         chosen += [bind.node for bind in hot]

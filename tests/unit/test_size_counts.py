@@ -64,9 +64,9 @@ def test_sizes_are_counted_from_the_first_pod_that_is_clustered() -> None:
     assert _counted(cluster) == _expected(cluster)
     assert sum(sum(node.values()) for node in _counted(cluster)) == 9
     for uid in ("keel0", "clustered1"):
-        cluster.pod_gone(uid)
+        cluster.drop_pod(uid)
     assert _counted(cluster) == _expected(cluster)
-    cluster.node_gone("n0")
+    cluster.drop_node("n0")
     checks.verify(cluster)
 
 

@@ -163,13 +163,13 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     while heard := inbox.next():
         engine.handle(heard, 0.0)
     assert inbox.lists_waiting == 0
-    assert engine._cluster.peers.of_kind(GroupKind.SERVICE) == {("a", "web")}
+    assert engine._cluster.peers.list_of_kind(GroupKind.SERVICE) == {("a", "web")}
     inbox.put(events.Listed("Service", []))
     assert inbox.next() == events.ListBegins("Service")
     assert inbox.next() == gone
     engine.handle(gone, 0.0)
-    assert engine._cluster.peers.of_kind(GroupKind.SERVICE) == set()
-    assert engine._cluster.peers.of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
+    assert engine._cluster.peers.list_of_kind(GroupKind.SERVICE) == set()
+    assert engine._cluster.peers.list_of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/user-guide.md"])

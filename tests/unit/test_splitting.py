@@ -47,19 +47,19 @@ def test_pods_that_are_told_apart_are_looked_at_a_piece_at_a_time(
         pod = make.pod(name=f"p{i}", cpu=1, labels={"a": str(i)})
         engine.handle(events.Seen(pod), 0.0)
     engine.decide(0.0, Unlimited())
-    assert len(engine._pending.parked.kinds()) == 1
+    assert len(engine._pending.parked.list_kinds()) == 1
     shy = make.pod(name="shy", node="m", **repels(*map(str, range(n_pods))))
     engine.handle(events.Seen(shy), 1.0)
     engine.decide(1.0, Unlimited())
     n_asked = 0
-    find_kind = Cycle.kind_of
+    find_kind = Cycle.find_kind
 
     def count(cycle: Cycle, pod: Any) -> Any:
         nonlocal n_asked
         n_asked += 1
         return find_kind(cycle, pod)
 
-    monkeypatch.setattr(Cycle, "kind_of", count)
+    monkeypatch.setattr(Cycle, "find_kind", count)
     engine.handle(events.Gone("Pod", "default/on-n"), 20.0)
     most, found = 0, []
     for i in range(100):
@@ -85,7 +85,7 @@ def test_a_kind_that_pods_of_another_join_is_still_told_apart_itself() -> None:
     joins = make.pod(name="joins", cpu=1, labels={"a": "1"}, priority=10, spec=never)
     engine.handle(events.Seen(joins), 1.0)
     engine.decide(1.0, Unlimited())
-    assert len(engine._pending.parked.kinds()) == 2
+    assert len(engine._pending.parked.list_kinds()) == 2
     engine.handle(events.Gone("Pod", "default/shy"), 2.0)
     engine.handle(events.Seen(make.pod(name="shy-2", node="m", **repels("2"))), 2.0)
     # Nobody tolerates this taint either, but who is kept off by taints is looked at.
@@ -128,8 +128,8 @@ def test_a_service_that_changes_elsewhere_has_no_pod_read_again(
         n_read = 0
         meta = wire.Meta(name="s", namespace=namespace)
         engine.handle(events.Seen(steering.Service(meta, steering.ServiceSpec({"own": "0"}))), 1.0)
-        for waiting in list(engine._pending.pods()):
-            engine._cycle.kind_of(waiting)
+        for waiting in list(engine._pending.list_pods()):
+            engine._cycle.find_kind(waiting)
         assert n_read == n_wanted
 
 
@@ -139,15 +139,15 @@ def test_nominations_that_come_and_go_split_no_kind(monkeypatch: pytest.MonkeyPa
         pod = make.pod(name=f"p{i}", cpu=1, labels={"index": str(i), "app": "x"})
         engine.handle(events.Seen(pod), 0.0)
     engine.decide(0.0, Unlimited())
-    assert len(engine._pending.parked.kinds()) == 1
+    assert len(engine._pending.parked.list_kinds()) == 1
     asked: list[str] = []
-    find_kind = Cycle.kind_of
+    find_kind = Cycle.find_kind
 
     def count(cycle: Cycle, pod: PodRecord) -> Hashable:
         asked.append(pod.uid)
         return find_kind(cycle, pod)
 
-    monkeypatch.setattr(Cycle, "kind_of", count)
+    monkeypatch.setattr(Cycle, "find_kind", count)
     for i in range(6):
         high = make.pod(name="high", scheduler_name="other", priority=10)
         high.status.nominated_node_name = "n" if i % 2 else ""
@@ -156,7 +156,7 @@ def test_nominations_that_come_and_go_split_no_kind(monkeypatch: pytest.MonkeyPa
         engine.handle(events.Seen(make.node(name="n", cpu=4, memory=f"{100 + i}Gi")), float(i))
         assert not engine.decide(i + 0.5, Unlimited()).binds
     assert not asked
-    assert len(engine._pending.parked.kinds()) == 1
+    assert len(engine._pending.parked.list_kinds()) == 1
 
 
 def test_terms_of_a_nominated_pod_tell_pods_apart_by_the_labels_that_the_terms_look_at() -> None:
@@ -176,4 +176,4 @@ def test_terms_of_a_nominated_pod_tell_pods_apart_by_the_labels_that_the_terms_l
     assert bind.uid != "default/p7"
     for i in range(5):
         engine.decide(3.0 + i, Unlimited())
-    assert len(engine._pending.parked.kinds()) == 2
+    assert len(engine._pending.parked.list_kinds()) == 2

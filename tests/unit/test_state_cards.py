@@ -24,7 +24,7 @@ def fits(cluster: Cluster, **figures: Any) -> bool:
     pod = cluster.see_pod(make.pod(name="asks", **figures))
     assert pod is not None
     result = make.cycle(cluster=cluster).could_place(pod)
-    cluster.pod_gone(pod.uid)
+    cluster.drop_pod(pod.uid)
     return result
 
 
@@ -37,16 +37,16 @@ def test_a_pod_that_does_not_tell_its_cards_is_charged_what_it_asks_on_the_first
     cluster.see_node(make.hami_node(cards=2))
     pod = cluster.see_pod(holder(text, scheduler_name=scheduler_name))
     assert pod is not None
-    problem = str(cluster.claim_problem(pod))
+    problem = str(cluster.find_claim_problem(pod))
     assert names.HAMI_ALLOCATED in problem
     assert ("lots" if text else "is missing") in problem
     assert not fits(cluster, gpu=2, gpumem=8000)
     assert fits(cluster, gpu=2, gpumem=make.T4_MIB - 8000)
     assert fits(cluster, gpu=1)
     cluster.see_pod(holder(HELD, scheduler_name=scheduler_name))
-    assert not cluster.claim_problem(cluster.pods[pod.uid])
+    assert not cluster.find_claim_problem(cluster.pods[pod.uid])
     cluster.see_pod(holder(text, scheduler_name=scheduler_name))
-    cluster.pod_gone(pod.uid)
+    cluster.drop_pod(pod.uid)
     assert fits(cluster, gpu=2)
 
 
@@ -57,7 +57,7 @@ def test_a_pod_that_asks_no_cards_has_nothing_to_tell() -> None:
         notes = {names.HAMI_ALLOCATED: text}
         pod = cluster.see_pod(make.pod(name=f"p{i}", node="node", annotations=notes))
         assert pod is not None
-        assert not cluster.claim_problem(pod)
+        assert not cluster.find_claim_problem(pod)
     assert fits(cluster, gpu=2)
 
 
@@ -70,7 +70,7 @@ def test_cards_that_come_after_such_a_pod_are_charged_too() -> None:
     cluster.see_node(make.hami_node(cards=3, cordoned=["node-GPU-1"]))
     assert fits(cluster, gpu=1)
     assert not fits(cluster, gpu=2)
-    cluster.pod_gone(pod.uid)
+    cluster.drop_pod(pod.uid)
     assert fits(cluster, gpu=2)
 
 
@@ -81,7 +81,7 @@ def test_what_pods_say_of_themselves_makes_no_node_hamis() -> None:
     for text in (HELD, NONSENSE):
         pod = cluster.see_pod(holder(text))
         assert pod is not None
-        assert not cluster.claim_problem(pod)
+        assert not cluster.find_claim_problem(pod)
         assert fits(cluster, gpu=3)
         assert not fits(cluster, gpu=4)
 

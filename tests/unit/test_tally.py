@@ -12,47 +12,47 @@ from scheduler.state.structures.tally import Tally
 def made(*shapes: str) -> Tally[str]:
     found: Tally[str] = Tally()
     for shape in shapes:
-        found.arrived(shape)
+        found.note_arrival(shape)
     return found
 
 
 def test_half_is_forgotten_after_a_half_life_of_others() -> None:
     found = made("old", *["new"] * tally.HALF_LIFE)
-    assert found.counts()["old"] == pytest.approx(0.5, rel=1e-3)
+    assert found.list_counts()["old"] == pytest.approx(0.5, rel=1e-3)
     assert found.seen == tally.HALF_LIFE + 1
 
 
 def test_counting_does_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally, "HALF_LIFE", 1)
-    assert made(*["one"] * 2000).counts()["one"] == pytest.approx(2, rel=1e-9)
+    assert made(*["one"] * 2000).list_counts()["one"] == pytest.approx(2, rel=1e-9)
 
 
 def test_shapes_are_bounded_and_the_rarest_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally, "_SHAPES_MAX", 8)
     found = made(*["often"] * 5, *(f"odd-{i}" for i in range(50)))
-    assert len(found.counts()) <= 8
-    assert {"often", "odd-49"} <= found.counts().keys()
+    assert len(found.list_counts()) <= 8
+    assert {"often", "odd-49"} <= found.list_counts().keys()
     assert found.seen == 55
 
 
 def test_departures_are_an_average_until_a_thousand_came_and_fade_after_that() -> None:
     found = made()
     for _ in range(980):
-        found.arrived("one")
-        found.left()
+        found.note_arrival("one")
+        found.note_departure()
     told = found.departures
     assert told == pytest.approx(979 / 999)
-    found.arrived("one")
+    found.note_arrival("one")
     for i in range(1, 100):
         assert found.departures == pytest.approx((told * 0.999 + 0.001) * 0.999 ** (i - 1))
-        found.arrived("one")
+        found.note_arrival("one")
 
 
 def test_a_thousand_that_leave_at_once_count_no_more_than_one_each() -> None:
     found = made("one")
     for _ in range(1000):
-        found.left()
-    found.arrived("one")
+        found.note_departure()
+    found.note_arrival("one")
     assert found.departures == 1.0
 
 
@@ -60,7 +60,7 @@ def test_what_was_there_before_anybody_watched_is_no_arrival() -> None:
     found = made()
     found.recall(0.8, 1000)
     for _ in range(50):
-        found.arrived("one", listed=True)
+        found.note_arrival("one", listed=True)
     assert (found.departures, found.seen) == (0.8, 50)
 
 
@@ -68,7 +68,7 @@ def test_a_predecessors_departures_count_until_enough_was_watched() -> None:
     found = made()
     found.recall(0.5, 1000)
     for _ in range(1000):
-        found.arrived("one")
+        found.note_arrival("one")
     own = found.departures
     found.recall(0.9, 1000)
     assert found.departures == own
@@ -89,19 +89,19 @@ def test_it_is_what_the_definitions_say(seed: int, monkeypatch: pytest.MonkeyPat
     mean, left, watched = 0.0, 0, 0
     for _ in range(1500):
         if rng.random() < 0.4:
-            found.left()
+            found.note_departure()
             left += 1
             continue
         listed = rng.random() < 0.2
         came.append(rng.choice("abc"))
-        found.arrived(came[-1], listed=listed)
+        found.note_arrival(came[-1], listed=listed)
         if not listed:
             mean = min(1.0, mean + (left - mean) / min(1000, 20 + watched))
             left, watched = 0, watched + 1
     counts = dict.fromkeys(came, 0.0)
     for later, shape in enumerate(reversed(came)):
         counts[shape] += 2.0 ** (-later / 30)
-    assert found.counts() == pytest.approx(counts)
+    assert found.list_counts() == pytest.approx(counts)
     assert found.departures == pytest.approx(mean)
     assert found.seen == len(came)
 
@@ -109,15 +109,15 @@ def test_it_is_what_the_definitions_say(seed: int, monkeypatch: pytest.MonkeyPat
 def test_what_is_known_is_known_again_after_json() -> None:
     lived: Tally[tuple[str, int]] = Tally()
     for i in range(100):
-        lived.arrived(("shape", i % 7), listed=i % 3 == 0)
+        lived.note_arrival(("shape", i % 7), listed=i % 3 == 0)
         if i % 2:
-            lived.left()
-    lived.left()
+            lived.note_departure()
+    lived.note_departure()
     again: Tally[tuple[str, int]] = Tally()
-    again.arrived(("other", 1))
-    again.restore(msgspec.json.decode(msgspec.json.encode(lived.known())), tuple)
-    assert again.known() == lived.known()
+    again.note_arrival(("other", 1))
+    again.restore(msgspec.json.decode(msgspec.json.encode(lived.list_known())), tuple)
+    assert again.list_known() == lived.list_known()
     for one in (lived, again):
-        one.arrived(("shape", 1))
-    assert again.counts() == lived.counts()
+        one.note_arrival(("shape", 1))
+    assert again.list_counts() == lived.list_counts()
     assert again.departures == lived.departures

@@ -91,7 +91,7 @@ def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     engine.handle(events.Seen(make.node(name="n", cpu=100)), 0.0)
     terms = engine._cluster.terms
     live = [
-        terms.peers((Peers(("default",), selectors.NOTHING, one),), with_deleting=True)
+        terms.count_peers((Peers(("default",), selectors.NOTHING, one),), with_deleting=True)
         for one in (selectors.EVERYTHING, selectors.all_of([Requirement("i", "Exists")]))
     ]
     n = 3000

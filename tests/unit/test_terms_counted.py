@@ -14,7 +14,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.state.counting.classes import TermView
 from scheduler.state.counting.counts import Count
-from scheduler.state.counting.owned import Stance, owned_by
+from scheduler.state.counting.owned import Stance, list_owned
 from tests import make
 
 Json = dict[str, Any]
@@ -84,7 +84,7 @@ def owners_slowly(engine: Engine, seen: TermView, stance: Stance, key: str) -> l
     there: Labels = cluster.terms.labels_of(seen.namespace)
     for name, pods in cluster.pods_on.items():
         for pod in pods.values():
-            for term in owned_by(pod.template, pod.namespace, pod.labels or {}):
+            for term in list_owned(pod.template, pod.namespace, pod.labels or {}):
                 if (term.stance, term.key) == (stance, key) and term.peers.include(
                     seen.namespace, there, dict(seen.labels)
                 ):
@@ -104,11 +104,11 @@ def ask(rng: random.Random, engine: Engine, live: Asked) -> None:
     if rng.random() < 0.5:
         all_of = tuple(random_peers(rng) for _ in range(rng.randint(1, 2)))
         with_deleting = rng.random() < 0.5
-        live[all_of, with_deleting] = terms.peers(all_of, with_deleting=with_deleting)
+        live[all_of, with_deleting] = terms.count_peers(all_of, with_deleting=with_deleting)
         return
     seen = TermView(rng.choice("st"), frozenset(random_labels(rng).items()))
     stance, key = rng.choice(list(Stance)), rng.choice([_HOSTNAME, "zone"])
-    live[seen, stance, key] = terms.owners(seen, stance, key)
+    live[seen, stance, key] = terms.count_owners(seen, stance, key)
 
 
 def change_a_pod(rng: random.Random, engine: Engine) -> None:
@@ -290,7 +290,7 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
     for i in range(40):
         forbidden = [Requirement(f"k{i}-{j}", "NotIn", ("v",)) for j in range(20)]
         peers = Peers(("default",), selectors.NOTHING, selectors.all_of(forbidden))
-        live.append(engine._cluster.terms.peers((peers,), with_deleting=False))
+        live.append(engine._cluster.terms.count_peers((peers,), with_deleting=False))
     asked: list[Requirement] = []
 
     def holds(one: Requirement, labels: Labels) -> bool:

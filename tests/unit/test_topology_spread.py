@@ -30,11 +30,11 @@ def test_pods_whose_other_labels_differ_share_a_board(labels: dict[str, str]) ->
     rule = hard("zone")
     one, two = waiting(rule), waiting(rule)
     two["metadata"]["labels"] |= labels
-    shapes = {id(cycle.shape_of(seen(cluster, pod, f"p{i}"))) for i, pod in enumerate((one, two))}
+    shapes = {id(cycle.get_shape(seen(cluster, pod, f"p{i}"))) for i, pod in enumerate((one, two))}
     assert len(shapes) == 1
     # Without the label that is counted it is another shape.
     other = waiting(rule, labels="bar")
-    assert id(cycle.shape_of(seen(cluster, other, "q"))) not in shapes
+    assert id(cycle.get_shape(seen(cluster, other, "q"))) not in shapes
 
 
 def test_pods_that_waited_go_when_a_pod_elsewhere_evens_the_zones() -> None:
@@ -71,7 +71,7 @@ def test_shapes_with_many_tallies_leave_room_for_others(monkeypatch: pytest.Monk
     shapes = []
     for i in range(20):
         rules = [hard(f"{objects.ZONE}", skew=1 + i), soft(objects.HOSTNAME), soft("rack")]
-        shape = cycle.shape_of(seen(cluster, waiting(*rules), f"p{i}"))
+        shape = cycle.get_shape(seen(cluster, waiting(*rules), f"p{i}"))
         assert shape is not None
         cycle.boards.refresh(shape)
         shapes.append(shape)
@@ -101,7 +101,7 @@ def test_shapes_with_unusually_many_tallies_displace_no_usual_ones(
 
 
 def _count_shape(cycle: Cycle, cluster: Cluster, name: str, rules: list[Json]) -> Shape:
-    shape = cycle.shape_of(seen(cluster, waiting(*rules), name))
+    shape = cycle.get_shape(seen(cluster, waiting(*rules), name))
     assert shape is not None
     cycle.boards.refresh(shape)
     return shape
@@ -139,7 +139,7 @@ def test_pods_of_a_service_are_spread_where_nothing_packs_them(
     cycle = make.cycle(cluster=cluster, config=Config(placement=Placement(**said)))
     record = cluster.see_pod(make.pod(labels={"app": "web"}, **asks))
     assert record is not None
-    shape = cycle.shape_of(record)
+    shape = cycle.get_shape(record)
     assert shape is not None
     cycle.boards.refresh(shape)
     assert bool(len(shape.counted)) == spreads

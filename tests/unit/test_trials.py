@@ -49,7 +49,7 @@ def snapshot(world: Wild) -> dict[str, Any]:
         "on": {node: list(there.items()) for node, there in cluster.pods_on.items() if there},
         "ports": copy.deepcopy((cluster.nodes.ports._held, dict(cluster.nodes.ports._rows))),
         "followed": {key: n for key, n in world.counted.pods.items() if n},
-        "demand": copy.deepcopy(cluster.demand.known()),
+        "demand": copy.deepcopy(cluster.demand.list_known()),
     }
 
 
@@ -80,7 +80,7 @@ class Attempt:
         world.in_flight = in_flight
         assert snapshot(world) == before
         changed = {row for row, was in _figures(cluster).items() if tried[row] != was}
-        moved = cluster.moved.since(position)
+        moved = cluster.moved.list_since(position)
         assert moved is not None
         assert changed <= set(moved.tolist())
 
@@ -188,7 +188,7 @@ def played(happened: list[tuple[str, int]], mode: Mode) -> None:
         if i % 10 == 0 or i == len(happened):
             world.settle()
             fresh = world.expected(i)
-            assert checks.fingerprint(world.cluster) == checks.fingerprint(fresh)
+            assert checks.take_fingerprint(world.cluster) == checks.take_fingerprint(fresh)
             found, expected = next_placements(world, fresh, config)
             assert found == expected
 
@@ -207,10 +207,10 @@ def test_an_event_inside_a_trial_is_a_broken_invariant() -> None:
     with cluster.trial():
         for event in (
             lambda: cluster.see_node(node),
-            lambda: cluster.node_gone("n"),
+            lambda: cluster.drop_node("n"),
             lambda: cluster.close_cards("n", closed=True),
             lambda: cluster.see_pod(make.pod(name="new")),
-            lambda: cluster.pod_gone(uid),
+            lambda: cluster.drop_pod(uid),
         ):
             with pytest.raises(BrokenInvariant, match="inside a trial"):
                 event()
@@ -311,10 +311,10 @@ def test_a_quiet_trial_tells_no_rows_keeps_nothing_and_lets_no_board_read() -> N
     waits = cluster.see_pod(make.pod(name="waits", cpu="1"))
     assert waits is not None
     cycle = make.cycle(cluster=cluster)
-    shape = cycle.shape_of(waits)
+    shape = cycle.get_shape(waits)
     assert shape is not None
     cycle.boards.refresh(shape)
-    position, before = cluster.moved.position, checks.fingerprint(cluster)
+    position, before = cluster.moved.position, checks.take_fingerprint(cluster)
     with cluster.trial(is_quiet=True) as trial:
         trial.take_away(uid)
         assert cluster.moved.position > position
@@ -323,7 +323,7 @@ def test_a_quiet_trial_tells_no_rows_keeps_nothing_and_lets_no_board_read() -> N
         with pytest.raises(BrokenInvariant, match="only rolled back"):
             trial.commit()
     assert cluster.moved.position == position
-    assert checks.fingerprint(cluster) == before
+    assert checks.take_fingerprint(cluster) == before
     assert not cycle.schedule([waits]).binds
-    cluster.pod_gone(uid)
+    cluster.drop_pod(uid)
     assert [bind.node for bind in cycle.schedule([waits]).binds] == ["n"]

@@ -41,7 +41,7 @@ def everything(pending: Pending, *, most: int, until: str) -> int:
             if pod.name == until:
                 return popped
             popped += 1
-            pending.failed(pod.uid, 0.0, pod.uid)
+            pending.park_pod(pod.uid, 0.0, pod.uid)
     raise AssertionError(f"{until} was never popped")
 
 
@@ -115,7 +115,7 @@ def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
     for _ in range(1000):
         pending.offer(pod, 0.0)
         pending.drop(pod.uid, 0.0)
-    assert len(pending._turns) <= 64
+    assert len(pending._parts.turns) <= 64
 
 
 def test_pods_that_cost_nothing_go_as_they_came() -> None:
@@ -134,36 +134,36 @@ def wordy(name: str, namespace: str, *, node: str = "") -> wire.Pod:
 def test_namespaces_take_turns_at_being_compiled() -> None:
     intake = Intake()
     for i in range(3):
-        assert intake.takes(wordy(f"a{i}", "a"))
-    assert intake.takes(wordy("b0", "b"))
-    order = [intake.next().pod.metadata.name for _ in range(len(intake))]
+        assert intake.take_in(wordy(f"a{i}", "a"))
+    assert intake.take_in(wordy("b0", "b"))
+    order = [intake.pop_next().pod.metadata.name for _ in range(len(intake))]
     assert order == ["a0", "b0", "a1", "a2"]
     assert not len(intake)
 
 
 def test_pods_that_say_little_or_run_already_do_not_wait_to_be_compiled() -> None:
     intake = Intake()
-    assert not intake.takes(make.pod(name="small"))
-    assert not intake.takes(wordy("bound", "a", node="n"))
+    assert not intake.take_in(make.pod(name="small"))
+    assert not intake.take_in(wordy("bound", "a", node="n"))
 
 
 def test_the_last_state_counts_and_what_is_gone_or_bound_waits_no_more() -> None:
     intake = Intake()
-    intake.takes(wordy("p", "a"))
+    intake.take_in(wordy("p", "a"))
     newer = wordy("p", "a")
     newer.metadata.resource_version = "2"
-    intake.takes(newer)
+    intake.take_in(newer)
     assert len(intake) == 1
-    assert intake.next().pod.metadata.resource_version == "2"
-    intake.takes(wordy("p", "a"))
-    assert not intake.takes(wordy("p", "a", node="n"))
+    assert intake.pop_next().pod.metadata.resource_version == "2"
+    intake.take_in(wordy("p", "a"))
+    assert not intake.take_in(wordy("p", "a", node="n"))
     assert not len(intake)
-    intake.takes(wordy("p", "a"))
-    intake.takes(wordy("q", "a"))
-    assert intake.missing({"a/q"}, "evenkeel") == ["a/p"]
-    assert intake.missing({"a/q"}, "another") == []
+    intake.take_in(wordy("p", "a"))
+    intake.take_in(wordy("q", "a"))
+    assert intake.list_missing({"a/q"}, "evenkeel") == ["a/p"]
+    assert intake.list_missing({"a/q"}, "another") == []
     intake.drop("a/p")
-    assert intake.next().pod.metadata.name == "q"
+    assert intake.pop_next().pod.metadata.name == "q"
 
 
 def flip_labels(engine: Engine) -> None:

@@ -38,7 +38,7 @@ def test_the_dearest_units_stay_as_long_as_the_pod_fits(
     asker = cluster.see_pod(make.pod(name="asker", cpu=asked, priority=10))
     assert asker is not None
     cycle = make.cycle(cluster=cluster)
-    shape = cycle.unscored(asker)
+    shape = cycle.get_unscored(asker)
     assert shape is not None
     rows = np.array([cluster.nodes.row_of(f"n{i}") for i in range(len(placed))], np.int64)
     # Each is more than its pods' sum; a node that is over-full is one, too.

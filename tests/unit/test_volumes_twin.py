@@ -65,7 +65,7 @@ def compare(
     record = see_pod(cluster, pod)
     refusal = twin.refusal(world, pod, off)
     names = sorted(node["metadata"]["name"] for node in world.nodes)
-    hold = cycle.why_not(record)
+    hold = cycle.explain_hold(record)
     if refusal:
         assert hold is not None
         assert hold.diagnosis is not None
@@ -123,17 +123,17 @@ def test_judgements_are_kept_up_while_storage_pods_and_nodes_come_go_and_change(
             case 0 if world.storage:
                 gone = world.storage.pop(data.draw(st.integers(0, len(world.storage) - 1)))
                 meta = gone["metadata"]
-                cluster.storage.gone(gone["kind"], meta.get("namespace", ""), meta["name"])
+                cluster.storage.drop_object(gone["kind"], meta.get("namespace", ""), meta["name"])
             case 1 if world.pods:
                 there = world.pods.pop(data.draw(st.integers(0, len(world.pods) - 1)))
-                cluster.pod_gone(there["metadata"]["uid"])
+                cluster.drop_pod(there["metadata"]["uid"])
             case 2:
                 node = data.draw(st.sampled_from(worlds.NODES))
                 world.pods.append(data.draw(worlds.pods(f"s{step}", node)))
                 see_pod(cluster, world.pods[-1])
             case 3 if len(world.nodes) > 1:
                 left = world.nodes.pop(data.draw(st.integers(0, len(world.nodes) - 1)))
-                cluster.node_gone(left["metadata"]["name"])
+                cluster.drop_node(left["metadata"]["name"])
             case 4:
                 name = data.draw(st.sampled_from(worlds.NODES))
                 world.nodes = [one for one in world.nodes if one["metadata"]["name"] != name]
@@ -191,7 +191,7 @@ def test_a_batch_goes_as_the_twin_allows_one_pod_after_the_other(
     for uid in binds:
         cluster.forget(uid)
     for body, _ in waiting:
-        cluster.pod_gone(body["metadata"]["uid"])
+        cluster.drop_pod(body["metadata"]["uid"])
     compare(before, cluster, cycle, data.draw(worlds.pods("p")))
 
 

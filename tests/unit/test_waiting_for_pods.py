@@ -42,7 +42,7 @@ class Play:
         return found
 
     def explained(self, name: str) -> str:
-        hold = self.engine._cycle.why_not(self.engine._cluster.pods[f"default/{name}"])
+        hold = self.engine._cycle.explain_hold(self.engine._cluster.pods[f"default/{name}"])
         assert hold is not None
         assert hold.diagnosis is not None
         return ", ".join(text for text, _ in hold.diagnosis.reasons)
@@ -90,7 +90,7 @@ def test_pods_that_were_alike_when_they_began_to_wait_are_looked_at_each_by_its_
     play.see(name="noisy", labels={"app": "noisy"}, cpu=1)
     play.see(name="quiet", labels={"app": "quiet"}, cpu=1)
     assert play.went() == {}
-    assert len(play.engine._pending.parked.kinds()) == 1
+    assert len(play.engine._pending.parked.list_kinds()) == 1
     play.see(name="shy", node="a", spec=apart("app", "noisy"))
     assert play.went() == {}
     play.gone("full")

@@ -60,7 +60,7 @@ def test_those_whom_terms_kept_away_are_those_of_a_scan(seed: int) -> None:
             there.pop(one, None)
             shunned.drop(*one)
         terms = [make_peers(rng) for _ in range(rng.randrange(4))]
-        spaces = {name: _SPACES[name] for name in shunned.namespaces()}
+        spaces = {name: _SPACES[name] for name in shunned.list_namespaces()}
         expected = {
             kind
             for kind, seen in there

@@ -70,7 +70,7 @@ class World:
     def gone(self, uid: str, pod: fleet.Pod) -> None:
         if self.cluster.pods[uid].node and pod.gpu:
             self.happened.append("left")
-        self.cluster.pod_gone(uid)
+        self.cluster.drop_pod(uid)
 
 
 def claim(node: fleet.Node, pod: fleet.Pod, charge: fleet.Charge) -> str:
@@ -130,7 +130,7 @@ def parts(made: World, pod: fleet.Pod, mode: str) -> dict[str, int]:
     Without keel's second objective, which is less than one of a milli-point.
     """
     cycle = cycle_of(made)
-    shape = cycle.shape_of(made.cluster.pods[made.see(pod, mode)])
+    shape = cycle.get_shape(made.cluster.pods[made.see(pod, mode)])
     assert shape is not None
     cycle.boards.refresh(shape)
     points = shape.board.part // shape.ask.prefers.mode.unit

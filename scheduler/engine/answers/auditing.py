@@ -1,4 +1,4 @@
-"""Answers for who judges a cluster as it is."""
+"""Answers for judging a cluster as it is."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def read_devices(inside: Inside, question: ask.DevicesOn) -> ask.NodeDevices:
 
 
 def list_uncounted(inside: Inside, question: ask.UncountedOffer) -> Mapping[str, int]:
-    """What a node offers of devices that nobody counts."""
-    facts, families = inside.cluster.facts_of(question.node), inside.cluster.registers.families
+    """How many devices a node offers that no driver counts."""
+    facts, families = inside.cluster.find_facts(question.node), inside.cluster.registers.families
     offered = facts.allocatable if facts is not None else ()
     return {one: amount for one, amount in offered if families.are_marked({}, (one,))}
 
@@ -78,9 +78,9 @@ def judge_return(inside: Inside, question: ask.ReturnOf) -> ask.Return:
     """What keeps a pod from being placed on its node again."""
     pod = inside.cluster.pods[question.uid]
     return ask.Return(
-        inside.cluster.claim_problem(pod) is not None,
+        inside.cluster.find_claim_problem(pod) is not None,
         inside.cycle.keys.find_problem(pod) is not None,
-        inside.cycle.objection(pod, pod.node),
+        inside.cycle.find_objection(pod, pod.node),
     )
 
 
@@ -89,7 +89,7 @@ def find_best(inside: Inside, question: ask.BestNodesFor) -> ask.BestNodes:
     cluster = inside.cluster
     cluster.nodes.refresh_ranks()
     inside.cycle.learn()
-    pod = cluster.as_if(question.pod)
+    pod = cluster.read_as_if(question.pod)
     found = best.find_best(Asking(cluster, inside.cycle), pod, question.most)
     nodes = tuple(
         ask.BestNode(cluster.nodes.name_of(one.row), one.preference, one.scores, one.loss)

@@ -1,4 +1,4 @@
-"""Answers for who explains a pod or a node to people."""
+"""Answers for explaining a pod or a node to people."""
 
 from __future__ import annotations
 

@@ -86,10 +86,10 @@ def read_fragments(inside: Inside, question: ask.Fragments) -> Readings[float]:
 def read_changed(inside: Inside, question: ask.ChangedNodes) -> Readings[ask.NodeColumns]:
     """What the nodes are that changed."""
     cluster, position = inside.cluster, -1
-    resources = [cluster.nodes.row_asked(name) for name in question.resources]
+    resources = [cluster.nodes.find_row_asked(name) for name in question.resources]
     asked = np.array(resources, np.int64)[:, None]
     while True:
-        moved = cluster.moved.since(position) if position >= 0 else None
+        moved = cluster.moved.list_since(position) if position >= 0 else None
         nodes = cluster.nodes.columns
         rows = np.flatnonzero(nodes.valid) if moved is None else moved
         position = cluster.moved.position

@@ -12,7 +12,7 @@ from scheduler.state.nodes import NodeFacts
 
 def find_node(inside: Inside, question: ask.KnownNode) -> NodeFacts | None:
     """What was last read of a node."""
-    return inside.cluster.facts_of(question.name)
+    return inside.cluster.find_facts(question.name)
 
 
 def list_nodes(inside: Inside, _: ask.KnownNodes) -> Mapping[str, NodeFacts]:
@@ -23,14 +23,14 @@ def list_nodes(inside: Inside, _: ask.KnownNodes) -> Mapping[str, NodeFacts]:
 def count_nodes(inside: Inside, _: ask.NodeCounts) -> ask.NodeFigures:
     """How many nodes there are, and how many are closed."""
     cluster = inside.cluster
-    return ask.NodeFigures(len(cluster.nodes.rows), checks.closed_nodes(cluster))
+    return ask.NodeFigures(len(cluster.nodes.rows), checks.count_closed_nodes(cluster))
 
 
 def list_notices(inside: Inside, question: ask.DriverNotices) -> tuple[ask.DriverNotice, ...]:
     """What there is to say of the drivers of a node."""
-    facts, registers = inside.cluster.facts_of(question.node), inside.cluster.registers
+    facts, registers = inside.cluster.find_facts(question.node), inside.cluster.registers
     told = facts.devices if facts is not None else ()
-    drivers = ((registers.cards(pool), one) for pool, one in enumerate(told))
+    drivers = ((registers.find_driver(pool), one) for pool, one in enumerate(told))
     return tuple(
         ask.DriverNotice(driver.name, *driver.notice)
         for driver, one in drivers

@@ -34,7 +34,7 @@ def list_pods(inside: Inside, _: ask.KnownPods) -> Mapping[str, PodRecord]:
 
 def read_version(inside: Inside, question: ask.PodVersion) -> str:
     """The last version seen of a pod."""
-    return inside.cluster.version_of(question.uid)
+    return inside.cluster.find_version(question.uid)
 
 
 def find_objection(inside: Inside, question: ask.BindObjection) -> str:
@@ -44,7 +44,7 @@ def find_objection(inside: Inside, question: ask.BindObjection) -> str:
     if not cluster.has_cards(bind.node, uuids):
         return f"node {bind.node} or a card on it is gone or over-full"
     pod = cluster.pods.get(bind.uid)
-    objection = inside.cycle.objection(pod, bind.node) if pod and bind.slots else ""
+    objection = inside.cycle.find_objection(pod, bind.node) if pod and bind.slots else ""
     return f"{bind.node}: {objection}" if objection else ""
 
 
@@ -54,17 +54,17 @@ def find_missing(inside: Inside, question: ask.MissingKeys) -> list[str]:
     if kind != kinds.PODS.name:
         return [key for key in inside.keepers[kind].get_keys() if key not in present]
     known = inside.cluster.pods
-    found = dict.fromkeys(inside.cluster.missing(present, scheduler))
+    found = dict.fromkeys(inside.cluster.list_missing(present, scheduler))
     if scheduler:
-        found.update(dict.fromkeys(inside.intake.missing(present, scheduler)))
-        waiting = (pod for pod in inside.pending.pods() if pod.profile == scheduler)
+        found.update(dict.fromkeys(inside.intake.list_missing(present, scheduler)))
+        waiting = (pod for pod in inside.pending.list_pods() if pod.profile == scheduler)
         found |= {pod.uid: None for pod in waiting if pod.uid not in known}
     return list(found)
 
 
 def find_mistake(inside: Inside, question: ask.ToldCardsMistake) -> Mistake | None:
     """What is wrong with what a pod tells of its cards."""
-    return inside.cluster.claim_problem(inside.cluster.pods[question.uid])
+    return inside.cluster.find_claim_problem(inside.cluster.pods[question.uid])
 
 
 def say_how(inside: Inside, question: ask.HowPlaced) -> str:
@@ -81,7 +81,7 @@ def write_note(inside: Inside, question: ask.PlacedNote) -> str:
 
 def find_nomination(inside: Inside, question: ask.NominatedNode) -> str:
     """The node that a pod is nominated to."""
-    return inside.cluster.nominations.node_of(question.uid)
+    return inside.cluster.nominations.find_node(question.uid)
 
 
 def find_governing(inside: Inside, question: ask.WhoGoverns) -> ask.Governing:

@@ -1,4 +1,4 @@
-"""Answers for who decides for manifests, and tells why."""
+"""Answers for deciding for manifests, and for explaining the decisions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMist
     find_problem = inside.cycle.keys.find_problem
     return tuple(
         ask.PodMistake(pod.uid, problem)
-        for pod in inside.pending.in_order()
+        for pod in inside.pending.list_active()
         if (problem := find_problem(pod)) and not pod.template.unsupported
     )
 
@@ -34,7 +34,7 @@ def look_ahead(inside: Inside, question: ask.NextDecision) -> ask.BeforeDecision
     if pod is None:
         return None
     cycle.learn()
-    told, shape = verdicts.judge_nodes(cluster, cycle, pod), cycle.shape_of(pod)
+    told, shape = verdicts.judge_nodes(cluster, cycle, pod), cycle.get_shape(pod)
     by = placements.say_card_order(shape) if shape is not None else ""
     return ask.BeforeDecision(pod.uid, told, by, cluster.cards.columns.used.copy())
 
@@ -61,10 +61,10 @@ def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ..
     if not (pod.node and uuids):
         return ()
     row, columns = cluster.nodes.row_of(pod.node), cluster.cards.columns
-    there = cluster.registers.cards_of(pod.uid, cluster.registers.pool_of(pod), row)
+    there = cluster.registers.list_cards(pod.uid, cluster.registers.find_pool(pod), row)
     return tuple(
         ask.HeldCard(
-            d, cluster.cards.uuid_of(d), int(columns.position[d]), columns.total[:, d].copy()
+            d, cluster.cards.find_uuid(d), int(columns.position[d]), columns.total[:, d].copy()
         )
         for d in sorted(there[uuid] for uuid in uuids)
     )
@@ -72,7 +72,7 @@ def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ..
 
 def find_indices(inside: Inside, question: ask.CardIndices) -> Mapping[str, int]:
     """The index of each card of a node."""
-    facts = inside.cluster.facts_of(question.node)
+    facts = inside.cluster.find_facts(question.node)
     told = facts.devices if facts else ()
     return {
         card.id: card.index

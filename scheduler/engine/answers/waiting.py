@@ -19,13 +19,13 @@ def is_parked(inside: Inside, question: ask.IsParked) -> bool:
 
 def find_wait(inside: Inside, question: ask.WaitOf) -> ask.Wait | None:
     """How a pod waits."""
-    entry = inside.pending.entry(question.uid)
+    entry = inside.pending.find_entry(question.uid)
     return None if entry is None else ask.Wait(entry.since, entry.attempts, entry.waited)
 
 
 def find_tried(inside: Inside, question: ask.TriedInVain) -> Mapping[str, str]:
-    """Those of some pods that nothing fits."""
-    entry_of = inside.pending.entry
+    """Those of some pods that wait because they fit nowhere."""
+    entry_of = inside.pending.find_entry
     return {
         uid: entry.pod.profile
         for uid in question.uids
@@ -35,23 +35,23 @@ def find_tried(inside: Inside, question: ask.TriedInVain) -> Mapping[str, str]:
 
 def read_queue(inside: Inside, _: ask.Queue) -> ask.QueueState:
     """Whether pods wait, and until when."""
-    return ask.QueueState(len(inside.pending), inside.pending.next_due())
+    return ask.QueueState(len(inside.pending), inside.pending.find_next_due())
 
 
 def count_queue(inside: Inside, _: ask.QueueCounts) -> ask.QueueFigures:
     """The parts of the queue in figures."""
     pending = inside.pending
     return ask.QueueFigures(
-        {str(where): n for where, n in pending.counts().items()},
+        {str(where): n for where, n in pending.count_pods().items()},
         {(str(where), str(why)): n for (where, why), n in pending.came.items()},
     )
 
 
 def sum_waits(inside: Inside, _: ask.WaitsByNamespace) -> Mapping[str, ask.NamespaceWait]:
-    """Who waits, by namespace."""
+    """How many pods wait in each namespace."""
     counts: Counter[str] = Counter()
     since: dict[str, float] = {}
-    for entry in inside.pending.entries():
+    for entry in inside.pending.list_entries():
         if entry.where != Where.GATED and entry.since is not None:
             namespace = entry.pod.namespace
             counts[namespace] += 1

@@ -1,4 +1,4 @@
-"""Questions of who judges a cluster as it is. Columns are copies."""
+"""Questions for judging a cluster as it is. Columns are copies."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class DevicesOn(Question[NodeDevices], frozen=True):
 
 
 class UncountedOffer(Question[Mapping[str, int]], frozen=True):
-    """What a node offers of devices that nobody counts, by resource."""
+    """How many devices a node offers that no driver counts, by resource."""
 
     node: str
 
 
 class WrongLabels(Question[tuple[bool, ...]], frozen=True):
-    """Of some shapes, whether the labels of a node are not those that they select."""
+    """For each of some shapes, whether the labels of a node are not those that the shape selects."""
 
     node: str
     shapes: Sequence[DemandShape]

@@ -1,4 +1,4 @@
-"""What all questions have in common."""
+"""The base of all questions, and the types of long and of repeated answers."""
 
 from __future__ import annotations
 

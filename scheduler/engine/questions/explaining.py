@@ -1,4 +1,4 @@
-"""Questions of who explains a pod or a node to people."""
+"""Questions for explaining a pod or a node to people."""
 
 from __future__ import annotations
 

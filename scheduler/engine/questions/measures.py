@@ -14,7 +14,7 @@ from scheduler.state.demand import DemandShape
 
 
 class Departures(Question[DemandRecalled], frozen=True):
-    """How fast pods leave, as the next leader is told it."""
+    """How fast pods leave, in the form that the next leader reads."""
 
 
 class Totals(Question[Steps[None]], frozen=True):
@@ -51,7 +51,7 @@ class DeviceColumns(NamedTuple):
 
 
 class Devices(Question[DeviceColumns], frozen=True):
-    """Which devices there are, and what is in use of them. About a millisecond for five thousand nodes."""
+    """The devices of all nodes, and how much of them is in use. About a millisecond for five thousand nodes."""
 
 
 class StrandedFigures(NamedTuple):

@@ -1,4 +1,4 @@
-"""Questions of who decides for manifests, and tells why."""
+"""Questions for deciding for manifests, and for explaining the decisions."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class WaitOf(Question[Wait | None], frozen=True):
 
 
 class TriedInVain(Question[Mapping[str, str]], frozen=True):
-    """Those of some pods that wait because nothing fits them, with the profile of each."""
+    """Those of some pods that wait because they fit nowhere, with the profile of each."""
 
     uids: Collection[str]
 
@@ -75,4 +75,4 @@ class NamespaceWait(NamedTuple):
 
 
 class WaitsByNamespace(Question[Mapping[str, NamespaceWait]], frozen=True):
-    """Who waits by namespace, but for pods that are gated or were never active. O(waiting pods)."""
+    """How many pods wait in each namespace, without gated pods and pods that were never active. O(waiting pods)."""

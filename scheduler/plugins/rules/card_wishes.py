@@ -41,12 +41,12 @@ def _find_without_cards(_: bool, nodes: NodeTable, rows: Ints) -> Flags:
 
 
 def _find_without_type(_: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
-    return _find_counted(nodes, rows) & (nodes.label_column(names.GPU_PRODUCT)[rows] < 0)
+    return _find_counted(nodes, rows) & (nodes.get_label_column(names.GPU_PRODUCT)[rows] < 0)
 
 
 def _find_other_types(wishes: CardWishes, nodes: NodeTable, rows: Ints) -> Flags:
     # The column comes first, because making it numbers the label's values.
-    column = nodes.label_column(names.GPU_PRODUCT)[rows]
+    column = nodes.get_label_column(names.GPU_PRODUCT)[rows]
     kinds = np.unique(column[column >= 0])
     refused = [kind for kind in kinds if not wishes.accept(nodes.label_values.values[kind])]
     return _find_counted(nodes, rows) & np.isin(column, refused)

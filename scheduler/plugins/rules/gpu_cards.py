@@ -45,7 +45,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     numa_bind = bool(gpu and gpu.numa_bind)
     parts = {
         "pool": find_place(asked.template.family),
-        "containers": cluster.ledger.containers_of(asked.template) if gpu else empty.containers(),
+        "containers": cluster.ledger.get_containers(asked.template) if gpu else empty.containers(),
     }
     rules = {
         "numa_bind": numa_bind,

@@ -33,7 +33,7 @@ def _score_nodes(images: Images, nodes: NodeTable, rows: c.Ints) -> c.Ints:
     """
     total = np.zeros(nodes.capacity, np.int64)
     for name, times in Counter(images).items():
-        having, sizes = nodes.images.nodes_with(name)
+        having, sizes = nodes.images.find_nodes(name)
         if having.size:
             share = having.size / len(nodes.rows)
             total[having] += times * (sizes * share).astype(np.int64)

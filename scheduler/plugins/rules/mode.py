@@ -79,7 +79,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
 
 
 def _compile_preferences(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
-    placement, row_asked = asked.placement, cluster.nodes.row_asked
+    placement, row_asked = asked.placement, cluster.nodes.find_row_asked
     dims = [-1 if name is None else row_asked(name) for name in _list_dims(asked)]
     return {
         "mode": _compile_mode(asked),

@@ -33,7 +33,7 @@ def _read_ports(pod: Standing, _: Cluster) -> Ports | None:
 
 def _list_tallies(ports: Ports, cluster: Cluster) -> tuple[Tally, ...]:
     """Count on every node the held ports that conflict with the pod's; the next pod of the shape conflicts too."""
-    held = cluster.nodes.ports.conflicts(ports, cluster.nodes.capacity)
+    held = cluster.nodes.ports.count_conflicts(ports, cluster.nodes.capacity)
     return (Tally(count=held, gain=held.of_one),)
 
 

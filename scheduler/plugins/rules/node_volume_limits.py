@@ -56,7 +56,7 @@ class _WithShared:
         self, cluster: Cluster, driver: str, shared: tuple[Handle, ...], *, brings: bool
     ) -> None:
         self._uses, self._shared, self._brings = cluster.storage.uses, shared, brings
-        self._full = self._uses.full(driver)
+        self._full = self._uses.count_full(driver)
 
     @property
     def version(self) -> int:
@@ -66,7 +66,9 @@ class _WithShared:
     def by_row(self, capacity: int) -> c.Ints:
         """[capacity] the used volumes."""
         found = self._full.by_row(capacity).copy()
-        there = Counter(row for handle in self._shared for row in self._uses.rows_holding(handle))
+        there = Counter(
+            row for handle in self._shared for row in self._uses.list_rows_holding(handle)
+        )
         for row, n in there.items():
             is_all = n == len(self._shared) and not self._brings
             found[row] = 0 if is_all else found[row] - n
@@ -118,7 +120,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     for driver in sorted({*brought, *(one.driver for one in needs.shared)}):
         shared = tuple(one for one in needs.shared if one.driver == driver)
         n = brought[driver] + len(shared)
-        full = cluster.storage.uses.full(driver)
+        full = cluster.storage.uses.count_full(driver)
         found.append(
             Tally(
                 count=_WithShared(cluster, driver, shared, brings=brought[driver] > 0)

@@ -24,7 +24,7 @@ from scheduler.plugins.contract import (
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.classes import TermView
-from scheduler.state.counting.owned import Stance, owned_by
+from scheduler.state.counting.owned import Stance, list_owned
 
 _NAME, _WEIGHT = "InterPodAffinity", 2
 _AFFINITY, _ANTI_AFFINITY, _EXISTING = 0, 1, 2
@@ -64,12 +64,12 @@ def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
 
 def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     template = pod.template
-    looks_at, about = cluster.terms.about(pod.namespace, pod.labels)
+    looks_at, about = cluster.terms.find_about(pod.namespace, pod.labels)
     # Once the first pod of a run is placed, its own terms are terms on nodes, which the next pod of the run meets.
     namespace_labels = cluster.terms.labels_of(pod.namespace)
     own_keys: set[str] = set()
     own: dict[Stance, Counter[str]] = {stance: Counter() for stance in Stance}
-    for term in owned_by(template, pod.namespace, pod.labels):
+    for term in list_owned(template, pod.namespace, pod.labels):
         own_keys.update(term.peers.selector.keys)
         if term.peers.include(pod.namespace, namespace_labels, pod.labels):
             own[term.stance][term.key] += term.weight
@@ -128,7 +128,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     found: list[Tally] = []
     if needs.near:
         # Only a pod that is among the peers of all terms counts, and then it counts for each term.
-        together = terms.peers(tuple(one.peers for one in needs.near), with_deleting=True)
+        together = terms.count_peers(tuple(one.peers for one in needs.near), with_deleting=True)
         is_one = int(all(one.is_one for one in needs.near))
         found += (
             Tally(
@@ -143,7 +143,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
         )
     found += (
         Tally(
-            count=terms.peers((one.peers,), with_deleting=True),
+            count=terms.count_peers((one.peers,), with_deleting=True),
             gain=int(one.is_one),
             key=one.key,
             reason=_ANTI_AFFINITY,
@@ -152,7 +152,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     )
     found += (
         Tally(
-            count=terms.owners(needs.seen, Stance.REFUSES, key),
+            count=terms.count_owners(needs.seen, Stance.REFUSES, key),
             gain=gain,
             key=key,
             reason=_EXISTING,
@@ -162,7 +162,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     found += (
         Tally(
             kind=c.SUM,
-            count=terms.peers((one.peers,), with_deleting=True),
+            count=terms.count_peers((one.peers,), with_deleting=True),
             gain=int(one.is_one),
             key=one.key,
             figures={c.TALLY_WEIGHT: one.weight},
@@ -172,7 +172,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     found += (
         Tally(
             kind=c.SUM,
-            count=terms.owners(needs.seen, stance, key),
+            count=terms.count_owners(needs.seen, stance, key),
             gain=gain,
             key=key,
             figures={c.TALLY_WEIGHT: weight},

@@ -47,10 +47,10 @@ def list_amounts(asked: Asked) -> tuple[tuple[str, int], ...]:
 
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     requests, amounts = asked.template.requests, list_amounts(asked)
-    rows = [cluster.nodes.row_asked(resource) for resource, _ in amounts]
+    rows = [cluster.nodes.find_row_asked(resource) for resource, _ in amounts]
     return Compiled(
         {
-            "charge": cluster.ledger.charges.number(asked.template),
+            "charge": cluster.ledger.charges.number_template(asked.template),
             "resources": shared.ints(*rows),
             "amounts": np.array([amount for _, amount in amounts], np.int64),
             "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name, _ in amounts)),

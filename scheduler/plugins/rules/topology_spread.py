@@ -62,7 +62,7 @@ class _Counted(NamedTuple):
         rows = np.arange(nodes.capacity)
         flags = np.ones(nodes.capacity, np.bool_)
         for key in self.keys:
-            flags &= nodes.label_column(key) >= 0
+            flags &= nodes.get_label_column(key) >= 0
         if self.by.selector or self.by.required is not None:
             asked = self.by.selector, self.by.required
             flags &= ~node_affinity.find_refused(asked, nodes, rows)
@@ -127,7 +127,7 @@ def _deduce_constraints(pod: Standing, cluster: Cluster) -> Constraints:
         defaults = SYSTEM_DEFAULTS if _spreads_load(pod) else ()
     if not (defaults and cluster.peers.are_there):
         return ()
-    selector = cluster.peers.selector_of(pod.namespace, pod.labels, pod.controller)
+    selector = cluster.peers.find_selector(pod.namespace, pod.labels, pod.controller)
     if selector == selectors.EVERYTHING:
         return ()
     # kube-scheduler replaces the selector, which would have the labels of these keys.
@@ -172,7 +172,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
 def _make_hard_tally(one: _Spread, cluster: Cluster) -> Tally:
     return Tally(
         kind=c.EVEN,
-        count=cluster.terms.peers((one.peers,), with_deleting=False) if one.peers else None,
+        count=cluster.terms.count_peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=one.counted,
@@ -191,7 +191,7 @@ def _make_soft_tally(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tall
     by_node = one.key == names.HOSTNAME
     return Tally(
         kind=c.SPREAD,
-        count=cluster.terms.peers((one.peers,), with_deleting=False) if one.peers else None,
+        count=cluster.terms.count_peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=None if by_node else one.counted,

@@ -42,7 +42,7 @@ class _InUse:
         return np.full(capacity, self._count_pods(), np.int64)
 
     def _count_pods(self) -> int:
-        return sum(self._uses.rows_of(claim).total() for claim in self._claims)
+        return sum(self._uses.find_rows(claim).total() for claim in self._claims)
 
 
 def _read_needs(pod: Standing, _: Cluster) -> _Needs | None:
@@ -56,7 +56,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     uses = cluster.storage.uses
     found: list[Tally] = []
     if needs.disks:
-        conflicts = uses.conflicts(needs.disks)
+        conflicts = uses.count_conflicts(needs.disks)
         found.append(Tally(count=conflicts, gain=conflicts.of_one, reason=_DISK))
     if needs.exclusive:
         found.append(Tally(count=_InUse(uses, needs.exclusive), gain=0, reason=_CLAIM))

@@ -46,14 +46,14 @@ class _Elsewhere:
         """[capacity] 1 for a node outside the zones."""
         nodes = self._cluster.nodes
         rows = np.arange(capacity)
-        tells = np.logical_or.reduce([nodes.label_column(key) >= 0 for key in _KEYS])
+        tells = np.logical_or.reduce([nodes.get_label_column(key) >= 0 for key in _KEYS])
         is_elsewhere = np.zeros(capacity, np.bool_)
         for key, values in self._zones:
             wanted = tuple(sorted(values))
             matches = node_terms.match_values(nodes, key, wanted, rows)
             if key in _NEW:
                 # If a node does not have the old label, the new label is read.
-                has_old = nodes.label_column(key) >= 0
+                has_old = nodes.get_label_column(key) >= 0
                 new = node_terms.match_values(nodes, _NEW[key], wanted, rows)
                 matches = np.where(has_old, matches, new)
             is_elsewhere |= ~matches

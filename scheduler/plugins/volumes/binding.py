@@ -90,7 +90,7 @@ class Verdict:
             self._judge_all()
             self.version += 1
         elif self._unbound and self._changed != self._storage.changed.position:
-            changed = self._storage.changed.since(self._changed)
+            changed = self._storage.changed.list_since(self._changed)
             self._changed = self._storage.changed.position
             if changed is None:
                 self._judge_all()
@@ -163,12 +163,12 @@ class Verdict:
             {name for name, one in classes.items() if self._tells_capacity(one)},
             self._curve,
         )
-        names = {*self._own, *(name for one in self._of_classes for name in storage.free(one))}
+        names = {*self._own, *(name for one in self._of_classes for name in storage.list_free(one))}
         self._there = {name: storage.volumes[name] for name in sorted(names)}
         for name, volume in self._there.items():
             self._near.add(name, find_words(volume.affinity))
         for of_class in self._provisioning.telling:
-            for capacity in storage.capacities_of(of_class):
+            for capacity in storage.list_capacities(of_class):
                 if capacity.nodes is not None:
                     self._capacities[capacity.key] = capacity
                     terms = (NodeTerm(capacity.nodes.requirements),)
@@ -210,7 +210,7 @@ class Verdict:
         self._keys = tuple(sorted(keys))
         numbers = np.zeros(rows.size, np.int64)
         for key in self._keys:
-            column = self._nodes.label_column(key)[rows]
+            column = self._nodes.get_label_column(key)[rows]
             numbers = numbers * (int(column.max()) + 2) + column + 1
             numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1)
         order = np.argsort(numbers, kind="stable")
@@ -279,7 +279,7 @@ class Verdict:
         volume = self._storage.volumes.get(name)
         if volume is None or name in self._own:
             return volume
-        is_free = volume.of_class in self._of_classes and name in self._storage.free(
+        is_free = volume.of_class in self._of_classes and name in self._storage.list_free(
             volume.of_class
         )
         return volume if is_free else None

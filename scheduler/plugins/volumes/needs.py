@@ -142,7 +142,7 @@ def _add_binding(needs: Needs, pod: PodRecord, volumes: PodVolumes, storage: Sto
     )
     is_single = (
         needs.is_single
-        or any(one.own or storage.free(one.wish.of_class) for one in unbound)
+        or any(one.own or storage.list_free(one.wish.of_class) for one in unbound)
         or any(_is_named(claim.key, storage) for claim in waiting)
     )
     return needs._replace(bound=tuple(dict.fromkeys(kept)), unbound=unbound, is_single=is_single)
@@ -175,7 +175,7 @@ def _find_claims(pod: PodRecord, volumes: PodVolumes, storage: Storage) -> list[
 
 def _is_named(claim: ClaimKey, storage: Storage) -> bool:
     """Whether several pods name a claim."""
-    return len(storage.users_of(claim)) > 1
+    return len(storage.list_users(claim)) > 1
 
 
 def _read_bound(claim: Claim, storage: Storage) -> Bound:
@@ -188,8 +188,8 @@ def _read_bound(claim: Claim, storage: Storage) -> Bound:
 
 
 def _read_unbound(claim: Claim, storage: Storage) -> Unbound:
-    own = tuple(storage.volumes_for(claim))
-    return Unbound(claim.wish, own, storage.selected(claim))
+    own = tuple(storage.list_volumes(claim))
+    return Unbound(claim.wish, own, storage.find_selected_node(claim))
 
 
 def _sort_handles(
@@ -202,7 +202,7 @@ def _sort_handles(
     drivers: set[tuple[str, bool]] = {(one.driver, True) for one in volumes.handles}
     shared.update(one for one in volumes.handles if uses.is_limited(one.driver))
     for claim in claims:
-        handle = uses.handle_of(claim.key)
+        handle = uses.find_handle(claim.key)
         if handle is None:
             continue
         drivers.add((handle.driver, storage.is_moved(claim)))

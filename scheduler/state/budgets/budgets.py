@@ -20,9 +20,9 @@ from scheduler.schema.preempting import BudgetSets
 from scheduler.state.budgets.spaces import Budget, Covering, Space
 from scheduler.state.pods import PodRecord
 
-# Steps that are made when somebody asks, beside those that are made before.
+# How many steps an answer may make itself, beside the steps that were made before.
 _FEW = 16
-# So many changes are remembered, at least.
+# At least so many changes are remembered.
 _REMEMBERED = 1024
 
 
@@ -34,13 +34,13 @@ class Budgets:
     """
 
     def __init__(self, on_nodes: Callable[[], Iterable[tuple[int, PodRecord]]]) -> None:
-        """``on_nodes``: all pods that are charged to a node, with its row."""
+        """``on_nodes`` lists all pods that are charged to a node, with the row of the node."""
         self._on_nodes = on_nodes
         self._spaces: dict[str, Space] = {}
         # Namespaces that may have work to be done, the next one first.
         self._due: OrderedDict[str, None] = OrderedDict()
         self._n = 0
-        # What each change is about, those before ``_from`` are forgotten.
+        # The subject of each change; changes before ``_from`` are forgotten.
         self._changes: list[tuple[str, Covering]] = []
         self._from = 0
 
@@ -49,7 +49,7 @@ class Budgets:
 
     @property
     def figures(self) -> int:
-        """Rises when what budgets say of any pod may be another."""
+        """Rises when the budgets may say something else of any pod."""
         return self._from + len(self._changes)
 
     @property
@@ -78,7 +78,7 @@ class Budgets:
             self._note(namespace, space.put_budget(name, new))
 
     def drop(self, namespace: str, name: str) -> None:
-        """A budget was deleted."""
+        """Drop a budget that was deleted."""
         space = self._spaces.get(namespace)
         if space is None or name not in space.budgets:
             return
@@ -90,8 +90,8 @@ class Budgets:
         elif space.is_idle:
             self._forget(namespace)
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
-        """A pod came to a node (1), or left it (-1)."""
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """Note that a pod came to a node (1), or left it (-1)."""
         del node_row
         if not self._n:
             return
@@ -107,8 +107,8 @@ class Budgets:
         elif space.is_idle:
             self._forget(pod.namespace)
 
-    def objects(self) -> list[tuple[str, str, Budget]]:
-        """All budgets, with namespace and name."""
+    def list_objects(self) -> list[tuple[str, str, Budget]]:
+        """List all budgets, with namespace and name."""
         return [
             (namespace, name, one)
             for namespace, space in self._spaces.items()
@@ -119,7 +119,7 @@ class Budgets:
 
     @property
     def is_behind(self) -> bool:
-        """Whether more is to be done than one who asks should wait for."""
+        """Whether more work is left than an answer should wait for."""
         left = _FEW
         for namespace in islice(self._due, _FEW):
             left -= self._spaces[namespace].n_due
@@ -128,7 +128,7 @@ class Budgets:
         return len(self._due) > _FEW
 
     def work(self) -> tuple[str, float]:
-        """Make one step of what is to be done, for the namespace whose turn it is.
+        """Make one step of the work that is left, for the namespace whose turn it is.
 
         Returns:
             The namespace, and how much work it was, in parts of a whole step; 0 if nothing was to be done.
@@ -147,7 +147,7 @@ class Budgets:
 
     # Answers.
 
-    def sets_of(self, pods: list[PodRecord], size: int, most: int) -> BudgetSets:
+    def make_sets(self, pods: list[PodRecord], size: int, most: int) -> BudgetSets:
         """The budgets of pods on nodes, of whom at most ``most`` go from one node; the pod table has ``size`` rows."""
         while self._due:
             self.work()
@@ -164,7 +164,7 @@ class Budgets:
             space = self._spaces.get(namespace)
             if space is None or not space.budgets:
                 continue
-            kinds, at = np.unique(space.kinds_of(rows), return_inverse=True)
+            kinds, at = np.unique(space.list_kinds(rows), return_inverse=True)
             is_kind = kinds >= 0
             flags, may_go = space.find_covering(kinds[is_kind], most)
             counts = flags.sum(axis=1)
@@ -180,8 +180,8 @@ class Budgets:
         left = np.zeros(n_budgets, np.int64)
         return BudgetSets(sets, runs, _joined(members), _joined(allowed), left)
 
-    def rows_since(self, figures: int) -> list[int] | None:
-        """Rows of pods of which budgets may say something else than then; None when it is too long ago to say."""
+    def list_rows_since(self, figures: int) -> list[int] | None:
+        """List the rows of pods whose budgets may have changed since; None when ``figures`` is too old to say."""
         if figures < self._from:
             return None
         while self._due:
@@ -194,7 +194,7 @@ class Budgets:
         for namespace, others in kinds.items():
             # Where no budget is left, or no pod, the rows are told.
             if namespace in self._spaces:
-                found += self._spaces[namespace].rows_of(others)
+                found += self._spaces[namespace].list_rows(others)
         return found
 
     def _forget(self, namespace: str) -> None:

@@ -161,7 +161,7 @@ class Space:
         renamed = self._count_let_go(old, new)
         if self.budgets:
             return Covering(covered, renamed)
-        rows = self.rows_of(covered)
+        rows = self.list_rows(covered)
         self._begin()
         return Covering(rows=(*rows, *renamed))
 
@@ -315,11 +315,11 @@ class Space:
 
     # Answers, when no work is left.
 
-    def kinds_of(self, rows: list[int]) -> Ints:
+    def list_kinds(self, rows: list[int]) -> Ints:
         """The kinds of the pods in these rows; -1 for none."""
         return np.array([self._kind_of.get(row, -1) for row in rows], np.int64)
 
-    def rows_of(self, kinds: int) -> list[int]:
+    def list_rows(self, kinds: int) -> list[int]:
         """The rows of the pods of these kinds."""
         if not kinds:
             return []

@@ -12,7 +12,7 @@ from scheduler.api.pods.templates import PodTemplate
 from scheduler.schema import columns as c
 from scheduler.schema import empty
 from scheduler.state.nodes import NodeTable
-from scheduler.state.structures.runs import Runs, room_for
+from scheduler.state.structures.runs import Runs, round_up
 
 _FIRST_CAPACITY = 64
 _Ref = weakref.ref[PodTemplate]
@@ -49,28 +49,28 @@ class ChargeTable:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def number(self, template: PodTemplate) -> int:
-        """The number of a template's charge, compiled when it is first asked for."""
+    def number_template(self, template: PodTemplate) -> int:
+        """Return the number of a template's charge, which is compiled when it is first asked for."""
         number = self._numbers.get(weakref.ref(template))
         return self._compile(template) if number is None else number
 
-    def parts(self, number: int) -> c.Ints:
-        """[p, 2] the parts of a charge; not to be kept, for the rows of resources come and go."""
+    def get_parts(self, number: int) -> c.Ints:
+        """Return [p, 2] the parts of a charge. Do not keep them: the rows of resources come and go."""
         first, n = self.columns.run[:, number].tolist()
         return self.columns.parts[first : first + n]
 
-    def containers(self, number: int) -> c.Ints:
-        """[5, C] what the containers may hold on cards, as in ``Ask``; C = 0 for pods that ask none."""
+    def get_containers(self, number: int) -> c.Ints:
+        """Return [5, C] what the containers may hold on cards, as in ``Ask``; C = 0 for pods that ask no card."""
         return self._containers[number]
 
-    def asking(self, resource: str) -> list[int]:
-        """The numbers of the charges that have a part for a resource."""
+    def list_asking(self, resource: str) -> list[int]:
+        """List the numbers of the charges that have a part for a resource."""
         return [number for number, _ in self._asking(resource)]
 
     def point(self, resource: str, row: int) -> None:
-        """A resource has this row of the resource matrix from now on; -1: it has none any more."""
+        """Give a resource another row of the resource matrix; -1: it has no row any more."""
         for number, i in self._asking(resource):
-            self.parts(number)[i, 0] = row if row < 0 else c.REQUESTED_AT + row
+            self.get_parts(number)[i, 0] = row if row < 0 else c.REQUESTED_AT + row
 
     def _asking(self, resource: str) -> Iterator[tuple[int, int]]:
         """The charges with a part for a resource, and which of their parts it is."""
@@ -82,12 +82,12 @@ class ChargeTable:
                 if name == resource:
                     yield number, 1 + i
             if template.size >= 0 and gpus.SIZES[template.size] == resource:
-                yield number, len(self.parts(number)) - 1
+                yield number, len(self.get_parts(number)) - 1
 
     def _compile(self, template: PodTemplate) -> int:
         parts = self._parts_of(template)
         number = self._free.pop() if self._free else len(self._templates)
-        first = self._runs.take(room_for(len(parts)))
+        first = self._runs.take(round_up(len(parts)))
         self._grow(number + 1, self._runs.end)
         self.columns.run[:, number] = first, len(parts)
         self.columns.parts[first : first + len(parts)] = parts
@@ -114,7 +114,7 @@ class ChargeTable:
     def _release(self, template: _Ref) -> None:
         number = self._numbers.pop(template)
         first, n = self.columns.run[:, number].tolist()
-        self._runs.give_back(first, room_for(n))
+        self._runs.give_back(first, round_up(n))
         self._containers[number] = _NOTHING
         self._free.append(number)
 

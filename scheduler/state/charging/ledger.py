@@ -37,7 +37,7 @@ class Ledger:
 
         ``holds`` [h, 4] is what it holds of the cards there, as ``Pods.holds``.
         """
-        charge = self.charges.number(template)
+        charge = self.charges.number_template(template)
         row = kernel.enter(self.tables, charge, priority, start, node_row, holds)
         if row < 0:
             self.pods.make_room(1, len(holds))
@@ -67,9 +67,9 @@ class Ledger:
         """As ``leave`` of the pod that was entered last, since ``PodTable.ends`` were these and nobody left."""
         return kernel.undo(self.tables, row, *ends)
 
-    def containers_of(self, template: PodTemplate) -> c.Ints:
+    def get_containers(self, template: PodTemplate) -> c.Ints:
         """[5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
-        return self.charges.containers(self.charges.number(template))
+        return self.charges.get_containers(self.charges.number_template(template))
 
     def offer(self, resource: str) -> c.Ints:
         """A node offers what none did: who asks it is charged for it. The node rows that this concerns."""
@@ -83,7 +83,7 @@ class Ledger:
 
     def _point(self, resource: str, row: int) -> c.Ints:
         pods = self.pods.columns
-        asks = np.isin(pods.charge, self.charges.asking(resource)) & (pods.node >= 0)
+        asks = np.isin(pods.charge, self.charges.list_asking(resource)) & (pods.node >= 0)
         concerned, nodes = np.flatnonzero(asks).tolist(), pods.node[asks]
         for pod in concerned:
             kernel.strike(self.tables, pod)

@@ -20,14 +20,14 @@ from scheduler.state.told_cards import NOTHING
 
 
 class Follower(Protocol):
-    """Somebody who keeps a figure about the pods on nodes that is no total of ``Nodes``."""
+    """A part of the state with a figure about the pods on nodes that is no total of ``Nodes``."""
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
-        """A pod was charged to a node (1), or its charge was taken back (-1), by the same record."""
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """Note that a pod was charged to a node (1), or its charge was taken back (-1), by the same record."""
 
 
 class Did(IntEnum):
-    """What can be done in a trial."""
+    """The things that can be done in a trial."""
 
     ENTERED = 0
     FORGOTTEN = 1
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 class Roster:
-    """Pods and where they are; the only one who enters pods in the ledger and strikes them out.
+    """The pods and their nodes; only the roster enters pods in the ledger and strikes them out.
 
     Attributes:
         pods: all pods that are not finished, by uid.
@@ -78,12 +78,12 @@ class Roster:
         self.away: dict[str, PodRecord] = {}
 
     def keep(self, pod: PodRecord) -> PodRecord:
-        """The record of a pod is this from now on."""
+        """Take over a newer record of a pod."""
         self.pods[pod.uid] = pod
         return pod
 
     def replace(self, pod: PodRecord, start: int) -> PodRecord:
-        """A pod changed in nothing that it is charged for."""
+        """Take over a newer record of a pod whose charge is unchanged."""
         old = self.pods[pod.uid]
         if pod.node:
             self.pods_on[pod.node][pod.uid] = pod
@@ -95,7 +95,7 @@ class Roster:
         return self.keep(pod)
 
     def attach(self, pod: PodRecord, start: int) -> PodRecord:
-        """A pod has a node: charge it, if the node is there."""
+        """Note that a pod has a node, and charge it if the node is known."""
         node_row = self._nodes.row_of(pod.node)
         holds = self._holds(pod, node_row)
         row = self.ledger.enter(pod.template, pod.priority, start, node_row, holds)
@@ -112,7 +112,7 @@ class Roster:
         return self.keep(pod)
 
     def detach(self, pod: PodRecord) -> None:
-        """A pod has the node no more that it had, if any."""
+        """Note that a pod no longer has a node, if it had one."""
         if not pod.node:
             return
         del self.pods_on[pod.node][pod.uid]
@@ -120,7 +120,7 @@ class Roster:
         self._struck(pod, self.ledger.leave(pod.row))
 
     def forget(self, pod: PodRecord) -> None:
-        """An assumed pod is pending again, and what it has become meanwhile."""
+        """Make an assumed pod pending again, with the changes that came meanwhile."""
         seen = self.meanwhile.pop(pod.uid, None)
         after = seen or replace(pod, node="", life=Life.PENDING, claim=(), row=-1, given=())
         if self.log is None:
@@ -130,7 +130,7 @@ class Roster:
             self._take(Step(Did.FORGOTTEN, pod, after, seen=seen))
 
     def strike(self, node: str) -> list[PodRecord]:
-        """The pods of a node, none of which is charged to it any more, until ``charge`` says where."""
+        """Take back the charges of all pods of a node, and return the pods, for ``charge``."""
         pods = list(self.pods_on.get(node, {}).values())
         for pod in pods:
             self._struck(pod, self.ledger.strike(pod.row))
@@ -145,12 +145,12 @@ class Roster:
     # In a trial. A row is given back when the outermost one ends: until then it can be charged as it was.
 
     def take_away(self, pod: PodRecord) -> None:
-        """A pod that has a node has none for now."""
+        """Take a pod from its node for now."""
         self.away[pod.uid] = pod
         self._take(Step(Did.TAKEN_AWAY, pod, replace(pod, node="", life=Life.AWAY, row=-1)))
 
     def put_back(self, pod: PodRecord) -> None:
-        """A pod that was taken away has its node again, by the record that it had."""
+        """Put a pod that was taken away back on its node, by the record that it had."""
         del self.away[pod.uid]
         there = self._copied(pod.node)
         self._note(Step(Did.PUT_BACK, self.pods[pod.uid], pod, there))
@@ -158,7 +158,7 @@ class Roster:
         self._charge_again(pod)
 
     def undo(self, step: Step, ends: tuple[int, int]) -> None:
-        """Undo the last step that is left; ``ends`` are the ledger's, of when its trial began."""
+        """Undo the last step that is left; ``ends`` are the ledger's ends from the beginning of the trial."""
         before, after = step.before, step.after
         if step.did == Did.ENTERED:
             del self.pods_on[after.node][after.uid]
@@ -178,7 +178,7 @@ class Roster:
         self.keep(before)
 
     def settle(self, step: Step) -> None:
-        """A step will not be undone any more."""
+        """Note that a step will not be undone any more."""
         if step.did == Did.FORGOTTEN:
             self._prune(step.before.node)
             self.ledger.leave(step.before.row)
@@ -212,8 +212,8 @@ class Roster:
         if not self.pods_on.get(node, True):
             del self.pods_on[node]
 
-    def charged_to(self) -> Iterator[tuple[int, PodRecord]]:
-        """The pods that are charged to a node, with its row."""
+    def list_charged(self) -> Iterator[tuple[int, PodRecord]]:
+        """List the pods that are charged to a node, with the row of the node."""
         node_of = self.ledger.pods.columns.node
         for pods in self.pods_on.values():
             for pod in pods.values():
@@ -224,7 +224,7 @@ class Roster:
         # Most pods ask no card, and are charged as often as others.
         if node_row < 0 or not pod.template.most:
             return NOTHING
-        return self.registers.holds(pod, self.ledger.containers_of(pod.template), node_row)
+        return self.registers.list_holds(pod, self.ledger.get_containers(pod.template), node_row)
 
     def _charged(self, pod: PodRecord, node_row: int) -> None:
         if node_row >= 0:
@@ -232,7 +232,7 @@ class Roster:
         self._tell(pod, node_row, 1)
 
     def _struck(self, pod: PodRecord, node_row: int) -> None:
-        """The charge of a pod was taken back from the node of a row, -1: from none."""
+        """Note that the charge of a pod was taken back from the node of a row; -1: from none."""
         if node_row >= 0:
             self._moved.add(node_row)
         self._tell(pod, node_row, -1)
@@ -240,4 +240,4 @@ class Roster:
     def _tell(self, pod: PodRecord, node_row: int, sign: int) -> None:
         # A node that is not there has no row, and nothing is counted on it.
         for follower in self.followers if node_row >= 0 else ():
-            follower.follow(pod, node_row, sign)
+            follower.follow_pod(pod, node_row, sign)

@@ -37,7 +37,7 @@ class ClassKey(NamedTuple):
 
 
 def key_of(pod: PodRecord) -> ClassKey:
-    """The class of a pod."""
+    """Return the key of a pod's class."""
     template = pod.template if pod.template.has_terms else None
     labels = frozenset((pod.labels or _NO_LABELS).items())
     return ClassKey(pod.namespace, labels, pod.deleting, template)
@@ -104,7 +104,7 @@ class Numbered:
 
     @property
     def end(self) -> int:
-        """All classes have lower numbers."""
+        """A number above those of all classes."""
         return len(self._classes)
 
     def next_number(self) -> int:
@@ -117,7 +117,7 @@ class Numbered:
         return self._free[0]
 
     def add(self, one: Class) -> None:
-        """A class came, with the next number."""
+        """Add a class, with the next number."""
         heappop(self._free)
         self._classes[one.number] = one
         self._deleting |= one.deleting << one.number
@@ -125,7 +125,7 @@ class Numbered:
         self._postings.add({one.number: one.labels.items()})
 
     def drop(self, one: Class) -> None:
-        """A class went."""
+        """Drop a class."""
         self._classes[one.number] = None
         heappush(self._free, one.number)
         while self._classes and self._classes[-1] is None:
@@ -136,8 +136,10 @@ class Numbered:
             del self._within[one.namespace]
         self._postings.drop({one.number: one.labels.items()})
 
-    def among(self, all_of: tuple[Peers, ...], labels_of: LabelsOf, *, with_deleting: bool) -> Ints:
-        """[k] The numbers of the classes whose pods are among all of these peers, ascending."""
+    def list_among(
+        self, all_of: tuple[Peers, ...], labels_of: LabelsOf, *, with_deleting: bool
+    ) -> Ints:
+        """List [k] the numbers of the classes whose pods are among all of these peers, ascending."""
         found = self._postings.all
         for peers in all_of:
             found &= self._postings.match(peers.selector)
@@ -147,8 +149,8 @@ class Numbered:
             found &= ~self._deleting
         return unpack_bits(found) if found else np.zeros(0, np.int64)
 
-    def within(self, namespace: str) -> list[Class]:
-        """The classes of a namespace."""
+    def list_within(self, namespace: str) -> list[Class]:
+        """List the classes of a namespace."""
         bits = self._within.get(namespace, 0)
         numbers = unpack_bits(bits).tolist() if bits else ()
         return [one for number in numbers if (one := self._classes[number]) is not None]

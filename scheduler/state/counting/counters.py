@@ -1,4 +1,4 @@
-"""The counts that somebody looks at, found by the classes that they count; a count ends when nobody has it any more."""
+"""The counts that are in use, found by the classes that they count; a count ends when no code holds it any more."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Counters:
         self._held: dict[ref[Count], _Held] = {}
         self._by_slot: dict[int, tuple[ref[Count], _Held]] = {}
         self._links = Links()
-        # What was found for classes, as long as no link changes: like pods come one after another.
+        # What was found for classes, kept as long as no link changes: like pods often come one after another.
         self._found: dict[int, list[tuple[ref[Count], int]]] = {}
         self._found_at = 0
-        # Counts that nobody has any more: they may end while others are gone through.
+        # Counts that no code holds any more: a count may end while others are iterated.
         self._ended: list[ref[Count]] = []
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class Counters:
         self._sweep()
         there = self._labels_of(one.namespace)
         slots = []
-        for number in self.index.about(one.namespace, there, one.labels).tolist():
+        for number in self.index.find_about(one.namespace, there, one.labels).tolist():
             reference = self.index.rules[number]
             count = reference() if reference is not None else None
             if reference is not None and isinstance(count, PeerCount) and count.counts(one, there):
@@ -119,7 +119,7 @@ class Counters:
         self.leave(number)
 
     def leave(self, number: int) -> None:
-        """A class has no pods any more."""
+        """Note that a class has no pods any more."""
         for slot in self._links.find_slots(number):
             _, held = self._by_slot[slot]
             held.weights.pop(number, None)
@@ -129,8 +129,8 @@ class Counters:
         """All classes have lower numbers."""
         self._links.trim(n_classes)
 
-    def of_owners(self, namespace: str) -> list[OwnerCount]:
-        """The counts of terms about the pods of a namespace."""
+    def list_owner_counts(self, namespace: str) -> list[OwnerCount]:
+        """List the counts of terms about the pods of a namespace."""
         counts = [reference() for reference in self._held]
         return [
             count
@@ -139,7 +139,7 @@ class Counters:
         ]
 
     def recount(self, count: OwnerCount, weighed: tuple[Ints, Ints]) -> None:
-        """Begin anew with a count of terms."""
+        """Count terms anew."""
         held = self._held[ref(count)]
         held.pod = self._write_pod(count)
         self._links.clear(held.slot)

@@ -76,7 +76,7 @@ class RuleIndex(Generic[T]):
         if not self._numbers or self._n_gone > max(_GONE_MIN, self._words.n // 2):
             self._compact()
 
-    def about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Ints:
+    def find_about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Ints:
         """[found] The numbers of the rules about a pod, ascending."""
         pod = namespace, frozenset(namespace_labels.items()), frozenset(labels.items())
         if self._last is None or self._last[0] != pod:

@@ -45,7 +45,7 @@ class OwnedTerm(NamedTuple):
 Group = tuple[Stance, str]
 
 
-def owned_by(template: PodTemplate, namespace: str, labels: Labels) -> tuple[OwnedTerm, ...]:
+def list_owned(template: PodTemplate, namespace: str, labels: Labels) -> tuple[OwnedTerm, ...]:
     """The terms of a pod that matter to others once it has a node."""
 
     def make_term(stance: Stance, term: Term, weight: int) -> OwnedTerm:
@@ -118,7 +118,7 @@ class OwnedTerms:
             self._compact()
         return bool(gone)
 
-    def about(
+    def find_about(
         self, namespace: str, namespace_labels: Labels, labels: Labels
     ) -> tuple[Callable[[str], bool], set[Group]]:
         """Whether terms look at a label in a namespace; stance and topology key of those about a pod there."""
@@ -127,7 +127,7 @@ class OwnedTerms:
         def looks_at(key: str) -> bool:
             return key in near or key in roaming
 
-        found = self._index.about(namespace, namespace_labels, labels)
+        found = self._index.find_about(namespace, namespace_labels, labels)
         _, firsts = np.unique(self._group.all[found], return_index=True)
         terms = [self._index.rules[number] for number in found[firsts].tolist()]
         return looks_at, {_group(term) for term in terms if term is not None}
@@ -143,7 +143,7 @@ class OwnedTerms:
         pod = namespace, frozenset(namespace_labels.items()), frozenset(labels.items())
         if self._weighed is None or self._weighed[0] != pod:
             # All groups at once: each pass looks at all rows.
-            found = self._index.about(namespace, namespace_labels, labels)
+            found = self._index.find_about(namespace, namespace_labels, labels)
             self._weighed = pod, self._weigh_groups(found)
         return self._weighed[1].get(hash(group), _NOBODY)
 

@@ -20,7 +20,7 @@ _API_VERSIONS = {
 
 
 class Peers:
-    """The selectors of all that selects pods.
+    """The selectors of all objects that select pods.
 
     Attributes:
         version: rises with every change.
@@ -36,17 +36,17 @@ class Peers:
 
     @property
     def are_there(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any such object."""
         return bool(self._services or self._controllers)
 
-    def version_in(self, namespace: str) -> int:
-        """Changes when a group of a namespace does, and only then."""
+    def find_version(self, namespace: str) -> int:
+        """Return a version that changes when a group of the namespace changes, and only then."""
         return self._changed.get(namespace, 0)
 
     def see(
         self, kind: GroupKind, namespace: str, name: str, given: wire.LabelSelector | None
     ) -> None:
-        """One was added or changed; a selector that no API server takes selects nothing."""
+        """Add an object or its new state; a selector that no API server accepts selects nothing."""
         labels = (given.match_labels if given else None) or {}
         if kind == GroupKind.SERVICE:
             there = self._services.setdefault(namespace, {})
@@ -68,7 +68,7 @@ class Peers:
             self._note_change(namespace)
 
     def drop(self, kind: GroupKind, namespace: str, name: str) -> None:
-        """One was deleted."""
+        """Drop an object that was deleted."""
         if kind == GroupKind.SERVICE:
             there = self._services.get(namespace, {})
             was = there.pop(name, None)
@@ -80,8 +80,8 @@ class Peers:
         if was is not None:
             self._note_change(namespace)
 
-    def of_kind(self, kind: GroupKind) -> set[tuple[str, str]]:
-        """Namespace and name of all of one kind."""
+    def list_of_kind(self, kind: GroupKind) -> set[tuple[str, str]]:
+        """List the namespace and name of all objects of one kind."""
         if kind == GroupKind.SERVICE:
             return {
                 (namespace, name) for namespace, there in self._services.items() for name in there
@@ -90,10 +90,10 @@ class Peers:
             (namespace, name) for namespace, (_, of, name) in self._controllers if of == str(kind)
         }
 
-    def selector_of(
+    def find_selector(
         self, namespace: str, labels: Labels, controller: Controller | None
     ) -> Selector:
-        """Which pods of the namespace a pod stands together with; ``selectors.EVERYTHING`` for none."""
+        """Find the selector of the pods that a pod stands together with; ``selectors.EVERYTHING`` for none."""
         replication: Mapping[str, str] = {}
         owner = selectors.EVERYTHING
         found = self._controllers.get((namespace, controller)) if controller else None

@@ -50,11 +50,11 @@ class PortTable:
         self._wanted: WeakValueDictionary[tuple[Port, ...], Conflicts] = WeakValueDictionary()
         self._looking: dict[_Key, WeakSet[Conflicts]] = {}
 
-    def on(self, row: int) -> dict[Port, int]:
+    def list_on(self, row: int) -> dict[Port, int]:
         """What is held on a row, and how often."""
         return dict(self._held.get(row, ()))
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """A pod came to a node (1), or left it (-1)."""
         for port in pod.template.ports:
             self.change(node_row, port, sign)
@@ -72,7 +72,7 @@ class PortTable:
             del self._held[row]
         self._leave(row, port)
 
-    def conflicts(self, wanted: tuple[Port, ...], capacity: int) -> Conflicts:
+    def count_conflicts(self, wanted: tuple[Port, ...], capacity: int) -> Conflicts:
         """What is held on each row that conflicts with the ports wanted, kept up as long as somebody has it."""
         found = self._wanted.get(wanted)
         if found is not None:

@@ -26,7 +26,7 @@ from scheduler.state.counting.classes import (
 )
 from scheduler.state.counting.counters import Counters
 from scheduler.state.counting.counts import Count
-from scheduler.state.counting.owned import Group, OwnedTerms, Stance, owned_by
+from scheduler.state.counting.owned import Group, OwnedTerms, Stance, list_owned
 from scheduler.state.counting.places import Places
 from scheduler.state.pods import PodRecord
 
@@ -62,8 +62,8 @@ class Terms:
         """Whether any pod on a node may have terms about other pods."""
         return self.owned.are_there
 
-    def follow(self, pod: PodRecord, node_row: int, sign: int) -> None:
-        """A pod came to a node (1), or left it (-1)."""
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """Note that a pod came to a node (1), or left it (-1)."""
         if not self._is_kept:
             if not pod.template.has_terms:
                 return
@@ -77,23 +77,23 @@ class Terms:
             self._end(key, one)
 
     def find_counts(self, pod: PodRecord) -> Iterator[tuple[Count, int]]:
-        """Where a pod on a node is counted, and what it counts there."""
+        """Return where a pod on a node is counted, and what it counts there."""
         one = self._classes.get(key_of(pod))
         return self.counters.find_counts(one.number) if one else iter(())
 
-    def peers(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> Count:
-        """The pods on each row that are among all of these peers, kept up as long as somebody has it."""
+    def count_peers(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> Count:
+        """Count the pods on each row that are among all of these peers; the count is kept up as long as it is in use."""
         key = all_of, with_deleting
         found = self._counts.get(key)
         if found is None:
             self._keep()
             made = PeerCount(all_of, with_deleting=with_deleting)
-            classes = self._numbered.among(all_of, self.labels_of, with_deleting=with_deleting)
+            classes = self._numbered.list_among(all_of, self.labels_of, with_deleting=with_deleting)
             self.counters.add_peers(made, classes)
             found = self._counts[key] = made
         return found
 
-    def owners(self, seen: TermView, stance: Stance, key: str) -> Count:
+    def count_owners(self, seen: TermView, stance: Stance, key: str) -> Count:
         """The weights of the terms on each row that are about a pod, likewise."""
         by = seen, stance, key
         found = self._counts.get(by)
@@ -104,33 +104,35 @@ class Terms:
             found = self._counts[by] = made
         return found
 
-    def about(self, namespace: str, labels: Labels) -> tuple[Callable[[str], bool], set[Group]]:
+    def find_about(
+        self, namespace: str, labels: Labels
+    ) -> tuple[Callable[[str], bool], set[Group]]:
         """Whether terms of pods on nodes look at a label in a namespace, and what those about a pod mean.
 
         Of the latter stance and topology key.
         """
         self._keep()
-        return self.owned.about(namespace, self.labels_of(namespace), labels)
+        return self.owned.find_about(namespace, self.labels_of(namespace), labels)
 
     def see_namespace(self, name: str, labels: dict[str, str]) -> bool:
-        """A namespace was added or changed; whether that may change an answer about a pod that waits."""
+        """Take over the labels of a namespace; return whether this may change an answer about a waiting pod."""
         if self._namespaces.get(name) == labels:
             return False
         self._namespaces[name] = dict(labels)
         self.version = next(self._versions)
-        for one in self._numbered.within(name):
+        for one in self._numbered.list_within(name):
             self.counters.withdraw(one.number)
             self.counters.introduce(one)
-        for count in self.counters.of_owners(name):
+        for count in self.counters.list_owner_counts(name):
             self.counters.recount(count, self._weigh(count))
         return self._is_kept
 
     def labels_of(self, namespace: str) -> Labels:
-        """The labels of a namespace, its name among them."""
+        """Return the labels of a namespace, its name among them."""
         return {names.NAMESPACE_NAME: namespace, **self._namespaces.get(namespace, {})}
 
     def read_held(self) -> dict[ClassKey, dict[int, int]] | None:
-        """How many pods of each class are on each row; None as long as nobody has looked."""
+        """Return how many pods of each class are on each row; None as long as no count is in use."""
         if not self._is_kept:
             return None
         return {key: self._places.get_rows(one.number) for key, one in self._classes.items()}
@@ -141,11 +143,11 @@ class Terms:
             self._is_kept = True
             for row, pod in self._on_nodes():
                 if pod.uid != but:
-                    self.follow(pod, row, 1)
+                    self.follow_pod(pod, row, 1)
 
     def _begin(self, key: ClassKey, pod: PodRecord) -> Class:
         labels = pod.labels or _NO_LABELS
-        owned = owned_by(pod.template, pod.namespace, labels)
+        owned = list_owned(pod.template, pod.namespace, labels)
         one = Class(pod.namespace, labels, pod.deleting, owned, self._numbered.next_number())
         self._classes[key] = one
         self._numbered.add(one)

@@ -46,7 +46,7 @@ class Changes:
         self._oldest = max(self._oldest, self.position - _CAPACITY)
         self.position = position
 
-    def since(self, position: int) -> Ints | None:
+    def list_since(self, position: int) -> Ints | None:
         """The distinct rows that changed since, ascending; None when it is too long ago to say."""
         if self.position - position > _CAPACITY or position < self._oldest:
             return None
@@ -75,7 +75,7 @@ class Log(Generic[T]):
         self._values.append(value)
         self.position += 1
 
-    def since(self, position: int) -> dict[T, None] | None:
+    def list_since(self, position: int) -> dict[T, None] | None:
         """What changed since, each once; None when it is too long ago to say."""
         n = self.position - position
         if n > len(self._values):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def room_for(n: int) -> int:
+def round_up(n: int) -> int:
     """``n`` rounded up to a power of two: a run of few sizes is found again, whatever is asked for."""
     return 1 << (n - 1).bit_length() if n else 0
 
@@ -34,6 +34,6 @@ class Runs:
         if n:
             self._free.setdefault(n, []).append(first)
 
-    def free(self) -> set[int]:
+    def list_free(self) -> set[int]:
         """The rows that were given back."""
         return {row for n, firsts in self._free.items() for a in firsts for row in range(a, a + n)}

@@ -1,4 +1,4 @@
-"""A slowly forgetting histogram of arrivals by shape, and how much left meanwhile."""
+"""A slowly forgetting histogram of arrivals by shape, and the share of departures."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Tally(Generic[S]):
         self.horizon = _PRIOR
         self._left = self._watched = 0
         self._counts: dict[S, float] = {}
-        # Instead of shrinking all counts, what is new counts more and more.
+        # Later arrivals count more and more; this is the same as shrinking all earlier counts, and cheaper.
         self._unit = 1.0
 
-    def arrived(self, shape: S, *, listed: bool = False) -> None:
-        """One came; ``listed``: before anybody watched."""
+    def note_arrival(self, shape: S, *, listed: bool = False) -> None:
+        """Note an arrival; ``listed``: it came before the watch began."""
         if shape not in self._counts and len(self._counts) >= _SHAPES_MAX:
             self._drop_rarest()
         self.seen += 1
@@ -50,22 +50,22 @@ class Tally(Generic[S]):
             self._watched += 1
         self._counts[shape] = self._counts.get(shape, 0.0) + self._unit
 
-    def left(self) -> None:
-        """One left."""
+    def note_departure(self) -> None:
+        """Note a departure."""
         self._left += 1
 
     def recall(self, departures: float, horizon: int) -> None:
-        """What another has learnt of departures over so many arrivals, until enough were watched."""
+        """Take over what another tally learnt of departures over so many arrivals, until enough were watched here."""
         if self._watched < HORIZON:
             self.departures = min(1.0, departures)
             self.horizon = max(_PRIOR, min(HORIZON, horizon))
 
-    def counts(self) -> dict[S, float]:
-        """Arrivals of each shape; one of just now counts 1."""
+    def list_counts(self) -> dict[S, float]:
+        """Return the number of arrivals of each shape; the latest arrival counts 1."""
         return {shape: count / self._unit for shape, count in self._counts.items()}
 
-    def known(self) -> dict[str, Any]:
-        """All that is known, as plain values for ``restore``; shapes stay as they are."""
+    def list_known(self) -> dict[str, Any]:
+        """Return the whole tally as plain values for ``restore``; shapes stay as they are."""
         return {
             "seen": self.seen,
             "departures": self.departures,
@@ -77,7 +77,7 @@ class Tally(Generic[S]):
         }
 
     def restore(self, known: dict[str, Any], shape: Callable[[Any], S]) -> None:
-        """Know what another has known, and nothing else; ``shape`` makes one of what was kept of it."""
+        """Replace the tally by one that ``list_known`` returned; ``shape`` makes a shape of its plain value."""
         self.seen, self.departures = known["seen"], known["departures"]
         self._left, self._watched = known["left"], known["watched"]
         self.horizon, self._unit = known["horizon"], known["unit"]
@@ -85,7 +85,7 @@ class Tally(Generic[S]):
 
     def _age(self) -> None:
         if self._unit > _UNIT_MAX:
-            self._counts = self.counts()
+            self._counts = self.list_counts()
             self._unit = 1.0
         self._unit *= 2.0 ** (1 / HALF_LIFE)
 

@@ -27,7 +27,7 @@ _FILESYSTEM = "Filesystem"
 _ZONE_LABELS = (names.OLD_ZONE, names.OLD_REGION, names.ZONE, names.REGION)
 
 
-def of_claim(claim: storage.PersistentVolumeClaim) -> Claim:
+def read_claim(claim: storage.PersistentVolumeClaim) -> Claim:
     """A claim.
 
     Raises:
@@ -61,7 +61,7 @@ def of_claim(claim: storage.PersistentVolumeClaim) -> Claim:
     )
 
 
-def of_volume(volume: storage.PersistentVolume) -> Volume:
+def read_volume(volume: storage.PersistentVolume) -> Volume:
     """A volume.
 
     Raises:
@@ -100,7 +100,7 @@ def of_volume(volume: storage.PersistentVolume) -> Volume:
     )
 
 
-def of_class(given: storage.StorageClass) -> Class:
+def read_class(given: storage.StorageClass) -> Class:
     """A class."""
     topologies: Terms = None
     if given.allowed_topologies:
@@ -120,7 +120,7 @@ def of_class(given: storage.StorageClass) -> Class:
     return Class(given.metadata.name, given.provisioner, waits, topologies, has_mode)
 
 
-def of_node(node: storage.CSINode) -> NodeDrivers:
+def read_node(node: storage.CSINode) -> NodeDrivers:
     """The drivers of a node."""
     notes = node.metadata.annotations or {}
     return NodeDrivers(
@@ -133,7 +133,7 @@ def of_node(node: storage.CSINode) -> NodeDrivers:
     )
 
 
-def of_driver(driver: storage.CSIDriver) -> Driver:
+def read_driver(driver: storage.CSIDriver) -> Driver:
     """A driver."""
     spec = driver.spec
     return Driver(
@@ -143,7 +143,7 @@ def of_driver(driver: storage.CSIDriver) -> Driver:
     )
 
 
-def of_capacity(given: storage.CSIStorageCapacity) -> Capacity:
+def read_capacity(given: storage.CSIStorageCapacity) -> Capacity:
     """A capacity.
 
     Raises:
@@ -167,7 +167,7 @@ def of_capacity(given: storage.CSIStorageCapacity) -> Capacity:
     )
 
 
-def of_attachment(given: storage.VolumeAttachment) -> Attachment:
+def read_attachment(given: storage.VolumeAttachment) -> Attachment:
     """An attachment."""
     spec = given.spec
     volume = spec.source.persistent_volume_name or ""
@@ -175,13 +175,13 @@ def of_attachment(given: storage.VolumeAttachment) -> Attachment:
 
 
 _READ: dict[type[storage.StorageObject], Callable[[Any], Stored]] = {
-    storage.PersistentVolumeClaim: of_claim,
-    storage.PersistentVolume: of_volume,
-    storage.StorageClass: of_class,
-    storage.CSINode: of_node,
-    storage.CSIDriver: of_driver,
-    storage.CSIStorageCapacity: of_capacity,
-    storage.VolumeAttachment: of_attachment,
+    storage.PersistentVolumeClaim: read_claim,
+    storage.PersistentVolume: read_volume,
+    storage.StorageClass: read_class,
+    storage.CSINode: read_node,
+    storage.CSIDriver: read_driver,
+    storage.CSIStorageCapacity: read_capacity,
+    storage.VolumeAttachment: read_attachment,
 }
 
 

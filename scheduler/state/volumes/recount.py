@@ -10,7 +10,7 @@ from scheduler.state.volumes.store import Storage
 from scheduler.state.volumes.uses import Uses
 
 
-def difference(
+def find_difference(
     storage: Storage, nodes: NodeTable, on_nodes: Iterable[tuple[int, PodRecord]]
 ) -> str:
     """What is kept otherwise than it is; empty when nothing is. ``on_nodes``: charged pods, with their rows."""
@@ -18,13 +18,13 @@ def difference(
     again = Uses(nodes)
     for node, drivers in storage.uses.drivers.items():
         again.take_in(node, drivers)
-    for node, handle in storage.attached():
+    for node, handle in storage.list_attached():
         again.attach(node, handle, 1)
     for key, claim in storage.claims.items():
-        again.know(key, storage.handle_of(claim))
+        again.note_handle(key, storage.find_handle(claim))
     for row, pod in there:
-        again.follow(pod, row, 1)
-    kept, counted = storage.uses.counts(), again.counts()
+        again.follow_pod(pod, row, 1)
+    kept, counted = storage.uses.list_counts(), again.list_counts()
     if kept != counted:
         return f"storage in use is {kept}, counted again it is {counted}"
     given = {

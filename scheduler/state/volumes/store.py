@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from scheduler.state.pods import PodRecord
 
 _NOBODY: frozenset[str] = frozenset()
-# Kinds that say how much there is room for: without them nothing does.
+# The kinds that say how much room there is: no other object says it.
 _LIMITING = frozenset({"CSIDriver", "CSINode"})
 
 
 class Waking(NamedTuple):
-    """Whom a change could help: these pods, or ``all`` that have storage."""
+    """The pods that a change could help: these, or ``all`` pods that have storage."""
 
     pods: Collection[str] = _NOBODY
     all: bool = False
@@ -72,7 +72,7 @@ class Storage:
         self._claims_of: defaultdict[str, set[ClaimKey]] = defaultdict(set)
         self._attached: defaultdict[str, set[str]] = defaultdict(set)
         self._free: defaultdict[str, set[str]] = defaultdict(set)
-        # What was decided: by volume the claim, by claim the node, each with how many pods hold to it.
+        # The decisions: by volume the claim, by claim the node, each with the number of pods that rely on it.
         self._taken: dict[str, tuple[ClaimKey, int]] = {}
         self._taken_for: defaultdict[ClaimKey, set[str]] = defaultdict(set)
         self._selected: dict[ClaimKey, tuple[str, int]] = {}
@@ -84,8 +84,8 @@ class Storage:
 
     # Pods.
 
-    def names_claims(self, pod: PodRecord, sign: int) -> None:
-        """A pod came to be (1), or is no more (-1)."""
+    def note_claims(self, pod: PodRecord, sign: int) -> None:
+        """Note the claims of a pod that appeared (1) or is gone (-1)."""
         for claim in pod.volumes.claims if pod.volumes else ():
             key = pod.namespace, claim.name
             users = self._users.setdefault(key, set())
@@ -96,15 +96,15 @@ class Storage:
             if not users:
                 del self._users[key]
 
-    def users_of(self, claim: ClaimKey) -> Collection[str]:
-        """Uids of the pods that name a claim."""
+    def list_users(self, claim: ClaimKey) -> Collection[str]:
+        """List the uids of the pods that name a claim."""
         return self._users.get(claim, _NOBODY)
 
-    def follow(self, pod: PodRecord, row: int, sign: int) -> None:
-        """A pod came to a node (1), or left it (-1), with what its claims are given there."""
+    def follow_pod(self, pod: PodRecord, row: int, sign: int) -> None:
+        """Note that a pod came to a node (1), or left it (-1), with what its claims are given there."""
         if pod.volumes is None:
             return
-        self.uses.follow(pod, row, sign)
+        self.uses.follow_pod(pod, row, sign)
         self.n_helpful += bool(pod.given) and sign < 0
         for given in pod.given:
             key = pod.namespace, given.claim
@@ -128,13 +128,13 @@ class Storage:
 
     # What decisions ask.
 
-    def selected(self, claim: Claim) -> str | None:
-        """The node for which a claim is or will be provisioned, None for none."""
+    def find_selected_node(self, claim: Claim) -> str | None:
+        """Return the node for which a claim is or will be provisioned; None for none."""
         decided = self._selected.get(claim.key)
         return decided[0] if decided else claim.selected
 
-    def volumes_for(self, claim: Claim) -> list[str]:
-        """The volumes that are for a claim, by what is told or decided, by name."""
+    def list_volumes(self, claim: Claim) -> list[str]:
+        """List the names of the volumes that are for a claim, by the API server or by a decision."""
         told = (
             name
             for name in self._volumes_for.get(claim.key, ())
@@ -142,8 +142,8 @@ class Storage:
         )
         return sorted({*told, *self._taken_for.get(claim.key, ())})
 
-    def free(self, of_class: str) -> Collection[str]:
-        """The volumes of a class that any claim may have."""
+    def list_free(self, of_class: str) -> Collection[str]:
+        """List the volumes of a class that any claim may have."""
         return self._free.get(of_class, _NOBODY)
 
     def waits(self, claim: Claim) -> bool:
@@ -151,24 +151,24 @@ class Storage:
         found = self.classes.get(claim.wish.of_class)
         return found is not None and found.waits
 
-    def of_kind(self, kind: str) -> list[tuple[str, str]]:
-        """Namespace and name of all objects of a kind."""
+    def list_of_kind(self, kind: str) -> list[tuple[str, str]]:
+        """List the namespace and name of all objects of a kind."""
         table = self._table(kind)
         return [key if isinstance(key, tuple) else ("", key) for key in table]
 
     # What is told.
 
     def see(self, given: storage.StorageObject) -> Waking:
-        """An object was added or changed; as long as one is malformed it counts as gone: no API server lets it in."""
+        """Add an object or its new state; a malformed object counts as gone, as no API server accepts it."""
         kind, meta = type(given).__name__, given.metadata
         try:
             found = reading.read_object(given)
         except BadInput:
-            return self.gone(kind, meta.namespace, meta.name)
+            return self.drop_object(kind, meta.namespace, meta.name)
         return self._helpful(self._put(kind, (meta.namespace, meta.name), found))
 
-    def gone(self, kind: str, namespace: str, name: str) -> Waking:
-        """An object was deleted."""
+    def drop_object(self, kind: str, namespace: str, name: str) -> Waking:
+        """Drop an object that was deleted."""
         return self._helpful(self._put(kind, (namespace, name), None))
 
     def _helpful(self, waking: Waking) -> Waking:
@@ -229,7 +229,7 @@ class Storage:
             if new.volume:
                 self._claims_of[new.volume].add(key)
         self._know(key)
-        return Waking() if _same(old, new) else Waking(self.users_of(key))
+        return Waking() if _same(old, new) else Waking(self.list_users(key))
 
     def _put_volume(self, name: str, new: Volume | None) -> Waking:
         old = self.volumes.pop(name, None)
@@ -253,9 +253,9 @@ class Storage:
 
     def _woken_by(self, name: str, new: Volume) -> Waking:
         """Whose claims are bound to a volume, or may be."""
-        users = {uid for key in self._claims_of.get(name, ()) for uid in self.users_of(key)}
+        users = {uid for key in self._claims_of.get(name, ()) for uid in self.list_users(key)}
         if new.claim_key is not None:
-            users.update(self.users_of(new.claim_key))
+            users.update(self.list_users(new.claim_key))
         return Waking(users, all=new.is_free)
 
     def _put_attachment(self, name: str, new: Attachment | None) -> Waking:
@@ -288,14 +288,14 @@ class Storage:
 
     def _know(self, key: ClaimKey) -> None:
         claim = self.claims.get(key)
-        self.uses.know(key, self.handle_of(claim) if claim is not None else None)
+        self.uses.note_handle(key, self.find_handle(claim) if claim is not None else None)
 
     def _know_all_of(self, name: str) -> None:
         for key, claim in self.claims.items():
             if claim.wish.of_class == name:
                 self._know(key)
 
-    def handle_of(self, claim: Claim) -> Handle | None:
+    def find_handle(self, claim: Claim) -> Handle | None:
         """What a claim is for its driver: its volume, or one that is to be made; None where nobody counts it."""
         volume = self.volumes.get(claim.volume) if claim.volume else None
         if volume is not None:
@@ -317,8 +317,8 @@ class Storage:
 
     # For checks.
 
-    def attached(self) -> Iterator[tuple[str, Handle]]:
-        """What is attached to which node."""
+    def list_attached(self) -> Iterator[tuple[str, Handle]]:
+        """List which volume is attached to which node."""
         for one in self._attachments.values():
             found = _attached_as(one, self.volumes.get(one.volume))
             if found is not None:
@@ -331,18 +331,18 @@ class Storage:
 
     # Nodes.
 
-    def node_came(self, name: str, row: int) -> None:
-        """A node has a row."""
-        self.uses.node_came(name, row)
+    def add_node(self, name: str, row: int) -> None:
+        """Note that a node was given a row."""
+        self.uses.add_node(name, row)
         self.labelled.add(row)
 
-    def node_goes(self, name: str, row: int) -> None:
-        """A node gives its row back."""
-        self.uses.node_goes(name, row)
+    def drop_node(self, name: str, row: int) -> None:
+        """Note that a node gives its row back."""
+        self.uses.drop_node(name, row)
         self.labelled.add(row)
 
-    def capacities_of(self, of_class: str) -> Iterator[Capacity]:
-        """What is told of the room for volumes of a class, by name."""
+    def list_capacities(self, of_class: str) -> Iterator[Capacity]:
+        """List the reported capacities for volumes of a class, by name."""
         for key in sorted(self.capacities):
             if self.capacities[key].of_class == of_class:
                 yield self.capacities[key]
@@ -358,7 +358,7 @@ def _attached_as(attachment: Attachment, volume: Volume | None) -> Handle | None
 
 
 def _same(old: Claim | Volume | None, new: Claim | Volume | None) -> bool:
-    """Whether one is as it was but for its version."""
+    """Whether two states of an object are equal except for their versions."""
     return old is not None and new is not None and old._replace(version=new.version) == new
 
 

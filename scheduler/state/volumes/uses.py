@@ -29,7 +29,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class DiskConflicts(Count):
-    """How many disks of pods on a row are in the way of those wanted."""
+    """How many disks of pods on each row exclude the wanted disks."""
 
     __slots__ = ("_wanted", "of_one")
 
@@ -43,12 +43,12 @@ class DiskConflicts(Count):
         self.of_one = sum(map(self.with_disk, wanted))
 
     def with_disk(self, held: Disk) -> int:
-        """How many of the disks wanted cannot be beside one that is held."""
+        """Return how many of the wanted disks cannot be beside one that is held."""
         return sum(held.conflicts(one) for one in self._wanted.get(held[:2], ()))
 
 
 class Uses:
-    """What pods on nodes use, and what is attached.
+    """The volumes that pods on nodes use, and the volumes that are attached.
 
     Attributes:
         drivers: what is said of each node's drivers, by its name.
@@ -77,8 +77,8 @@ class Uses:
 
     # Pods.
 
-    def follow(self, pod: PodRecord, row: int, sign: int) -> None:
-        """A pod came to a node (1), or left it (-1)."""
+    def follow_pod(self, pod: PodRecord, row: int, sign: int) -> None:
+        """Note that a pod came to a node (1), or left it (-1)."""
         if pod.volumes is None:
             return
         for claim in pod.volumes.claims:
@@ -94,12 +94,12 @@ class Uses:
                 if n := conflicts.with_disk(disk):
                     conflicts.change(row, sign * n)
 
-    def rows_of(self, claim: ClaimKey) -> _Rows:
-        """How many pods have a claim, by the row of their node."""
+    def find_rows(self, claim: ClaimKey) -> _Rows:
+        """Return how many pods have a claim, by the row of their node."""
         return self._claims.get(claim, _NOWHERE)
 
-    def conflicts(self, wanted: tuple[Disk, ...]) -> DiskConflicts:
-        """What is in the way of these disks on each row, kept up as long as somebody has it."""
+    def count_conflicts(self, wanted: tuple[Disk, ...]) -> DiskConflicts:
+        """Count what excludes these disks on each row; the count is kept up as long as it is in use."""
         found = self._wanted.get(wanted)
         if found is None:
             found = self._wanted[wanted] = DiskConflicts(wanted)
@@ -111,8 +111,8 @@ class Uses:
 
     # Volumes.
 
-    def know(self, claim: ClaimKey, handle: Handle | None) -> None:
-        """What a claim is for its driver from now on; None: for none."""
+    def note_handle(self, claim: ClaimKey, handle: Handle | None) -> None:
+        """Note the handle by which a claim's driver knows its volume from now on; None: no driver knows it."""
         old = self._handles.pop(claim, None)
         if handle is not None:
             self._handles[claim] = handle
@@ -123,11 +123,11 @@ class Uses:
                 self._n_claims[one] += sign
                 if not self._n_claims[one]:
                     del self._n_claims[one]
-                for row, n in self.rows_of(claim).items():
+                for row, n in self.find_rows(claim).items():
                     self._hold(one, row, sign * n)
 
-    def handle_of(self, claim: ClaimKey) -> Handle | None:
-        """What a claim is for its driver."""
+    def find_handle(self, claim: ClaimKey) -> Handle | None:
+        """Return the handle by which a claim's driver knows its volume."""
         return self._handles.get(claim)
 
     def is_attached(self, claim: ClaimKey) -> bool:
@@ -138,16 +138,16 @@ class Uses:
         """Whether several claims are one volume."""
         return self._n_claims[handle] > 1
 
-    def rows_holding(self, handle: Handle) -> Iterable[int]:
-        """The rows on which pods have a volume."""
+    def list_rows_holding(self, handle: Handle) -> Iterable[int]:
+        """List the rows on which pods have a volume."""
         return self._held.get(handle, _NOWHERE)
 
     def is_limited(self, driver: str) -> bool:
         """Whether any node takes only so many volumes of a driver."""
         return self._limited[driver] > 0
 
-    def full(self, driver: str) -> Count:
-        """By row, ``NO_LIMIT`` and what is used of a driver, less its limit."""
+    def count_full(self, driver: str) -> Count:
+        """Return by row ``NO_LIMIT`` plus the used volumes of a driver minus its limit."""
         return self._full[driver]
 
     def _hold(self, handle: Handle, row: int, by: int) -> None:
@@ -166,8 +166,8 @@ class Uses:
         held, attached = self._held.get(handle), self._attached.get(handle)
         return bool((held and held[row]) or (attached and attached[row]))
 
-    def counts(self) -> dict[str, object]:
-        """All that is counted, by what: equal for equal clusters."""
+    def list_counts(self) -> dict[str, object]:
+        """Return all counts by name: equal for equal clusters."""
         full = {
             driver: {
                 row: n for row, n in enumerate(count.by_row(self._nodes.capacity).tolist()) if n
@@ -185,7 +185,7 @@ class Uses:
     # Nodes.
 
     def attach(self, node: str, handle: Handle, sign: int) -> None:
-        """A volume is attached to a node (1), or not any more (-1)."""
+        """Note that a volume is attached to a node (1), or no longer attached (-1)."""
         there = self._attached_to[node]
         there[handle] += sign
         if not there[handle]:
@@ -208,12 +208,12 @@ class Uses:
             self._limit(row, old, -1)
             self._limit(row, drivers, 1)
 
-    def node_came(self, node: str, row: int) -> None:
-        """A node has a row, with no pod on it yet."""
+    def add_node(self, node: str, row: int) -> None:
+        """Note that a node was given a row, with no pod on it yet."""
         self._place(node, row, 1)
 
-    def node_goes(self, node: str, row: int) -> None:
-        """A node gives its row back, with no pod on it any more."""
+    def drop_node(self, node: str, row: int) -> None:
+        """Note that a node gives its row back, with no pod on it any more."""
         self._place(node, row, -1)
 
     def _place(self, node: str, row: int, sign: int) -> None:

@@ -129,7 +129,7 @@ def _advise_less(asking: Asking, pod: PodRecord, words: wire.Pod) -> list[Advice
 def _advise_drops(asking: Asking, words: wire.Pod) -> list[Advice]:
     found = []
     for wish in wishes.list_wishes(words):
-        rows = asking.find_fitting(asking.cluster.as_if(wishes.drop_wishes(words, [wish])))
+        rows = asking.find_fitting(asking.cluster.read_as_if(wishes.drop_wishes(words, [wish])))
         if rows.size:
             found.append(Advice((Drop(wish),), rows))
     return found
@@ -140,13 +140,15 @@ def _advise_tolerations(asking: Asking, words: wire.Pod) -> list[Advice]:
     for taints in wishes.list_taints(asking.cluster):
         needed = _keep_needed(taints, lambda some: _fits_tolerating(asking, words, some))
         if needed and needed not in found:
-            rows = asking.find_fitting(asking.cluster.as_if(wishes.tolerate_taints(words, needed)))
+            rows = asking.find_fitting(
+                asking.cluster.read_as_if(wishes.tolerate_taints(words, needed))
+            )
             found[needed] = Advice(tuple(map(Tolerate, needed)), rows)
     return list(found.values())
 
 
 def _fits_tolerating(asking: Asking, words: wire.Pod, taints: Sequence[TaintKey]) -> bool:
-    return asking.fits(asking.cluster.as_if(wishes.tolerate_taints(words, taints)))
+    return asking.fits(asking.cluster.read_as_if(wishes.tolerate_taints(words, taints)))
 
 
 def _advise_several(asking: Asking, words: wire.Pod) -> list[Advice]:

@@ -43,7 +43,7 @@ class Asking:
 
     def make_shape(self, pod: PodRecord) -> Shape | None:
         """Make the shape of a pod, which several questions use; None if a mistake on the pod must be corrected first."""
-        return self.answers.unscored(pod)
+        return self.answers.get_unscored(pod)
 
     def judge_rows(
         self, shape: Shape, rows: c.Ints | None = None, pod: PodRecord | None = None
@@ -78,7 +78,7 @@ class Asking:
 
     def find_hold(self, pod: PodRecord) -> Hold | None:
         """Find why a pod is pending; None if it fits on a node."""
-        hold, shape = self.answers.why_not(pod), self.make_shape(pod)
+        hold, shape = self.answers.explain_hold(pod), self.make_shape(pod)
         if hold is not None or shape is None:
             return hold
         # The cycle gives no reason for a pod for which others could make room, because it tries to place such a pod.

@@ -58,7 +58,7 @@ class Best(NamedTuple):
 
 def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best:
     """Find the best ``most`` nodes that take a pod, the best first, and the node of the row ``also`` if it takes it."""
-    shape = asking.answers.shape_of(pod)
+    shape = asking.answers.get_shape(pod)
     if shape is None:
         return Best((), 0, {}, "")
     asking.answers.boards.refresh(shape)
@@ -89,7 +89,7 @@ def _list_usage(asking: Asking, shape: Shape, row: int) -> list[Usage]:
     by_cards = pool >= 0 and bool(nodes.managed[pool, row])
     found = []
     for resource in dict.fromkeys([names.CPU, names.MEMORY, *asked]):
-        at = asking.cluster.nodes.row_asked(resource)
+        at = asking.cluster.nodes.find_row_asked(resource)
         total = int(nodes.allocatable[at, row])
         # The node counts how many pods may share its cards, which does not measure the usage of cards.
         if total and not (by_cards and resource == shape.asked.template.family):

@@ -149,6 +149,6 @@ def _measure_share(asking: Asking, pod: PodRecord, row: int) -> float:
     nodes = asking.cluster.nodes
     total = 0.0
     for resource, amount in pod.template.requests.amounts:
-        offered = int(nodes.columns.allocatable[nodes.row_asked(resource), row])
+        offered = int(nodes.columns.allocatable[nodes.find_row_asked(resource), row])
         total += min(1.0, amount / offered) if offered else 0.0
     return total

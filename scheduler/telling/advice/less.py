@@ -108,7 +108,7 @@ def request_less(asking: Asking, words: wire.Pod, amounts: Mapping[Ask, int]) ->
         else:
             # It does not matter which container requests it.
             in_all[ask.resource] = amount
-    record = asking.cluster.as_if(pod)
+    record = asking.cluster.read_as_if(pod)
     if not in_all:
         return record
     requests = record.template.requests

@@ -27,7 +27,7 @@ def describe_card(cluster: Cluster, d: int) -> Json:
     }
     return {
         "index": int(columns.position[d]),
-        "id": table.uuid_of(d),
+        "id": table.find_uuid(d),
         "model": models.print_name(table.models.values[int(columns.model[d])], makers),
         "mode": table.modes.values[int(columns.mode[d])],
         "numa": int(columns.numa[d]),

@@ -24,7 +24,7 @@ _KINDS, _NAMES = 2000, 20
 def explain_node(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Json:
     """Explain one node; ``schedulers`` are the scheduler names of its pods, by uid."""
     cluster = scene.asking.cluster
-    row, facts = cluster.nodes.row_of(name), cluster.facts_of(name)
+    row, facts = cluster.nodes.row_of(name), cluster.find_facts(name)
     taints = facts.taints if facts else ()
     return {
         "kind": "Node",
@@ -62,7 +62,7 @@ def _list_resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Jso
         if resource in by_cards:
             # The rows of cards show what is free; the node's figure counts how many pods may share the cards.
             continue
-        at = table.row_asked(resource)
+        at = table.find_row_asked(resource)
         total, used = int(nodes.allocatable[at, row]), int(nodes.requested[at, row])
         if total or used:
             one = {"resource": resource, "total": total, "used": used}
@@ -101,8 +101,8 @@ def _describe_pod(pod: PodRecord, scheduler: str | None) -> Json:
 def _group_waiting(scene: Scene, row: int) -> Json:
     """Group the waiting pods by the reasons of this node; pods of a group are in the order of the queue."""
     kinds: dict[Hashable, list[PodRecord]] = {}
-    for pod in scene.pending.in_order():
-        kinds.setdefault(scene.cycle.kind_of(pod), []).append(pod)
+    for pod in scene.pending.list_active():
+        kinds.setdefault(scene.cycle.find_kind(pod), []).append(pod)
     groups: dict[tuple[str, ...], Json] = {}
     held: list[PodRecord] = []
     for pods in list(kinds.values())[:_KINDS]:

@@ -25,7 +25,7 @@ _NAMES, _BEST, _AHEAD = 20, 3, 5
 def explain_pod(scene: Scene, facts: ObjectFacts, node: str) -> Json:
     """Explain a pod from its object; ``node`` is the node on which it runs, empty while it waits."""
     words = facts.pod
-    pod = scene.asking.cluster.as_if(words)
+    pod = scene.asking.cluster.read_as_if(words)
     # The request of the shape is compiled here, because it should not be compiled within a trial.
     scene.asking.make_shape(pod)
     found: Json = {"priority": pod.priority, "node": node or None, "queue": None}
@@ -108,14 +108,14 @@ def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> 
 
 
 def _try_preemption(scene: Scene, pod: PodRecord, why: Diagnosis) -> Made | None:
-    return scene.cycle.attempt(pod, why)
+    return scene.cycle.try_to_make_room(pod, why)
 
 
 def _describe_preemption(scene: Scene, pod: PodRecord, made: Made | None) -> Json | None:
     """Describe which pods the pod could replace, and why it does not; None if that would not help or is not needed."""
     why = ""
     if made is not None and made.evict is None and not pod.preempts:
-        made = scene.cycle.attempt(structs.replace(pod, preempts=True), None)
+        made = scene.cycle.try_to_make_room(structs.replace(pod, preempts=True), None)
         why = "its preemptionPolicy is Never"
     if made is None or made.evict is None:
         return None
@@ -135,7 +135,7 @@ def _describe_decision(scene: Scene, pod: PodRecord) -> Json | None:
         for bind in scene.cycle.schedule([pod], explain=False).binds:
             row = cluster.nodes.row_of(bind.node)
             uses = [use for slot in bind.slots for use in slot]
-            there = cluster.registers.cards_of(bind.uid, cluster.registers.pool_of(pod), row)
+            there = cluster.registers.list_cards(bind.uid, cluster.registers.find_pool(pod), row)
             return {
                 "node": bind.node,
                 "devices": [
@@ -240,7 +240,7 @@ def _describe_queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | Non
     """
     gates = [gate.name for gate in words.spec.scheduling_gates or ()]
     find_problem = scene.cycle.keys.find_problem
-    active = [one for one in scene.pending.in_order() if find_problem(one) is None]
+    active = [one for one in scene.pending.list_active() if find_problem(one) is None]
     place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
     if place is None and not gates:
         return None
