@@ -95,7 +95,7 @@ class Attempts:
         return 2 * self._boards.sizes.estimate(by[0].template) + hunt.estimate_bytes()
 
     def is_cheap(self, pod: PodRecord, key: Key) -> bool:
-        """Whether what ``make`` answers is known but for what has changed since it was asked last."""
+        """Whether what ``try_to_make_room`` answers is known but for what has changed since it was asked last."""
         return not self._has_lower(pod.priority) or (key, pod.priority) in self._hunts
 
     def could_make_room(self, pod: PodRecord, key: Key) -> bool:
