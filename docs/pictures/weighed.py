@@ -42,7 +42,7 @@ def drawn() -> str:
     asking = Asking(cluster, Answers(cluster, PolicyBook(config)))
     asking.answers.learn()
     waits = {f"{one.metadata.namespace}/{one.metadata.name}": one for one in found_in.pods}
-    pod = cluster.as_if(waits[POD])
+    pod = cluster.read_as_if(waits[POD])
     found = best.find_best(asking, pod, len(asking.cluster.nodes.rows))
     rows = [(asking.cluster.nodes.name_of(one.row), one) for one in found.nodes]
     most = max(one.loss.total for _, one in rows if one.loss)
