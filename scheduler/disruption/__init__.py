@@ -7,6 +7,6 @@
 - ``hunts``: the cheapest set of units on each node, for a kind of pods.
 - ``attempts``: the decision for one pod.
 
-No other room compares the priorities of pods that run. Does not belong here: placing, and the evictions themselves
+No other room decides by priority which running pods may go. Does not belong here: placing, and the evictions themselves
 (``kube``, ``simulate``).
 """

@@ -1,6 +1,6 @@
 """The table of what protects pods on nodes from those that need their place. A line says who may go, or at what cost.
 
-The only place where the priorities of pods that run are compared.
+Only this room decides by priority which running pods may go.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BUDGETS_A_NODE = 2048
 
 
 class Protector:
-    """A line of the table; what it does not say is that nobody is protected."""
+    """A line of the table. A line that overrides none of these functions protects no pod."""
 
     def find_who_may_go(self, cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags | None:
         """[k] whether pods of the pod table may go for another pod at all; None: all of them."""
@@ -81,7 +81,7 @@ class Budgets(Protector):
         return work
 
     def get_version(self, cluster: Cluster) -> int:
-        """As of the budgets."""
+        """Return the version of the budgets."""
         return cluster.budgets.figures
 
     def find_changed(self, cluster: Cluster, version: int) -> list[int] | None:

@@ -33,7 +33,7 @@ def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     """Find by uid what protectors say that it costs if pods go together, by whomever they are sent away."""
     rows = np.array([pod.row for pod in pods], np.int64)
     first = np.array([0, rows.size], np.int64)
-    # As if their nodes were one place, which has the row of none.
+    # All pods count as on one place; -1 is the row of no node.
     units = _gather(cluster, np.array([-1]), (first, rows), np.ones(rows.size, np.bool_))
     protectors.add_costs(cluster, units)
     uid_of = {pod.row: pod.uid for pod in pods}

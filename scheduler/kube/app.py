@@ -32,6 +32,7 @@ from scheduler.kube.lead.leading import Leading
 from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
 from scheduler.kube.lead.lifeline import NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
+from scheduler.kube.lead.taking import wait_for_first_try
 from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.loop_thread import LoopThread
@@ -180,9 +181,10 @@ class Operator:
         if compiling.list_missing():
             with hosting.ends_at_once():
                 compiling.compile_kernels(lambda _: None)
-        self._run_lease()
         _log.info("listing", server=options.access.url)
+        # Who cannot read what every decision needs leaves the lease to others.
         await self._read_rare()
+        await self._run_lease()
         self._run_streams()
         for _ in compiling.load_kernels():
             # The API server writes lists meanwhile.
@@ -306,7 +308,7 @@ class Operator:
         options = self.options
         if not options.lease_namespace:
             return AlwaysLeader()
-        notes = DemandNotes(self.engine, self.inbox.put)
+        notes = DemandNotes(self.engine, self.inbox.put, self.is_deciding)
         return Lease(
             side_api,
             Place(options.lease_namespace, options.lease_name, options.shares_lease),
@@ -340,10 +342,14 @@ class Operator:
         number = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
         return partial(time.clock_gettime, number)
 
-    def _run_lease(self) -> None:
-        """Whoever takes the lease before it lists the pods need not ask afterwards what it has not heard of."""
+    async def _run_lease(self) -> None:
+        """Begin to try to take the lease, and wait a moment for the first try.
+
+        A process that takes the lease before it lists the pods need not ask afterwards which binds it has not heard of.
+        """
         self._parts.keep(self._lifeline.call(self._lease.run()))
         self._open.push_async_callback(self._give_back_unused)
+        await wait_for_first_try(self._lease)
 
     def _run_streams(self) -> None:
         """Begin to list, and then to watch, what there can be many of."""

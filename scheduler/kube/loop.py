@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.decisions import Evict, Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.engine.questions.nodes import KnownNode, KnownNodes
@@ -205,8 +205,7 @@ class Loop:
                 self._decided[uid] = _Decided(pod, self._engine.ask(HowPlaced(uid)))
             self._binder.submit(plan.binds, pods)
         for evict in outcome.evicts:
-            asker = self._engine.ask(NamedPod(evict.makes_room_for))
-            words = departures.describe_departure(evict, asker.profile)
+            words = departures.describe_departure(evict, self._name_scheduler(evict))
             victims = [self._engine.ask(NamedPod(uid)) for uid in evict.victims]
             self._evictor.evict(victims, words)
         for nominate in outcome.nominates:
@@ -215,6 +214,12 @@ class Loop:
             self._reporter.unschedulable(
                 self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
             )
+
+    def _name_scheduler(self, evict: Evict) -> str:
+        """Return the name by which pods are sent away: that of the pod that needs the room, if there is one."""
+        if not evict.makes_room_for:
+            return self._engine.config.scheduler_name
+        return self._engine.ask(NamedPod(evict.makes_room_for)).profile
 
     # Words.
 

@@ -51,6 +51,8 @@ class Rows:
 
     def evicts(self, evict: Evict) -> None:
         """A pod that stays pending has others sent away, and is nominated to their node."""
+        if not evict.makes_room_for:
+            return
         row = self._rows[evict.makes_room_for]
         row["nominated"] = evict.node
         row["victims"] = [

@@ -114,6 +114,10 @@ class Pending:
                     self.offer(left, now)
                 return
             uid = several.uid
+        elif (entry := self._entries.get(uid)) is not None:
+            # An entity that ends leaves no members behind.
+            for pod in entry.entity.members:
+                self._joined.pop(pod.uid, None)
         self._parts.drop(uid)
         self._popped.discard(uid)
 

@@ -42,7 +42,7 @@ ROOT = Path(scheduler.__file__).parent
 SHELLS = ("audit", "cli", "demo", "explain", "kube", "replay", "simulate")
 # What shells may name of the state: records that never change, and their parts.
 RECORDS = {"Claim", "ClaimKey", "DemandShape", "Life", "NodeFacts", "PodRecord", "TaintKey", "Volume",
-           "shape_of"}  # fmt: skip
+           "read_shape"}  # fmt: skip
 
 
 def all_questions() -> set[type[Question[Any]]]:

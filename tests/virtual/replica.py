@@ -142,7 +142,7 @@ class Replica:
         self.operator._make_parts(self.api, self.api)
         self.operator._lifeline = _Here()  # type: ignore[assignment]
         await self.operator._lease.look()
-        self.operator._run_lease()
         await self.operator._rare.read(self.api)
+        await self.operator._run_lease()
         self.operator._run_streams()
         self.operator._run_parts()

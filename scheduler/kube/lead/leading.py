@@ -59,8 +59,8 @@ class Leading:
         self._streams = streams
         self._on_leading, self._on_lost = on_leading, on_lost
         self._settled_term = 0
-        # The reign that had begun when the streams began to list; 0 when none had.
-        self._listed_reign = 0
+        # The term that had begun when the streams began to list; 0 when none had.
+        self._listed_term = 0
         # The reign in which nothing that leaders of before have sent can land any more.
         self.fenced_reign = 0
         # Pods that were fenced in a reign whose fence is not complete yet, by their uids.
@@ -74,8 +74,8 @@ class Leading:
         return bool(self._settled_term) and self._settled_term == self._lease.present_term()
 
     def lists_begin(self) -> None:
-        """The streams begin to list from now on: in a reign that has begun already they hear of all binds before it."""
-        self._listed_reign = self._lease.held.reign if self._lease.present_term() else 0
+        """Note that the streams begin to list. If a term lasts already, their lists have all binds of earlier leaders."""
+        self._listed_term = self._lease.present_term()
 
     async def run(self) -> None:
         """Follow the lease until cancelled."""
@@ -129,7 +129,7 @@ class Leading:
             await asyncio.sleep(_TURN_SECONDS / 2)
         if self.fenced_reign != held.reign:
             await self._fence_first(held)
-        if held.is_clean and held.reign == self._listed_reign:
+        if held.is_clean and held.term == self._listed_term:
             return
         for _ in range(_LOOKS):
             # Looked at anew each time: what is behind may be gone meanwhile.

@@ -98,6 +98,8 @@ class Lease:
         self._written: dict[str, Any] | None = None
         # When renewals were sent of which nobody knows whether they took effect, by their ``renewTime``.
         self._in_doubt: dict[str, float] = {}
+        # A write that takes the lease was sent, and has not been answered.
+        self._is_taking = False
         self._patience = Patience(_FIRST_PATIENCE * self._retry)
         self.seen = FoundLease()
         self.trouble: Trouble | None = None
@@ -204,9 +206,10 @@ class Lease:
         any more; 0 for none.
         """
         was_held = self.present_term()
-        settled = settled_reign == self.held.reign
+        # Who has not heard whether it took the lease knows nothing of what is on its way.
+        settled = bool(was_held) and settled_reign == self.held.reign
         self.held = self.held._replace(until=0.0)
-        if not was_held:
+        if not (was_held or self._is_taking):
             return
         for _ in range(_RELEASES):
             try:
@@ -319,12 +322,15 @@ class Lease:
         path = self._path if method == "POST" else f"{self._path}/{self._name}"
         if goes_on:
             self._begin_to_renew(renewed, began)
+        self._is_taking = not goes_on
         try:
             payload = await self._api.send(method, path, record)
         except ApiError as error:
             if answers.is_conflict(error):
+                self._is_taking = False
                 return False
             raise
+        self._is_taking = False
         self._written = _written(record, payload)
         self._in_doubt.clear()
         if goes_on:

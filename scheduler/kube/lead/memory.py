@@ -21,12 +21,19 @@ class DemandNotes:
     Of pods with devices and of those without: 0.532/1000,0.910/640. Earlier leaders wrote only the first.
     """
 
-    def __init__(self, engine: Engine, put: Callable[[DemandRecalled], None]) -> None:
-        """``engine`` is only read; ``put`` takes for it what another leader has left."""
-        self._engine, self._put = engine, put
+    def __init__(
+        self,
+        engine: Engine,
+        put: Callable[[DemandRecalled], None],
+        is_deciding: Callable[[], bool],
+    ) -> None:
+        """``engine`` is only read; ``put`` takes for it what another leader has left; ``is_deciding`` once it has done so."""
+        self._engine, self._put, self._is_deciding = engine, put, is_deciding
 
     def write(self) -> dict[str, str]:
-        """The annotation for whoever leads next."""
+        """Return the annotation for whoever leads next; none before the first decision, so that the lease keeps its own."""
+        if not self._is_deciding():
+            return {}
         known = self._engine.ask(Departures())
         means = (
             (known.departures, known.horizon),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from scheduler.disruption.units import find_costs
@@ -68,7 +68,7 @@ def find_ending(
         small = sorted(pods, key=lambda pod: (-costs[pod.uid], -pod.priority, share(pod), pod.key))
         found += [_find_single(asking, pods, fits), _find_needed(asking, small, fits)]
     endings = [
-        Ending(row, some, sum(map(share, some)), sum(costs[pod.uid] for pod in some))
+        Ending(row, some, sum(map(share, some)), _count_violations(asking, some))
         for some in found
         if some
     ]
@@ -85,9 +85,13 @@ def lessen_ending(asking: Asking, shape: Shape, found: Ending) -> Ending:
             trial.take_away(pod.uid)
         judged = asking.judge_rows(shape)
         row = int(judged.rows[judged.bits[0] == 0][0])
-    costs = find_costs(asking.cluster, needed)
     share = sum(_measure_share(asking, pod, row) for pod in needed)
-    return Ending(row, needed, share, sum(costs.values()))
+    return Ending(row, needed, share, _count_violations(asking, needed))
+
+
+def _count_violations(asking: Asking, pods: Sequence[PodRecord]) -> int:
+    """Count the pods that violate a budget if just these end."""
+    return sum(find_costs(asking.cluster, pods).values())
 
 
 def _fits_anywhere(asking: Asking, shape: Shape) -> bool:

@@ -1,0 +1,18 @@
+"""The moment that a start gives the first try to take the lease."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scheduler.kube.lead.holding import Holder
+from scheduler.kube.lead.lease import AlwaysLeader, Lease
+
+_WAIT_SECONDS, _LOOKS = 0.25, 25
+
+
+async def wait_for_first_try(lease: Lease | AlwaysLeader) -> None:
+    """Wait until it is known who holds the lease, but only for a moment: an API server may be slow."""
+    for _ in range(_LOOKS):
+        if lease.holder() != Holder.NOBODY:
+            return
+        await asyncio.sleep(_WAIT_SECONDS / _LOOKS)

@@ -1,0 +1,138 @@
+"""A start that fails or is cancelled: what becomes of the lease."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from scheduler.api import names
+from scheduler.config import Config
+from scheduler.kernels import compiling
+from scheduler.kube.app import Operator
+from scheduler.kube.client import Access
+from scheduler.kube.options import Options
+
+Json = dict[str, Any]
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/ek/leases"
+LEARNT = "12.500/900,3.000/400"
+
+
+class Server:
+    """Serves one lease, and lists of the rare kinds if it is told to; a write to the lease takes a while."""
+
+    def __init__(self, *, serves_rare: bool, is_given_back: bool) -> None:
+        self.serves_rare, self.lease = serves_rare, dict[str, Any]()
+        self.version, self.n_rare = 7, 0
+        self.is_writing = asyncio.Event()
+        if is_given_back:
+            annotations = {names.DEPARTURES: LEARNT, names.HOLDER: "old", names.SETTLED: "4"}
+            spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 4}
+            self.lease = {
+                "metadata": {
+                    "name": "evenkeel",
+                    "resourceVersion": "7",
+                    "annotations": annotations,
+                },
+                "spec": spec,
+            }
+
+    async def answer_lease(self, request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.json_response(self.lease) if self.lease else _fail(404, "NotFound")
+        body = await request.json()
+        self.version += 1
+        body["metadata"]["resourceVersion"] = str(self.version)
+        self.lease = body
+        self.is_writing.set()
+        await asyncio.sleep(0.1)
+        return web.json_response(body)
+
+    async def answer_rest(self, request: web.Request) -> web.Response:
+        if request.method == "POST":
+            return web.json_response({"status": {"allowed": True}})
+        if "pods" in request.path or "nodes" in request.path:
+            # Nobody gets as far as this in time.
+            await asyncio.sleep(30.0)
+        self.n_rare += 1
+        if not self.serves_rare:
+            return _fail(403, "Forbidden")
+        return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
+
+
+def _fail(code: int, reason: str) -> web.Response:
+    status = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": ""}
+    return web.json_response(status, status=code)
+
+
+@asynccontextmanager
+async def starting(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[asyncio.Task[None]]:
+    """An operator that starts; afterwards the start is cancelled."""
+    monkeypatch.setattr(compiling, "list_missing", list)
+    # A start that goes on for ever, until it is cancelled.
+    monkeypatch.setattr(compiling, "load_kernels", partial(itertools.repeat, "kernel"))
+    app = web.Application()
+    for path in (LEASES, LEASES + "/{name}"):
+        app.router.add_route("*", path, server.answer_lease)
+    app.router.add_route("*", "/{rest:.*}", server.answer_rest)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    access = Access(url=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    options = Options(access=access, config=Config(), identity="new", lease_namespace="ek", port=0)
+    task = asyncio.create_task(Operator(options)._start())
+    try:
+        yield task
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    finally:
+        await runner.cleanup()
+
+
+async def _until(is_so: Any) -> None:
+    async with asyncio.timeout(10.0):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+async def test_who_cannot_read_what_every_decision_needs_leaves_the_lease_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else it would hold the lease for ever, and nobody would schedule."""
+    server = Server(serves_rare=False, is_given_back=True)
+    async with starting(server, monkeypatch):
+        await _until(lambda: server.n_rare >= 2)
+        assert not server.is_writing.is_set()
+    assert server.lease["spec"]["holderIdentity"] == ""
+    assert server.lease["metadata"]["annotations"][names.SETTLED] == "4"
+
+
+async def test_a_start_that_is_cancelled_while_it_takes_the_lease_gives_it_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the leader of before has learnt stays on the lease; whether anything is on its way nobody knows."""
+    server = Server(serves_rare=True, is_given_back=True)
+    async with starting(server, monkeypatch):
+        await server.is_writing.wait()
+        assert server.lease["spec"]["holderIdentity"] == "new"
+    assert server.lease["spec"]["holderIdentity"] == ""
+    assert server.lease["metadata"]["annotations"][names.DEPARTURES] == LEARNT
+
+
+async def test_a_start_that_is_cancelled_after_it_took_the_lease_gives_it_back_in_good_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Server(serves_rare=True, is_given_back=True)
+    async with starting(server, monkeypatch) as start:
+        await server.is_writing.wait()
+        await asyncio.sleep(0.5)
+        assert not start.done()
+    assert server.lease["spec"]["holderIdentity"] == ""
+    annotations = server.lease["metadata"]["annotations"]
+    assert (annotations[names.DEPARTURES], annotations[names.SETTLED]) == (LEARNT, "5")
