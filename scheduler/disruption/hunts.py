@@ -82,7 +82,7 @@ class Hunt:
         self.ask(pod, rows, bits, before)
 
     def ask(self, pod: PodRecord, rows: c.Ints, bits: c.Ints, before: ByRow) -> list[c.Ints]:
-        """Ask some rows, which refuse the pod for these bits; the pods of each unit that goes from the last of them.
+        """Search some rows, which refuse the pod for these bits. Return the pods of each unit that goes from the last row.
 
         ``before`` are the pods that the pod yields to there.
         """

@@ -83,7 +83,7 @@ class Rooms:
     ) -> list[Bind]:
         """Place pods of a shape ``among`` some rows, one after another, until one fits on none; charge those placed.
 
-        ``moved`` are the rows that ``Boards.stale`` has returned.
+        ``moved`` are the rows that ``Boards.find_stale_rows`` has returned.
         """
         board = None
         if among.size:
@@ -91,7 +91,7 @@ class Rooms:
             board, moved = self._boards.restrict(shape, among)
         placed = self.make_room(part, shape, moved, among)
         world = self._boards.get_world(shape)
-        n = place.place_run(world, shape.ask, board or shape.board, placed)
+        n = place.place_run(world, shape.ask, shape.board if board is None else board, placed)
         binds = self.assume(shape, part[:n], placed)
         if board is None:
             self._boards.note_placed(shape)

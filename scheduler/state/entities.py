@@ -34,12 +34,12 @@ class Entity(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """That of its members."""
+        """The namespace of all members."""
         return self.members[0].namespace
 
     @property
     def priority(self) -> int:
-        """Likewise."""
+        """The priority of all members."""
         return self.members[0].priority
 
     @property
@@ -49,7 +49,7 @@ class Entity(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> int:
-        """Likewise."""
+        """The arrival number of its first member."""
         return self.members[0].order
 
     @property

@@ -70,10 +70,6 @@ class Hooks:
         """Whether any kind waits for certain pods to come or leave, and not only for what becomes free."""
         return bool(self._comers or self._leavers or self._shunned or self._n_of_pods)
 
-    def has_trigger(self, trigger: Trigger) -> bool:
-        """Whether any kind waits for this sort of change."""
-        return trigger in self._triggers
-
     def hang(self, kind: _Kind, hints: Iterable[Hint]) -> None:
         """Register a kind for the changes that these hints name, beside those that it is registered for."""
         held = self._held.setdefault(kind, {})

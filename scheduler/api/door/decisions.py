@@ -193,15 +193,15 @@ class Outcome:
 
     @property
     def holds(self) -> list[Hold]:
-        """Likewise, pods that were tried and stay pending."""
+        """Pods that were tried and stay pending, gathered from all plans."""
         return [plan.hold for plan in self.plans if plan.hold is not None]
 
     @property
     def evicts(self) -> list[Evict]:
-        """Likewise, pods to send away, for whom."""
+        """Pods to send away, and for whom, gathered from all plans."""
         return [evict for plan in self.plans for evict in plan.evicts]
 
     @property
     def nominates(self) -> list[Nominate]:
-        """Likewise, pods whose nomination is another."""
+        """Pods whose nomination has changed, gathered from all plans."""
         return [nominate for plan in self.plans for nominate in plan.nominates]

@@ -122,9 +122,9 @@ class Lease:
         return Holder.PEER if self.is_shared else Holder.OTHER
 
     async def look(self) -> None:
-        """Note how the lease stands, without taking it: a holder that has died has died since now at the latest.
+        """Note how the lease stands, without taking it: the time of a dead holder runs out from this look on.
 
-        Who cannot read it finds out when it tries to take it.
+        If the lease cannot be read, its time runs from the first try to take it.
         """
         with suppress(ApiError):
             async with self._patience.limit(self._retry):

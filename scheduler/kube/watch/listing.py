@@ -22,7 +22,8 @@ T = TypeVar("T")
 Read = Callable[[bytes | msgspec.Raw], T]
 
 _PAGE = 500
-# A page of large objects is asked for again in smaller pages: it would be in memory as a whole.
+# A page of large objects is asked for again in smaller pages: it would be in memory as a whole. While a page is read,
+# the next one comes in: two pages are in memory.
 _PAGE_BYTES = 16 << 20
 _PAGE_SMALLER = 8
 _PAGE_SECONDS = 60.0

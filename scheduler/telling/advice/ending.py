@@ -120,7 +120,7 @@ def _find_needed(
 def _find_single(
     asking: Asking, pods: Iterable[PodRecord], fits: Callable[[], bool]
 ) -> tuple[PodRecord, ...]:
-    """Find the one pod whose end alone is enough: the least important one, then the one that holds least; or none."""
+    """Find one pod whose end alone is enough, in the reverse of the order in which pods are put back; or none."""
     with asking.cluster.trial() as trial:
         for pod in reversed(list(pods)):
             trial.take_away(pod.uid)
