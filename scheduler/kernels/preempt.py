@@ -80,7 +80,7 @@ def use_up(units: p.Units, begin: int, end: int, budgets: p.BudgetSets) -> None:
     """Add 1 to the cost of units whose going violates a budget, on the places from ``begin`` to ``end``.
 
     On each place the budgets are used up in the order of importance; a pod that violates one uses up no further one.
-    Source: kube-scheduler 1.37, ``filterPodsWithPDBViolation``.
+    Source: kube-scheduler 1.37.1, ``preemption.FilterVictimsWithPDBViolation``.
     """
     for place in range(begin, end):
         first, last = units.first[place], units.first[place + 1]
