@@ -283,11 +283,12 @@ def _given(figures: Mapping[str, Any]) -> Json:
     return {key: value for key, value in figures.items() if value is not None}
 
 
-def relist_pods(cluster: Cluster, pods: Sequence[wire.Pod], *, scheduler: str) -> None:
+def relist_pods(
+    cluster: Cluster, pods: Sequence[wire.Pod], *, scheduler: str, is_first: bool = False
+) -> None:
     """A list of one stream's pods, applied as the loop does."""
-    first = cluster.begin_list(scheduler)
     for one in pods:
-        cluster.see_pod(one, listed=first)
+        cluster.see_pod(one, listed=is_first)
     for uid in cluster.list_missing({one.metadata.uid for one in pods}, scheduler):
         cluster.drop_pod(uid)
 

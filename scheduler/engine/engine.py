@@ -22,6 +22,7 @@ from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.answers.table import ANSWERS
 from scheduler.engine.chores import Chores, Pace
+from scheduler.engine.first_lists import FirstLists
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.intake import Intake
 from scheduler.engine.keepers import Keeper
@@ -105,8 +106,7 @@ class Engine:
         self._inside = Inside(
             self._cluster, self._policies, self._pending, self._cycle, self._intake, self._keepers
         )
-        # Whether the list that is being read is the first one of its stream; None between lists.
-        self._is_first_list: bool | None = None
+        self._first_lists = FirstLists(config.scheduler_names)
 
     # The door.
 
@@ -171,7 +171,8 @@ class Engine:
 
     def _see_pod(self, pod: wire.Pod, now: float) -> Sequence[Note]:
         uid = pod.metadata.uid
-        listed = bool(self._is_first_list) or self._intake.was_listed(uid)
+        listed = self._first_lists.has_pod_of(pod.spec.scheduler_name or "")
+        listed = listed or self._intake.was_listed(uid)
         if self._is_shared and self._intake.take_in(pod, listed=listed):
             return _NOTHING
         return self._queue_pod(self._cluster.see_pod(pod, listed=listed), uid, now)
@@ -204,12 +205,12 @@ class Engine:
 
     def _begin_list(self, event: events.ListBegins, _: float) -> Sequence[Note]:
         if event.kind == kinds.PODS.name:
-            self._is_first_list = self._cluster.begin_list(event.scheduler)
+            self._first_lists.begin_list(event.scheduler)
         return _NOTHING
 
     def _end_list(self, event: events.ListEnds, _: float) -> Sequence[Note]:
         if event.kind == kinds.PODS.name:
-            self._is_first_list = None
+            self._first_lists.end_list(event.scheduler)
         return _NOTHING
 
     # Binds.

@@ -19,7 +19,7 @@ from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.telling import sayings
 
-FORMAT = 5
+FORMAT = 6
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )

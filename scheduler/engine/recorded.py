@@ -64,7 +64,7 @@ class Recorded(Engine):
     def start_anew(self, now: float) -> None:
         """Forget everything and be told it again; what is written from here on can be run by itself.
 
-        Not within a list. Decisions whose binds are under way stay decided.
+        Decisions whose binds are under way stay decided.
         """
         objects, knowledge = list(self._objects()), list(self._knowledge())
         self._lines = {}
@@ -87,7 +87,7 @@ class Recorded(Engine):
             if facts and (drivers := self._cluster.registers.signed_before(row))
         }
         kept = sorted(self._lines, key=lambda key: (_ORDER[key[0]], _order(pods.get(key[1]))))
-        # Nobody saw these pods come, so they count as listed.
+        # Nobody sees these pods come, so they count as listed.
         streams = (*self.config.scheduler_names, "")
         for scheduler in streams:
             yield events.ListBegins(kinds.PODS.name, scheduler)
@@ -97,7 +97,8 @@ class Recorded(Engine):
                 case events.Seen(wire.Node() as node) if key[1] in were_signed:
                     yield events.Seen(devices.sign_node(node, were_signed[key[1]]))
             yield event
-        yield events.ListEnds(kinds.PODS.name, streams[-1])
+        for scheduler in filter(self._first_lists.is_complete, streams):
+            yield events.ListEnds(kinds.PODS.name, scheduler)
 
     def _knowledge(self) -> Iterator[Event]:
         """Yield events for what no object tells: silent plugins, assumed pods, nominations, evictions and the demand."""

@@ -185,9 +185,9 @@ class Operator:
         # Who cannot read what every decision needs leaves the lease to others.
         await self._read_rare()
         await self._run_lease()
-        self._run_streams()
+        self._read_streams()
         for _ in compiling.load_kernels():
-            # The API server writes lists meanwhile.
+            # Lists come meanwhile, and the engine learns what they say.
             await asyncio.sleep(0)
 
     async def _read_rare(self) -> None:
@@ -351,8 +351,9 @@ class Operator:
         self._open.push_async_callback(self._give_back_unused)
         await wait_for_first_try(self._lease)
 
-    def _run_streams(self) -> None:
-        """Begin to list, and then to watch, what there can be many of."""
+    def _read_streams(self) -> None:
+        """Begin to list, and then to watch, what there can be many of, and to hand it to the engine."""
+        self._parts.keep(self.loop.run())
         self._leading.lists_begin()
         for stream in self._streams:
             self._parts.keep(stream.run())
@@ -363,7 +364,6 @@ class Operator:
             self._rare.follow(self._api),
             self._binder.run(),
             self._evictor.run(),
-            self.loop.run(),
             self._leading.run(),
             verify(self.engine, self._streams, self._rare, self._api),
             self._policy_status.run(self.loop.count_governed),

@@ -1,6 +1,6 @@
 """Events from the streams, the binder and others, until the loop hands them to the engine.
 
-A list comes as one event and leaves as many, so that others get their turn between its objects. No later
+A page of a list comes as one event and leaves as many, so that others get their turn between its objects. No later
 event overtakes it.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from scheduler.api import kinds
 from scheduler.api.door import events
-from scheduler.api.door.events import Event, Heard, Listed
+from scheduler.api.door.events import Event, Heard, Page
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.pods import MissingKeys
 
@@ -23,23 +23,26 @@ class Inbox:
     Attributes:
         engine: whom it is for.
         wake: set when there is something to do, here or elsewhere.
-        lists_waiting: lists that came and are not handed on completely.
+        lists_waiting: lists that came to their end and are not handed on completely.
     """
 
     def __init__(self, engine: Engine) -> None:
         """``engine`` takes the events; it is asked which known objects were not in a list."""
         self.engine = engine
         self._waiting: deque[Heard] = deque()
-        self._list: Iterator[Event] = iter(())
+        # The page that is being handed on; what lists have shown so far, by kind and scheduler.
+        self._page: Iterator[Event] = iter(())
+        self._is_within_page = False
+        self._shown: dict[tuple[str, str], set[str]] = {}
         self.wake = asyncio.Event()
         self.lists_waiting = 0
 
     def __len__(self) -> int:
-        return len(self._waiting) + self.lists_waiting
+        return len(self._waiting) + self._is_within_page
 
     def put(self, event: Heard) -> None:
         """Take an event; it is handed on at the next turn."""
-        if isinstance(event, Listed):
+        if isinstance(event, Page) and event.is_last:
             self.lists_waiting += 1
         self._waiting.append(event)
         self.wake.set()
@@ -47,28 +50,35 @@ class Inbox:
     def next(self) -> Event | None:
         """The next event; None when there is none."""
         while True:
-            event = next(self._list, None)
+            event = next(self._page, None)
             if event is not None:
                 return event
+            self._is_within_page = False
             if not self._waiting:
                 return None
             first = self._waiting.popleft()
-            if not isinstance(first, Listed):
+            if not isinstance(first, Page):
                 return first
-            self._list = self._objects(first)
+            self._page, self._is_within_page = self._hand_on(first), True
 
     def rest(self) -> list[Event]:
         """The events that are not handed on yet, except lists; for the end."""
-        return [e for e in self._waiting if not isinstance(e, Listed)]
+        return [e for e in self._waiting if not isinstance(e, Page)]
 
-    def _objects(self, listed: Listed) -> Iterator[Event]:
-        """All objects of a list; what is not among them is gone."""
-        kind, scheduler = listed.kind, listed.scheduler
-        yield events.ListBegins(kind, scheduler)
-        for one in listed.found:
+    def _hand_on(self, page: Page) -> Iterator[Event]:
+        """Yield all objects of a page; what no page of the list has shown is gone when the list ends."""
+        kind, scheduler = page.kind, page.scheduler
+        if page.is_first:
+            self._shown[kind, scheduler] = set()
+            yield events.ListBegins(kind, scheduler)
+        shown = self._shown[kind, scheduler]
+        for one in page.found:
+            shown.add(kinds.key_of(one))
             yield events.Seen(one)
-        present = {kinds.key_of(one) for one in listed.found}
-        for key in self.engine.ask(MissingKeys(kind, present, scheduler)):
+        if not page.is_last:
+            return
+        for key in self.engine.ask(MissingKeys(kind, shown, scheduler)):
             yield events.Gone(kind, key)
+        del self._shown[kind, scheduler]
         yield events.ListEnds(kind, scheduler)
         self.lists_waiting -= 1

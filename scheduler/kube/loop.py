@@ -96,7 +96,7 @@ class Loop:
         """Hand in the events, as far as a slice of time goes, and take the decisions."""
         self._hand_in()
         self._decide()
-        if self._recorder is not None and not self._inbox.lists_waiting:
+        if self._recorder is not None:
             self._recorder.keep_up(asyncio.get_running_loop().time())
 
     def finish(self) -> None:

@@ -94,8 +94,6 @@ class Cluster:
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families)
-        # Streams of pods that were listed once, each by the scheduler's name; others' pods by none.
-        self._listed: set[str] = set()
         self._trials: list[Trial] = []
 
     # Nodes.
@@ -277,12 +275,6 @@ class Cluster:
         """Return the identities of the templates of all pods."""
         found = {id(pod.template) for pod in self.pods.values()}
         return found | {id(pod.template) for pod in self.roster.meanwhile.values()}
-
-    def begin_list(self, scheduler: str) -> bool:
-        """A list of a stream's pods is about to be seen; whether it is the stream's first."""
-        first = scheduler not in self._listed
-        self._listed.add(scheduler)
-        return first
 
     def list_missing(self, present: Container[str], scheduler: str) -> list[str]:
         """List the uids of the pods of one stream that are not among ``present``."""

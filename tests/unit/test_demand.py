@@ -152,7 +152,7 @@ def test_a_restart_finds_the_demand_in_the_pods_that_are_there() -> None:
     pods = [gpu_pod(f"p{i}", cpu=1 + i % 3, node="a" if i % 2 else "") for i in range(30)]
     lived = make.cluster(pods=pods)
     restarted = Cluster()
-    make.relist_pods(restarted, pods, scheduler="evenkeel")
+    make.relist_pods(restarted, pods, scheduler="evenkeel", is_first=True)
     assert restarted.demand.list_counts() == lived.demand.list_counts()
     assert restarted.demand.devices.seen == lived.demand.devices.seen == 30
 
@@ -214,14 +214,14 @@ def test_what_was_there_before_anybody_watched_is_no_arrival() -> None:
     """A restart lists ten thousand pods: they would drown what is known of departures."""
     cluster = Cluster()
     cluster.demand.devices.recall(0.8, 1000)
-    make.relist_pods(cluster, [gpu_pod(f"p{i}", node="a") for i in range(50)], scheduler="evenkeel")
-    make.relist_pods(
-        cluster, [gpu_pod(f"q{i}", node="a", scheduler_name="x") for i in range(50)], scheduler=""
-    )
+    pods = [gpu_pod(f"p{i}", node="a") for i in range(60)]
+    make.relist_pods(cluster, pods[:50], scheduler="evenkeel", is_first=True)
+    others = [gpu_pod(f"q{i}", node="a", scheduler_name="x") for i in range(50)]
+    make.relist_pods(cluster, others, scheduler="", is_first=True)
     assert cluster.demand.devices.departures == 0.8
     assert cluster.demand.devices.seen == 100
     # A later list of the same stream tells of pods that came meanwhile.
-    make.relist_pods(cluster, [gpu_pod(f"p{i}", node="a") for i in range(60)], scheduler="evenkeel")
+    make.relist_pods(cluster, pods, scheduler="evenkeel")
     assert cluster.demand.devices.departures == pytest.approx(0.8 * 0.999**10)
 
 

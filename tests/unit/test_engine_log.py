@@ -224,7 +224,7 @@ def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> Non
         ),
         (
             [log.encode(log.Head(99, "x", Config()))],
-            "line 1: has format 99; this version of Evenkeel reads only format 5",
+            "line 1: has format 99; this version of Evenkeel reads only format 6",
         ),
     ],
 )

@@ -77,7 +77,7 @@ class Parts:
 async def test_a_list_is_applied_in_slices_and_nothing_is_decided_before_its_end() -> None:
     parts = Parts()
     parts.put(events.Seen(make.node(name="roomy")))
-    parts.put(events.Listed("Pod", [make.pod(name=f"p{i}") for i in range(200)], "evenkeel"))
+    parts.put(events.Page("Pod", [make.pod(name=f"p{i}") for i in range(200)], "evenkeel"))
     parts.put(events.Seen(make.node(name="behind")))
     parts.loop.turn()
     assert 0 < len(parts.cluster.pods) < 20
@@ -99,7 +99,7 @@ async def test_a_list_drops_what_is_gone_of_what_waits_to_be_compiled_too() -> N
     gone, stays = (make.pod(name=n, node_selector=KEYS) for n in ("gone", "stays"))
     parts.engine.handle(events.Seen(gone), 0.0)
     parts.engine.handle(events.Seen(make.pod(name="old")), 0.0)
-    parts.put(events.Listed("Pod", [stays], "evenkeel"))
+    parts.put(events.Page("Pod", [stays], "evenkeel"))
     parts.turns_until(lambda: parts.is_quiet)
     assert set(parts.cluster.pods) == {"default/stays"}
 
@@ -112,7 +112,7 @@ async def test_what_was_listed_first_is_no_arrival_though_it_waits_to_be_compile
     """Pods that were there before anybody watched do not tell how many come while others leave."""
     parts = Parts()
     dear = make.pod(name="dear", gpu=1, node_selector=KEYS)
-    parts.put(events.Listed("Pod", [dear], "evenkeel"))
+    parts.put(events.Page("Pod", [dear], "evenkeel"))
     # News go first, so this one comes while the listed pod waits.
     if meanwhile != "nothing":
         node = "n" if meanwhile == "bound" else ""
@@ -200,7 +200,7 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
     monkeypatch.setattr(parts.cluster, "find_claim_problem", fails_on_one)
     parts.put(events.Seen(make.node(name="n", cpu="4")))
     parts.put(events.Seen(make.pod(name="odd", cpu="1", node="n")))
-    parts.put(events.Listed("Pod", [make.pod(name="odd", cpu="1", node="n")]))
+    parts.put(events.Page("Pod", [make.pod(name="odd", cpu="1", node="n")]))
     parts.put(events.Seen(make.pod(name="behind", cpu="1")))
     with structlog.testing.capture_logs() as logs:
         parts.turns_until(lambda: "default/behind" in parts.cluster.pods)

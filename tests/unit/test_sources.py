@@ -65,20 +65,20 @@ def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them(
 @pytest.mark.parametrize(
     ("name", "listed"),
     [
-        ("pods-ours-a", events.Listed("Pod", [], "a")),
-        ("pods-ours-b", events.Listed("Pod", [], "b")),
-        ("pods-others", events.Listed("Pod", [])),
-        ("nodes", events.Listed("Node", [])),
-        ("services", events.Listed("Service", [])),
-        ("statefulsets", events.Listed("StatefulSet", [])),
-        ("persistentvolumes", events.Listed("PersistentVolume", [])),
+        ("pods-ours-a", events.Page("Pod", [], "a")),
+        ("pods-ours-b", events.Page("Pod", [], "b")),
+        ("pods-others", events.Page("Pod", [])),
+        ("nodes", events.Page("Node", [])),
+        ("services", events.Page("Service", [])),
+        ("statefulsets", events.Page("StatefulSet", [])),
+        ("persistentvolumes", events.Page("PersistentVolume", [])),
     ],
 )
 def test_an_empty_list_is_news_of_whose_objects_there_are_none(
     name: str, listed: events.Heard
 ) -> None:
     """Else what has gone meanwhile would stay for ever."""
-    assert by_name("a", "b")[name].tell_list([]) == listed
+    assert by_name("a", "b")[name].tell_page([], is_first=True, is_last=True) == listed
 
 
 def test_changes_of_pods_and_nodes_become_their_events() -> None:
@@ -158,13 +158,16 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     engine = Engine(Config())
     inbox = Inbox(engine)
     of_set = steering.ReplicaSet(service.metadata, steering.SetSpec(service.selector))
-    for event in (found["services"].tell_list([service]), events.Seen(of_set)):
+    for event in (
+        found["services"].tell_page([service], is_first=True, is_last=True),
+        events.Seen(of_set),
+    ):
         inbox.put(event)
     while heard := inbox.next():
         engine.handle(heard, 0.0)
     assert inbox.lists_waiting == 0
     assert engine._cluster.peers.list_of_kind(GroupKind.SERVICE) == {("a", "web")}
-    inbox.put(events.Listed("Service", []))
+    inbox.put(events.Page("Service", []))
     assert inbox.next() == events.ListBegins("Service")
     assert inbox.next() == gone
     engine.handle(gone, 0.0)

@@ -144,5 +144,5 @@ class Replica:
         await self.operator._lease.look()
         await self.operator._rare.read(self.api)
         await self.operator._run_lease()
-        self.operator._run_streams()
+        self.operator._read_streams()
         self.operator._run_parts()

@@ -38,10 +38,10 @@ class Gone(_Event, frozen=True):
 
 
 class ListBegins(_Event, frozen=True):
-    """The objects seen from here to the end of the list are all of a kind.
+    """A list of all objects of a kind begins; changes of other objects may come before it ends.
 
-    Of pods they are all unfinished ones of one stream: ``scheduler`` is the one of our names that these pods give,
-    empty for the bound pods of others.
+    Of pods it has all unfinished ones of one stream: ``scheduler`` is the one of our names that these pods give,
+    empty for the bound pods of others. A list that broke off begins again and does not end twice.
     """
 
     kind: str
@@ -143,12 +143,17 @@ Event = (
 )  # fmt: skip
 
 
-class Listed(_Event, frozen=True):
-    """All objects of a kind as one list, of pods those of one stream; a shell hands them in one by one."""
+class Page(_Event, frozen=True):
+    """A part of a list of all objects of a kind, of pods those of one stream; a shell hands them in one by one.
+
+    A list that breaks off has no last page, and the list that follows has a first page again.
+    """
 
     kind: str
     found: list[Object]
     scheduler: str = ""
+    is_first: bool = True
+    is_last: bool = True
 
 
-Heard = Event | Listed
+Heard = Event | Page

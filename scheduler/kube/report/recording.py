@@ -104,7 +104,7 @@ class Recorder:
         self.engine = Recorded(config, version, recording.write)
 
     def keep_up(self, now: float) -> None:
-        """Between two turns, and not within a list: begin a new file when this one is full."""
+        """Between two turns: begin a new file when this one is full."""
         if self._recording.is_full:
             self._recording.turn_over()
             self.engine.start_anew(now)

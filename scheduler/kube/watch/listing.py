@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -37,13 +38,28 @@ class _ListMeta(msgspec.Struct, rename="camel"):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class _Page(msgspec.Struct):
+class _RawPage(msgspec.Struct):
     metadata: _ListMeta
     # Of metadata alone the API server writes an empty list as null.
     items: list[msgspec.Raw] | None
 
 
-_pages = msgspec.json.Decoder(_Page)
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list.
+
+    Attributes:
+        items: its objects.
+        version: of the whole list, to watch from.
+        is_last: whether the list is complete with this page.
+    """
+
+    items: list[T]
+    version: str
+    is_last: bool
+
+
+_pages = msgspec.json.Decoder(_RawPage)
 _plain = msgspec.json.Decoder(dict[str, Any])
 _small_pods = msgspec.json.Decoder(wire.Pod)
 
@@ -82,7 +98,27 @@ async def whole(
     accept: str = client.JSON,
     patience: Patience | None = None,
 ) -> tuple[list[T], str]:
-    """Everything under a path, and the version to watch from.
+    """Read everything under a path, and the version to watch from; arguments and errors are those of ``read_pages``."""
+    items: list[T] = []
+    version = ""
+    pages = read_pages(api, path, params, read, accept=accept, patience=patience)
+    async with contextlib.aclosing(pages):
+        async for page in pages:
+            items += page.items
+            version = page.version
+    return items, version
+
+
+async def read_pages(
+    api: ApiClient,
+    path: str,
+    params: Mapping[str, str],
+    read: Read[T],
+    *,
+    accept: str = client.JSON,
+    patience: Patience | None = None,
+) -> AsyncGenerator[Page[T], None]:
+    """Read everything under a path, page by page; the API server works on the next page while one is read and used.
 
     ``patience``: how long to wait for each page, where the list is tried again soon.
 
@@ -97,7 +133,6 @@ async def whole(
         expect = client.Expected(accept, _PAGE_SECONDS, _PAGE_BYTES if limit > 1 else 0)
         return asyncio.ensure_future(_request(api, path, asked, expect, patience))
 
-    items: list[T] = []
     token, limit = "", _PAGE
     coming = ask(token, limit)
     try:
@@ -114,11 +149,11 @@ async def whole(
             fitting = _PAGE_BYTES // 2 * len(raws) // len(payload)
             token, limit = page.metadata.continue_, max(1, min(_PAGE, fitting))
             if token:
-                # The API server works on the next page while this one is read.
                 coming = ask(token, limit)
-            await _read_all(raws, read, items)
+            items = await _read_all(raws, read)
+            yield Page(items, page.metadata.resource_version, is_last=not token)
             if not token:
-                return items, page.metadata.resource_version
+                return
     finally:
         coming.cancel()
         await asyncio.gather(coming, return_exceptions=True)
@@ -141,14 +176,16 @@ async def _request(
         raise
 
 
-async def _read_all(raws: list[msgspec.Raw], read: Read[T], into: list[T]) -> None:
+async def _read_all(raws: list[msgspec.Raw], read: Read[T]) -> list[T]:
+    items: list[T] = []
     n_items = n_bytes = 0
     for raw in raws:
-        into.append(read(raw))
+        items.append(read(raw))
         n_items, n_bytes = n_items + 1, n_bytes + len(raw)
         if n_items >= _SLICE_ITEMS or n_bytes >= _SLICE_BYTES:
             n_items = n_bytes = 0
             await asyncio.sleep(0)
+    return items
 
 
 async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod]]:

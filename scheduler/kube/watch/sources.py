@@ -47,9 +47,9 @@ class Source(Generic[T]):
         """What to ask for in a list or watch."""
         return {"fieldSelector": self.selector} if self.selector else {}
 
-    def tell_list(self, found: list[Any]) -> Heard:
-        """What a list of all objects says."""
-        return events.Listed(self.kind.name, found, self.scheduler)
+    def tell_page(self, found: list[Any], *, is_first: bool, is_last: bool) -> Heard:
+        """What a page of a list of all objects says."""
+        return events.Page(self.kind.name, found, self.scheduler, is_first, is_last)
 
     def tell_change(self, found: Any, *, is_gone: bool) -> Event:
         """What a change says; ``found`` is as it was last seen when it is gone or no longer under the selector."""

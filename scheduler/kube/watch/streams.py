@@ -1,13 +1,14 @@
 """Pods and nodes as they are and as they change: list, then watch, for ever.
 
-One task per stream. A list comes in pages and is handed over whole; a watch resumes from the last
-version seen, bookmarks included; 410 Gone means list again and compare. A stream that has heard
+One task per stream. A list comes in pages, and each page is handed over when it is read; a watch resumes from the
+last version seen, bookmarks included; 410 Gone means list again and compare. A stream that has heard
 nothing for longer than bookmarks take is dead and reconnects.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -138,12 +139,15 @@ class Stream(Generic[V]):
 
     async def _list(self) -> None:
         source = self.source
-        items, self._version = await listing.whole(
-            self._api, source.kind.path, source.params, source.read
-        )
+        is_first = True
+        pages = listing.read_pages(self._api, source.kind.path, source.params, source.read)
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                self._heard()
+                self._put(source.tell_page(page.items, is_first=is_first, is_last=page.is_last))
+                is_first = False
+        self._version = page.version
         self.relists += 1
-        self._heard()
-        self._put(source.tell_list(items))
         # Who asked while this list was under way wants a newer one.
         if not self._asked_again.is_set():
             self._listed.set()
