@@ -70,6 +70,16 @@ def load_kernels() -> Iterator[str]:
             yield key
 
 
+def free_bitcode() -> None:
+    """Free what numba keeps of kernels for compiling others that call them; to be called when all kernels are loaded.
+
+    That is 20 MiB. Whoever compiles a caller of a kernel afterwards gets a RuntimeError of numba.
+    """
+    for one in list_kernels().values():
+        for compiled in one.overloads.values():
+            compiled.library._shared_module = None  # noqa: SLF001 - numba has no other way
+
+
 def _fill_cache(
     waits_for: dict[str, set[str]], n_workers: int, progressed: Callable[[int], None]
 ) -> None:

@@ -189,6 +189,8 @@ class Operator:
         for _ in compiling.load_kernels():
             # Lists come meanwhile, and the engine learns what they say.
             await asyncio.sleep(0)
+        compiling.free_bitcode()
+        heap.trim()
 
     async def _read_rare(self) -> None:
         await self._rare.read(self._api)

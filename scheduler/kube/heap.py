@@ -8,6 +8,7 @@ import gc
 
 # A trim takes some milliseconds for each 100 MiB.
 _TRIM_SECONDS = 20.0
+_malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def freeze() -> None:
@@ -15,6 +16,7 @@ def freeze() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    trim()
 
 
 def freeze_anew() -> None:
@@ -27,13 +29,18 @@ def freeze_anew() -> None:
         freeze()
 
 
-async def trim_forever() -> None:
-    """Give freed memory back to the system from time to time.
+def trim() -> None:
+    """Give freed memory back to the system.
 
     glibc keeps what is freed, and after a burst of large pods that is tens of MiB. A C library without ``malloc_trim``
     keeps what it keeps.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while trim is not None:
+    if _malloc_trim is not None:
+        _malloc_trim(0)
+
+
+async def trim_forever() -> None:
+    """Give freed memory back to the system from time to time."""
+    while True:
         await asyncio.sleep(_TRIM_SECONDS)
-        trim(0)
+        trim()

@@ -49,6 +49,32 @@ def test_two_processes_fill_a_cache_and_a_start_compiles_only_what_it_lacks(
     assert found[0] > 5
 
 
+@needs_jit
+def test_what_only_compiling_needs_is_freed_and_a_later_caller_is_refused_by_numba(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "from scheduler.kernels import compiling;"
+        "every = compiling.list_kernels();"
+        "few = {key: every[key] for key in every if 'preempt:by_place' in key};"
+        "compiling.list_kernels = lambda: few;"
+        "[kernel] = few.values();"
+        "compiling.compile_kernels(lambda _: None);"
+        "[compiled] = kernel.overloads.values();"
+        "library = compiled.library;"
+        "print(library._get_module_for_linking() is not None);"
+        "compiling.free_bitcode();"
+        "library._get_module_for_linking()"
+    )
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    for _ in range(2):
+        # What was compiled here has its code once more; what came from the cache has it only once.
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        assert done.stdout == "True\n"
+    assert "RuntimeError: library unfit for linking" in done.stderr
+
+
 def test_a_kernel_has_its_turn_after_those_within_it() -> None:
     within = {key: compiling._list_within(one) for key, one in compiling.list_kernels().items()}
     kernels = "scheduler.kernels"
