@@ -2,6 +2,7 @@
 
 - ``protectors``: the table of what protects pods on nodes.
 - ``units``: who may go from a place, as columns.
+- ``importance``: how important pods are, for those who advise which pods to end.
 - ``gains``: what the going of each would change in counts of domains.
 - ``promises``, ``reserved``: the room that is promised to pods for whom others go.
 - ``hunts``: the cheapest set of units on each node, for a kind of pods.

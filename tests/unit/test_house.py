@@ -138,13 +138,32 @@ def test_priorities_of_pods_that_run_are_compared_in_one_room_only() -> None:
         str(path.relative_to(ROOT / "scheduler"))
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Compare)
+        if _compares_priorities(node)
+    }
+    others = {
+        "kernels/preempt.py",  # puts the units of a place in the order of importance
+        "shapes/policies.py",  # priorities of BalancePolicies
+        "state/nominations.py",  # the order of pods that wait
+        "telling/explained/nodes.py",  # the order in which pods are printed
+        "telling/explained/sentences.py",  # the figure that is printed
+    }
+    assert {name for name in found if not name.startswith("disruption/")} == others
+    assert {"disruption/importance.py", "disruption/protectors.py"} <= found
+
+
+def _compares_priorities(node: ast.AST) -> bool:
+    """Whether an expression compares priorities, or sorts by them."""
+    if isinstance(node, ast.Call):
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
+        by = [*node.args, *(one.value for one in node.keywords)]
+        return name in {"sorted", "sort", "min", "max"} and any(map(_is_priority, by))
+    return (
+        isinstance(node, ast.Compare)
         and any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
         and any(_is_priority(one) for one in (node.left, *node.comparators))
-    }
-    # The kernel puts the units of a place in the order of importance.
-    assert {name for name in found if not name.startswith("disruption/")} == {"kernels/preempt.py"}
-    assert "disruption/protectors.py" in found
+    )
 
 
 def _is_priority(node: ast.expr) -> bool:

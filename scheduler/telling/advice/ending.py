@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from scheduler.disruption.units import find_costs
+from scheduler.disruption.importance import Loss, find_loss, rank_pods
 from scheduler.shapes.boards import Shape
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice.asking import Asking
@@ -21,19 +21,18 @@ class Ending(NamedTuple):
         row: the row of the node that would take the other pod.
         pods: the pods, the most important first.
         share: what the pods hold, in parts of a node.
-        violations: how many of the pods a PodDisruptionBudget protects.
+        loss: what is lost with the pods.
     """
 
     row: int
     pods: tuple[PodRecord, ...]
     share: float
-    violations: int
+    loss: Loss
 
     @property
-    def cost(self) -> tuple[int, int, int, float, int]:
-        """The sort key, less for a cheaper ending: protected pods, highest priority, number of pods, share, row."""
-        most = max(pod.priority for pod in self.pods)
-        return self.violations, most, len(self.pods), self.share, self.row
+    def cost(self) -> tuple[Loss, int, float, int]:
+        """The sort key, less for a cheaper ending: what is lost, number of pods, share, row."""
+        return self.loss, len(self.pods), self.share, self.row
 
 
 def find_leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
@@ -58,17 +57,17 @@ def find_ending(
     def share(pod: PodRecord) -> float:
         return _measure_share(asking, pod, row)
 
-    costs = find_costs(asking.cluster, pods)
-    # Pods are put back in this order, and stay if they can: protected pods first, then important pods, then large pods.
-    pods.sort(key=lambda pod: (-costs[pod.uid], -pod.priority, -share(pod), pod.key))
+    rank_of = rank_pods(asking.cluster, pods)
+    # Pods are put back in this order, and stay if they can: important pods first, then large pods.
+    pods.sort(key=lambda pod: (rank_of[pod.uid], -share(pod), pod.key))
     needed = _find_needed(asking, pods, fits)
     found = [needed]
     if len(needed) > 1:
         # If small pods are put back before large pods, fewer pods may have to end.
-        small = sorted(pods, key=lambda pod: (-costs[pod.uid], -pod.priority, share(pod), pod.key))
+        small = sorted(pods, key=lambda pod: (rank_of[pod.uid], share(pod), pod.key))
         found += [_find_single(asking, pods, fits), _find_needed(asking, small, fits)]
     endings = [
-        Ending(row, some, sum(map(share, some)), _count_violations(asking, some))
+        Ending(row, some, sum(map(share, some)), find_loss(asking.cluster, some))
         for some in found
         if some
     ]
@@ -86,12 +85,7 @@ def lessen_ending(asking: Asking, shape: Shape, found: Ending) -> Ending:
         judged = asking.judge_rows(shape)
         row = int(judged.rows[judged.bits[0] == 0][0])
     share = sum(_measure_share(asking, pod, row) for pod in needed)
-    return Ending(row, needed, share, _count_violations(asking, needed))
-
-
-def _count_violations(asking: Asking, pods: Sequence[PodRecord]) -> int:
-    """Count the pods that violate a budget if just these end."""
-    return sum(find_costs(asking.cluster, pods).values())
+    return Ending(row, needed, share, find_loss(asking.cluster, needed))
 
 
 def _fits_anywhere(asking: Asking, shape: Shape) -> bool:
