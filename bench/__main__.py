@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine end-to-end starts scale hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine end-to-end starts hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -27,7 +27,6 @@ from bench import (
     learning,
     recording,
     replay,
-    scale,
     small,
     starts,
     trials,
@@ -82,7 +81,6 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "engine": (_alone, lambda given: alone.floors(given.plan.rows, given.nodes_alone)),
     "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
     "starts": (lambda given: starts.run(given.quick), lambda _: starts.FLOORS),
-    "scale": (lambda given: scale.run(given.quick), lambda _: scale.FLOORS),
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),
     "recording": (lambda given: recording.run(given.quick), lambda _: recording.FLOORS),
     "dumps": (lambda given: dumps.run(given.quick), lambda _: dumps.FLOORS),
