@@ -57,7 +57,7 @@ def _kernel() -> dict[str, float]:
             scratch.cap[:] = cap[:, lanes]
             scratch.used[:] = used[:, lanes]
             scratch.ask[:] = ask[:, lanes]
-            lambda_g.lambda_g(scratch, c.BLOCK)
+            lambda_g.score_lambda_g(scratch, c.BLOCK)
 
     def no_lanes() -> None:
         for block in range(blocks):
@@ -65,7 +65,7 @@ def _kernel() -> dict[str, float]:
             scratch.cap[:] = cap[:, lanes]
             scratch.used[:] = used[:, lanes]
             scratch.ask[:] = ask[:, lanes]
-            lambda_g.lambda_g(scratch, 0)
+            lambda_g.score_lambda_g(scratch, 0)
 
     n = cap.shape[1]
     in_numpy = _best(lambda: _numpy(cap, used, ask)) / n

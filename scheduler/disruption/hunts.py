@@ -226,7 +226,7 @@ class Hunt:
             refused=self.refused,
         )
         world = self._boards.get_world(shape)
-        kernel.search(world, shape.ask, shape.counted.arrays, units, search)
+        kernel.search_places(world, shape.ask, shape.counted.arrays, units, search)
         last = range(int(units.first[-2]), int(units.first[-1]))
         return [
             units.pods[units.begins[unit] : units.begins[unit + 1]]

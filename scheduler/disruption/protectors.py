@@ -76,7 +76,7 @@ class Budgets(Protector):
                 if pod.row in may_go
             ]
             sets = cluster.budgets.make_sets(pods, size, most)
-            kernel.use_up(units, begin, end, sets)
+            kernel.use_up_budgets(units, begin, end, sets)
             work += sets.budgets.size // _BUDGETS_A_NODE
         return work
 

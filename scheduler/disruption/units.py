@@ -54,7 +54,7 @@ def _gather(
         start=np.zeros(most, np.int64),
         cost=np.zeros(most, np.int64),
     )
-    kernel.gather(cluster.ledger.tables, *there, may_go, units)
+    kernel.gather_units(cluster.ledger.tables, *there, may_go, units)
     return units
 
 
@@ -72,5 +72,5 @@ def _list_pods(cluster: Cluster, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
     place_of = np.full(cluster.nodes.capacity, -1, np.int64)
     place_of[rows] = np.arange(rows.size)
     pods = np.zeros(node.size, np.int64)
-    kernel.by_place(node, place_of, first, pods)
+    kernel.sort_by_place(node, place_of, first, pods)
     return first, pods[: int(first[-1])]

@@ -19,7 +19,7 @@ from scheduler.schema.world import World
 
 
 @inlined
-def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
+def rescore_rows(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
     """Bring ``rows`` of the board up to date: bits, part, key, and the best of their blocks.
 
     Writes board and scratch. O(rows); all rows when the highest of a normalised score moved, which only shapes with
@@ -36,29 +36,29 @@ def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
         if board.static[row] != 0:
             continue
         if not fit.fits(nodes, ask, row):
-            fit.note(nodes, ask, row, row, board.refused)
+            fit.note_short(nodes, ask, row, row, board.refused)
             continue
-        found = parts.weigh(world, ask, row, lanes)
+        found = parts.weigh_row(world, ask, row, lanes)
         if found == parts.IN_LANE:
             lanes += 1
             if lanes == c.BLOCK:
-                _score(nodes, ask, board, s, lanes)
+                _score_lanes(nodes, ask, board, s, lanes)
                 lanes = 0
             continue
         board.part[row] = found
         if found < 0:
             board.refused[0, row] = 1 << ask.prefers.bits[c.BIT_CARDS]
-    _score(nodes, ask, board, s, lanes)
+    _score_lanes(nodes, ask, board, s, lanes)
     is_wide = board.domains.figures[c.FIGURE_WIDE] != 0
     if is_wide:
         domains.judge_all(board)
     elif board.domains.tallies.shape[0] > 0:
-        domains.judge(board, rows)
-    most_moved = board.scores.shape[0] > 0 and _most_moved(board)
+        domains.judge_rows(board, rows)
+    most_moved = board.scores.shape[0] > 0 and _update_highest(board)
     if is_wide or most_moved:
         _set_keys(nodes, ask, board)
         for block in range(board.best.size):
-            _elect(nodes, board, block)
+            _elect_best(nodes, board, block)
         return
     for i in range(rows.size):
         _set_key(nodes, ask, board, rows[i])
@@ -67,13 +67,13 @@ def rescore(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None:
         block = rows[i] // c.BLOCK
         # Rows of a full pass come in order: elect each block once.
         if block != last:
-            _elect(nodes, board, block)
+            _elect_best(nodes, board, block)
             last = block
 
 
 @part
-def winner(nodes: c.Nodes, board: c.Board, among: c.Flags) -> int:
-    """The row with the highest key, lowest rank on ties, or -1; only ``among`` [N] rows, if that is not empty.
+def find_winner(nodes: c.Nodes, board: c.Board, among: c.Flags) -> int:
+    """Find the row with the highest key, lowest rank on ties, or -1; only ``among`` [N] rows, if that is not empty.
 
     O(N / 64), and 64 for each block whose best row is none of these.
     """
@@ -103,7 +103,7 @@ def _is_better(nodes: c.Nodes, board: c.Board, row: int, found: int) -> bool:
 
 
 @part
-def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
+def _elect_best(nodes: c.Nodes, board: c.Board, block: int) -> None:
     found = -1
     for row in range(block * c.BLOCK, (block + 1) * c.BLOCK):
         if board.key[row] >= 0 and _is_better(nodes, board, row, found):
@@ -112,8 +112,8 @@ def _elect(nodes: c.Nodes, board: c.Board, block: int) -> None:
 
 
 @part
-def _score(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes: int) -> None:
-    parts.of_block(nodes, ask, s, lanes)
+def _score_lanes(nodes: c.Nodes, ask: c.Ask, board: c.Board, s: c.Scratch, lanes: int) -> None:
+    parts.weigh_block(nodes, ask, s, lanes)
     for lane in range(lanes):
         board.part[s.rows[lane]] = s.points[lane]
 
@@ -125,7 +125,7 @@ def _set_key(nodes: c.Nodes, ask: c.Ask, board: c.Board, row: int) -> None:
         return
     points = board.base[0]
     for i in range(board.scores.shape[0]):
-        points += board.norms[i, c.NORM_WEIGHT] * normalised(board, i, row)
+        points += board.norms[i, c.NORM_WEIGHT] * normalize_score(board, i, row)
     for g in range(board.domains.scores.shape[0]):
         points += board.domains.scores[g, c.NORM_WEIGHT] * board.domains.points[g, row]
     tier = 1 if ask.rules.avoid_gpu and not nodes.has_gpu[row] else 0
@@ -142,7 +142,7 @@ def _set_keys(nodes: c.Nodes, ask: c.Ask, board: c.Board) -> None:
     for i in range(board.scores.shape[0]):
         weight = board.norms[i, c.NORM_WEIGHT] * unit
         for row in range(n):
-            board.key[row] += weight * normalised(board, i, row)
+            board.key[row] += weight * normalize_score(board, i, row)
     for g in range(board.domains.scores.shape[0]):
         weight = board.domains.scores[g, c.NORM_WEIGHT] * unit
         for row in range(n):
@@ -153,8 +153,8 @@ def _set_keys(nodes: c.Nodes, ask: c.Ask, board: c.Board) -> None:
 
 
 @part
-def normalised(board: c.Board, i: int, row: int) -> int:
-    """Points 0..100 of the static score ``i`` of the board on a row, as kube-scheduler normalises them."""
+def normalize_score(board: c.Board, i: int, row: int) -> int:
+    """Return the points 0..100 of the static score ``i`` of the board on a row, as kube-scheduler normalizes them."""
     raw, most = board.scores[i, row], board.norms[i, c.NORM_MOST]
     if board.norms[i, c.NORM_HOW] == c.AS_IS:
         return int(raw)
@@ -163,8 +163,8 @@ def normalised(board: c.Board, i: int, row: int) -> int:
 
 
 @part
-def _most_moved(board: c.Board) -> bool:
-    """Find the highest raw scores of all rows on which the pod fits; whether one is another than before."""
+def _update_highest(board: c.Board) -> bool:
+    """Find the highest raw scores of all rows on which the pod fits; return whether one of them has changed."""
     moved = False
     for i in range(board.scores.shape[0]):
         most = 0

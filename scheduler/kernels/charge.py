@@ -17,12 +17,12 @@ _IN_USE = 1 << 62
 
 
 @kernel
-def enter(
+def enter_pod(
     tables: c.Tables, charge: int, priority: int, start: int, node_row: int, holds: Ints2
 ) -> int:
-    """A row of the pod table for a pod, which is charged to a node (-1: to none, for it is not there).
+    """Open a row of the pod table for a pod, and charge the pod to a node (-1: to none, because the node is not there).
 
-    ``holds`` [h, 4] is what it holds of the node's cards, as ``Pods.holds``.
+    ``holds`` [h, 4] is what the pod holds of the node's cards, as ``Pods.holds``.
 
     Returns:
         The row, or -1 when the tables have no room. O(parts + cards held).
@@ -30,35 +30,35 @@ def enter(
     if not has_room(tables, 1, holds.shape[0]):
         return -1
     pod = open_row(tables, charge, priority, start)
-    _hold(tables, pod, holds)
+    _write_holds(tables, pod, holds)
     tables.pods.node[pod] = node_row
     if node_row >= 0:
-        add(tables, pod, 1)
+        add_charge(tables, pod, 1)
     return int(pod)
 
 
 @kernel
-def move(tables: c.Tables, pod: int, node_row: int, holds: Ints2) -> bool:
+def move_pod(tables: c.Tables, pod: int, node_row: int, holds: Ints2) -> bool:
     """Charge a pod that is charged nowhere to a node (-1: still to none); ``holds`` replaces what it held.
 
-    Whether there was room, without which nothing is changed.
+    Return whether there was room; without room nothing is changed.
     """
     if not has_room(tables, 0, holds.shape[0]):
         return False
     _drop_holds(tables, pod, _IN_USE)
-    _hold(tables, pod, holds)
+    _write_holds(tables, pod, holds)
     tables.pods.node[pod] = node_row
     if node_row >= 0:
-        add(tables, pod, 1)
+        add_charge(tables, pod, 1)
     return True
 
 
 @kernel
-def strike(tables: c.Tables, pod: int) -> int:
-    """Take a pod's charge back; the node row it was charged to, -1 for none. It keeps its row and its holds."""
+def strike_pod(tables: c.Tables, pod: int) -> int:
+    """Take a pod's charge back; return the node row it was charged to, -1 for none. The pod keeps its row and its holds."""
     node_row = tables.pods.node[pod]
     if node_row >= 0:
-        add(tables, pod, -1)
+        add_charge(tables, pod, -1)
         tables.pods.node[pod] = -1
     return int(node_row)
 
@@ -67,21 +67,21 @@ def strike(tables: c.Tables, pod: int) -> int:
 def charge_again(tables: c.Tables, pod: int, node_row: int) -> None:
     """Charge a pod that was struck to the same node."""
     tables.pods.node[pod] = node_row
-    add(tables, pod, 1)
+    add_charge(tables, pod, 1)
 
 
 @kernel
-def leave(tables: c.Tables, pod: int) -> int:
-    """As ``strike``, and the pod's row is free."""
+def remove_pod(tables: c.Tables, pod: int) -> int:
+    """As ``strike_pod``, and free the pod's row."""
     return _give_back(tables, pod, _IN_USE, _IN_USE)
 
 
 @kernel
-def undo(tables: c.Tables, pod: int, end_row: int, end_holds: int) -> int:
-    """As ``leave`` of the pod that was entered last; the tables are byte by byte what they were before that.
+def undo_entry(tables: c.Tables, pod: int, end_row: int, end_holds: int) -> int:
+    """As ``remove_pod``, for the pod that was entered last: the tables become byte by byte what they were before.
 
-    ``end_row`` and ``end_holds`` are what ``Pods.free`` told at some time before, since when no row was given
-    back but by this: what lies behind had never been in use.
+    ``end_row`` and ``end_holds`` are what ``Pods.free`` said at an earlier time, since which only this function has
+    given rows back: what lies behind them had never been in use.
     """
     return _give_back(tables, pod, end_row, end_holds)
 
@@ -90,14 +90,14 @@ def undo(tables: c.Tables, pod: int, end_row: int, end_holds: int) -> int:
 def _give_back(tables: c.Tables, pod: int, end_row: int, end_holds: int) -> int:
     node_row = tables.pods.node[pod]
     if node_row >= 0:
-        add(tables, pod, -1)
+        add_charge(tables, pod, -1)
     _drop_holds(tables, pod, end_holds)
     _close_row(tables, pod, end_row)
     return int(node_row)
 
 
 @part
-def add(tables: c.Tables, pod: int, sign: int) -> None:
+def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
     """Add ``sign`` times a pod's charge and what it holds to the totals of its node."""
     row = tables.pods.node[pod]
     first = tables.charges.run[0, tables.pods.charge[pod]]
@@ -123,7 +123,7 @@ def has_room(tables: c.Tables, pods: int, holds: int) -> bool:
 
 @part
 def open_row(tables: c.Tables, charge: int, priority: int, start: int) -> int:
-    """A row for a pod that is charged nowhere yet and holds nothing."""
+    """Open a row for a pod that is charged nowhere yet and holds nothing."""
     pod = tables.pods.free[c.FREE_ROW]
     if pod >= 0:
         tables.pods.free[c.FREE_ROW] = tables.pods.held[0, pod]
@@ -152,10 +152,10 @@ def _close_row(tables: c.Tables, pod: int, end_row: int) -> None:
 
 @part
 def take_holds(tables: c.Tables, pod: int, n: int) -> int:
-    """The first of ``n`` rows for what a pod holds that holds nothing yet; of none it is 0."""
+    """Take ``n`` rows for what a pod holds, which holds nothing yet; return the first of them, 0 for none."""
     if n == 0:
         return 0
-    size, room = _run_of(n)
+    size, room = _find_run(n)
     first = tables.pods.free[c.FREE_RUN + size]
     if first >= 0:
         tables.pods.free[c.FREE_RUN + size] = tables.pods.holds[first, 0]
@@ -168,12 +168,12 @@ def take_holds(tables: c.Tables, pod: int, n: int) -> int:
 
 @part
 def _drop_holds(tables: c.Tables, pod: int, end_holds: int) -> None:
-    """A pod holds nothing any more."""
+    """Give back the rows of what a pod holds."""
     first, n = tables.pods.held[0, pod], tables.pods.held[1, pod]
     tables.pods.held[0, pod], tables.pods.held[1, pod] = 0, 0
     if n == 0:
         return
-    size, _ = _run_of(n)
+    size, _ = _find_run(n)
     for i in range(first, first + n):
         for figure in range(4):
             tables.pods.holds[i, figure] = 0
@@ -185,8 +185,11 @@ def _drop_holds(tables: c.Tables, pod: int, end_holds: int) -> None:
 
 
 @part
-def _run_of(n: int) -> tuple[int, int]:
-    """Runs have 1, 2, 4 … rows, so that one is found again whatever is asked for: which it is, and its rows."""
+def _find_run(n: int) -> tuple[int, int]:
+    """Return which run is long enough for ``n`` rows, and its length.
+
+    Runs have 1, 2, 4 … rows, so that a free run is of use again for any request of its size.
+    """
     size, room = 0, 1
     while room < n:
         size += 1
@@ -195,7 +198,7 @@ def _run_of(n: int) -> tuple[int, int]:
 
 
 @part
-def _hold(tables: c.Tables, pod: int, holds: c.Ints) -> None:
+def _write_holds(tables: c.Tables, pod: int, holds: c.Ints) -> None:
     first = take_holds(tables, pod, holds.shape[0])
     for i in range(holds.shape[0]):
         for figure in range(4):

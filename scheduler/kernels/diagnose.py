@@ -1,4 +1,4 @@
-"""Why not, for rows that are given and nothing kept: the same checks as when placing."""
+"""Why a pod does not fit on given rows: the checks of placing again, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from scheduler.schema.world import World
 
 
 @kernel
-def judge(world: World, ask: c.Ask, rows: Ints1, refused: Ints2) -> None:
-    """Refusal bits of each of ``rows`` [n] into ``refused`` [W, n]: resources that are short, else cards.
+def judge_rows(world: World, ask: c.Ask, rows: Ints1, refused: Ints2) -> None:
+    """Note the refusal bits of each of ``rows`` [n] in ``refused`` [W, n]: resources that are short, else cards.
 
     O(n · (resources + cards²)).
     """
     for i in range(rows.size):
-        judging.note(world, ask, rows[i], i, refused)
+        judging.note_refusals(world, ask, rows[i], i, refused)
 
 
 @kernel
-def card_codes(world: World, ask: c.Ask, rows: Ints1, codes: Ints2) -> None:
-    """The counts of why cards were refused into ``codes`` [n, N_CARD_CODES], of ``rows`` [n] whose cards do not suffice."""
+def count_card_codes(world: World, ask: c.Ask, rows: Ints1, codes: Ints2) -> None:
+    """Count into ``codes`` [n, N_CARD_CODES] why cards were refused on ``rows`` [n] whose cards do not suffice."""
     s = world.scratch
     for i in range(rows.size):
-        gpus.choose(world.tables.nodes, world.tables.cards, ask, rows[i], s)
+        gpus.choose_cards(world.tables.nodes, world.tables.cards, ask, rows[i], s)
         for code in range(c.N_CARD_CODES):
             codes[i, code] = s.codes[code]

@@ -14,16 +14,16 @@ from scheduler.schema.handles import Ints1
 
 
 @kernel
-def refusals(d: c.Domains, rows: Ints1, refused: Ints1) -> None:
-    """Refusal bits of ``rows`` [n] into ``refused`` [n], by what is counted. O(tallies · (rows + domains))."""
-    prepare(d)
+def find_refusals(d: c.Domains, rows: Ints1, refused: Ints1) -> None:
+    """Add to ``refused`` [n] the refusal bits of ``rows`` [n] that come from what is counted. O(tallies · (rows + domains))."""
+    prepare_tallies(d)
     for i in range(rows.size):
-        refused[i] |= bits_of(d, rows[i])
+        refused[i] |= find_bits(d, rows[i])
 
 
 @part
-def prepare(d: c.Domains) -> None:
-    """Find what the emptiest domains have, and whether there is anything to be near to. O(tallies · domains)."""
+def prepare_tallies(d: c.Domains) -> None:
+    """Find how many pods the emptiest domains have, and whether there is any pod to be near to. O(tallies · domains)."""
     d.figures[c.FIGURE_NEAR] = 0
     for t in range(d.tallies.shape[0]):
         if d.tallies[t, c.TALLY_KIND] == c.NEAR:
@@ -40,26 +40,26 @@ def prepare(d: c.Domains) -> None:
 
 
 @part
-def bits_of(d: c.Domains, row: int) -> int:
-    """Refusal bits of a row; of evenness that of the first tally that refuses it."""
+def find_bits(d: c.Domains, row: int) -> int:
+    """Return the refusal bits of a row; of the tallies of evenness, only the bit of the first that refuses it."""
     bits, is_even = 0, True
     for t in range(d.tallies.shape[0]):
         kind = d.tallies[t, c.TALLY_KIND]
         if kind == c.APART:
-            v = domain_of(d, t, row)
+            v = find_domain(d, t, row)
             if v >= 0 and d.counts[t, v] > 0:
                 bits |= 1 << d.tallies[t, c.TALLY_BIT]
         elif kind == c.NEAR:
-            v = domain_of(d, t, row)
+            v = find_domain(d, t, row)
             is_first = d.figures[c.FIGURE_NEAR] == 0 and d.tallies[t, c.TALLY_SELF] != 0
             if v < 0 or (d.counts[t, v] == 0 and not is_first):
                 bits |= 1 << d.tallies[t, c.TALLY_BIT]
         elif kind == c.ROOM:
-            v = domain_of(d, t, row)
+            v = find_domain(d, t, row)
             if v >= 0 and d.counts[t, v] + d.tallies[t, c.TALLY_SELF] > d.tallies[t, c.TALLY_SKEW]:
                 bits |= 1 << d.tallies[t, c.TALLY_BIT]
         elif kind == c.EVEN and is_even:
-            v = domain_of(d, t, row)
+            v = find_domain(d, t, row)
             if v < 0:
                 bits |= 1 << d.tallies[t, c.TALLY_NO_LABEL]
                 is_even = False
@@ -73,21 +73,21 @@ def bits_of(d: c.Domains, row: int) -> int:
 
 
 @part
-def domain_of(d: c.Domains, t: int, row: int) -> int:
-    """The domain of a row for a tally, -1 for none."""
+def find_domain(d: c.Domains, t: int, row: int) -> int:
+    """Return the domain of a row for a tally, -1 for none."""
     key = d.tallies[t, c.TALLY_KEY]
     return int(d.domain[key, row]) if key >= 0 else row
 
 
 @part
-def placed(board: c.Board, row: int) -> None:
-    """A pod of the shape went to a row."""
+def count_placed(board: c.Board, row: int) -> None:
+    """Count a pod of the shape that was placed on a row."""
     d = board.domains
     for t in range(d.tallies.shape[0]):
         mask = d.tallies[t, c.TALLY_MASK]
         if mask >= 0 and not d.counted[mask, row]:
             continue
-        v = domain_of(d, t, row)
+        v = find_domain(d, t, row)
         if v < 0:
             v = d.tallies[t, c.TALLY_EMPTY]
         if v >= 0:
@@ -95,19 +95,19 @@ def placed(board: c.Board, row: int) -> None:
 
 
 @part
-def judge(board: c.Board, rows: c.Ints) -> None:
-    """Make the refusal bits of ``rows`` again that come from tallies. O(tallies · (rows + domains))."""
-    mine = _bits(board.domains)
-    prepare(board.domains)
+def judge_rows(board: c.Board, rows: c.Ints) -> None:
+    """Renew those refusal bits of ``rows`` that come from tallies. O(tallies · (rows + domains))."""
+    mine = _collect_bits(board.domains)
+    prepare_tallies(board.domains)
     for i in range(rows.size):
         _judge_row(board, mine, rows[i])
 
 
 @part
 def judge_all(board: c.Board) -> None:
-    """As ``judge`` for all rows, and score those on which the pod fits. O(tallies · (N + domains))."""
-    mine = _bits(board.domains)
-    prepare(board.domains)
+    """As ``judge_rows`` for all rows, and score those on which the pod fits. O(tallies · (N + domains))."""
+    mine = _collect_bits(board.domains)
+    prepare_tallies(board.domains)
     # Preferences alone refuse no node.
     if mine != 0:
         for row in range(board.part.size):
@@ -127,8 +127,8 @@ def fits(board: c.Board, row: int) -> bool:
 
 
 @part
-def _bits(d: c.Domains) -> int:
-    """All refusal bits that come from tallies."""
+def _collect_bits(d: c.Domains) -> int:
+    """Return all refusal bits that come from tallies."""
     mine = 0
     for t in range(d.tallies.shape[0]):
         kind = d.tallies[t, c.TALLY_KIND]
@@ -141,14 +141,14 @@ def _bits(d: c.Domains) -> int:
 
 @part
 def _judge_row(board: c.Board, mine: int, row: int) -> None:
-    board.refused[0, row] = (board.refused[0, row] & ~mine) | bits_of(board.domains, row)
+    board.refused[0, row] = (board.refused[0, row] & ~mine) | find_bits(board.domains, row)
 
 
 @part
 def _score_spread(board: c.Board, g: int) -> None:
-    """Points of the score ``g``: the fewer pods are counted in the domains of a node, the more.
+    """Give points of the score ``g``: a node whose domains count fewer pods gets more points.
 
-    A pod in one of many domains counts more than in one of few: by ln(domains + 2).
+    Where there are many domains a pod counts more: by the factor ln(domains + 2).
     """
     d = board.domains
     scored = 0
@@ -158,14 +158,14 @@ def _score_spread(board: c.Board, g: int) -> None:
     for t in range(d.tallies.shape[0]):
         if d.tallies[t, c.TALLY_SCORE] == g:
             by_node = d.tallies[t, c.TALLY_BY_NODE] != 0
-            d.tallies[t, c.TALLY_SIZE] = scored if by_node else _domains_of(d, t, g)
+            d.tallies[t, c.TALLY_SIZE] = scored if by_node else _count_domains(d, t, g)
     lowest, highest = 1 << 62, 0
     for row in range(board.part.size):
         if d.raw[g, row] < 0:
             continue
         total = 0.0
         for t in range(d.tallies.shape[0]):
-            v = domain_of(d, t, row)
+            v = find_domain(d, t, row)
             if d.tallies[t, c.TALLY_SCORE] == g and v >= 0:
                 weight = d.logs[d.tallies[t, c.TALLY_SIZE]]
                 total += d.counts[t, v] * weight + (d.tallies[t, c.TALLY_SKEW] - 1)
@@ -183,7 +183,7 @@ def _score_spread(board: c.Board, g: int) -> None:
 
 @part
 def _score_sum(board: c.Board, g: int) -> None:
-    """Points of the score ``g``: the more is counted in the domains of a node, the more.
+    """Give points of the score ``g``: a node whose domains count more gets more points.
 
     Tally by tally over all rows, also those on which the pod does not fit: a loop without conditions takes a third.
     """
@@ -221,21 +221,21 @@ def _is_scored(d: c.Domains, g: int, row: int) -> bool:
     """Whether a node has every label that it must have for a score."""
     for t in range(d.tallies.shape[0]):
         is_strict = d.tallies[t, c.TALLY_SCORE] == g and d.tallies[t, c.TALLY_STRICT] != 0
-        if is_strict and domain_of(d, t, row) < 0:
+        if is_strict and find_domain(d, t, row) < 0:
             return False
     return True
 
 
 @part
-def _domains_of(d: c.Domains, t: int, g: int) -> int:
-    """How many domains the scored nodes are in."""
+def _count_domains(d: c.Domains, t: int, g: int) -> int:
+    """Count the domains in which the scored nodes are."""
     d.figures[c.FIGURE_STAMP] += 1
     stamp = d.figures[c.FIGURE_STAMP]
     n, without = 0, 0
     for row in range(d.raw.shape[1]):
         if d.raw[g, row] < 0:
             continue
-        v = domain_of(d, t, row)
+        v = find_domain(d, t, row)
         if v < 0:
             v = d.tallies[t, c.TALLY_EMPTY]
         if v < 0:

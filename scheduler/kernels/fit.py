@@ -1,4 +1,4 @@
-"""NodeResourcesFit: does what the pod asks fit beside what is already there."""
+"""NodeResourcesFit: whether the resources that the pod requests fit beside those already in use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from scheduler.schema import columns as c
 
 @tiny
 def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
-    """Whether every resource asked fits, integers in base units. O(resources asked).
+    """Whether every requested resource fits, in integers of base units. O(requested resources).
 
-    Where cards are given away one by one, resources that only cards have are no capacity of the node.
+    Where cards are given away one by one, resources that only cards have do not count as capacity of the node.
     """
     for i in range(ask.resources.size):
         if _is_short(nodes, ask, i, row):
@@ -19,8 +19,8 @@ def fits(nodes: c.Nodes, ask: c.Ask, row: int) -> bool:
 
 
 @part
-def note(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None:
-    """Which of the resources asked do not fit, as bits of column ``at`` of ``refused`` [W, n]."""
+def note_short(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -> None:
+    """Note which of the requested resources do not fit, as bits of column ``at`` of ``refused`` [W, n]."""
     refused[0, at] |= 1 << ask.prefers.bits[c.BIT_RESOURCES]
     for i in range(ask.resources.size):
         if _is_short(nodes, ask, i, row):

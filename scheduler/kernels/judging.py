@@ -1,4 +1,4 @@
-"""Why a pod does not fit on a row, by all rules that judge what is charged to the row: amounts, then cards."""
+"""Why a pod does not fit on a row, by the rules that look at what is charged to the row: amounts, then cards."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from scheduler.schema.world import World
 
 
 @part
-def judge(world: World, ask: c.Ask, row: int) -> int:
-    """The refusal bit of the first rule that refuses the row, 0 where the pod fits. O(resources + cards²)."""
+def judge_row(world: World, ask: c.Ask, row: int) -> int:
+    """Return the refusal bit of the first rule that refuses the row, 0 where the pod fits. O(resources + cards²)."""
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
     if not fit.fits(nodes, ask, row):
         return int(1 << ask.prefers.bits[c.BIT_RESOURCES])
-    if pools.is_by_cards(nodes, ask, row) and gpus.choose(nodes, cards, ask, row, s) < 0:
+    if pools.is_by_cards(nodes, ask, row) and gpus.choose_cards(nodes, cards, ask, row, s) < 0:
         return int(1 << ask.prefers.bits[c.BIT_CARDS])
     return 0
 
 
 @part
-def note(world: World, ask: c.Ask, row: int, at: int, refused: Ints2) -> None:
-    """All refusal bits of a row into column ``at`` of ``refused`` [W, n]: of amounts also which are short."""
-    bit = judge(world, ask, row)
+def note_refusals(world: World, ask: c.Ask, row: int, at: int, refused: Ints2) -> None:
+    """Note all refusal bits of a row in column ``at`` of ``refused`` [W, n], also which amounts are short."""
+    bit = judge_row(world, ask, row)
     refused[0, at] |= bit
     if bit == 1 << ask.prefers.bits[c.BIT_RESOURCES]:
-        fit.note(world.tables.nodes, ask, row, at, refused)
+        fit.note_short(world.tables.nodes, ask, row, at, refused)

@@ -20,7 +20,7 @@ TIER = 1 << 60
 # The highest node score.
 POLICY_MOST = 30
 _POINTS = 100_000
-# See ``weigh``.
+# See ``weigh_row``.
 IN_LANE = -2
 
 
@@ -31,10 +31,10 @@ def is_aware(ask: c.Ask) -> bool:
 
 
 @kernel
-def by_cards(world: World, ask: c.Ask, row: int) -> int:
-    """The part of a pod that is judged card by card, -1 where they do not suffice."""
+def weigh_cards(world: World, ask: c.Ask, row: int) -> int:
+    """Return the part of a pod that is judged card by card, -1 where the cards do not suffice."""
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
-    points = aware.place(nodes, cards, ask, world.demand, row, s)
+    points = aware.place_pod(nodes, cards, ask, world.demand, row, s)
     return int(
         points * ask.prefers.mode.weight * ask.prefers.mode.unit + s.second[0]
         if points >= 0
@@ -43,33 +43,33 @@ def by_cards(world: World, ask: c.Ask, row: int) -> int:
 
 
 @kernel
-def lost(world: World, ask: c.Ask, told: c.Demand, row: int) -> float:
-    """What a pod of mode ``keel`` loses on a node by the tables ``told``, with the cards it gets by its own.
+def find_loss(world: World, ask: c.Ask, told: c.Demand, row: int) -> float:
+    """Return what a pod of mode ``keel`` loses on a node by the tables ``told``, with the cards that it gets by its own tables.
 
-    Losses are linear in what tables say: with all but one figure at 0 it is what that one stands for.
+    Losses are linear in the figures of tables. So a table with all figures but one at 0 gives the share of that one.
     """
-    if by_cards(world, ask, row) < 0:
+    if weigh_cards(world, ask, row) < 0:
         return np.nan
-    return aware.lost(world.tables.nodes, world.tables.cards, ask, told, row, world.scratch)
+    return aware.find_loss(world.tables.nodes, world.tables.cards, ask, told, row, world.scratch)
 
 
 @inlined
-def choose(world: World, ask: c.Ask, row: int) -> int:
-    """Pick the pod's cards on a node with cards, by its mode: the number of picks, or -1."""
+def choose_cards(world: World, ask: c.Ask, row: int) -> int:
+    """Pick the pod's cards on a node with cards, by its mode; return the number of picks, or -1."""
     if not is_aware(ask):
-        return gpus.choose(world.tables.nodes, world.tables.cards, ask, row, world.scratch)
-    return int(world.scratch.n_picks[0] if by_cards(world, ask, row) >= 0 else -1)
+        return gpus.choose_cards(world.tables.nodes, world.tables.cards, ask, row, world.scratch)
+    return int(world.scratch.n_picks[0] if weigh_cards(world, ask, row) >= 0 else -1)
 
 
 @part
-def _gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
-    """Whether there are cards for the pod; if so what it takes of GPUs stands in the lane."""
+def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> bool:
+    """Whether there are cards for the pod; if so, write to the lane what the pod takes of GPUs."""
     nodes, cards = tables.nodes, tables.cards
     gpu_cores, gpu_mib = 0, 0
     if ask.containers.shape[1] > 0:
         pool = pools.find_pool(nodes, ask, row)
         if nodes.managed[pool, row]:
-            if gpus.choose(nodes, cards, ask, row, s) < 0:
+            if gpus.choose_cards(nodes, cards, ask, row, s) < 0:
                 return False
             for j in range(nodes.card_count[pool, row]):
                 gpu_cores += s.peak[c.CORES, j]
@@ -82,23 +82,23 @@ def _gather(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) -> 
 
 
 @part
-def weigh(world: World, ask: c.Ask, row: int, lane: int) -> int:
-    """The part of a pod on a row where its amounts fit.
+def weigh_row(world: World, ask: c.Ask, row: int, lane: int) -> int:
+    """Return the part of a pod on a row where its amounts fit.
 
-    It is -1 where cards do not suffice, and ``IN_LANE`` where the row is scored with others, in this lane.
+    It is -1 where cards do not suffice, and ``IN_LANE`` where the row is to be scored with others, in this lane.
     """
     if is_aware(ask):
-        return int(by_cards(world, ask, row))
+        return int(weigh_cards(world, ask, row))
     s = world.scratch
-    if not _gather(world.tables, ask, row, s, lane):
+    if not _ask_cards(world.tables, ask, row, s, lane):
         return -1
     s.rows[lane] = row
     return IN_LANE
 
 
 @part
-def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
-    """The figures of the rows in the lanes, one dimension after the other: that is how they lie."""
+def _fill_lanes(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
+    """Write the figures of the rows to the lanes, dimension by dimension, as they lie in memory."""
     for d in range(c.N_DIMS):
         r = ask.prefers.dims[d]
         if r >= 0:
@@ -124,13 +124,13 @@ def _fill(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 
 
 @kernel
-def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
-    """The parts of the nodes in the lanes, into ``s.points``."""
+def weigh_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
+    """Write the parts of the nodes in the lanes to ``s.points``."""
     mode, weight = ask.prefers.mode.blind, ask.prefers.mode.weight
     if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
-            found = np.float64(gpus.node_score(nodes, pools.find_pool(nodes, ask, row), row))
+            found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row), row))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
             steps = min(ask.prefers.mode.unit, int(found * (ask.prefers.mode.unit // POLICY_MOST)))
             if mode == score.NODE_SPREAD:
@@ -139,21 +139,21 @@ def of_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         return
     if mode == score.KUBE:
         for lane in range(lanes):
-            s.points[lane] = kube.milli_points(nodes, ask, s.rows[lane])
+            s.points[lane] = kube.score_node(nodes, ask, s.rows[lane])
         return
-    _fill(nodes, ask, s, lanes)
+    _fill_lanes(nodes, ask, s, lanes)
     if mode == score.BALANCED:
-        score.balanced(ask, s, lanes)
+        score.score_balance(ask, s, lanes)
     elif mode == score.LAMBDA_G:
-        lambda_g.lambda_g(s, lanes)
+        lambda_g.score_lambda_g(s, lanes)
         for lane in range(lanes):
             s.points[lane] = int(s.out[lane] * (_POINTS / 9.0) + 0.5)
     elif mode == score.LAMBDA_G_V3:
-        lambda_g.lambda_g_v3(s, lanes)
+        lambda_g.score_lambda_g_v3(s, lanes)
         for lane in range(lanes):
             # A fit in integers may read as none in shares; the pod can still go there.
             s.points[lane] = int(max(0.0, s.out[lane]) * 1000.0 + 0.5)
     else:
-        score.fit_strategy(ask, s, lanes)
+        score.score_fit(ask, s, lanes)
     for lane in range(lanes):
         s.points[lane] *= weight

@@ -18,57 +18,57 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
     """Place up to K pods of one shape; stops at the first that fits nowhere.
 
     Reads ask and demand; writes board, ``run`` and the tables. The board must be up to date but for the rows that
-    moved, which are scored first: a call of its own would cost more. For K = 0 nothing else is done. Where the row
-    is chosen already the board is neither read nor written, and the cards there must suffice.
+    moved; these are scored first, because a call of its own would cost more. For K = 0 nothing else is done. Where the
+    row is chosen already, the board is neither read nor written, and the cards there must suffice.
 
     Returns:
         How many were placed.
 
-    Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences or where only some rows are meant; and that of the
-    rows that moved.
+    Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences or where only some rows may be chosen; and the cost of
+    scoring the rows that moved.
     """
     stale, n = run.moved, run.priority.size
     for k in range(n + 1):
         # At one place, so that it is compiled once.
         if stale.size > 0 and run.chosen < 0:
-            boards.rescore(world, ask, board, stale)
+            boards.rescore_rows(world, ask, board, stale)
         if k == n:
             break
         row = run.chosen
         if row < 0:
-            row = boards.winner(world.tables.nodes, board, run.among)
+            row = boards.find_winner(world.tables.nodes, board, run.among)
         if row < 0:
             return k
         run.row[k] = row
-        put(world, ask, run, k)
+        put_pod(world, ask, run, k)
         if run.chosen < 0:
-            domains.placed(board, row)
+            domains.count_placed(board, row)
         world.scratch.changed[0] = row
         stale = world.scratch.changed
     return int(n)
 
 
 @kernel
-def put(world: World, ask: c.Ask, run: Run, k: int) -> None:
+def put_pod(world: World, ask: c.Ask, run: Run, k: int) -> None:
     """Choose the cards of pod ``k`` on the node ``run.row[k]``, where it fits, and charge it."""
     row, tables, s = run.row[k], world.tables, world.scratch
     pod = charge.open_row(tables, ask.charge, run.priority[k], c.NOT_STARTED)
     run.pod[k], run.n_picks[k] = pod, 0
     if pools.is_by_cards(tables.nodes, ask, row):
-        n = parts.choose(world, ask, row)
+        n = parts.choose_cards(world, ask, row)
         run.n_picks[k] = n
         for p in range(n):
             run.card[k, p] = s.picks[p]
             run.mib[k, p] = s.pick_mib[p]
             run.slot[k, p] = s.pick_slot[p]
-        _hold(tables, ask, pod, row, s)
+        _write_holds(tables, ask, pod, row, s)
     tables.pods.node[pod] = row
-    charge.add(tables, pod, 1)
+    charge.add_charge(tables, pod, 1)
 
 
 @part
-def _hold(tables: c.Tables, ask: c.Ask, pod: int, row: int, s: c.Scratch) -> None:
-    """The pod holds what stands in ``s.peak`` of the cards that it asks of the node."""
+def _write_holds(tables: c.Tables, ask: c.Ask, pod: int, row: int, s: c.Scratch) -> None:
+    """Write that the pod holds what ``s.peak`` says of the node's cards."""
     nodes, pool, n = tables.nodes, ask.pool, 0
     for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:

@@ -18,10 +18,10 @@ _LEAST_PRIORITY = 1 << 31
 
 
 @kernel
-def by_place(node: Ints1, place_of: Ints1, first: Ints1, pods: Ints1) -> None:
-    """The rows of pods ``node`` [M] place by place: ``first`` [n + 1] into ``pods``. O(M + n).
+def sort_by_place(node: Ints1, place_of: Ints1, first: Ints1, pods: Ints1) -> None:
+    """Sort the rows of pods by place into ``pods``; ``first`` [n + 1] says where the pods of each place begin. O(M + n).
 
-    ``place_of`` [N] says of a node row which of the n places it is, -1 for none.
+    ``node`` [M] is the node row of each pod; ``place_of`` [N] says which of the n places a node row is, -1 for none.
     """
     for i in range(first.size):
         first[i] = 0
@@ -41,8 +41,10 @@ def by_place(node: Ints1, place_of: Ints1, first: Ints1, pods: Ints1) -> None:
 
 
 @kernel
-def gather(tables: c.Tables, first: Ints1, pods: Ints1, may_go: Flags1, units: p.Units) -> None:
-    """Fill in ``units``: each of the pods [k] that ``may_go`` is one, those of a place by importance.
+def gather_units(
+    tables: c.Tables, first: Ints1, pods: Ints1, may_go: Flags1, units: p.Units
+) -> None:
+    """Fill in ``units``: each of the pods [k] that ``may_go`` is a unit; the units of a place are sorted by importance.
 
     ``first`` [n + 1] says where the pods of each place begin.
     """
@@ -76,7 +78,7 @@ def _is_before(tables: c.Tables, a: int, b: int) -> bool:
 
 
 @kernel
-def use_up(units: p.Units, begin: int, end: int, budgets: p.BudgetSets) -> None:
+def use_up_budgets(units: p.Units, begin: int, end: int, budgets: p.BudgetSets) -> None:
     """Add 1 to the cost of units whose going violates a budget, on the places from ``begin`` to ``end``.
 
     On each place the budgets are used up in the order of importance; a pod that violates one uses up no further one.
@@ -96,7 +98,7 @@ def use_up(units: p.Units, begin: int, end: int, budgets: p.BudgetSets) -> None:
 
 @part
 def _violates(budgets: p.BudgetSets, pod: int) -> int:
-    """Use up the budgets of a pod: 1 if one of them allows nobody any more, else 0."""
+    """Use up the budgets of a pod; return 1 if one of them allows nobody any more, else 0."""
     run = budgets.sets[pod]
     if run < 0:
         return 0
@@ -108,8 +110,8 @@ def _violates(budgets: p.BudgetSets, pod: int) -> int:
 
 
 @kernel
-def search(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found: p.Search) -> None:
-    """Find of each place who would have to go.
+def search_places(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found: p.Search) -> None:
+    """Find who would have to go from each place.
 
     Writes who goes, the figures, and the bits of places where it is not enough that all go. Totals, cards and counts
     are as before when it returns. The pods of a unit are on its place.
@@ -118,7 +120,7 @@ def search(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found: p.Sear
     """
     tables = world.tables
     if d.tallies.shape[0] > 0:
-        domains.prepare(d)
+        domains.prepare_tallies(d)
         for t in range(d.tallies.shape[0]):
             found.fewest[t] = d.tallies[t, c.TALLY_FEWEST]
     for place in range(units.rows.size):
@@ -128,30 +130,30 @@ def search(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found: p.Sear
             found.figures[p.PLACE_CODE, row] = p.NONE
             continue
         for unit in range(begin, end):
-            _move(tables, d, units, found, row, unit, -1)
+            _move_unit(tables, d, units, found, row, unit, -1)
         for word in range(found.refused.shape[0]):
             found.refused[word, row] = 0
-        found.refused[0, row] = found.words[place] | _bits(world, ask, d, row)
+        found.refused[0, row] = found.words[place] | _find_bits(world, ask, d, row)
         if found.refused[0, row] != 0:
             if found.refused[0, row] & 1 << ask.prefers.bits[c.BIT_RESOURCES]:
-                fit.note(tables.nodes, ask, row, row, found.refused)
+                fit.note_short(tables.nodes, ask, row, row, found.refused)
             found.figures[p.PLACE_CODE, row] = p.NOT_ENOUGH
             for unit in range(begin, end):
                 found.goes[unit] = False
-                _move(tables, d, units, found, row, unit, 1)
+                _move_unit(tables, d, units, found, row, unit, 1)
             continue
-        _sort(units, found, begin, end)
+        _sort_units(units, found, begin, end)
         for k in range(begin, end):
             unit = found.order[k]
-            _move(tables, d, units, found, row, unit, 1)
-            found.goes[unit] = _bits(world, ask, d, row) != 0
+            _move_unit(tables, d, units, found, row, unit, 1)
+            found.goes[unit] = _find_bits(world, ask, d, row) != 0
             if found.goes[unit]:
-                _move(tables, d, units, found, row, unit, -1)
+                _move_unit(tables, d, units, found, row, unit, -1)
         _sum_up(tables, d, units, found, place)
 
 
 @part
-def _sort(units: p.Units, found: p.Search, begin: int, end: int) -> None:
+def _sort_units(units: p.Units, found: p.Search, begin: int, end: int) -> None:
     """The dearest are put back first, and of those that cost the same the most important."""
     for unit in range(begin, end):
         k = unit
@@ -171,7 +173,7 @@ def _sum_up(tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, pla
     for unit in range(units.first[place], units.first[place + 1]):
         if not found.goes[unit]:
             continue
-        _move(tables, d, units, found, row, unit, 1)
+        _move_unit(tables, d, units, found, row, unit, 1)
         priority, start = units.priority[unit], units.start[unit]
         figures[p.PLACE_COST, row] += units.cost[unit]
         figures[p.PLACE_SUM, row] += priority + _LEAST_PRIORITY
@@ -187,24 +189,24 @@ def _sum_up(tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, pla
 
 
 @part
-def _move(
+def _move_unit(
     tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, row: int, unit: int, sign: int
 ) -> None:
     """Take a unit away from its place (-1), or put it back (1), with what is counted of its pods."""
     for i in range(units.begins[unit], units.begins[unit + 1]):
         pod = units.pods[i]
-        charge.add(tables, pod, sign)
+        charge.add_charge(tables, pod, sign)
         for t in range(d.tallies.shape[0]):
-            _count(d, found, row, t, sign * found.gains[t, pod])
+            _count_unit(d, found, row, t, sign * found.gains[t, pod])
 
 
 @part
-def _count(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
+def _count_unit(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
     """A tally counts so many more on a row."""
     mask = d.tallies[t, c.TALLY_MASK]
     if gain == 0 or (mask >= 0 and not d.counted[mask, row]):
         return
-    v = domains.domain_of(d, t, row)
+    v = domains.find_domain(d, t, row)
     if v < 0:
         return
     d.counts[t, v] += gain
@@ -217,9 +219,9 @@ def _count(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
 
 
 @part
-def _bits(world: World, ask: c.Ask, d: c.Domains, row: int) -> int:
+def _find_bits(world: World, ask: c.Ask, d: c.Domains, row: int) -> int:
     """Why the pod does not fit on a row as it is now, by what pods on nodes decide; 0 where it does."""
-    bits = judging.judge(world, ask, row)
+    bits = judging.judge_row(world, ask, row)
     if d.tallies.shape[0] > 0:
-        bits |= domains.bits_of(d, row)
+        bits |= domains.find_bits(d, row)
     return int(bits)

@@ -55,7 +55,7 @@ def find_rules(
 
 @part
 def _check(words: c.Ints, at: int, labels: c.Ints) -> int:
-    """The end of the requirements that begin at a word; negative where the labels do not meet all of them."""
+    """Return where the requirements that begin at a word end; negative where the labels do not meet all of them."""
     meets_all = True
     n, at = words[at], at + 1
     for _ in range(n):
@@ -75,7 +75,7 @@ def _check(words: c.Ints, at: int, labels: c.Ints) -> int:
 
 @part
 def _find(texts: c.Ints, first: int, end: int, text: int) -> int:
-    """Where a text stands among ascending ones; -1 where it does not."""
+    """Return where a text stands among ascending texts; -1 if it is not among them."""
     low, high = first, end
     while low < high:
         middle = (low + high) // 2

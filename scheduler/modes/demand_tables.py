@@ -274,7 +274,7 @@ def _compute_values(nodes: EmptyNodes, counts: Counts) -> c.Floats:
         known[key] = kind
         if key:
             m = len(key)
-            cutting.values(
+            cutting.find_values(
                 np.array([size for size, _ in key], np.int64),
                 np.array([n for _, n in key]),
                 out[kind],

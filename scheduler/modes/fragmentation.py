@@ -38,6 +38,6 @@ class FragmentGauge:
         if rows is None:
             rows = np.flatnonzero(cluster.nodes.columns.valid)
         self._world.tables = cluster.ledger.tables
-        fragments.of_rows(self._world, rows, self.by_row)
+        fragments.measure_rows(self._world, rows, self.by_row)
         self._moved = cluster.moved.position
         return float(self.by_row.sum() / self._tables.rates[c.RATE_FGD])

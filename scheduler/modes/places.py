@@ -163,7 +163,7 @@ def learn_places(nodes: Nodes, pods: Pods, *, believed: bool) -> Learnt | None:
     per = np.ascontiguousarray(per)
     beyond = np.ascontiguousarray(np.where(per > 0, _LAST_BIT, p.ANY))
     holds = np.zeros(most.size)
-    rooms.count(np.ascontiguousarray(there), per, beyond, holds)
+    rooms.count_rooms(np.ascontiguousarray(there), per, beyond, holds)
     whole = float(price @ there.sum(axis=1))
     worth = np.where(holds > 0, share[most] * whole / np.maximum(holds, 1), 0.0)
     weights = np.zeros(p.N_WEIGHTS)
@@ -263,7 +263,7 @@ def _sample_filling(places: Places, n: int) -> c.Floats:
 def _keep_fitting(there: c.Floats, pods: Pods) -> Pods:
     """Keep the pods that fit on at least one empty node."""
     fits = np.zeros(pods.counts.size, np.bool_)
-    rooms.fitting(np.ascontiguousarray(there.T), there.max(axis=1), pods.amounts, fits)
+    rooms.find_fitting(np.ascontiguousarray(there.T), there.max(axis=1), pods.amounts, fits)
     return Pods(pods.amounts[fits], pods.counts[fits])
 
 
@@ -316,7 +316,7 @@ def _compute_fillings(
             unit = max(1.0, there[b] / p.CELLS)
         cells = np.maximum(1, np.ceil(sizes / unit - 1e-9)).astype(np.int64)
         table = np.zeros(int(there[b] / unit + 1e-9) + 1)
-        filling.fill(cells, val[heaviest], table)
+        filling.find_fillings(cells, val[heaviest], table)
         tables.append(table)
         cell[b] = 1 / unit
     longest = max(map(len, tables))

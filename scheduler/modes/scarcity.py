@@ -53,7 +53,7 @@ def measure_scarcity(
     """Measure how scarce the places are now; ``departures`` per arrival, 0..1."""
     n_typical = learnt.val.size
     found = np.zeros(2 + n_typical)
-    kernel.count(nodes, learnt.places, learnt.rows, scratch, found)
+    kernel.count_places(nodes, learnt.places, learnt.rows, scratch, found)
     left, in_use = max(0.0, found[0]), max(0.0, found[1])
     whole = max(left + in_use, 1e-9)
     packs = 2 * _clip_part((in_use / whole - 0.4) / 0.5) - 1

@@ -144,5 +144,5 @@ def _count_refusals(judged: Judged, rows: c.Ints, containers: c.Ints) -> c.Ints:
     """
     codes = np.zeros((rows.size, c.N_CARD_CODES), np.int64)
     ask = judged.ask.replace(containers=containers.copy())
-    diagnose.card_codes(judged.world, ask, rows, codes)
+    diagnose.count_card_codes(judged.world, ask, rows, codes)
     return codes

@@ -67,10 +67,10 @@ def list_points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Poi
     of_fit, of_balanced = _read_weights(asked.placement.kube)
     found = []
     if of_fit:
-        raw = int(kube.fit(nodes, ask, row))
+        raw = int(kube.score_fit(nodes, ask, row))
         found.append(Points(FIT, raw, raw, of_fit))
     if of_balanced:
-        raw = int(kube.balanced(nodes, ask, row))
+        raw = int(kube.score_balance(nodes, ask, row))
         found.append(Points(BALANCED, raw, raw, of_balanced))
     return tuple(found)
 

@@ -173,7 +173,7 @@ class Boards:
     def find_refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
         """Find the refusal bits [W, n] of n rows without using the shape's board; 0 where a pod of the shape fits."""
         bits = np.zeros((table.count_words(shape.asked.template), rows.size), np.int64)
-        diagnose.judge(self.get_world(shape), shape.ask, rows, bits)
+        diagnose.judge_rows(self.get_world(shape), shape.ask, rows, bits)
         self.refresh_counts(shape)
         bits[0] |= self.statics.find_refusals(shape.asked, rows) | shape.counted.find_refusals(rows)
         return bits

@@ -72,7 +72,7 @@ class Counted:
         """Find the refusal bits [n] of n rows by the counts in the arrays."""
         bits = np.zeros(rows.size, np.int64)
         if self._tallied.tallies:
-            kernel.refusals(self.arrays, rows, bits)
+            kernel.find_refusals(self.arrays, rows, bits)
         return bits
 
     def find_opposing_rows(self, row: int) -> c.Ints:
@@ -100,7 +100,7 @@ class Counted:
             figures = arrays.figures.copy()
             alone = arrays.replace(tallies=tallies, counts=counts, there=there, figures=figures)
             bits[0] = 0
-            kernel.refusals(alone, np.array([row], np.int64), bits)
+            kernel.find_refusals(alone, np.array([row], np.int64), bits)
             if bits[0]:
                 same, mask = self._find_domain(t, row), tallies[0, c.TALLY_MASK]
                 yield tally, tallies[0], same & arrays.counted[mask] if mask >= 0 else same

@@ -121,7 +121,7 @@ class Static:
             raw, points = 0, score.idle
             if i in self.told:
                 at = self.told.index(i)
-                raw, points = int(board.scores[at, row]), kernel.normalised(board, at, row)
+                raw, points = int(board.scores[at, row]), kernel.normalize_score(board, at, row)
             if weight:
                 found.append(Points(name, raw, points, weight))
         return found

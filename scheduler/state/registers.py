@@ -184,7 +184,7 @@ class Registers:
         if n > len(self._work):
             self._work = np.zeros((n, kernel.N_WORK), np.int64)
         work = self._work[:n]
-        n_held = kernel.hold(
+        n_held = kernel.hold_cards(
             self._cards.columns,
             containers,
             told_cards.read_told(pod.claim, self.list_cards(pod.uid, pool, row), driver.find_whole),

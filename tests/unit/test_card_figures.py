@@ -87,7 +87,9 @@ def told(cluster: Cluster, pod: twin.Pod) -> dict[str, str]:
         cluster.cards.columns,
     )
     rows = diagnosis.list_rows(cluster)
-    rows = rows[[gpus.choose(nodes, cards, shape.ask, int(row), world.scratch) < 0 for row in rows]]
+    rows = rows[
+        [gpus.choose_cards(nodes, cards, shape.ask, int(row), world.scratch) < 0 for row in rows]
+    ]
     bits: c.Ints = cycle.boards.find_refusals(shape, rows)
     judged = diagnosis.gather_refusals(cluster, shape, world, rows, bits)
     assert gpu_cards.RULE.sum_up is not None
@@ -210,14 +212,14 @@ def test_of_many_containers_the_largest_requests_are_evaluated() -> None:
         looks += 1
         return count(*args)
 
-    count = diagnose.card_codes
+    count = diagnose.count_card_codes
     containers = [make.container(name=f"c{i}", gpu=1, gpumem=20000 + i) for i in range(300)]
     cards = [make.card(sharers=400)]
     cluster = make.cluster(nodes=[make.hami_node(name="a", cards=cards)])
     record = cluster.see_pod(make.pod(containers=containers))
     assert record is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnose, "card_codes", counting)
+        patch.setattr(diagnose, "count_card_codes", counting)
         hold = make.cycle(cluster=cluster).explain_hold(record)
     assert hold is not None
     assert hold.diagnosis is not None

@@ -64,7 +64,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     row = min(rows, key=lambda row: (-keys[row], rank[row]))
     world, picks = anew.get_world(shape), []
     if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
-        s, n = world.scratch, parts.choose(world, shape.ask, row)
+        s, n = world.scratch, parts.choose_cards(world, shape.ask, row)
         picks = [(cluster.cards.find_uuid(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
     return Bind(pod.uid, cluster.nodes.name_of(row), tuple(picks))  # type: ignore[arg-type]
 
@@ -240,11 +240,11 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
             continue
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
             given = nodes, cards, shape.ask, tables, kept, row
-            assert keel.points(bounds.of_node(*given)) * weight >= points[row]
+            assert keel.score_loss(bounds.bound_node(*given)) * weight >= points[row]
             if nodes.managed[shape.ask.pool, row] and shape.ask.containers.shape[1]:
-                assert keel.points(bounds.of_cards(*given)) * weight >= points[row]
+                assert keel.score_loss(bounds.bound_cards(*given)) * weight >= points[row]
                 if choose.is_plain(shape.ask, kept, row):
-                    assert keel.points(bounds.of_rooms(*given)) * weight >= points[row]
+                    assert keel.score_loss(bounds.bound_rooms(*given)) * weight >= points[row]
 
 
 def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> None:
@@ -267,7 +267,7 @@ def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> N
         for row in np.flatnonzero(managed & (shape.board.part >= 0)).tolist():
             if choose.is_plain(shape.ask, kept, row):
                 given = nodes, cards, shape.ask, tables, kept, row
-                gained = bounds.of_rooms(*given) - bounds.of_node(*given)
+                gained = bounds.bound_rooms(*given) - bounds.bound_node(*given)
                 closer += gained > keel.STEP
                 looser += gained < -keel.STEP
     assert closer > 2 * looser
@@ -295,9 +295,9 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     cycle.boards.refresh(shape)
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     row, kept = cluster.nodes.row_of("n"), cold_figures(cycle, cluster, shape.ask)
-    cost = bounds.of_node(nodes, cards, shape.ask, tables, kept, row)
+    cost = bounds.bound_node(nodes, cards, shape.ask, tables, kept, row)
     points = shape.board.part[row] // shape.ask.prefers.mode.unit
-    assert keel.points(cost) * shape.ask.prefers.mode.weight >= points > 0
+    assert keel.score_loss(cost) * shape.ask.prefers.mode.weight >= points > 0
 
 
 def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
@@ -312,7 +312,7 @@ def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
         pool = ask.pool if ask.pool >= 0 else int(nodes.pool[row])
-        known.refresh(nodes, cards, tables, kept, pool, row, scratch)
+        known.refresh_node(nodes, cards, tables, kept, pool, row, scratch)
     return kept
 
 

@@ -66,7 +66,7 @@ def held(
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
     told = told_cards.read_told(claim, rows, HamiCards("").find_whole)
-    n = kernel.hold(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
+    n = kernel.hold_cards(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
     return {cluster.cards.find_uuid(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 
 

@@ -95,7 +95,7 @@ def kernel_choice(node_cards: Sequence[twin.Card], pod: twin.Pod) -> twin.Choice
     cluster, row = built(node_cards)
     shape, boards = shape_of(cluster, pod)
     s, nodes = boards.get_world(shape).scratch, cluster.nodes.columns
-    n = gpus.choose(nodes, cluster.cards.columns, shape.ask, row, s)
+    n = gpus.choose_cards(nodes, cluster.cards.columns, shape.ask, row, s)
     if n < 0:
         codes = {
             CARD_CODES[CardRefusal(i)]: count for i, count in enumerate(s.codes.tolist()) if count
@@ -136,7 +136,7 @@ def test_choose_picks_charges_and_refuses_exactly_like_hami() -> None:
 @property_settings
 def test_node_score_is_hamis_to_the_last_bit_of_float32(node_cards: list[twin.Card]) -> None:
     cluster, row = built(node_cards)
-    score = gpus.node_score(cluster.nodes.columns, 0, row)
+    score = gpus.score_node(cluster.nodes.columns, 0, row)
     assert float(score) == float(twin.node_score(node_cards))
 
 
@@ -145,7 +145,7 @@ def test_a_node_with_one_total_of_zero_scores_zero_whatever_is_in_use() -> None:
     node_cards = [twin.Card("GPU-0", 0, cores=0, used=2, used_mem=8192)]
     cluster, row = built(node_cards)
     assert float(twin.node_score(node_cards)) == 0.0
-    assert float(gpus.node_score(cluster.nodes.columns, 0, row)) == 0.0
+    assert float(gpus.score_node(cluster.nodes.columns, 0, row)) == 0.0
 
 
 def test_mutex_sorts_idle_cards_first_even_where_numa_bind_is_asked() -> None:
@@ -218,11 +218,11 @@ def test_a_share_of_a_card_is_floored_and_never_0_mib(
 def test_choose_is_compiled_in_exactly_one_version() -> None:
     cluster, row = built([twin.Card("GPU-0", 0)])
     shape, boards = shape_of(cluster, twin.Pod((twin.Container(nums=1, mem=1),)))
-    gpus.choose(
+    gpus.choose_cards(
         cluster.nodes.columns,
         cluster.cards.columns,
         shape.ask,
         row,
         boards.get_world(shape).scratch,
     )
-    assert len(compiled.versions(gpus.choose)) == 1
+    assert len(compiled.versions(gpus.choose_cards)) == 1

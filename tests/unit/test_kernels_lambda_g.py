@@ -74,7 +74,7 @@ def test_lambda_g_is_its_twin_to_1e_9_on_12_800_random_nodes(seed: int) -> None:
     figures = random_figures(seed)
     expected = [twin.lambda_g(*lane) for lane in lanes_of(figures)]
     np.testing.assert_allclose(
-        scored(lambda_g.lambda_g, *figures), expected, rtol=0, atol=TOLERANCE
+        scored(lambda_g.score_lambda_g, *figures), expected, rtol=0, atol=TOLERANCE
     )
 
 
@@ -83,7 +83,7 @@ def test_lambda_g_v3_is_its_twin_to_1e_9_on_12_800_random_nodes(seed: int) -> No
     figures = random_figures(seed)
     expected = [twin.lambda_g_v3(*lane) for lane in lanes_of(figures)]
     np.testing.assert_allclose(
-        scored(lambda_g.lambda_g_v3, *figures), expected, rtol=0, atol=TOLERANCE
+        scored(lambda_g.score_lambda_g_v3, *figures), expected, rtol=0, atol=TOLERANCE
     )
 
 
@@ -110,14 +110,14 @@ def _bucket(score: float) -> str:
 
 def test_a_node_without_any_dimension_scores_zero() -> None:
     nothing = np.zeros((c.N_DIMS, 1))
-    assert scored(lambda_g.lambda_g, nothing, nothing, nothing).tolist() == [0.0]
-    assert scored(lambda_g.lambda_g_v3, nothing, nothing, nothing).tolist() == [0.0]
+    assert scored(lambda_g.score_lambda_g, nothing, nothing, nothing).tolist() == [0.0]
+    assert scored(lambda_g.score_lambda_g_v3, nothing, nothing, nothing).tolist() == [0.0]
 
 
 def test_a_lane_does_not_see_its_neighbours() -> None:
     """A node scores the same wherever it stands in a block and however long the block is."""
     cap, used, ask = (matrix[:, :130] for matrix in random_figures(5))
-    for kernel in (lambda_g.lambda_g, lambda_g.lambda_g_v3):
+    for kernel in (lambda_g.score_lambda_g, lambda_g.score_lambda_g_v3):
         together = scored(kernel, cap, used, ask)
         alone = [
             scored(kernel, cap[:, i : i + 1], used[:, i : i + 1], ask[:, i : i + 1])[0]

@@ -23,12 +23,12 @@ GPU_NODE = [8, 32, 50, 80, 100, 25]
 
 def first(capacity: Vector, used: Vector, request: Vector) -> float:
     """The first formula's score of one node, kernel and twin being of one mind."""
-    return both(lambda_g.lambda_g, twin.lambda_g, capacity, used, request)
+    return both(lambda_g.score_lambda_g, twin.lambda_g, capacity, used, request)
 
 
 def v3(capacity: Vector, used: Vector, request: Vector) -> float:
     """The hybrid's score of one node, likewise."""
-    return both(lambda_g.lambda_g_v3, twin.lambda_g_v3, capacity, used, request)
+    return both(lambda_g.score_lambda_g_v3, twin.lambda_g_v3, capacity, used, request)
 
 
 def both(kernel: Callable[..., None], oracle: Callable[..., float], *figures: Vector) -> float:
@@ -238,5 +238,5 @@ def test_v3_is_only_refused_by_a_dimension_that_the_pod_asks() -> None:
 def test_both_kernels_compiled_exactly_one_version() -> None:
     first(FULL, EMPTY, EMPTY)
     v3(FULL, EMPTY, EMPTY)
-    assert len(compiled.versions(lambda_g.lambda_g)) == 1
-    assert len(compiled.versions(lambda_g.lambda_g_v3)) == 1
+    assert len(compiled.versions(lambda_g.score_lambda_g)) == 1
+    assert len(compiled.versions(lambda_g.score_lambda_g_v3)) == 1

@@ -208,7 +208,7 @@ def test_after_a_scenario_every_kernel_has_been_compiled_exactly_once() -> None:
         if hasattr(value, "signatures")
     }
     assert {name: n for name, n in counts.items() if n > 1} == {}
-    for entry in ("place.place_run", "diagnose.card_codes"):
+    for entry in ("place.place_run", "diagnose.count_card_codes"):
         assert counts[f"scheduler.kernels.{entry}"] == 1
 
 

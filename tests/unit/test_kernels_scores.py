@@ -72,7 +72,7 @@ def random_figures(seed: int) -> tuple[Matrix, Matrix, Matrix]:
 def points(kernel_ask: c.Ask, cap: Matrix, used: Matrix, ask: Matrix) -> list[int]:
     """Milli-points of every lane, block by block."""
     kernel = (
-        score.balanced if kernel_ask.prefers.mode.blind == score.BALANCED else score.fit_strategy
+        score.score_balance if kernel_ask.prefers.mode.blind == score.BALANCED else score.score_fit
     )
     s = empty.scratch(1, 1, 1)
     found: list[int] = []

@@ -61,13 +61,13 @@ def test_nodes_that_came_after_it_was_learnt_have_their_figures_before_they_are_
 
 def test_what_a_thousand_shapes_cost_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
-    solve = cutting.values
+    solve = cutting.find_values
 
     def counted(sizes: c.Ints, *rest: object) -> int:
         solved.append(sizes.size)
         return solve(sizes, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cutting, "values", counted)
+    monkeypatch.setattr(cutting, "find_values", counted)
     cluster = make.cluster(nodes=[make.hami_node(name="a", cards=4)])
     for i in range(1000):
         more = {names.USE_TYPE: f"model-{i}"} if i % 2 else {}

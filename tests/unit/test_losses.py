@@ -48,7 +48,7 @@ def test_on_nodes_without_devices_they_are_the_twins(seed: int) -> None:
         points = (
             shape.board.part[row] // shape.ask.prefers.mode.unit // shape.ask.prefers.mode.weight
         )
-        assert abs(places.points(loss.total, step) - points) <= 10
+        assert abs(places.score_loss(loss.total, step) - points) <= 10
         listed = [one.lost for one in loss.places]
         assert listed == sorted(listed, reverse=True)
         assert sum(listed) <= loss.terms.get(losses.PLACES, 0.0) + 1e-4
@@ -75,7 +75,7 @@ def test_on_nodes_with_devices_they_are_what_the_node_scored_by(seed: int) -> No
                 // shape.ask.prefers.mode.unit
                 // shape.ask.prefers.mode.weight
             )
-            assert abs(keel.points(loss.total) - points) <= keel.STEP_POINTS
+            assert abs(keel.score_loss(loss.total) - points) <= keel.STEP_POINTS
             seen += len(loss.terms) > 1
     assert seen
 

@@ -150,7 +150,7 @@ def test_what_nodes_hold_is_what_dividing_says(seed: int) -> None:
     amounts[:, 0] = np.maximum(amounts[:, 0], 1)
     amounts[0] = 10
     fits = np.zeros(40, np.bool_)
-    rooms.fitting(np.ascontiguousarray(there.T), there.max(axis=1), amounts, fits)
+    rooms.find_fitting(np.ascontiguousarray(there.T), there.max(axis=1), amounts, fits)
     assert fits.tolist() == [any((pod <= node).all() for node in there.T) for pod in amounts]
     assert fits.any()
     assert not fits.all()
@@ -158,7 +158,7 @@ def test_what_nodes_hold_is_what_dividing_says(seed: int) -> None:
         per = np.ascontiguousarray(np.where(amounts > 0, 1 / amounts, 0.0).T)
     beyond = np.where(per > 0, 1e-7, schema.ANY)
     held = np.zeros(40)
-    rooms.count(there, per, beyond, held)
+    rooms.count_rooms(there, per, beyond, held)
     assert held.tolist() == [
         sum(min(int(n // a) for n, a in zip(node, pod, strict=True) if a) for node in there.T)
         for pod in amounts

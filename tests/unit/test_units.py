@@ -72,7 +72,7 @@ def test_the_dearest_units_stay_as_long_as_the_pod_fits(
     )
     before = cluster.nodes.columns.requested.copy()
     world = cycle.boards.get_world(shape)
-    kernel.search(world, shape.ask, shape.counted.arrays, units, search)
+    kernel.search_places(world, shape.ask, shape.counted.arrays, units, search)
     assert (cluster.nodes.columns.requested == before).all()
     at = 0
     for row, there in zip(rows.tolist(), placed, strict=True):

@@ -22,7 +22,7 @@ def test_two_processes_fill_a_cache_and_a_start_compiles_only_what_it_lacks(
 ) -> None:
     code = (
         "from scheduler.kernels import compiling; told = [];"
-        "rooms = ('charge', 'devices', 'diagnose', 'preempt:by_place', 'rules');"
+        "rooms = ('charge', 'devices', 'diagnose', 'preempt:sort_by_place', 'rules');"
         "every = compiling.list_kernels();"
         "few = {key: every[key] for key in every if key.split('kernels.')[1].startswith(rooms)};"
         "compiling.list_kernels = lambda: few;"
@@ -56,7 +56,7 @@ def test_what_only_compiling_needs_is_freed_and_a_later_caller_is_refused_by_num
     code = (
         "from scheduler.kernels import compiling;"
         "every = compiling.list_kernels();"
-        "few = {key: every[key] for key in every if 'preempt:by_place' in key};"
+        "few = {key: every[key] for key in every if 'preempt:sort_by_place' in key};"
         "compiling.list_kernels = lambda: few;"
         "[kernel] = few.values();"
         "compiling.compile_kernels(lambda _: None);"
@@ -79,9 +79,9 @@ def test_a_kernel_has_its_turn_after_those_within_it() -> None:
     within = {key: compiling._list_within(one) for key, one in compiling.list_kernels().items()}
     kernels = "scheduler.kernels"
     assert within[f"{kernels}.place:place_run"] > {
-        f"{kernels}.place:put", f"{kernels}.parts:by_cards", f"{kernels}.devices.gpus:choose"
+        f"{kernels}.place:put_pod", f"{kernels}.parts:weigh_cards", f"{kernels}.devices.gpus:choose_cards"
     }  # fmt: skip
-    assert within[f"{kernels}.preempt:by_place"] == set()
+    assert within[f"{kernels}.preempt:sort_by_place"] == set()
 
 
 @needs_jit
@@ -129,7 +129,7 @@ def test_the_first_command_of_a_version_compiles_with_a_bar_and_not_in_silence(
 def test_a_kernel_is_missing_as_long_as_it_is_in_no_cache_that_can_be_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kernel: Any = compiling.list_kernels()["scheduler.kernels.charge:leave"]
+    kernel: Any = compiling.list_kernels()["scheduler.kernels.charge:remove_pod"]
     compiling._compile(kernel)
     assert not _jit.is_missing(kernel)
     monkeypatch.setattr(kernel._cache._cache_file, "_index_path", "nowhere.nbi")

@@ -36,34 +36,36 @@ _FEW = 8
 
 @kernel
 def place_one(world: World, ask: c.Ask, cold: Cold, run: Run) -> bool:
-    """Place a run of one pod; whether it fits anywhere.
+    """Place a run of one pod; return whether it fits anywhere.
 
     Reads ask and demand; writes ``run``, ``cold`` and the tables. ``cold`` is of the family that the pod asks, and
     must know what every node was before, but for the rows that moved, which it tells. O(N) for amounts; cards and
     fragments of few.
     """
     tables = world.tables
-    classes.update(tables.nodes, tables.cards, world.demand, cold.classes, ask.pool, cold.moved)
+    classes.update_classes(
+        tables.nodes, tables.cards, world.demand, cold.classes, ask.pool, cold.moved
+    )
     for i in range(cold.moved.size):
         cold.known.fresh[cold.moved[i]] = False
-    _prepare(ask, world.demand, cold, world.scratch)
+    _prepare_pod(ask, world.demand, cold, world.scratch)
     # Nodes with GPUs come second for pods that ask none: only when there is no other.
     first, last = (0, 1) if ask.rules.avoid_gpu else (-1, -1)
     for tier in range(first, last + 1):
-        _look(world, ask, cold, tier)
+        _look_at_classes(world, ask, cold, tier)
         if cold.best[BEST_ROW] >= 0:
             break
     if cold.best[BEST_ROW] < 0:
         return False
     only = run.priority.size - 1
     run.row[only] = cold.best[BEST_ROW]
-    place.put(world, ask, run, only)
+    place.put_pod(world, ask, run, only)
     return True
 
 
 @part
-def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
-    places.ask_of(ask, demand.places, (0, 0), s, ROOM_KEPT)
+def _prepare_pod(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
+    places.write_ask(ask, demand.places, (0, 0), s, ROOM_KEPT)
     cold.best[BEST_KEY], cold.best[BEST_RANK], cold.best[BEST_ROW] = -1, 0, -1
     most = 0
     for i in range(cold.weights.size):
@@ -79,7 +81,7 @@ def _prepare(ask: c.Ask, demand: c.Demand, cold: Cold, s: c.Scratch) -> None:
 
 
 @inlined
-def _look(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
+def _look_at_classes(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
     """Look at all classes for a better node: those without GPUs (tier 0), with them (1), or all (-1)."""
     nodes, demand, s = world.tables.nodes, world.demand, world.scratch
     bounded = ask.prefers.mode.aware == aware.KEEL and not ask.rules.walk
@@ -93,21 +95,23 @@ def _look(world: World, ask: c.Ask, cold: Cold, tier: int) -> None:
             if (tier >= 0 and nodes.has_gpu[row] != (tier > 0)) or not fit.fits(nodes, ask, row):
                 continue
             if not parts.is_aware(ask):
-                if step == 1 and parts.weigh(world, ask, row, lanes) == parts.IN_LANE:
+                if step == 1 and parts.weigh_row(world, ask, row, lanes) == parts.IN_LANE:
                     lanes += 1
                     if lanes == c.BLOCK:
-                        lanes = _score(nodes, ask, cold, s, lanes)
+                        lanes = _score_lanes(nodes, ask, cold, s, lanes)
                 continue
             if bounded and step == 1 and number % _STRIDE == 0:
                 continue
             if bounded and not nodes.has_gpu[row]:
-                _consider(nodes, ask, cold, row, _part_whole(nodes, ask, demand, cold, row, s))
+                _consider_class(
+                    nodes, ask, cold, row, _weigh_whole(nodes, ask, demand, cold, row, s)
+                )
                 continue
             if bounded and not _may_win(world, ask, cold, row):
                 continue
-            _consider(nodes, ask, cold, row, parts.by_cards(world, ask, row))
+            _consider_class(nodes, ask, cold, row, parts.weigh_cards(world, ask, row))
         step = 1 if step > 1 else 0
-    _score(nodes, ask, cold, s, lanes)
+    _score_lanes(nodes, ask, cold, s, lanes)
 
 
 @inlined
@@ -119,33 +123,33 @@ def _may_win(world: World, ask: c.Ask, cold: Cold, row: int) -> bool:
         return True
     if not cold.known.fresh[row]:
         pool = pools.find_pool(nodes, ask, row)
-        known.refresh(nodes, cards, demand, cold.known, pool, row, world.scratch)
+        known.refresh_node(nodes, cards, demand, cold.known, pool, row, world.scratch)
     by_cards = pools.is_by_cards(nodes, ask, row)
     if by_cards and is_plain(ask, cold.known, row):
-        cost = bounds.of_rooms(nodes, cards, ask, demand, cold.known, row)
+        cost = bounds.bound_rooms(nodes, cards, ask, demand, cold.known, row)
     else:
-        cost = bounds.of_node(nodes, cards, ask, demand, cold.known, row)
-    if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _most_part(ask, cost)):
+        cost = bounds.bound_node(nodes, cards, ask, demand, cold.known, row)
+    if cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _bound_part(ask, cost)):
         return False
     if not by_cards:
         return True
-    cost = bounds.of_cards(nodes, cards, ask, demand, cold.known, row)
-    return not (cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _most_part(ask, cost)))
+    cost = bounds.bound_cards(nodes, cards, ask, demand, cold.known, row)
+    return not (cost >= bounds.NOWHERE or _loses(nodes, ask, cold, row, _bound_part(ask, cost)))
 
 
 @tiny
-def _most_part(ask: c.Ask, cost: float) -> int:
-    """The highest part of a loss: with the most that a second objective adds, which pods without devices have none of."""
-    most = keel.points(cost) * ask.prefers.mode.weight * ask.prefers.mode.unit
+def _bound_part(ask: c.Ask, cost: float) -> int:
+    """Return the highest part that a loss may have: with the most that a second objective adds, which pods without devices lack."""
+    most = keel.score_loss(cost) * ask.prefers.mode.weight * ask.prefers.mode.unit
     is_open = ask.prefers.mode.objective != c.NO_OBJECTIVE and ask.containers.shape[1] > 0
     return int(most + ask.prefers.mode.unit - 1 if is_open else most)
 
 
 @inlined
-def _part_whole(
+def _weigh_whole(
     nodes: c.Nodes, ask: c.Ask, demand: c.Demand, cold: Cold, row: int, s: c.Scratch
 ) -> int:
-    """As ``parts.judged`` on a node without devices, of which what it held is known; -1 where a bound tells that it loses."""
+    """As ``parts.weigh_row`` for a node without devices whose value before is known; -1 where a bound tells that it loses."""
     found, objective = demand.places, ask.prefers.mode.objective
     if not cold.known.fresh[row]:
         _know_whole(nodes, found, cold.known, row, s)
@@ -153,26 +157,29 @@ def _part_whole(
     for b in range(found.resources.size):
         for figure in range(3):
             s.room[figure, b] = kept[row, k.WHOLE_AT + 3 * b + figure]
-    places.take(found, s, ROOM_KEPT)
+    places.take_ask(found, s, ROOM_KEPT)
     was = kept[row, k.WHOLE_HELD]
-    rest = places.beside(found, objective, kept[row, k.WHOLE_USED], s)
-    second = places.second(objective, kept[row, k.WHOLE_FULL], ask.prefers.mode.unit)
+    rest = places.find_other_loss(found, objective, kept[row, k.WHOLE_USED], s)
+    second = places.score_second(objective, kept[row, k.WHOLE_FULL], ask.prefers.mode.unit)
     # A bound takes as long as a few typical pods.
     if found.worth.size > _FEW:
-        most = _whole(ask, found, bounds.safe(was - places.most_held(found, s) + rest)) + second
+        most = (
+            _score_loss(ask, found, bounds.widen_bound(was - places.bound_held(found, s) + rest))
+            + second
+        )
         if _loses(nodes, ask, cold, row, most):
             return -1
-    return _whole(ask, found, was - places.hold_value(found, s) + rest) + second
+    return _score_loss(ask, found, was - places.find_held(found, s) + rest) + second
 
 
 @part
 def _know_whole(nodes: c.Nodes, found: Places, known: Known, row: int, s: c.Scratch) -> None:
-    """Keep what a node without devices is until it moves: all kinds of pods read the same."""
-    places.read(nodes, found, nodes.pool[row], row, s)
-    used = places.used(found, s)
-    known.whole[row, k.WHOLE_HELD] = places.hold_value(found, s)
+    """Keep the figures of a node without devices until it moves: they are the same for all kinds of pods."""
+    places.read_node(nodes, found, nodes.pool[row], row, s)
+    used = places.find_used_share(found, s)
+    known.whole[row, k.WHOLE_HELD] = places.find_held(found, s)
     known.whole[row, k.WHOLE_USED] = used
-    known.whole[row, k.WHOLE_FULL] = places.full(nodes, row, used)
+    known.whole[row, k.WHOLE_FULL] = places.measure_fullness(nodes, row, used)
     for b in range(found.resources.size):
         for figure in range(3):
             known.whole[row, k.WHOLE_AT + 3 * b + figure] = s.room[figure, b]
@@ -180,16 +187,18 @@ def _know_whole(nodes: c.Nodes, found: Places, known: Known, row: int, s: c.Scra
 
 
 @tiny
-def _whole(ask: c.Ask, found: Places, cost: float) -> int:
-    """The part of a loss, but for the second objective."""
+def _score_loss(ask: c.Ask, found: Places, cost: float) -> int:
+    """Return the part of a loss, without the second objective."""
     return int(
-        places.points(cost, found.weights[STEP]) * ask.prefers.mode.weight * ask.prefers.mode.unit
+        places.score_loss(cost, found.weights[STEP])
+        * ask.prefers.mode.weight
+        * ask.prefers.mode.unit
     )
 
 
 @tiny
 def is_plain(ask: c.Ask, known: Known, row: int) -> bool:
-    """Whether ``bounds.of_rooms`` holds on a node with cards, and says more than ``of_node``: of no whole card."""
+    """Whether ``bounds.bound_rooms`` holds on a node with cards and is closer than ``bound_node``, as for less than a card."""
     slot = ask.rules.only
     return bool(
         ask.containers[c.N_CARDS, slot] == 1
@@ -200,23 +209,23 @@ def is_plain(ask: c.Ask, known: Known, row: int) -> bool:
 
 @tiny
 def _loses(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> bool:
-    """Whether with a part of at most so much no node of the row's class is the best."""
+    """Whether no node of the row's class can be the best, if its part is at most so much."""
     if cold.classes.near[AFTER, row] >= 0:
         return bool(part + cold.best[BEST_STATIC] < cold.best[BEST_KEY])
-    key = part + _static(ask, cold, row)
+    key = part + _sum_static(ask, cold, row)
     if key != cold.best[BEST_KEY]:
         return bool(key < cold.best[BEST_KEY])
     return bool(nodes.rank[row] > cold.best[BEST_RANK])
 
 
 @part
-def _consider(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> None:
-    """A class has this part, -1 where the pod does not fit: its best node may be the best of all."""
+def _consider_class(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> None:
+    """Take the best node of a class whose part this is (-1: the pod does not fit) if it is the best of all so far."""
     if part < 0 or _loses(nodes, ask, cold, row, part):
         return
     while row >= 0:
         if cold.refused[row] == 0:
-            key = part + _static(ask, cold, row)
+            key = part + _sum_static(ask, cold, row)
             if key > cold.best[BEST_KEY] or (
                 key == cold.best[BEST_KEY] and nodes.rank[row] < cold.best[BEST_RANK]
             ):
@@ -226,8 +235,8 @@ def _consider(nodes: c.Nodes, ask: c.Ask, cold: Cold, row: int, part: int) -> No
 
 
 @tiny
-def _static(ask: c.Ask, cold: Cold, row: int) -> int:
-    """What static scores add to the key of a row."""
+def _sum_static(ask: c.Ask, cold: Cold, row: int) -> int:
+    """Sum what static scores add to the key of a row."""
     points = 0
     for i in range(cold.weights.size):
         points += cold.weights[i] * cold.scores[i, row]
@@ -235,9 +244,9 @@ def _static(ask: c.Ask, cold: Cold, row: int) -> int:
 
 
 @part
-def _score(nodes: c.Nodes, ask: c.Ask, cold: Cold, s: c.Scratch, lanes: int) -> int:
-    """Score the nodes that stand in the lanes; so many lanes are taken then."""
-    parts.of_block(nodes, ask, s, lanes)
+def _score_lanes(nodes: c.Nodes, ask: c.Ask, cold: Cold, s: c.Scratch, lanes: int) -> int:
+    """Score the nodes in the lanes; return how many lanes are taken then: none."""
+    parts.weigh_block(nodes, ask, s, lanes)
     for lane in range(lanes):
-        _consider(nodes, ask, cold, s.rows[lane], s.points[lane])
+        _consider_class(nodes, ask, cold, s.rows[lane], s.points[lane])
     return 0

@@ -17,24 +17,24 @@ _PRICE_STEPS = 1 << 30
 
 
 @kernel
-def update(
+def update_classes(
     nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, rows: Ints1
 ) -> None:
-    """Class the rows that moved anew; a row may be told twice. O(rows · (resources + cards)).
+    """Class the rows that moved anew; a row may be named twice. O(rows · (resources + cards)).
 
     Only cards of the family ``pool`` are compared, -1: those of the first pool of each node.
     """
-    # All leave before any joins: who is compared with must be as it was when it joined.
+    # All rows leave before any row joins: a row with which others are compared must be as it was when it joined.
     for i in range(rows.size):
         if classes.of[rows[i]] >= 0:
-            _leave(classes, rows[i])
+            _leave_class(classes, rows[i])
     for i in range(rows.size):
         if nodes.valid[rows[i]] and classes.of[rows[i]] < 0:
-            _join(nodes, cards, demand, classes, pool, rows[i])
+            _join_class(nodes, cards, demand, classes, pool, rows[i])
 
 
 @part
-def _leave(classes: Classes, row: int) -> None:
+def _leave_class(classes: Classes, row: int) -> None:
     own = classes.of[row]
     before, after = classes.near[BEFORE, row], classes.near[AFTER, row]
     classes.of[row] = classes.near[BEFORE, row] = classes.near[AFTER, row] = -1
@@ -60,10 +60,10 @@ def _leave(classes: Classes, row: int) -> None:
 
 
 @part
-def _join(
+def _join_class(
     nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, row: int
 ) -> None:
-    digest = _digest(nodes, cards, demand, pool if pool >= 0 else nodes.pool[row], row)
+    digest = _digest_node(nodes, cards, demand, pool if pool >= 0 else nodes.pool[row], row)
     b = digest & (classes.bucket.size - 1)
     own = classes.bucket[b]
     while own >= 0:
@@ -95,22 +95,22 @@ def _join(
 
 
 @part
-def _digest(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, row: int) -> int:
-    """A hash of what differs between nodes most often, below 2^31."""
-    mixed = _mix(0, int(demand.price[row] * _PRICE_STEPS))
+def _digest_node(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, row: int) -> int:
+    """Return a hash, below 2^31, of what differs between nodes most often."""
+    mixed = _mix_figure(0, int(demand.price[row] * _PRICE_STEPS))
     for r in range(nodes.requested.shape[0]):
-        mixed = _mix(mixed, nodes.requested[r, row])
-        mixed = _mix(mixed, nodes.allocatable[r, row])
+        mixed = _mix_figure(mixed, nodes.requested[r, row])
+        mixed = _mix_figure(mixed, nodes.allocatable[r, row])
     start = nodes.card_start[pool, row]
     for d in range(start, start + nodes.card_count[pool, row]):
         for figure in range(3):
-            mixed = _mix(mixed, cards.used[figure, d])
-        mixed = _mix(mixed, cards.total[c.MIB, d])
+            mixed = _mix_figure(mixed, cards.used[figure, d])
+        mixed = _mix_figure(mixed, cards.total[c.MIB, d])
     return mixed
 
 
 @part
-def _mix(mixed: int, figure: int) -> int:
+def _mix_figure(mixed: int, figure: int) -> int:
     # Both factors are below 2^32, the product stays within 63 bits; its high half knows all of both.
     product = ((mixed ^ figure ^ (figure >> 31)) & _MASK) * _FACTOR
     return int((product ^ (product >> 31)) & _MASK)
@@ -118,7 +118,7 @@ def _mix(mixed: int, figure: int) -> int:
 
 @part
 def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, a: int, b: int) -> bool:
-    """Whether all of two nodes is equal that a pod that asks the family, -1: none, could find different."""
+    """Whether two nodes are equal in all that a pod can read which asks for the family (-1: for no cards)."""
     p = pool if pool >= 0 else nodes.pool[a]
     q = pool if pool >= 0 else nodes.pool[b]
     alike = (
@@ -143,12 +143,12 @@ def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, a: in
     if not alike:
         return False
     for j in range(nodes.card_count[p, a]):
-        alike &= _cards_alike(cards, nodes.card_start[p, a] + j, nodes.card_start[q, b] + j)
+        alike &= _are_cards_alike(cards, nodes.card_start[p, a] + j, nodes.card_start[q, b] + j)
     return bool(alike)
 
 
 @part
-def _cards_alike(cards: c.Cards, d: int, e: int) -> bool:
+def _are_cards_alike(cards: c.Cards, d: int, e: int) -> bool:
     alike = (
         (cards.healthy[d] == cards.healthy[e])
         & (cards.cordoned[d] == cards.cordoned[e])

@@ -1,7 +1,7 @@
-"""What a node is before any pod is put there: read once after it moved, for all kinds of pods.
+"""Figures of a node before any pod is put there: found once after the node moved, for all kinds of pods.
 
-What fragments can shrink by at most, of which ``bounds`` makes a bound: let a pod take t milli-GPU of idle I.
-Of a typical pod of weight w
+Among them is by how much fragments can shrink at most, of which ``bounds`` makes a bound. Let a pod take t milli-GPU
+of the idle I. For a typical pod of weight w
 
 - that fits nowhere on the node already, all idle but the credit is lost, and the credit never grows: so the
   loss shrinks by w · t · (1 − credit) at most (``base``);
@@ -22,7 +22,7 @@ from scheduler.schema.cold import Known
 
 
 @kernel
-def refresh(
+def refresh_node(
     nodes: c.Nodes,
     cards: c.Cards,
     demand: c.Demand,
@@ -32,22 +32,24 @@ def refresh(
     s: c.Scratch,
 ) -> None:
     """Bring the figures of a node's pool up to date. O(cards · (cards + typical pods))."""
-    n = free.read(nodes, cards, pool, row, s)
-    known.node[row, k.NODE_IDLE] = free.idle(s.states, n)
+    n = free.read_cards(nodes, cards, pool, row, s)
+    known.node[row, k.NODE_IDLE] = free.sum_idle(s.states, n)
     known.node[row, k.NODE_MARK] = 0
     for rate in range(k.N_NODE_RATES):
         known.node_rates[row, rate] = 0.0
-    _list(nodes, cards, known, pool, row, s)
+    _list_cards(nodes, cards, known, pool, row, s)
     if demand.rates[c.RATE_DEPARTURES] != 0:
-        fragments.count(demand.keel, n, s)
-        _shrinkage(nodes, demand, known, pool, row, s)
-        _by_card(cards, demand, known, nodes.card_start[pool, row], row, s)
+        fragments.count_cards(demand.keel, n, s)
+        _find_shrinkage(nodes, demand, known, pool, row, s)
+        _find_card_rates(cards, demand, known, nodes.card_start[pool, row], row, s)
     known.fresh[row] = True
 
 
 @part
-def _list(nodes: c.Nodes, cards: c.Cards, known: Known, pool: int, row: int, s: c.Scratch) -> None:
-    """The open cards of a pool that differ, to any pod that does not ask for one by its name."""
+def _list_cards(
+    nodes: c.Nodes, cards: c.Cards, known: Known, pool: int, row: int, s: c.Scratch
+) -> None:
+    """List the open cards of a pool that differ for pods that ask for no card by its name."""
     start, found = nodes.card_start[pool, row], 0
     most_cores, most_mib, most_room, even, one_kind = -1, -1, 0, 1, 1
     for j in range(nodes.card_count[pool, row]):
@@ -102,11 +104,11 @@ def _are_alike(cards: c.Cards, d: int, e: int) -> bool:
 
 
 @part
-def _shrinkage(
+def _find_shrinkage(
     nodes: c.Nodes, demand: c.Demand, known: Known, pool: int, row: int, s: c.Scratch
 ) -> None:
     typical, idle = demand.keel, known.node[row, k.NODE_IDLE]
-    cpu = free.cpu(nodes, row)
+    cpu = free.find_free_cpu(nodes, row)
     part = 1.0 / demand.rates[c.RATE_KEEL]
     base, drop, mark = 0.0, 0, 0
     for pod in range(typical.weight.size):
@@ -114,7 +116,7 @@ def _shrinkage(
         # Of those that fit, for _by_card: their weight, and again where they may fit no more.
         s.fits_with[pod] = s.frag_with[pod] = 0
         if not fragments.fits(typical, row, cpu, pod, s.fits):
-            credit = fragments.there(typical, demand.close, max(0, cpu), pod, s.fits)
+            credit = fragments.find_credit(typical, demand.close, max(0, cpu), pod, s.fits)
             base += weight * (1.0 - credit / (2.0 * c.PER_WHOLE))
             continue
         spare = idle - 2 * s.frag[pod]
@@ -132,12 +134,12 @@ def _shrinkage(
     known.node_rates[row, k.RATE_DROP] = 0.5 * part * drop
     known.node_rates[row, k.RATE_BASE] = part * base
     if not nodes.managed[pool, row]:
-        unusable = _unusable(typical, 0, c.WHOLE, c.WHOLE, s)[0]
+        unusable = _sum_unusable(typical, 0, c.WHOLE, c.WHOLE, s)[0]
         known.node_rates[row, k.RATE_BASE] += part * unusable
 
 
 @part
-def _by_card(
+def _find_card_rates(
     cards: c.Cards, demand: c.Demand, known: Known, start: int, row: int, s: c.Scratch
 ) -> None:
     rates = known.card_rates
@@ -146,7 +148,7 @@ def _by_card(
     for at in range(start, start + known.node[row, k.NODE_OPEN]):
         j = known.card[at, k.CARD_AT]
         kind = cards.kind[start + j]
-        unusable, half = _unusable(demand.keel, kind, s.free[0, j], s.free[1, j], s)
+        unusable, half = _sum_unusable(demand.keel, kind, s.free[0, j], s.free[1, j], s)
         rates[at, k.CARD_FIRM] = base + part * unusable
         rates[at, k.CARD_ONE] = base + part * (unusable + 0.5 * half)
         most_firm, most_one = (
@@ -157,8 +159,10 @@ def _by_card(
 
 
 @part
-def _unusable(typical: c.Typical, kind: int, cores: int, mib: int, s: c.Scratch) -> tuple[int, int]:
-    """Weight of the pods that fit and cannot use a card, and of those that can and may fit no more."""
+def _sum_unusable(
+    typical: c.Typical, kind: int, cores: int, mib: int, s: c.Scratch
+) -> tuple[int, int]:
+    """Sum the weight of the pods that fit and cannot use a card, and of those that can and may fit no more."""
     unusable, half = 0, 0
     for pod in range(typical.weight.size):
         usable = (cores >= typical.cores[kind, pod]) & (mib >= typical.mib[kind, pod])

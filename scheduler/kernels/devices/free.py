@@ -17,8 +17,8 @@ _EPSILON = 1e-6
 
 
 @part
-def read(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> int:
-    """Fill ``s.free`` (pools of cards) and ``s.states``; how many states there are."""
+def read_cards(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> int:
+    """Fill ``s.free`` (pools of cards) and ``s.states``; return how many states there are."""
     n = 0
     if not nodes.managed[pool, row]:
         whole = nodes.allocatable[c.DEVICES_AT + pool, row] - pools.count_devices(nodes, pool, row)
@@ -36,11 +36,13 @@ def read(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> i
         d = start + j
         cores, mib = 0, 0
         if is_open(cards, d):
-            cores = milli(cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d])
-            mib = milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d])
+            cores = convert_to_milli(
+                cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d]
+            )
+            mib = convert_to_milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d])
         s.free[0, j] = cores
         s.free[1, j] = mib
-        n = add(s.states, n, cores, mib, cards.kind[d])
+        n = add_state(s.states, n, cores, mib, cards.kind[d])
     return n
 
 
@@ -56,8 +58,8 @@ def is_open(cards: c.Cards, d: int) -> bool:
 
 
 @part
-def used(nodes: c.Nodes, pool: int, row: int, idle: int) -> float:
-    """The share of a node's devices that is not idle, 0..1."""
+def find_used_share(nodes: c.Nodes, pool: int, row: int, idle: int) -> float:
+    """Return the share of a node's devices that is not idle, 0..1."""
     count = nodes.allocatable[c.DEVICES_AT + pool, row]
     if nodes.managed[pool, row]:
         count = nodes.card_count[pool, row]
@@ -65,21 +67,21 @@ def used(nodes: c.Nodes, pool: int, row: int, idle: int) -> float:
 
 
 @tiny
-def cpu(nodes: c.Nodes, row: int) -> int:
-    """Milli-CPU that nobody asked for."""
+def find_free_cpu(nodes: c.Nodes, row: int) -> int:
+    """Return the milli-CPU of a node that no pod has requested."""
     return int(nodes.allocatable[c.CPU, row] - nodes.requested[c.CPU, row])
 
 
 @tiny
-def milli(cards: c.Cards, figure: int, d: int, amount: int) -> int:
-    """An amount of cores or MiB in milli of the card; a card that counts none of them has all."""
+def convert_to_milli(cards: c.Cards, figure: int, d: int, amount: int) -> int:
+    """Convert an amount of cores or MiB to milli of the card; a card without a total of the figure is always whole."""
     scale = cards.milli[figure, d]
     return int(amount * scale + _EPSILON) if scale > 0 else c.WHOLE
 
 
 @tiny
-def add(states: c.Ints, n: int, cores: int, mib: int, kind: int) -> int:
-    """One more card in this state; how many states there are then."""
+def add_state(states: c.Ints, n: int, cores: int, mib: int, kind: int) -> int:
+    """Add a card in this state; return how many states there are then."""
     if cores <= 0 or mib <= 0:
         return n
     for i in range(n):
@@ -91,14 +93,14 @@ def add(states: c.Ints, n: int, cores: int, mib: int, kind: int) -> int:
 
 
 @tiny
-def amount(cores: int, mib: int) -> int:
-    """Milli-GPU that a card with so much of both can still give."""
+def find_usable(cores: int, mib: int) -> int:
+    """Return the milli-GPU that a card with so much of both can still give."""
     return (cores if cores < mib else mib) if cores > 0 and mib > 0 else 0
 
 
 @part
-def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scratch) -> int:
-    """Milli-GPU that the node can give no more when the pod has what stands in ``s.peak``."""
+def sum_taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scratch) -> int:
+    """Sum the milli-GPU that the node can give no more when the pod has what stands in ``s.peak``."""
     if ask.containers.shape[1] == 0:
         return 0
     pool = pools.find_pool(nodes, ask, row)
@@ -107,30 +109,34 @@ def taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c.Scr
     start, gone = nodes.card_start[pool, row], 0
     for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:
-            cores, mib = card_with_pod(cards, start, j, s)
-            gone += amount(s.free[0, j], s.free[1, j]) - amount(cores, mib)
+            cores, mib = read_card_with_pod(cards, start, j, s)
+            gone += find_usable(s.free[0, j], s.free[1, j]) - find_usable(cores, mib)
     return gone
 
 
 @part
-def card_with_pod(cards: c.Cards, start: int, j: int, s: c.Scratch) -> tuple[int, int]:
-    """What is free on a card of which the pod has what stands in ``s.peak``."""
+def read_card_with_pod(cards: c.Cards, start: int, j: int, s: c.Scratch) -> tuple[int, int]:
+    """Return what is free on a card when the pod has what stands in ``s.peak``."""
     held = (s.peak[c.CORES, j], s.peak[c.MIB, j], s.peak[c.SLOTS, j])
-    return card_without(cards, start + j, held)
+    return read_card_without(cards, start + j, held)
 
 
 @part
-def card_without(cards: c.Cards, d: int, held: tuple[int, int, int]) -> tuple[int, int]:
-    """What is free on a card without so many cores, MiB and slots more."""
+def read_card_without(cards: c.Cards, d: int, held: tuple[int, int, int]) -> tuple[int, int]:
+    """Return what is free on a card when so many more cores, MiB and slots of it are held."""
     if cards.used[c.SLOTS, d] + held[2] >= cards.total[c.SLOTS, d]:
         return 0, 0
-    cores = milli(cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d] - held[0])
-    return cores, milli(cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d] - held[1])
+    cores = convert_to_milli(
+        cards, c.CORES, d, cards.total[c.CORES, d] - cards.used[c.CORES, d] - held[0]
+    )
+    return cores, convert_to_milli(
+        cards, c.MIB, d, cards.total[c.MIB, d] - cards.used[c.MIB, d] - held[1]
+    )
 
 
 @tiny
-def idle(states: c.Ints, n: int) -> int:
-    """Milli-GPU that the states can still give."""
+def sum_idle(states: c.Ints, n: int) -> int:
+    """Sum the milli-GPU that the states can still give."""
     total = 0
     for i in range(n):
         total += min(states[0, i], states[1, i]) * states[2, i]

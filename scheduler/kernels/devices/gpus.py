@@ -25,8 +25,8 @@ _F0 = np.float32(0.0)
 
 
 @part
-def node_score(nodes: c.Nodes, pool: int, row: int) -> np.float32:
-    """HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
+def score_node(nodes: c.Nodes, pool: int, row: int) -> np.float32:
+    """Return HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
 
     Sums over all cards of one of the node's pools, healthy or not, before the pod is placed; float32. 0 where a
     total is 0.
@@ -43,7 +43,7 @@ def node_score(nodes: c.Nodes, pool: int, row: int) -> np.float32:
 
 @part
 def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
-    """HAMi's card score: 10 · Σ weight · used / total, of what is in use before this container."""
+    """Write HAMi's card score: 10 · Σ weight · used / total, of what is in use before this container."""
     for j in range(count):
         d = start + j
         score = _F0
@@ -61,8 +61,8 @@ def _score_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratc
 
 
 @part
-def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int) -> bool:
-    """Whether card a sorts strictly before card b."""
+def _comes_before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int) -> bool:
+    """Whether card ``a`` comes strictly before card ``b``."""
     for i in range(ask.prefers.sort_keys.size):
         key = ask.prefers.sort_keys[i]
         if key == 0:
@@ -85,20 +85,20 @@ def _before(cards: c.Cards, ask: c.Ask, start: int, s: c.Scratch, a: int, b: int
 
 
 @part
-def _sort(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
-    """Stable insertion sort of ``s.order``; nodes have few cards."""
+def _sort_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
+    """Sort ``s.order``, by insertion and stably; nodes have few cards."""
     for i in range(1, count):
         moving = s.order[i]
         j = i - 1
-        while j >= 0 and _before(cards, ask, start, s, moving, s.order[j]):
+        while j >= 0 and _comes_before(cards, ask, start, s, moving, s.order[j]):
             s.order[j + 1] = s.order[j]
             j -= 1
         s.order[j + 1] = moving
 
 
 @part
-def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
-    """Checks 6 to 13 of HAMi's walk for one card: -1 when it passes, else the code."""
+def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
+    """Make the checks 6 to 13 of HAMi's walk for one card; return -1 when it passes, else the code."""
     d = start + j
     slots = cards.used[c.SLOTS, d] + s.held[c.SLOTS, j]
     mib_used = cards.used[c.MIB, d] + s.held[c.MIB, j]
@@ -109,7 +109,7 @@ def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scr
         return NO_SLOTS
     if ask.rules.mutex and slots > 0:
         return EXCLUSIVE
-    if cards.total[c.MIB, d] - mib_used < mib_asked(cards, ask, slot, d):
+    if cards.total[c.MIB, d] - mib_used < find_mib_asked(cards, ask, slot, d):
         return NO_MEMORY
     if cores_total - cores_used < cores:
         return NO_CORES
@@ -123,8 +123,8 @@ def _refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scr
 
 
 @part
-def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
-    """Whether a container may have a card, all rules but those on numa; ``s.held`` is what the pod has."""
+def accepts_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
+    """Whether a container may have a card by all rules but those on numa; ``s.held`` is what the pod has already."""
     d = start + j
     if not cards.healthy[d] or cards.cordoned[d]:
         return False
@@ -132,18 +132,18 @@ def accepts(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scra
         return False
     if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
         return False
-    return bool(_refusal(cards, ask, slot, start, j, s) < 0)
+    return bool(_find_refusal(cards, ask, slot, start, j, s) < 0)
 
 
 @tiny
-def mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
-    """MiB that container ``slot`` takes on card ``d``."""
-    return mib_of(cards, ask.containers, slot, d)
+def find_mib_asked(cards: c.Cards, ask: c.Ask, slot: int, d: int) -> int:
+    """Return the MiB that container ``slot`` takes on card ``d``."""
+    return find_mib(cards, ask.containers, slot, d)
 
 
 @tiny
-def mib_of(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
-    """MiB that a container takes on card ``d``; never 0, which would mean no limit."""
+def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
+    """Return the MiB that a container takes on card ``d``; never 0, which would mean no limit."""
     mib = containers[c.ASK_MIB, slot]
     if mib == 0:
         mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
@@ -151,7 +151,7 @@ def mib_of(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
 
 
 @kernel
-def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
+def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
     """Pick cards on one node for every container of the pod.
 
     Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_slot`` (in HAMi's pick order),
@@ -175,7 +175,7 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
         if wanted == 0:
             continue
         first = n_picks
-        n_picks = _choose_for(cards, ask, slot, start, count, n_picks, s)
+        n_picks = _choose_for_container(cards, ask, slot, start, count, n_picks, s)
         if n_picks < 0:
             return -1
         stays = ask.containers[c.KIND, slot] != c.KIND_INIT
@@ -192,7 +192,7 @@ def choose(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -
 
 @kernel
 def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
-    """Whether a pod could have just these cards of a node now.
+    """Whether a pod could get exactly these cards of a node now.
 
     ``picks`` [p, 2]: row of the card and number of the container, in the order in which containers are served;
     a row of -1 is a card that is not there. The rule on NUMA nodes is left out: whoever chose the cards kept it.
@@ -205,27 +205,31 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
             s.held[i, j] = 0
     for p in range(picks.shape[0]):
         d, slot = picks[p, 0], picks[p, 1]
-        if d < start or d >= start + count or not accepts(cards, ask, slot, start, d - start, s):
+        if (
+            d < start
+            or d >= start + count
+            or not accepts_card(cards, ask, slot, start, d - start, s)
+        ):
             return False
         if ask.containers[c.KIND, slot] != c.KIND_INIT:
             s.held[c.CORES, d - start] += ask.containers[c.ASK_CORES, slot]
-            s.held[c.MIB, d - start] += mib_asked(cards, ask, slot, d)
+            s.held[c.MIB, d - start] += find_mib_asked(cards, ask, slot, d)
             s.held[c.SLOTS, d - start] += 1
     return True
 
 
 @part
-def _choose_for(
+def _choose_for_container(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
 ) -> int:
-    """Pick the cards of one container; the number of picks so far, or -1."""
+    """Pick the cards of one container; return the number of picks so far, or -1."""
     s.codes[:] = 0
     wanted = ask.containers[c.N_CARDS, slot]
     if wanted > count:
         s.codes[TOO_MANY_ASKED] = count
         return -1
     _score_cards(cards, ask, start, count, s)
-    _sort(cards, ask, start, count, s)
+    _sort_cards(cards, ask, start, count, s)
     numa_bind = ask.rules.numa_bind
     first = n_picks
     last_numa = -1
@@ -250,12 +254,12 @@ def _choose_for(
         if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
             s.codes[UUID] += 1
             continue
-        code = _refusal(cards, ask, slot, start, j, s)
+        code = _find_refusal(cards, ask, slot, start, j, s)
         if code >= 0:
             s.codes[code] += 1
             continue
         s.picks[n_picks] = d
-        s.pick_mib[n_picks] = mib_asked(cards, ask, slot, d)
+        s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
         s.pick_slot[n_picks] = slot
         n_picks += 1
         if n_picks - first == wanted:

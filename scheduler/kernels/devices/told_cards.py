@@ -22,17 +22,17 @@ _STAYS, _ORDER, _NAMED, _OWN, N_WORK = 4, 7, 8, 9, 10
 
 
 @kernel
-def hold(
+def hold_cards(
     cards: c.Cards, containers: Ints2, told: Ints2, initialized: bool, start: int, work: Ints2
 ) -> int:
-    """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; how many cards it holds.
+    """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; return how many cards it holds.
 
     ``containers`` [5, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
     nothing once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
     ``work`` come out as ``Pods.holds``. O(containers · cards + t).
     """
     n, n_told = work.shape[0], told.shape[0]
-    _unnamed_first(told, start, work)
+    _order_cards(told, start, work)
     at = 0
     for i in range(containers.shape[1]):
         first, is_carved, untold = at, False, containers[c.N_CARDS, i]
@@ -46,10 +46,10 @@ def hold(
             continue
         for t in range(first, at):
             if told[t, CARD] >= 0:
-                most = gpus.mib_of(cards, containers, i, told[t, CARD])
+                most = gpus.find_mib(cards, containers, i, told[t, CARD])
                 mib = min(told[t, TOLD_MIB], most)
                 j = told[t, CARD] - start
-                _take(work, j, kind, told[t, TOLD_CORES], mib)
+                _hold_one_more(work, j, kind, told[t, TOLD_CORES], mib)
                 work[j, _OWN] = i
         # A card in MIG mode serves a container several times.
         if is_carved:
@@ -59,15 +59,15 @@ def hold(
             if untold <= 0:
                 break
             if work[j, _OWN] != i:
-                mib = gpus.mib_of(cards, containers, i, start + j)
-                _take(work, j, kind, containers[c.ASK_CORES, i], mib)
+                mib = gpus.find_mib(cards, containers, i, start + j)
+                _hold_one_more(work, j, kind, containers[c.ASK_CORES, i], mib)
                 untold -= 1
-    return _compact(start, work)
+    return _compact_cards(start, work)
 
 
 @part
-def _unnamed_first(told: c.Ints, start: int, work: c.Ints) -> None:
-    """Clear the working space, and order the cards: before all those that no container names."""
+def _order_cards(told: c.Ints, start: int, work: c.Ints) -> None:
+    """Clear the working space, and order the cards: those that no container names come first."""
     n = work.shape[0]
     for j in range(n):
         for column in range(N_WORK):
@@ -85,8 +85,8 @@ def _unnamed_first(told: c.Ints, start: int, work: c.Ints) -> None:
 
 
 @part
-def _take(work: c.Ints, j: int, kind: int, cores: int, mib: int) -> None:
-    """One more container holds a card, on top of those that stay."""
+def _hold_one_more(work: c.Ints, j: int, kind: int, cores: int, mib: int) -> None:
+    """Note that one more container holds a card, on top of those that stay."""
     add = (cores, mib, 1)
     for figure in range(3):
         after = work[j, _STAYS + figure] + add[figure]
@@ -96,8 +96,8 @@ def _take(work: c.Ints, j: int, kind: int, cores: int, mib: int) -> None:
 
 
 @part
-def _compact(start: int, work: c.Ints) -> int:
-    """The cards that are held, one behind the other; how many they are."""
+def _compact_cards(start: int, work: c.Ints) -> int:
+    """Move the held cards to the front, one behind the other; return how many there are."""
     n = 0
     for j in range(work.shape[0]):
         if work[j, 1 + c.SLOTS] > 0:

@@ -1,6 +1,6 @@
 """The modes that look at every card of a node: which cards the pod gets, and what that is worth.
 
-``place`` does both, for ``keel`` and for the published policies. A pod of which one container asks cards
+``place_pod`` does both, for ``keel`` and for the published policies. A pod of which one container asks cards
 gets them by the mode: ``keel`` and ``fgd`` try every different card for a share, all others take the card
 that is left with the least; whole cards are all alike, the lowest index first. Pods that want more of the
 choice (several containers with cards, numa, a GPU policy of their own) walk as the driver does.
@@ -21,62 +21,66 @@ _MILLI = 1000
 
 
 @part
-def place(
+def place_pod(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
-    """Milli-points 0..100,000 of the pod on a node, -1 when its cards do not suffice.
+    """Return the milli-points 0..100,000 of the pod on a node, -1 when the cards do not suffice.
 
-    Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose`` does.
+    Reads all but the scratch; leaves the picks of the pod there as ``gpus.choose_cards`` does.
     O(cards · (cards + typical shapes)).
     """
     mode, pool = ask.prefers.mode.aware, pools.find_pool(nodes, ask, row)
     s.second[0] = 0
     if mode == KEEL and is_whole(nodes, demand, row):
         return _place_whole(nodes, cards, ask, demand, row, s)
-    n = free.read(nodes, cards, pool, row, s)
-    idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
+    n = free.read_cards(nodes, cards, pool, row, s)
+    idle, cpu = free.sum_idle(s.states, n), free.find_free_cpu(nodes, row)
     asks = ask.containers.shape[1] > 0
     s.was[c.WAS_IDLE], s.was[c.WAS_CPU], s.was[c.WAS_MEASURE] = idle, cpu, 0
     if mode == KEEL:
-        s.served[0], s.served[1] = keel.served(nodes, ask, demand, row)
+        s.served[0], s.served[1] = keel.find_served(nodes, ask, demand, row)
         if asks:
-            s.second[0] = places.second(
-                ask.prefers.mode.objective, free.used(nodes, pool, row, idle), ask.prefers.mode.unit
+            s.second[0] = places.score_second(
+                ask.prefers.mode.objective,
+                free.find_used_share(nodes, pool, row, idle),
+                ask.prefers.mode.unit,
             )
-    if _measures(ask, demand):
-        fragments.count(_typical(ask, demand), n, s)
-        s.was[c.WAS_MEASURE] = _measure(ask, demand, row, cpu, idle, (s.fits, s.frag))
+    if _counts_fragments(ask, demand):
+        fragments.count_cards(_get_typical(ask, demand), n, s)
+        s.was[c.WAS_MEASURE] = _measure_fragments(ask, demand, row, cpu, idle, (s.fits, s.frag))
     s.tried[0] = 0
     if asks and nodes.managed[pool, row]:
-        s.n_picks[0] = pick(nodes, cards, ask, demand, row, s)
+        s.n_picks[0] = pick_cards(nodes, cards, ask, demand, row, s)
         if s.n_picks[0] < 0:
             return -1
     if mode == KEEL:
         if s.tried[0] == 0:
-            s.cost[0] = _lost(nodes, cards, ask, demand, row, n, s)
-        return keel.points(s.cost[0])
+            s.cost[0] = _find_loss(nodes, cards, ask, demand, row, n, s)
+        return keel.score_loss(s.cost[0])
     if mode == FIRST_FIT:
         return 0
     if mode == RANDOM:
-        lot = published.draw(ask.rules.draw, nodes.rank[row])
+        lot = published.draw_lot(ask.rules.draw, nodes.rank[row])
         return lot % (_FULL_POINTS + 1)
     if not asks and mode in (PACKING, CLUSTERING):
         return 0
     if mode == CLUSTERING:
-        return published.clustering(nodes, ask, demand, row, idle) * _MILLI
+        return published.score_clustering(nodes, ask, demand, row, idle) * _MILLI
     if mode == PACKING:
         wanted = ask.rules.whole
-        return published.packing(nodes, pool, row, n, s, wanted) * _MILLI
+        return published.score_packing(nodes, pool, row, n, s, wanted) * _MILLI
     cpu_asked = ask.dim_amounts[0]
-    rest = idle - free.taken(nodes, cards, ask, row, n, s)
+    rest = idle - free.sum_taken(nodes, cards, ask, row, n, s)
     if mode == FGD:
-        _put(nodes, cards, ask, demand.fgd, row, n, s)
-        measure = _measure(ask, demand, row, cpu - cpu_asked, rest, (s.fits_with, s.frag_with))
-        points = published.fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
+        _count_anew(nodes, cards, ask, demand.fgd, row, n, s)
+        measure = _measure_fragments(
+            ask, demand, row, cpu - cpu_asked, rest, (s.fits_with, s.frag_with)
+        )
+        points = published.score_fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
     elif mode == BEST_FIT:
-        points = published.best_fit(demand, cpu - cpu_asked, rest)
+        points = published.score_best_fit(demand, cpu - cpu_asked, rest)
     else:
-        points = published.dot_product(demand, cpu, cpu_asked, idle, idle - rest)
+        points = published.score_dot_product(demand, cpu, cpu_asked, idle, idle - rest)
     return max(0, points) * _MILLI
 
 
@@ -87,8 +91,8 @@ def is_whole(nodes: c.Nodes, demand: c.Demand, row: int) -> bool:
 
 
 @tiny
-def places_of(nodes: c.Nodes, demand: c.Demand, row: int) -> Places:
-    """The places of nodes like this one."""
+def get_places(nodes: c.Nodes, demand: c.Demand, row: int) -> Places:
+    """Return the places of nodes like this one."""
     return demand.single if nodes.has_gpu[row] else demand.places
 
 
@@ -100,22 +104,22 @@ def _place_whole(
     if pools.is_by_cards(nodes, ask, row):
         s.tried[0] = 0
         if nodes.card_count[pool, row] > 1:
-            free.read(nodes, cards, pool, row, s)
-        s.n_picks[0] = pick(nodes, cards, ask, demand, row, s)
+            free.read_cards(nodes, cards, pool, row, s)
+        s.n_picks[0] = pick_cards(nodes, cards, ask, demand, row, s)
         if s.n_picks[0] < 0:
             return -1
-    found = places_of(nodes, demand, row)
-    cost, was_used = _lost_whole(nodes, ask, found, row, s)
-    fullness = places.full(nodes, row, was_used)
-    s.second[0] = places.second(ask.prefers.mode.objective, fullness, ask.prefers.mode.unit)
-    return places.points(cost, found.weights[STEP])
+    found = get_places(nodes, demand, row)
+    cost, was_used = _find_whole_loss(nodes, ask, found, row, s)
+    fullness = places.measure_fullness(nodes, row, was_used)
+    s.second[0] = places.score_second(ask.prefers.mode.objective, fullness, ask.prefers.mode.unit)
+    return places.score_loss(cost, found.weights[STEP])
 
 
 @part
-def _lost_whole(
+def _find_whole_loss(
     nodes: c.Nodes, ask: c.Ask, found: Places, row: int, s: c.Scratch
 ) -> tuple[float, float]:
-    """What a node loses as a whole when the pod has what stands in ``s.peak``; the share that was in use."""
+    """Return what a node loses as a whole when the pod has what stands in ``s.peak``, and the share that was in use."""
     pool = pools.find_pool(nodes, ask, row)
     taken = (0, 0)
     if pools.is_by_cards(nodes, ask, row):
@@ -123,36 +127,36 @@ def _lost_whole(
             taken = (taken[0] + s.peak[c.CORES, j], taken[1] + s.peak[c.MIB, j])
     elif ask.containers.shape[1] > 0:
         taken = (ask.rules.whole * pools.WHOLE_CORES, ask.rules.whole * pools.WHOLE_CORES)
-    places.read(nodes, found, pool, row, s)
-    was, was_used = places.hold_value(found, s), places.used(found, s)
-    places.ask_of(ask, found, taken, s, ROOM_ASKED)
-    places.take(found, s, ROOM_ASKED)
+    places.read_node(nodes, found, pool, row, s)
+    was, was_used = places.find_held(found, s), places.find_used_share(found, s)
+    places.write_ask(ask, found, taken, s, ROOM_ASKED)
+    places.take_ask(found, s, ROOM_ASKED)
     cost = (
         was
-        - places.hold_value(found, s)
-        + places.beside(found, ask.prefers.mode.objective, was_used, s)
+        - places.find_held(found, s)
+        + places.find_other_loss(found, ask.prefers.mode.objective, was_used, s)
     )
     return cost, was_used
 
 
 @part
-def lost(
+def find_loss(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, told: c.Demand, row: int, s: c.Scratch
 ) -> float:
-    """What ``keel`` loses by the tables ``told``, with what ``place`` has left in the scratch."""
+    """Return what ``keel`` loses by the tables ``told``, with what ``place_pod`` has left in the scratch."""
     if is_whole(nodes, told, row):
-        return _lost_whole(nodes, ask, places_of(nodes, told, row), row, s)[0]
-    n = free.read(nodes, cards, pools.find_pool(nodes, ask, row), row, s)
-    return _lost(nodes, cards, ask, told, row, n, s)
+        return _find_whole_loss(nodes, ask, get_places(nodes, told, row), row, s)[0]
+    n = free.read_cards(nodes, cards, pools.find_pool(nodes, ask, row), row, s)
+    return _find_loss(nodes, cards, ask, told, row, n, s)
 
 
 @part
-def pick(
+def pick_cards(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
-    """Choose the pod's cards on a node with cards: the number of picks, or -1."""
+    """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
     if ask.rules.walk:
-        return gpus.choose(nodes, cards, ask, row, s)
+        return gpus.choose_cards(nodes, cards, ask, row, s)
     slot, pool = ask.rules.only, ask.pool
     start = nodes.card_start[pool, row]
     passing = 0
@@ -160,7 +164,7 @@ def pick(
         for i in range(3):
             s.held[i, j] = 0
             s.peak[i, j] = 0
-        if gpus.accepts(cards, ask, slot, start, j, s):
+        if gpus.accepts_card(cards, ask, slot, start, j, s):
             s.order[passing] = j
             passing += 1
     wanted = ask.containers[c.N_CARDS, slot]
@@ -176,7 +180,7 @@ def pick(
         _take_tightest(ask, passing, wanted, s)
     for p in range(wanted):
         j = s.order[p]
-        _give(cards, ask, slot, start, j, s)
+        _give_card(cards, ask, slot, start, j, s)
         s.picks[p] = start + j
         s.pick_mib[p] = s.peak[c.MIB, j]
         s.pick_slot[p] = slot
@@ -184,19 +188,19 @@ def pick(
 
 
 @part
-def _give(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> None:
+def _give_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> None:
     s.peak[c.CORES, j] = ask.containers[c.ASK_CORES, slot]
-    s.peak[c.MIB, j] = gpus.mib_asked(cards, ask, slot, start + j)
+    s.peak[c.MIB, j] = gpus.find_mib_asked(cards, ask, slot, start + j)
     s.peak[c.SLOTS, j] = 1
 
 
 @part
 def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
-    """The wanted cards with the least idle to the front of ``s.order``, lowest index on ties."""
+    """Move the wanted cards with the least idle to the front of ``s.order``, lowest index on ties."""
     for p in range(wanted):
         best = p
         for q in range(p + 1, passing):
-            if _rank(ask, s, s.order[q]) < _rank(ask, s, s.order[best]):
+            if _rank_card(ask, s, s.order[q]) < _rank_card(ask, s, s.order[best]):
                 best = q
         # Move, not swap: those that stay behind keep their order.
         moving = s.order[best]
@@ -206,9 +210,9 @@ def _take_tightest(ask: c.Ask, passing: int, wanted: int, s: c.Scratch) -> None:
 
 
 @part
-def _rank(ask: c.Ask, s: c.Scratch, j: int) -> int:
+def _rank_card(ask: c.Ask, s: c.Scratch, j: int) -> int:
     if ask.prefers.mode.aware == RANDOM:
-        return published.draw(ask.rules.draw, -1 - j)
+        return published.draw_lot(ask.rules.draw, -1 - j)
     return int(min(s.free[0, j], s.free[1, j]))
 
 
@@ -222,7 +226,7 @@ def _try_each(
     passing: int,
     s: c.Scratch,
 ) -> None:
-    """The card that costs least to the front of ``s.order``; of like cards only the first is tried."""
+    """Move the card that costs least to the front of ``s.order``; of like cards only the first is tried."""
     slot, pool = ask.rules.only, ask.pool
     start = nodes.card_start[pool, row]
     best, least, tried = -1, 0.0, 0
@@ -236,23 +240,23 @@ def _try_each(
         # Places of cards that were passed over are free: those tried stand at the front.
         s.order[tried] = j
         tried += 1
-        _give(cards, ask, slot, start, j, s)
-        now = free.card_with_pod(cards, start, j, s)
-        gone = free.amount(s.free[0, j], s.free[1, j]) - free.amount(now[0], now[1])
+        _give_card(cards, ask, slot, start, j, s)
+        now = free.read_card_with_pod(cards, start, j, s)
+        gone = free.find_usable(s.free[0, j], s.free[1, j]) - free.find_usable(now[0], now[1])
         idle, cpu = s.was[c.WAS_IDLE] - gone, s.was[c.WAS_CPU] - ask.dim_amounts[0]
         measure = 0
-        if _measures(ask, demand):
-            typical = _typical(ask, demand)
-            fragments.keep(typical, s)
+        if _counts_fragments(ask, demand):
+            typical = _get_typical(ask, demand)
+            fragments.keep_counts(typical, s)
             was = (s.free[0, j], s.free[1, j])
-            fragments.change(typical, cards.kind[start + j], 1, was, now, s)
-            measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
+            fragments.change_counts(typical, cards.kind[start + j], 1, was, now, s)
+            measure = _measure_fragments(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
         if ask.prefers.mode.aware == KEEL:
-            cost = keel.lost(demand, row, s, idle, cpu, measure)
-            cost += _cut(cards, demand, start, j, s)
+            cost = keel.find_loss(demand, row, s, idle, cpu, measure)
+            cost += _find_cut(cards, demand, start, j, s)
         else:
             # As published: the whole score, so that cards tie within a step and the first is taken.
-            points = published.fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
+            points = published.score_fgd(s.was[c.WAS_MEASURE], measure, demand.rates[c.RATE_FGD])
             cost = -float(points)
         for i in range(3):
             s.peak[i, j] = 0
@@ -280,7 +284,7 @@ def _is_last(cards: c.Cards, d: int) -> bool:
 
 
 @part
-def _lost(
+def _find_loss(
     nodes: c.Nodes,
     cards: c.Cards,
     ask: c.Ask,
@@ -289,33 +293,33 @@ def _lost(
     n: int,
     s: c.Scratch,
 ) -> float:
-    """What ``keel`` loses when the pod has what stands in ``s.peak``."""
-    idle = s.was[c.WAS_IDLE] - free.taken(nodes, cards, ask, row, n, s)
+    """Return what ``keel`` loses when the pod has what stands in ``s.peak``."""
+    idle = s.was[c.WAS_IDLE] - free.sum_taken(nodes, cards, ask, row, n, s)
     cpu = s.was[c.WAS_CPU] - ask.dim_amounts[0]
     measure = 0
-    if _measures(ask, demand):
-        _put(nodes, cards, ask, demand.keel, row, n, s)
-        measure = _measure(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
-    cost = keel.lost(demand, row, s, idle, cpu, measure)
+    if _counts_fragments(ask, demand):
+        _count_anew(nodes, cards, ask, demand.keel, row, n, s)
+        measure = _measure_fragments(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
+    cost = keel.find_loss(demand, row, s, idle, cpu, measure)
     if pools.is_by_cards(nodes, ask, row):
         pool = ask.pool
         start = nodes.card_start[pool, row]
         for j in range(nodes.card_count[pool, row]):
             if s.peak[c.SLOTS, j] > 0:
-                cost += _cut(cards, demand, start, j, s)
+                cost += _find_cut(cards, demand, start, j, s)
     return float(cost)
 
 
 @part
-def _cut(cards: c.Cards, demand: c.Demand, start: int, j: int, s: c.Scratch) -> float:
-    now = free.card_with_pod(cards, start, j, s)
+def _find_cut(cards: c.Cards, demand: c.Demand, start: int, j: int, s: c.Scratch) -> float:
+    now = free.read_card_with_pod(cards, start, j, s)
     was, rest = min(s.free[0, j], s.free[1, j]), min(now[0], now[1])
     held = s.peak[c.CORES, j], s.peak[c.MIB, j]
-    return keel.cut(cards, demand.value[cards.kind[start + j]], start + j, held, was, rest)
+    return keel.find_cut(cards, demand.value[cards.kind[start + j]], start + j, held, was, rest)
 
 
 @part
-def _put(
+def _count_anew(
     nodes: c.Nodes,
     cards: c.Cards,
     ask: c.Ask,
@@ -324,25 +328,25 @@ def _put(
     n: int,
     s: c.Scratch,
 ) -> None:
-    """Count anew for typical pods what changes when the pod has what stands in ``s.peak``."""
-    fragments.keep(typical, s)
+    """Count for typical pods what changes when the pod has what stands in ``s.peak``."""
+    fragments.keep_counts(typical, s)
     if ask.containers.shape[1] == 0:
         return
     pool = ask.pool
     if not nodes.managed[pool, row]:
         whole = min(ask.rules.whole, s.states[2, 0]) if n > 0 else 0
-        fragments.change(typical, s.states[3, 0], whole, (c.WHOLE, c.WHOLE), (0, 0), s)
+        fragments.change_counts(typical, s.states[3, 0], whole, (c.WHOLE, c.WHOLE), (0, 0), s)
         return
     start = nodes.card_start[pool, row]
     for j in range(nodes.card_count[pool, row]):
         if s.peak[c.SLOTS, j] > 0:
-            now = free.card_with_pod(cards, start, j, s)
+            now = free.read_card_with_pod(cards, start, j, s)
             was = (s.free[0, j], s.free[1, j])
-            fragments.change(typical, cards.kind[start + j], 1, was, now, s)
+            fragments.change_counts(typical, cards.kind[start + j], 1, was, now, s)
 
 
 @tiny
-def _measures(ask: c.Ask, demand: c.Demand) -> bool:
+def _counts_fragments(ask: c.Ask, demand: c.Demand) -> bool:
     """Whether fragments count."""
     if ask.prefers.mode.aware == KEEL:
         return bool(demand.rates[c.RATE_DEPARTURES] != 0)
@@ -350,14 +354,14 @@ def _measures(ask: c.Ask, demand: c.Demand) -> bool:
 
 
 @tiny
-def _typical(ask: c.Ask, demand: c.Demand) -> c.Typical:
+def _get_typical(ask: c.Ask, demand: c.Demand) -> c.Typical:
     return demand.keel if ask.prefers.mode.aware == KEEL else demand.fgd
 
 
 @part
-def _measure(
+def _measure_fragments(
     ask: c.Ask, demand: c.Demand, row: int, cpu: int, idle: int, counted: tuple[c.Ints, c.Ints]
 ) -> int:
     credit = ask.prefers.mode.aware == KEEL
-    typical = _typical(ask, demand)
-    return fragments.total(typical, demand.close, row, cpu, idle, counted, credit)
+    typical = _get_typical(ask, demand)
+    return fragments.sum_fragments(typical, demand.close, row, cpu, idle, counted, credit)

@@ -18,7 +18,7 @@ _ROUNDS_MAX = 1000
 
 
 @kernel
-def values(
+def find_values(
     sizes: Ints1, counts: Floats1, out: Floats1, inverse: Floats2, work: Floats2, last: Ints1
 ) -> int:
     """Fill ``out`` [WHOLE + 1]: the most, in milli-GPU, that a free remainder of x milli can hold.
@@ -50,27 +50,27 @@ def values(
             duals[u] = 0.0
             for i in range(m):
                 duals[u] += inverse[i, u]
-        _knapsack(sizes, duals, out, last)
+        _solve_knapsack(sizes, duals, out, last)
         if out[c.WHOLE] <= 1 + _TOLERANCE:
-            _in_milli(out)
+            _round_to_milli(out)
             return rounds
-        leaving = _entering(sizes, inverse, amount, column, last)
+        leaving = _find_entering(sizes, inverse, amount, column, last)
         if leaving < 0:
             break
         _pivot(inverse, amount, column, leaving)
-    _in_milli(out)
+    _round_to_milli(out)
     return -1
 
 
 @part
-def _in_milli(out: c.Floats) -> None:
+def _round_to_milli(out: c.Floats) -> None:
     for x in range(out.size):
         out[x] *= c.WHOLE
 
 
 @part
-def _knapsack(sizes: c.Ints, duals: c.Floats, out: c.Floats, last: c.Ints) -> None:
-    """The best value of every remainder, and in ``last`` the size that was put in last, -1 for none."""
+def _solve_knapsack(sizes: c.Ints, duals: c.Floats, out: c.Floats, last: c.Ints) -> None:
+    """Find the best value of every remainder and, in ``last``, the size that was put in last, -1 for none."""
     out[0] = 0.0
     last[0] = -1
     for x in range(1, c.WHOLE + 1):
@@ -85,10 +85,10 @@ def _knapsack(sizes: c.Ints, duals: c.Floats, out: c.Floats, last: c.Ints) -> No
 
 
 @part
-def _entering(
+def _find_entering(
     sizes: c.Ints, inverse: c.Floats, amount: c.Floats, column: c.Floats, last: c.Ints
 ) -> int:
-    """The column of the best pattern in terms of the basis, and the row that leaves; -1 for none."""
+    """Find the column of the best pattern in terms of the basis; return the row that leaves, -1 for none."""
     m = sizes.size
     for i in range(m):
         column[i] = 0.0

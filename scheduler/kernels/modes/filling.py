@@ -7,8 +7,8 @@ from scheduler.schema.handles import Floats1, Ints1
 
 
 @kernel
-def fill(sizes: Ints1, worth: Floats1, out: Floats1) -> None:
-    """Fill ``out`` [C + 1], by free cells: an unbounded knapsack. O(C · m).
+def find_fillings(sizes: Ints1, worth: Floats1, out: Floats1) -> None:
+    """Fill ``out`` [C + 1] with the best value by free cells: an unbounded knapsack. O(C · m).
 
     Args:
         sizes: [m] cells of a pod, at least 1.

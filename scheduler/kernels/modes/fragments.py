@@ -10,8 +10,8 @@ that has them, and one that lacks seven is not. So a node where the pod does not
 is idle, times the part of the pod's cards or of its CPU that is there, whichever is less. It makes nodes that
 are almost empty become empty, and CPU stay together for pods that ask much of it.
 
-What a pod changes is counted, not the whole node again: ``count`` looks at all cards, ``change`` at one, and
-``total`` weighs what they found.
+What a pod changes is counted, not the whole node again: ``count_cards`` looks at all cards, ``change_counts`` at one, and
+``sum_fragments`` weighs what they found.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _HALF_SHIFT = (2 * c.PER_WHOLE).bit_length() - 1
 
 
 @part
-def count(typical: c.Typical, n: int, s: c.Scratch) -> None:
-    """Per typical pod, of ``n`` states: the cards that will do (``s.fits``), what is idle on others. O(n · K)."""
+def count_cards(typical: c.Typical, n: int, s: c.Scratch) -> None:
+    """Count for each typical pod, over ``n`` states, the cards that it can use (``s.fits``) and what is idle on others. O(n · K)."""
     k_shapes = typical.weight.size
     for k in range(k_shapes):
         s.fits[k] = 0
@@ -43,15 +43,15 @@ def count(typical: c.Typical, n: int, s: c.Scratch) -> None:
 
 
 @part
-def keep(typical: c.Typical, s: c.Scratch) -> None:
-    """Start from what was counted: nothing has changed yet. O(K)."""
+def keep_counts(typical: c.Typical, s: c.Scratch) -> None:
+    """Copy what was counted, before anything changes. O(K)."""
     for k in range(typical.weight.size):
         s.fits_with[k] = s.fits[k]
         s.frag_with[k] = s.frag[k]
 
 
 @part
-def change(
+def change_counts(
     typical: c.Typical,
     kind: int,
     cards: int,
@@ -59,9 +59,9 @@ def change(
     now: tuple[int, int],
     s: c.Scratch,
 ) -> None:
-    """So many cards of a kind with (cores, memory) of ``was`` have ``now`` instead; 0 in either: nothing. O(K)."""
-    amount_was = free.amount(was[0], was[1])
-    amount_now = free.amount(now[0], now[1])
+    """Count that so many cards of a kind with (cores, memory) of ``was`` have ``now`` instead; a 0 in either is nothing. O(K)."""
+    amount_was = free.find_usable(was[0], was[1])
+    amount_now = free.find_usable(now[0], now[1])
     # What is closed is of no use, to pods that ask no cores neither.
     cores_was = was[0] if amount_was > 0 else -1
     cores_now = now[0] if amount_now > 0 else -1
@@ -74,7 +74,7 @@ def change(
 
 
 @part
-def total(
+def sum_fragments(
     typical: c.Typical,
     close: c.Ints,
     row: int,
@@ -83,7 +83,7 @@ def total(
     counted: tuple[c.Ints, c.Ints],
     credit: bool,
 ) -> int:
-    """Σ weight · fragment of a node with so much idle, in weight · milli-GPU; ``cpu`` milli are free. O(K).
+    """Sum weight · fragment of a node with so much idle, in weight · milli-GPU; ``cpu`` milli are free. O(K).
 
     ``counted`` are fits and frag. With ``credit`` for being ``close``, see ``Demand``; without as published.
     """
@@ -93,14 +93,14 @@ def total(
     for k in range(typical.weight.size):
         lost = idle
         if credit:
-            lost -= (idle * there(typical, close, left, k, fits_on)) >> _HALF_SHIFT
+            lost -= (idle * find_credit(typical, close, left, k, fits_on)) >> _HALF_SHIFT
         found += typical.weight[k] * (frag[k] if fits(typical, row, cpu, k, fits_on) else lost)
     return found
 
 
 @part
 def fits(typical: c.Typical, row: int, cpu: int, k: int, fits_on: c.Ints) -> bool:
-    """Whether typical pod k fits where ``fits_on`` cards will do."""
+    """Whether typical pod k fits where it can use ``fits_on`` [k] cards."""
     found = (cpu >= typical.cpu[k]) & (fits_on[k] >= typical.cards[k])
     if typical.allowed.size > 0:
         found &= typical.allowed[row, k]
@@ -108,8 +108,8 @@ def fits(typical: c.Typical, row: int, cpu: int, k: int, fits_on: c.Ints) -> boo
 
 
 @part
-def there(typical: c.Typical, close: c.Ints, left: int, k: int, fits_on: c.Ints) -> int:
-    """How much of typical pod k is there with ``left`` milli-CPU, in parts of PER_WHOLE."""
+def find_credit(typical: c.Typical, close: c.Ints, left: int, k: int, fits_on: c.Ints) -> int:
+    """Return for how much of typical pod k there is room with ``left`` milli-CPU, in parts of PER_WHOLE."""
     # No branch and no division: as many shapes at once as the machine has lanes.
     of_cards = (min(fits_on[k], typical.cards[k]) * close[0, k]) >> c.PER_SHIFT
     of_cpu = (left * close[1, k]) >> c.PER_SHIFT
@@ -117,12 +117,12 @@ def there(typical: c.Typical, close: c.Ints, left: int, k: int, fits_on: c.Ints)
 
 
 @kernel
-def of_rows(world: World, rows: Ints1, out: Floats1) -> None:
-    """The measure of the first pools of some nodes into ``out`` [N], in weight · milli-GPU; reads all but the scratch."""
+def measure_rows(world: World, rows: Ints1, out: Floats1) -> None:
+    """Measure the fragments of the first pools of some nodes into ``out`` [N], in weight · milli-GPU; reads all but the scratch."""
     nodes, cards, demand, s = world.tables.nodes, world.tables.cards, world.demand, world.scratch
     for i in range(rows.size):
         row = rows[i]
-        n = free.read(nodes, cards, nodes.pool[row], row, s)
-        idle, cpu = free.idle(s.states, n), free.cpu(nodes, row)
-        count(demand.fgd, n, s)
-        out[row] = total(demand.fgd, demand.close, row, cpu, idle, (s.fits, s.frag), False)
+        n = free.read_cards(nodes, cards, nodes.pool[row], row, s)
+        idle, cpu = free.sum_idle(s.states, n), free.find_free_cpu(nodes, row)
+        count_cards(demand.fgd, n, s)
+        out[row] = sum_fragments(demand.fgd, demand.close, row, cpu, idle, (s.fits, s.frag), False)

@@ -39,22 +39,22 @@ _EPSILON = 1e-9
 
 
 @tiny
-def points(lost: float) -> int:
-    """Milli-points of a loss: 10 less for every 30 milli-GPU, within 0..100,000."""
+def score_loss(lost: float) -> int:
+    """Return the milli-points of a loss: 10 less for every 30 milli-GPU, within 0..100,000."""
     steps = math.floor(-lost / STEP + _EPSILON)
     return max(0, min(2 * MIDDLE_POINTS, MIDDLE_POINTS + STEP_POINTS * int(steps)))
 
 
 @part
-def lost(demand: c.Demand, row: int, s: c.Scratch, idle: int, cpu: int, measure: int) -> float:
-    """What a pod costs that leaves so much idle, of the CPU and of fragments; but for the cut of a card.
+def find_loss(demand: c.Demand, row: int, s: c.Scratch, idle: int, cpu: int, measure: int) -> float:
+    """Return what a pod costs that leaves so much GPU and CPU idle and so many fragments, without the cut of a card.
 
-    What the node has without it stands in ``Scratch.was`` and ``served``; measures in weight · milli-GPU.
+    What the node has without the pod stands in ``Scratch.was`` and ``Scratch.served``; measures in weight · milli-GPU.
     """
     was = s.was
     cost = demand.price[row] * (was[c.WAS_IDLE] - idle)
-    short_before = short(was[c.WAS_IDLE], s.served[0])
-    cost += demand.rates[c.RATE_SHORT] * (short(idle, s.served[1]) - short_before)
+    short_before = find_unserved(was[c.WAS_IDLE], s.served[0])
+    cost += demand.rates[c.RATE_SHORT] * (find_unserved(idle, s.served[1]) - short_before)
     rate = demand.rates[c.RATE_KEEL]
     cost += (
         FRAGMENT_WEIGHT
@@ -67,17 +67,17 @@ def lost(demand: c.Demand, row: int, s: c.Scratch, idle: int, cpu: int, measure:
 
 
 @part
-def cut(
+def find_cut(
     cards: c.Cards, value: c.Floats, d: int, held: tuple[int, int], was: int, rest: int
 ) -> float:
-    """What a share loses on the card it is cut from; nothing for whole cards.
+    """Return what a share loses on the card from which it is cut; nothing for whole cards.
 
-    ``value`` is that of the card's kind, ``held`` cores and MiB of the pod; the card can give ``was`` before
-    and ``rest`` then.
+    ``value`` is that of the card's kind, ``held`` the cores and MiB of the pod; the card can give ``was`` before
+    the pod and ``rest`` with it.
     """
     size = max(
-        free.milli(cards, c.CORES, d, held[0]) if cards.milli[c.CORES, d] > 0 else 0,
-        free.milli(cards, c.MIB, d, held[1]) if cards.milli[c.MIB, d] > 0 else 0,
+        free.convert_to_milli(cards, c.CORES, d, held[0]) if cards.milli[c.CORES, d] > 0 else 0,
+        free.convert_to_milli(cards, c.MIB, d, held[1]) if cards.milli[c.MIB, d] > 0 else 0,
     )
     if size >= c.WHOLE:
         return 0.0
@@ -86,18 +86,18 @@ def cut(
 
 
 @tiny
-def short(idle: float, served: float) -> float:
-    """Idle milli-GPU beyond those that can be served."""
+def find_unserved(idle: float, served: float) -> float:
+    """Return the idle milli-GPU beyond those that can be served."""
     return max(0.0, idle - served)
 
 
 @tiny
-def served(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int) -> tuple[float, float]:
-    """How many milli-GPU what else a node has can serve, before a pod and with it. O(R · resources asked)."""
+def find_served(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int) -> tuple[float, float]:
+    """Find how many milli-GPU the other resources of a node can serve, before a pod and with it. O(R · resources asked)."""
     before = after = ANY
     rate = demand.rates[c.RATE_CPU]
     if rate > 0:
-        cpu = free.cpu(nodes, row)
+        cpu = free.find_free_cpu(nodes, row)
         before, after = cpu * rate, (cpu - ask.dim_amounts[0]) * rate
     for i in range(demand.serving.size):
         r = demand.serving[i]

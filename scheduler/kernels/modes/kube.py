@@ -16,19 +16,19 @@ _FULL, _MILLI = 100, 1000
 
 
 @part
-def milli_points(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
-    """Both scores with their weights. O(resources that they look at)."""
+def score_node(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
+    """Return the sum of both scores with their weights, in milli-points. O(resources that they look at)."""
     figures, points = ask.kube.figures, 0
     if figures[c.KUBE_FIT] > 0:
-        points += figures[c.KUBE_FIT] * fit(nodes, ask, row)
+        points += figures[c.KUBE_FIT] * score_fit(nodes, ask, row)
     if figures[c.KUBE_BALANCED] > 0:
-        points += figures[c.KUBE_BALANCED] * balanced(nodes, ask, row)
+        points += figures[c.KUBE_BALANCED] * score_balance(nodes, ask, row)
     return int(points * _MILLI)
 
 
 @part
-def fit(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
-    """NodeResourcesFit: the weighted mean of what the resources are worth with the pod there, 0..100."""
+def score_fit(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
+    """Score NodeResourcesFit: the weighted mean of what the resources are worth with the pod there, 0..100."""
     wanted, strategy = ask.kube.fit, ask.kube.figures[c.KUBE_STRATEGY]
     total, weights = 0, 0
     for i in range(wanted.shape[0]):
@@ -43,7 +43,7 @@ def fit(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
         elif strategy == score.MOST:
             points = min(use, cap) * _FULL // cap
         else:
-            points = score.on_curve(ask.prefers.curve, _FULL if use > cap else use * _FULL // cap)
+            points = score.read_curve(ask.prefers.curve, _FULL if use > cap else use * _FULL // cap)
             if points == 0:
                 continue
         total += points * wanted[i, c.FIT_WEIGHT]
@@ -54,21 +54,21 @@ def fit(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
 
 
 @part
-def balanced(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
-    """NodeResourcesBalancedAllocation: 50 + (50 + evenness with the pod - without it) / 2, 50..100."""
+def score_balance(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
+    """Score NodeResourcesBalancedAllocation: 50 + (50 + evenness with the pod - without it) / 2, 50..100."""
     if ask.kube.balanced.shape[0] == 0:
         return 0
-    after, before = _evenness(nodes, ask, row, 1), _evenness(nodes, ask, row, 0)
+    after, before = _measure_evenness(nodes, ask, row, 1), _measure_evenness(nodes, ask, row, 0)
     return 50 + (50 + after - before) // 2
 
 
 @part
-def _evenness(nodes: c.Nodes, ask: c.Ask, row: int, with_pod: int) -> int:
-    """What the standard deviation of the used shares leaves of 100; halved gap for two."""
+def _measure_evenness(nodes: c.Nodes, ask: c.Ask, row: int, with_pod: int) -> int:
+    """Return 100 less the standard deviation of the used shares in percent; for two shares it is half their gap."""
     n, first, second, total = 0, 0.0, 0.0, 0.0
     for i in range(ask.kube.balanced.shape[0]):
         if nodes.allocatable[ask.kube.balanced[i, 0], row] != 0:
-            share = _share(nodes, ask, row, i, with_pod)
+            share = _find_share(nodes, ask, row, i, with_pod)
             second = share if n == 1 else second
             first = share if n == 0 else first
             total += share
@@ -80,14 +80,14 @@ def _evenness(nodes: c.Nodes, ask: c.Ask, row: int, with_pod: int) -> int:
         mean, squares = total / n, 0.0
         for i in range(ask.kube.balanced.shape[0]):
             if nodes.allocatable[ask.kube.balanced[i, 0], row] != 0:
-                away = _share(nodes, ask, row, i, with_pod) - mean
+                away = _find_share(nodes, ask, row, i, with_pod) - mean
                 squares += away * away
         deviation = math.sqrt(squares / n)
     return int((1 - deviation) * _FULL)
 
 
 @part
-def _share(nodes: c.Nodes, ask: c.Ask, row: int, i: int, with_pod: int) -> float:
+def _find_share(nodes: c.Nodes, ask: c.Ask, row: int, i: int, with_pod: int) -> float:
     r = ask.kube.balanced[i, 0]
     used = nodes.requested[r, row] + with_pod * ask.kube.balanced[i, 1]
     return float(min(1.0, used / nodes.allocatable[r, row]))

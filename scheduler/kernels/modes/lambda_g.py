@@ -61,8 +61,8 @@ def ln(x: float) -> float:
 
 
 @kernel
-def lambda_g(s: c.Scratch, lanes: int) -> None:
-    """Score 0..9 of each lane into ``s.out``.
+def score_lambda_g(s: c.Scratch, lanes: int) -> None:
+    """Write the score 0..9 of each lane to ``s.out``.
 
     With shares of the node n (free), p (asked), a = max(0, n − p): infeasible 0; cpu or memory below
     0.10 free 0.5; else clamp(9/4 · (φ·cos(n, p) + φ·(H(n) − H(a)) + (|n| − |a|)/|n| − 0.15·leaks +
@@ -132,8 +132,8 @@ def lambda_g(s: c.Scratch, lanes: int) -> None:
 
 
 @kernel
-def lambda_g_v3(s: c.Scratch, lanes: int) -> None:
-    """The hybrid's benchmark form, 0..100 per lane into ``s.out``; -1 where the pod does not fit.
+def score_lambda_g_v3(s: c.Scratch, lanes: int) -> None:
+    """Write the score 0..100 of the hybrid's benchmark form for each lane to ``s.out``; -1 where the pod does not fit.
 
     0.6·variance score + 0.2·100·cos(free, asked) + 0.1·100·mean free − pressure − 15 per pair of a
     dimension used above 0.80 with one below 0.20, clamped to 0..100.

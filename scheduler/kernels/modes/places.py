@@ -29,8 +29,8 @@ _BY_PODS = 0.1
 
 
 @tiny
-def points(lost: float, step: float) -> int:
-    """Milli-points of a loss, 10 less for every step, 10 / 16 beyond 4,000 of them; within 0..100,000."""
+def score_loss(lost: float, step: float) -> int:
+    """Return the milli-points of a loss: 10 less for every step, 10 / 16 less beyond 4,000 steps; within 0..100,000."""
     steps = int(max(-1e6, min(1e6, math.floor(-lost / step + _EPSILON))))
     found = max(-_FINE, min(_FINE, steps))
     beyond = steps - found
@@ -39,10 +39,10 @@ def points(lost: float, step: float) -> int:
 
 
 @tiny
-def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> None:
-    """What is free on the node of each resource, and the share in use, to ``s.room``.
+def read_node(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> None:
+    """Write to ``s.room`` what is free of each resource on the node, and the share in use.
 
-    A share has in it what kube-scheduler takes pods to use that do not say: many of them do fill a node.
+    The share counts what kube-scheduler assumes for pods that request nothing, because many such pods do fill a node.
     """
     for b in range(places.resources.size):
         r = places.resources[b]
@@ -64,8 +64,8 @@ def read(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch) -> N
 
 
 @part
-def ask_of(ask: c.Ask, places: Places, taken: tuple[int, int], s: c.Scratch, at: int) -> None:
-    """What the pod asks of each resource, of cards so many percent and MiB, to row ``at`` of ``s.room``."""
+def write_ask(ask: c.Ask, places: Places, taken: tuple[int, int], s: c.Scratch, at: int) -> None:
+    """Write to row ``at`` of ``s.room`` what the pod asks of each resource; of cards ``taken``, in percent and MiB."""
     for b in range(places.resources.size):
         r = places.resources[b]
         amount = 0
@@ -82,7 +82,7 @@ def ask_of(ask: c.Ask, places: Places, taken: tuple[int, int], s: c.Scratch, at:
 
 
 @tiny
-def take(places: Places, s: c.Scratch, at: int) -> None:
+def take_ask(places: Places, s: c.Scratch, at: int) -> None:
     """Take from what is free in ``s.room`` what stands in its row ``at``."""
     for b in range(places.resources.size):
         s.room[0, b] = max(0.0, s.room[0, b] - s.room[at, b])
@@ -90,8 +90,8 @@ def take(places: Places, s: c.Scratch, at: int) -> None:
 
 
 @tiny
-def hold_value(places: Places, s: c.Scratch) -> float:
-    """H of what stands in ``s.room``, in units. O(B · K)."""
+def find_held(places: Places, s: c.Scratch) -> float:
+    """Return H of what stands in ``s.room``, in units. O(B · K)."""
     n, most = places.resources.size, places.worth.size
     for k in range(most):
         s.places[k] = p.ANY
@@ -107,13 +107,13 @@ def hold_value(places: Places, s: c.Scratch) -> float:
         total += places.worth[k] * (whole + part * rest * rest * rest)
     total *= places.weights[p.FULL]
     if places.weights[p.MIX] > 0 and places.value.shape[1] > 0:
-        total += places.weights[p.MIX] * _filling(places, s)
+        total += places.weights[p.MIX] * _find_filling(places, s)
     return float(total)
 
 
 @tiny
-def _filling(places: Places, s: c.Scratch) -> float:
-    """The best filling of what is free, by the resource of which it is worth least."""
+def _find_filling(places: Places, s: c.Scratch) -> float:
+    """Find the value of the best filling of what is free, by the resource that bounds it most."""
     found = p.ANY
     for b in range(places.resources.size):
         if places.price[b] > 0:
@@ -123,8 +123,8 @@ def _filling(places: Places, s: c.Scratch) -> float:
 
 
 @tiny
-def most_held(places: Places, s: c.Scratch) -> float:
-    """No less than ``held``, by one look for each resource."""
+def bound_held(places: Places, s: c.Scratch) -> float:
+    """Return a bound that ``find_held`` does not exceed, by one look for each resource."""
     found, last = p.ANY, places.most.shape[1] - 1
     for b in range(places.resources.size):
         # One cell more: what lies between two cells has no more than the higher.
@@ -134,8 +134,8 @@ def most_held(places: Places, s: c.Scratch) -> float:
 
 
 @tiny
-def used(places: Places, s: c.Scratch) -> float:
-    """The mean share in use of what stands in ``s.room``, 0..1."""
+def find_used_share(places: Places, s: c.Scratch) -> float:
+    """Return the mean share in use of what stands in ``s.room``, 0..1."""
     total = 0.0
     for b in range(places.resources.size):
         total += places.level[b] * s.room[1, b]
@@ -143,8 +143,8 @@ def used(places: Places, s: c.Scratch) -> float:
 
 
 @tiny
-def beside(places: Places, objective: int, was_used: float, s: c.Scratch) -> float:
-    """All of the loss but H, with what stands in ``s.room`` after the pod."""
+def find_other_loss(places: Places, objective: int, was_used: float, s: c.Scratch) -> float:
+    """Return all parts of the loss but H, by what stands in ``s.room`` after the pod."""
     weights, worth = places.weights, 0.0
     for b in range(places.resources.size):
         worth += places.price[b] * s.room[0, b]
@@ -152,14 +152,17 @@ def beside(places: Places, objective: int, was_used: float, s: c.Scratch) -> flo
         return float(weights[p.PACKED] * worth)
     cost = weights[p.REST] * worth + weights[p.USED] * was_used
     if weights[p.UNEVEN] > 0 or weights[p.SQUARE] > 0:
-        mean = used(places, s)
-        cost += weights[p.UNEVEN] * _uneven(places, mean, s) + weights[p.SQUARE] * mean * mean
+        mean = find_used_share(places, s)
+        cost += (
+            weights[p.UNEVEN] * _measure_unevenness(places, mean, s)
+            + weights[p.SQUARE] * mean * mean
+        )
     return float(cost)
 
 
 @tiny
-def _uneven(places: Places, mean: float, s: c.Scratch) -> float:
-    """The variance of used shares, whose mean is given."""
+def _measure_unevenness(places: Places, mean: float, s: c.Scratch) -> float:
+    """Return the variance of used shares, whose mean is given."""
     squares = 0.0
     for b in range(places.resources.size):
         apart = s.room[1, b] - mean
@@ -168,16 +171,16 @@ def _uneven(places: Places, mean: float, s: c.Scratch) -> float:
 
 
 @tiny
-def full(nodes: c.Nodes, row: int, was_used: float) -> float:
-    """How full a node is, 0..1: by the mean share in use, and a little by pods, for some ask nothing at all."""
+def measure_fullness(nodes: c.Nodes, row: int, was_used: float) -> float:
+    """Return how full a node is, 0..1: by the mean share in use and a little by the number of pods, as some request nothing."""
     most = nodes.allocatable[c.PODS, row]
     pods = min(1.0, nodes.requested[c.PODS, row] / most) if most > 0 else 1.0
     return (1.0 - _BY_PODS) * was_used + _BY_PODS * pods
 
 
 @tiny
-def second(objective: int, fullness: float, steps: int) -> int:
-    """Which of equal placements comes first, 0 up to ``steps`` exclusively: by how full the node was."""
+def score_second(objective: int, fullness: float, steps: int) -> int:
+    """Return a score that orders equal placements, from 0 to below ``steps``: by how full the node was."""
     if objective == c.NO_OBJECTIVE:
         return 0
     share = fullness if objective == c.PACK_NODES else 1.0 - fullness
@@ -185,11 +188,11 @@ def second(objective: int, fullness: float, steps: int) -> int:
 
 
 @kernel
-def count(nodes: c.Nodes, places: Places, rows: Ints1, s: c.Scratch, out: Floats1) -> None:
-    """Add to ``out`` [2 + K] of each of ``rows`` the units that are free and in use, and its whole places."""
+def count_places(nodes: c.Nodes, places: Places, rows: Ints1, s: c.Scratch, out: Floats1) -> None:
+    """Add to ``out`` [2 + K], for each of ``rows``, the units that are free, the units in use, and the whole places."""
     for i in range(rows.size):
         row = rows[i]
-        read(nodes, places, nodes.pool[row], row, s)
+        read_node(nodes, places, nodes.pool[row], row, s)
         for b in range(places.resources.size):
             free = s.room[0, b] * places.price[b]
             out[0] += free

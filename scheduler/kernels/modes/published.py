@@ -19,24 +19,24 @@ _QUARTER, _THIRD, _HALF = _FULL // 4, _FULL // 3, _FULL // 2
 
 
 @part
-def best_fit(demand: c.Demand, cpu: int, idle: int) -> int:
-    """100 · (1 − (CPU left + GPU left) / 2), each over the largest node's; what is left with the pod."""
+def score_best_fit(demand: c.Demand, cpu: int, idle: int) -> int:
+    """Return 100 · (1 − (CPU left + GPU left) / 2), each over the largest node's; what is left with the pod."""
     cpu_left = cpu / demand.rates[c.RATE_MOST_CPU]
     gpu_left = idle / demand.rates[c.RATE_MOST_GPU]
     return int(_FULL * (1 - (0.5 * cpu_left + 0.5 * gpu_left)))
 
 
 @part
-def dot_product(demand: c.Demand, cpu: int, asked_cpu: int, idle: int, asked_gpu: int) -> int:
-    """100 · (1 − alignment / 2): free before, times asked, over the largest node's, CPU and GPU."""
+def score_dot_product(demand: c.Demand, cpu: int, asked_cpu: int, idle: int, asked_gpu: int) -> int:
+    """Return 100 · (1 − alignment / 2): free before, times asked, over the largest node's, CPU and GPU."""
     most_cpu, most_gpu = demand.rates[c.RATE_MOST_CPU], demand.rates[c.RATE_MOST_GPU]
     alignment = cpu / most_cpu * (asked_cpu / most_cpu) + idle / most_gpu * (asked_gpu / most_gpu)
     return int(_FULL * (1 - alignment / 2))
 
 
 @part
-def packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wanted: int) -> int:
-    """Shares on used cards first (100..50), then free cards of used nodes (50..33), then free nodes."""
+def score_packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wanted: int) -> int:
+    """Prefer shares on used cards (100..50), then free cards of used nodes (50..33), then free nodes."""
     whole = 0
     for i in range(n):
         if s.states[0, i] == c.WHOLE and s.states[1, i] == c.WHOLE:
@@ -60,8 +60,8 @@ def packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wanted: i
 
 
 @part
-def clustering(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int, idle: int) -> int:
-    """Nodes that hold only pods of the same size, then those that also do, then idle ones, then others."""
+def score_clustering(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int, idle: int) -> int:
+    """Prefer nodes that hold only pods of the same size, then nodes that hold such pods too, then idle nodes, then others."""
     most = int(demand.rates[c.RATE_MOST_GPU])
     score = _QUARTER * (most - idle) // most
     kinds = 0
@@ -73,14 +73,14 @@ def clustering(nodes: c.Nodes, ask: c.Ask, demand: c.Demand, row: int, idle: int
 
 
 @part
-def fgd(before: int, after: int, weights: float) -> int:
-    """100 · sigmoid of the fragments that vanish, in GPUs; the two measures in weight · milli-GPU."""
+def score_fgd(before: int, after: int, weights: float) -> int:
+    """Return 100 · sigmoid of the fragments that vanish, in GPUs; the two measures in weight · milli-GPU."""
     return int(_FULL / (1 + math.exp((after - before) / weights / c.WHOLE)))
 
 
 @part
-def draw(number: int, place: int) -> int:
-    """A lot for a place in a decision, 0..2^31: SplitMix64 of both. Vigna, public domain."""
+def draw_lot(number: int, place: int) -> int:
+    """Draw a lot for a place in a decision, 0..2^31: SplitMix64 of both. Vigna, public domain."""
     z = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(place)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

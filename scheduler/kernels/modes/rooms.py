@@ -10,8 +10,8 @@ from scheduler.schema.places import ANY
 
 
 @kernel
-def fitting(there: Floats2, most: Floats1, amounts: Floats2, out: Flags1) -> None:
-    """Tell in ``out`` [m] which pods any node holds. O(m · n · B) at worst, where pods fit nowhere.
+def find_fitting(there: Floats2, most: Floats1, amounts: Floats2, out: Flags1) -> None:
+    """Write to ``out`` [m] which pods fit on any node. O(m · n · B) at worst, where pods fit nowhere.
 
     Args:
         there: [n, B] what nodes have.
@@ -39,7 +39,7 @@ def fitting(there: Floats2, most: Floats1, amounts: Floats2, out: Flags1) -> Non
 
 
 @kernel
-def count(there: Floats2, per: Floats2, beyond: Floats2, out: Floats1) -> None:
+def count_rooms(there: Floats2, per: Floats2, beyond: Floats2, out: Floats1) -> None:
     """Add to ``out`` [K] how many whole typical pods all nodes hold. O(n · B · K).
 
     Args:

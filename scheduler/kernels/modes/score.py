@@ -28,8 +28,8 @@ def uses_nonzero(mode: int) -> bool:
 
 
 @kernel
-def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
-    """NodeResourcesFit: least-allocated, most-allocated, requested-to-capacity-ratio.
+def score_fit(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
+    """Score NodeResourcesFit: least-allocated, most-allocated, requested-to-capacity-ratio.
 
     Source: kubernetes 1.37 ``plugins/noderesources``; integer arithmetic, truncating.
     """
@@ -47,7 +47,7 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
             elif mode == MOST:
                 points = min(use, cap) * _FULL // cap
             else:
-                points = on_curve(ask.prefers.curve, _FULL if use > cap else use * _FULL // cap)
+                points = read_curve(ask.prefers.curve, _FULL if use > cap else use * _FULL // cap)
                 if points == 0:
                     continue
             total += points * weight
@@ -61,8 +61,8 @@ def fit_strategy(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
 
 
 @part
-def on_curve(curve: c.Ints, percent: int) -> int:
-    """Points at a utilization [2, points]: piecewise linear in integers, truncating toward zero as Go does."""
+def read_curve(curve: c.Ints, percent: int) -> int:
+    """Return the points at a utilization on a curve [2, points]: piecewise linear in integers, truncating toward zero as Go does."""
     for i in range(curve.shape[1]):
         if percent <= curve[0, i]:
             if i == 0:
@@ -75,8 +75,8 @@ def on_curve(curve: c.Ints, percent: int) -> int:
 
 
 @kernel
-def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
-    """NodeResourcesBalancedAllocation of Kubernetes 1.37: 50 + (50 + B(with) − B(without)) / 2.
+def score_balance(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
+    """Score NodeResourcesBalancedAllocation of Kubernetes 1.37: 50 + (50 + B(with) − B(without)) / 2.
 
     B = int((1 − deviation) · 100); deviation of the used shares, population, halved gap for two.
     """
@@ -88,13 +88,13 @@ def balanced(ask: c.Ask, s: c.Scratch, lanes: int) -> None:
         if asks == 0:
             s.points[lane] = 0
             continue
-        after = _evenness(ask, s, lane, 1)
-        before = _evenness(ask, s, lane, 0)
+        after = _measure_evenness(ask, s, lane, 1)
+        before = _measure_evenness(ask, s, lane, 0)
         s.points[lane] = (50 + (50 + after - before) // 2) * _MILLI
 
 
 @part
-def _evenness(ask: c.Ask, s: c.Scratch, lane: int, with_pod: int) -> int:
+def _measure_evenness(ask: c.Ask, s: c.Scratch, lane: int, with_pod: int) -> int:
     n, first, second, total = 0, 0.0, 0.0, 0.0
     for d in range(c.N_DIMS):
         cap = s.cap[d, lane]

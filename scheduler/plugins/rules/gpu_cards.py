@@ -112,7 +112,7 @@ def _find_lasting(judged: Judged) -> c.Flags:
 def _count_refusals(judged: Judged) -> c.Ints:
     """Count [n, N_CARD_CODES] how many cards of each row are refused for which reason."""
     codes = np.zeros((judged.rows.size, c.N_CARD_CODES), np.int64)
-    diagnose.card_codes(judged.world, judged.ask, judged.rows, codes)
+    diagnose.count_card_codes(judged.world, judged.ask, judged.rows, codes)
     return codes
 
 

@@ -149,7 +149,7 @@ def _compute_unit(placement: Placement) -> int:
 def _list_points(
     asked: Asked, ask: c.Ask, nodes: c.Nodes, board: c.Board, row: int
 ) -> tuple[Points, ...]:
-    """List the points of a row: a mode's raw score is its points; a node policy's is 0..30, as in ``gpus.node_score``."""
+    """List the points of a row: a mode's raw score is its points; a node policy's is 0..30, as in ``gpus.score_node``."""
     placement = asked.placement
     if placement.is_kube:
         return kube_scores.list_points(asked, nodes, ask, row)
@@ -157,7 +157,7 @@ def _list_points(
     if policy:
         points = float(board.part[row]) / weight / 1000
         pool = find_place(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
-        raw = float(gpus.node_score(nodes, pool, row))
+        raw = float(gpus.score_node(nodes, pool, row))
         name = card_order.name_node_score(policy)
         return (Points(name, raw, points / _compute_unit(placement), weight),)
     # The division drops the second objective, which is less than a milli-point.

@@ -55,7 +55,7 @@ class Provisioning(NamedTuple):
     Attributes:
         classes: the classes by name.
         telling: the names of classes whose drivers report their free capacity.
-        curve: [2, points] points by how much of a volume, or of the room, the claims take; see ``score.on_curve``.
+        curve: [2, points] points by how much of a volume, or of the room, the claims take; see ``score.read_curve``.
     """
 
     classes: dict[str, Class]
@@ -174,7 +174,7 @@ def _score_taken(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
     if not taken:
         return 0
     points = sum(
-        score.on_curve(curve, 100 if asked > most or not most else asked * 100 // most)
+        score.read_curve(curve, 100 if asked > most or not most else asked * 100 // most)
         for asked, most in taken
     )
     return (2 * points + len(taken)) // (2 * len(taken))

@@ -38,25 +38,25 @@ class Ledger:
         ``holds`` [h, 4] is what it holds of the cards there, as ``Pods.holds``.
         """
         charge = self.charges.number_template(template)
-        row = kernel.enter(self.tables, charge, priority, start, node_row, holds)
+        row = kernel.enter_pod(self.tables, charge, priority, start, node_row, holds)
         if row < 0:
             self.pods.make_room(1, len(holds))
-            row = kernel.enter(self.tables, charge, priority, start, node_row, holds)
+            row = kernel.enter_pod(self.tables, charge, priority, start, node_row, holds)
         return row
 
     def move(self, row: int, node_row: int, holds: c.Ints) -> None:
         """Charge a pod that is charged nowhere to a node (-1: still to none), with what it holds there."""
-        if not kernel.move(self.tables, row, node_row, holds):
+        if not kernel.move_pod(self.tables, row, node_row, holds):
             self.pods.make_room(1, len(holds))
-            kernel.move(self.tables, row, node_row, holds)
+            kernel.move_pod(self.tables, row, node_row, holds)
 
     def strike(self, row: int) -> int:
         """Take back what a pod is charged; the node row it was charged to, -1 for none."""
-        return kernel.strike(self.tables, row)
+        return kernel.strike_pod(self.tables, row)
 
     def leave(self, row: int) -> int:
         """As ``strike`` of a pod that has no node any more: its row is another's."""
-        return kernel.leave(self.tables, row)
+        return kernel.remove_pod(self.tables, row)
 
     def charge_again(self, row: int, node_row: int) -> None:
         """Charge a pod that was struck to the same node again; -1: it was charged to none."""
@@ -65,7 +65,7 @@ class Ledger:
 
     def undo(self, row: int, ends: tuple[int, int]) -> int:
         """As ``leave`` of the pod that was entered last, since ``PodTable.ends`` were these and nobody left."""
-        return kernel.undo(self.tables, row, *ends)
+        return kernel.undo_entry(self.tables, row, *ends)
 
     def get_containers(self, template: PodTemplate) -> c.Ints:
         """[5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
@@ -86,7 +86,7 @@ class Ledger:
         asks = np.isin(pods.charge, self.charges.list_asking(resource)) & (pods.node >= 0)
         concerned, nodes = np.flatnonzero(asks).tolist(), pods.node[asks]
         for pod in concerned:
-            kernel.strike(self.tables, pod)
+            kernel.strike_pod(self.tables, pod)
         self.charges.point(resource, row)
         for pod, node_row in zip(concerned, nodes.tolist(), strict=True):
             kernel.charge_again(self.tables, pod, node_row)

@@ -87,7 +87,7 @@ def measure_loss(asking: Asking, shape: Shape, row: int) -> Loss | None:
 
 
 def _compute_loss(asking: Asking, shape: Shape, row: int, told: c.Demand) -> float:
-    found = parts.lost(asking.answers.boards.get_world(shape), shape.ask, told, row)
+    found = parts.find_loss(asking.answers.boards.get_world(shape), shape.ask, told, row)
     return 0.0 if math.isnan(found) else float(found)
 
 
