@@ -159,6 +159,27 @@ def test_mutex_sorts_idle_cards_first_even_where_numa_bind_is_asked() -> None:
     assert kernel_choice(node_cards, pod) == twin.choose(node_cards, pod)
 
 
+@pytest.mark.parametrize("numa_bind", [False, True])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "binpack", "spread", "numa", "topology-aware", "mutex", "binpack,numa", "numa,binpack", "spread,numa",
+        "spread,binpack", "binpack,spread", "mutex,binpack",
+    ],
+)  # fmt: skip
+def test_every_policy_picks_in_hamis_order_with_and_without_numa_bind(
+    policy: str, *, numa_bind: bool
+) -> None:
+    used = [0, 3, 2, 1, 0, 1]
+    node_cards = [
+        twin.Card(f"GPU-{i}", i, numa=i % 2, used=n, used_mem=500 * n) for i, n in enumerate(used)
+    ]
+    pod = twin.Pod((twin.Container(nums=2, mem=100),), policy=policy, numa_bind=numa_bind)
+    choice = twin.choose(node_cards, pod)
+    assert choice.fits
+    assert kernel_choice(node_cards, pod) == choice
+
+
 ONE = twin.Pod((twin.Container(nums=1, mem=1000),))
 TWO = replace(ONE, containers=(twin.Container(nums=2, mem=1000),))
 CARD = twin.Card("GPU-0", 0)
