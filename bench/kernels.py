@@ -48,7 +48,7 @@ def _kernel() -> dict[str, float]:
     cap = rng.integers(1, 1000, (c.N_DIMS, 5_056)).astype(np.float64)
     used = np.floor(cap * rng.random(cap.shape) * 0.8)
     ask = np.floor((cap - used) * rng.random(cap.shape) * 0.5)
-    scratch = empty.scratch(1, 1, 1)
+    scratch = empty.make_scratch(1, 1, 1)
     blocks = cap.shape[1] // c.BLOCK
 
     def kernel() -> None:
@@ -140,7 +140,7 @@ def _at_size(n_nodes: int, mode: Mode) -> dict[str, float]:
     assert shape is not None
     # A kind that came once has no board yet.
     cycle.boards.refresh(shape)
-    everywhere = empty.run()
+    everywhere = empty.make_run()
     everywhere.moved = np.arange(cluster.nodes.capacity)
 
     def full() -> None:

@@ -13,7 +13,7 @@ from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Mode, Placement
 from scheduler.documents import reading
-from scheduler.errors import BadInput, one_line, unreadable
+from scheduler.errors import BadInput, explain_unreadable, join_lines
 
 # A scheduler's name stands in field selectors, which have no way to quote.
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,251}[A-Za-z0-9])?")
@@ -29,7 +29,7 @@ class Profile:
     Attributes:
         scheduler_name: pods with this ``spec.schedulerName`` are ours.
         placement: theirs, where neither an annotation nor a BalancePolicy steers them.
-        preemption: they may take the place of pods of lower priority.
+        preemption: the pods may take the place of pods of lower priority.
     """
 
     scheduler_name: str
@@ -87,15 +87,15 @@ class Config:
         return (self.scheduler_name, *(one.scheduler_name for one in self.profiles))
 
     def profile(self, scheduler_name: str) -> Profile:
-        """The profile of a name; the first for a name that is not ours."""
+        """Return the profile of a name; the first profile for a name that is not ours."""
         for one in self.profiles:
             if one.scheduler_name == scheduler_name:
                 return one
         return Profile(self.scheduler_name, self.placement, self.preemption)
 
 
-def load(path: Path | None) -> Config:
-    """The configuration of a YAML file, the defaults without one.
+def load_config(path: Path | None) -> Config:
+    """Read the configuration from a YAML file; without a file, return the defaults.
 
     A file that says what kind it is is one of kube-scheduler's, see ``api/kubescheduler``. Evenkeel's own has the
     camel-case names of ``Config``'s fields, ``placement`` with the fields of a BalancePolicy's spec (scoring,
@@ -112,28 +112,28 @@ def load(path: Path | None) -> Config:
     try:
         raw = reading.read(reading.decoded(path.read_bytes())) or {}
     except (OSError, UnicodeError) as error:
-        raise BadInput("file", unreadable(error)) from error
+        raise BadInput("file", explain_unreadable(error)) from error
     except ValueError as error:
-        raise BadInput("YAML", one_line(error)) from error
-    return parse(raw)
+        raise BadInput("YAML", join_lines(error)) from error
+    return parse_config(raw)
 
 
-def parse(raw: Any) -> Config:
-    """The configuration of plain values.
+def parse_config(raw: Any) -> Config:
+    """Make a configuration of plain values.
 
     Raises:
-        BadInput: as ``load``.
+        BadInput: as ``load_config``.
     """
     if not isinstance(raw, Mapping):
         raise BadInput("file", "must hold a mapping of settings")
     if kube_file.is_one(raw):
-        return _of_kube_scheduler(kube_file.read(raw))
-    known = {_camel(f.name): f.name for f in fields(Config)}
+        return _convert_kube_file(kube_file.read(raw))
+    known = {_write_camel(f.name): f.name for f in fields(Config)}
     allowed = sorted([*known, "modeWeight"])
     unknown = next((key for key in raw if key not in allowed), None)
     if unknown is not None:
         raise BadInput(str(unknown), f"unknown setting; allowed are {', '.join(allowed)}")
-    first = _profile(raw, "", Profile(names.SCHEDULER, Placement()))
+    first = _parse_profile(raw, "", Profile(names.SCHEDULER, Placement()))
     changes: dict[str, Any] = {
         "scheduler_name": first.scheduler_name,
         "placement": first.placement,
@@ -143,19 +143,19 @@ def parse(raw: Any) -> Config:
         if key in _OF_PROFILES:
             continue
         if key == "profiles":
-            changes["profiles"] = _further(given, first)
+            changes["profiles"] = _parse_further(given, first)
         elif key in _READ:
             changes[known[key]] = _READ[key](given)
         else:
-            changes[known[key]] = _number(key, given, getattr(Config(), known[key]))
+            changes[known[key]] = _parse_number(key, given, getattr(Config(), known[key]))
     return Config(**changes)
 
 
-def _of_kube_scheduler(given: kube_file.KubeFile) -> Config:
-    """All that such a file does not say is as it is by default."""
+def _convert_kube_file(given: kube_file.KubeFile) -> Config:
+    """Make a configuration of a file of kube-scheduler; what the file does not say is as by default."""
     profiles = tuple(
         Profile(
-            _name(one.scheduler_name, f"profiles[{i}]."),
+            _parse_name(one.scheduler_name, f"profiles[{i}]."),
             Placement(mode=Mode.KUBE_SCHEDULER, plugins=one.plugins),
             one.preemption,
         )
@@ -171,7 +171,7 @@ def _of_kube_scheduler(given: kube_file.KubeFile) -> Config:
     )
 
 
-def _further(given: Any, first: Profile) -> tuple[Profile, ...]:
+def _parse_further(given: Any, first: Profile) -> tuple[Profile, ...]:
     if not isinstance(given, list):
         raise BadInput("profiles", "must be a list")
     found: list[Profile] = []
@@ -182,7 +182,7 @@ def _further(given: Any, first: Profile) -> tuple[Profile, ...]:
         values.known(raw, where, _OF_PROFILES)
         if "schedulerName" not in raw:
             raise BadInput(f"{where}.schedulerName", "is required")
-        profile = _profile(raw, f"{where}.", first)
+        profile = _parse_profile(raw, f"{where}.", first)
         if profile.scheduler_name in taken:
             raise BadInput(f"{where}.schedulerName", f'"{profile.scheduler_name}" appears twice')
         taken.add(profile.scheduler_name)
@@ -190,8 +190,8 @@ def _further(given: Any, first: Profile) -> tuple[Profile, ...]:
     return tuple(found)
 
 
-def _profile(raw: Mapping[str, Any], where: str, default: Profile) -> Profile:
-    name = _name(raw.get("schedulerName", default.scheduler_name), where)
+def _parse_profile(raw: Mapping[str, Any], where: str, default: Profile) -> Profile:
+    name = _parse_name(raw.get("schedulerName", default.scheduler_name), where)
     placed = default.placement
     if "placement" in raw:
         parsed = placement.parse(raw["placement"], f"{where}placement")
@@ -205,7 +205,7 @@ def _profile(raw: Mapping[str, Any], where: str, default: Profile) -> Profile:
     return Profile(name, placed, preemption)
 
 
-def _name(given: Any, where: str) -> str:
+def _parse_name(given: Any, where: str) -> str:
     if not isinstance(given, str) or not _NAME.fullmatch(given):
         raise BadInput(
             f"{where}schedulerName",
@@ -214,7 +214,7 @@ def _name(given: Any, where: str) -> str:
     return given
 
 
-def _pod_limits(given: Any) -> PodLimits:
+def _parse_pod_limits(given: Any) -> PodLimits:
     bounds = values.mapping(given, "podLimits")
     values.known(bounds, "podLimits", tuple(f.name for f in fields(PodLimits)))
     return PodLimits(
@@ -222,9 +222,9 @@ def _pod_limits(given: Any) -> PodLimits:
     )
 
 
-def _metrics(given: Any) -> MetricsConfig:
+def _parse_metrics(given: Any) -> MetricsConfig:
     settings = values.mapping(given, "metrics")
-    known = {_camel(f.name): f.name for f in fields(MetricsConfig)}
+    known = {_write_camel(f.name): f.name for f in fields(MetricsConfig)}
     values.known(settings, "metrics", tuple(known))
     for key, one in settings.items():
         if not isinstance(one, bool):
@@ -232,12 +232,12 @@ def _metrics(given: Any) -> MetricsConfig:
     return MetricsConfig(**{known[key]: one for key, one in settings.items()})
 
 
-def _camel(name: str) -> str:
+def _write_camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)
 
 
-def _number(key: str, given: Any, default: float) -> int | float:
+def _parse_number(key: str, given: Any, default: float) -> int | float:
     wanted = (int,) if isinstance(default, int) else (int, float)
     # Neither .inf nor .nan is within: no comparison holds for nan.
     if not isinstance(given, wanted) or isinstance(given, bool) or not 0 < given < 2**31:
@@ -246,13 +246,13 @@ def _number(key: str, given: Any, default: float) -> int | float:
     return type(default)(given)
 
 
-def _label(given: Any) -> str:
+def _parse_label(given: Any) -> str:
     if not isinstance(given, str) or not _LABEL.fullmatch(given):
         raise BadInput("hamiNodeLabel", f'{given!r} is neither "key=value" nor "key" nor empty')
     return given
 
 
-def _resources(given: Any) -> tuple[str, ...]:
+def _parse_resources(given: Any) -> tuple[str, ...]:
     found = values.items(given, "gpuResources", str)
     for i, one in enumerate(found):
         if not _RESOURCE.fullmatch(one):
@@ -263,10 +263,10 @@ def _resources(given: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-# What is neither a number nor a part of profiles.
+# How settings are read that are neither numbers nor parts of profiles.
 _READ: dict[str, Callable[[Any], Any]] = {
-    "podLimits": _pod_limits,
-    "metrics": _metrics,
-    "hamiNodeLabel": _label,
-    "gpuResources": _resources,
+    "podLimits": _parse_pod_limits,
+    "metrics": _parse_metrics,
+    "hamiNodeLabel": _parse_label,
+    "gpuResources": _parse_resources,
 }

@@ -19,23 +19,24 @@ _UNSEEN = re.compile(
 )
 
 
-def visible(text: str) -> str:
-    """A text that may quote what a stranger wrote, on one line, with what a terminal would obey spelt out.
+def make_visible(text: str) -> str:
+    """Return a text on one line, with all characters spelt out that a terminal would obey.
 
-    Whoever reads an event, a log or a table must not be shown a line that Evenkeel did not write.
+    The text may quote what a stranger wrote: a reader of an event, a log or a table must not be shown a line that
+    Evenkeel did not write.
     """
     if text.isprintable():
         return text
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-def one_line(error: Exception) -> str:
-    """What another library says of an error, which may be a drawing of several lines."""
+def join_lines(error: Exception) -> str:
+    """Return an error's text on one line; other libraries write several."""
     return " ".join(str(error).split())
 
 
-def unreadable(error: OSError | UnicodeError) -> str:
-    """Why a file cannot be read, for who knows nothing of Python."""
+def explain_unreadable(error: OSError | UnicodeError) -> str:
+    """Say why a file cannot be read, for a reader who knows nothing of Python."""
     match error:
         case FileNotFoundError() | NotADirectoryError():
             return "there is no such file"
@@ -47,7 +48,7 @@ def unreadable(error: OSError | UnicodeError) -> str:
             return f"cannot be read: {reason}"
         case UnicodeError():
             return "is not UTF-8 text"
-    return one_line(error)
+    return join_lines(error)
 
 
 class EvenkeelError(Exception):
@@ -66,7 +67,7 @@ class Mistake(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return visible(": ".join(filter(None, self)))
+        return make_visible(": ".join(filter(None, self)))
 
 
 class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
@@ -79,8 +80,8 @@ class BadInput(EvenkeelError):  # noqa: N818 - the word a user would say
     """
 
     def __init__(self, field: str, problem: str) -> None:
-        self.field = visible(field)
-        self.problem = visible(problem)
+        self.field = make_visible(field)
+        self.problem = make_visible(problem)
         super().__init__(": ".join(filter(None, (self.field, self.problem))))
 
     @property

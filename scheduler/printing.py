@@ -1,9 +1,9 @@
-"""SHELL: how commands print: tables that are whole off a terminal, prose that is wrapped, files known to be writable.
+"""SHELL: how commands print: tables, wrapped prose, and files that are known to be writable.
 
-Prose has at most 80 columns everywhere, on standard error too.
+Prose has at most 80 columns everywhere, on standard error too, because people read it.
 
-Whoever reads a pipe or a file reads lines, and a row that was folded or cut at the edge of a terminal that is
-not there is of no use to ``grep``, ``awk`` or a ticket. Sentences are for people, everywhere.
+In a pipe or a file each row of a table is one whole line: ``grep``, ``awk`` or a ticket has no use for a row that was
+folded or cut at the edge of a terminal that is not there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from rich.console import Console
 
-from scheduler.errors import BadInput, visible
+from scheduler.errors import BadInput, make_visible
 
 # Of what ``-o json`` and ``-o yaml`` print, see docs/schemas: another when a key goes, or means something else.
 SCHEMA_VERSION = 1
@@ -34,16 +34,16 @@ _JOINED = "\0"
 _PADDING = re.compile(r"[ \t]+(?=\n)")
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Standard output, or standard error: rows are folded at the edge of a terminal, and whole elsewhere."""
+def make_console(*, stderr: bool = False) -> Console:
+    """Return standard output, or standard error, as a console: a terminal folds rows at its edge, all else has whole rows."""
     file = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr) if file.isatty() else _edgeless(file)
+    return Console(stderr=stderr) if file.isatty() else _make_edgeless(file)
 
 
-def text(show: Callable[[Console], None]) -> str:
-    """What ``show`` prints, every row on one line, for a file."""
+def print_to_text(show: Callable[[Console], None]) -> str:
+    """Return what ``show`` prints, every row on one line, for a file."""
     lines = io.StringIO()
-    show(_edgeless(lines, force_terminal=False))
+    show(_make_edgeless(lines, force_terminal=False))
     return lines.getvalue()
 
 
@@ -60,18 +60,18 @@ def complain(text: str, file: IO[str] | None = None) -> None:
     columns = shutil.get_terminal_size().columns if file.isatty() else PROSE
     for line in text.splitlines():
         whole = _COMMAND.sub(lambda found: found[0].replace(" ", _JOINED), line)
-        said = wrapped(whole, min(PROSE, columns), hanging="  ").replace(_JOINED, " ")
+        said = wrap_prose(whole, min(PROSE, columns), hanging="  ").replace(_JOINED, " ")
         file.write(f"{said}\n")
 
 
-def wrapped(prose: str, width: int, indent: str = "", hanging: str | None = None) -> str:
-    """Sentences in lines of at most ``width`` columns; no word is broken, for half of a name is another name.
+def wrap_prose(prose: str, width: int, indent: str = "", hanging: str | None = None) -> str:
+    """Wrap sentences in lines of at most ``width`` columns; no word is broken, because half of a name is another name.
 
     Args:
         prose: the sentences.
         width: columns.
         indent: before each line.
-        hanging: before each line but the first, if that is another.
+        hanging: before each line but the first, if it is not ``indent``.
     """
     return textwrap.fill(
         prose,
@@ -83,33 +83,33 @@ def wrapped(prose: str, width: int, indent: str = "", hanging: str | None = None
     )
 
 
-def shown(value: Any) -> Any:
-    """The same with every text fit for a terminal: names are what their writers made them."""
+def make_printable(value: Any) -> Any:
+    """Return the same value with every text fit for a terminal: anything may stand in a name."""
     if isinstance(value, str):
-        return visible(value)
+        return make_visible(value)
     if isinstance(value, Mapping):
-        return {shown(key): shown(inner) for key, inner in value.items()}
-    return [shown(inner) for inner in value] if isinstance(value, list) else value
+        return {make_printable(key): make_printable(inner) for key, inner in value.items()}
+    return [make_printable(inner) for inner in value] if isinstance(value, list) else value
 
 
-def versioned(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer for programs, which must know in which form it is."""
+def add_version(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the version of the form to an answer for programs."""
     return {"schemaVersion": SCHEMA_VERSION, **answer}
 
 
 def count_nouns(number: int, noun: str) -> str:
-    """How many of a thing, as ``1 node`` and ``2 nodes``."""
+    """Write how many of a thing, as ``1 node`` and ``2 nodes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def some(words: Sequence[str], most: int = 5) -> str:
-    """The first few, and how many more there are."""
+def list_some(words: Sequence[str], most: int = 5) -> str:
+    """List the first few words, and say how many more there are."""
     more = len(words) - most
     return ", ".join(words[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def check_writable(option: str, path: Path | None) -> None:
-    """Find out before the work, not after, that its result has no place; nothing is left behind.
+    """Find out before the work whether its result can be written; nothing is left behind.
 
     Args:
         option: names the file on the command line, as ``--output-file``.
@@ -132,7 +132,7 @@ def check_writable(option: str, path: Path | None) -> None:
         raise BadInput(option, f"{path} cannot be written: {error.strerror}") from error
 
 
-def write(option: str, path: Path, content: str) -> None:
+def write_file(option: str, path: Path, content: str) -> None:
     """Write a file as UTF-8.
 
     Raises:
@@ -145,26 +145,26 @@ def write(option: str, path: Path, content: str) -> None:
 
 
 def is_terminal(screen: Console) -> bool:
-    """Whether somebody looks at it, who can be shown what goes away again."""
+    """Whether a person looks at the screen, who can be shown what goes away again."""
     # Not what rich says, which takes a pipe for a terminal when colours are asked for.
     return screen.file.isatty() and not screen.is_dumb_terminal
 
 
-def _edgeless(file: IO[str], *, force_terminal: bool | None = None) -> Console:
+def _make_edgeless(file: IO[str], *, force_terminal: bool | None = None) -> Console:
     return Console(
         file=cast("IO[str]", _Unpadded(file)), width=_WIDE, force_terminal=force_terminal
     )
 
 
 class _Unpadded(io.TextIOBase):
-    """Lines without the blanks that fill the last column up."""
+    """A file that gets lines without the blanks that fill up the last column."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the file, by which rich knows which boxes can be drawn."""
+        """The encoding of the file, by which rich knows which boxes can be drawn."""
         return getattr(self._file, "encoding", None) or "utf-8"
 
     def write(self, content: str) -> int:

@@ -21,26 +21,26 @@ PREFIX = "evenkeel: "
 
 
 class Tell(Protocol):
-    """Takes what is being done, and how much of how much is; a total of None is not known."""
+    """Is told what is being done, and how much of it is done; a total of None is not known."""
 
     def __call__(self, what: str, done: int = 0, total: int | None = None) -> None:
-        """Something goes on."""
+        """Tell what goes on."""
 
 
 @contextmanager
-def stages(
+def show_stages(
     screen: Console | None = None, *, patience_seconds: float | None = None
 ) -> Iterator[Tell]:
-    """What is being done, once it takes longer than a moment: wiped away in the end, and one line off a terminal.
+    """Show what is being done if it takes longer than a moment: on a terminal until it is done, elsewhere in one line.
 
     Args:
         screen: where to draw; None is standard error.
-        patience_seconds: for so long nothing is shown; None for as long as people wait without a word.
+        patience_seconds: how long nothing is shown; None for as long as people usually wait without a word.
     """
-    screen = screen or printing.console(stderr=True)
+    screen = screen or printing.make_console(stderr=True)
     patience_seconds = _PATIENCE_SECONDS if patience_seconds is None else patience_seconds
     if not printing.is_terminal(screen):
-        with _line(screen, patience_seconds) as tell_line:
+        with _show_line(screen, patience_seconds) as tell_line:
             yield tell_line
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -51,14 +51,14 @@ def stages(
         bar.update(task, description=what, completed=done, total=total)
 
     try:
-        with _later(patience_seconds, bar.start):
+        with _act_later(patience_seconds, bar.start):
             yield tell
     finally:
         bar.stop()
 
 
 @contextmanager
-def _later(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+def _act_later(seconds: float, act: Callable[[], None]) -> Iterator[None]:
     """Do something after a while, in a thread of its own, unless the work is done before."""
     timer = threading.Timer(seconds, act)
     timer.daemon = True
@@ -71,8 +71,8 @@ def _later(seconds: float, act: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _line(screen: Console, patience_seconds: float) -> Iterator[Tell]:
-    """One line, after a while, of what is being done then: whoever reads a log need not read how it went on."""
+def _show_line(screen: Console, patience_seconds: float) -> Iterator[Tell]:
+    """Write one line, after a while, of what is being done then: a log need not have how it went on."""
     told, is_due = "", False
 
     def tell(what: str, done: int = 0, total: int | None = None) -> None:
@@ -83,34 +83,34 @@ def _line(screen: Console, patience_seconds: float) -> Iterator[Tell]:
 
     def write() -> None:
         nonlocal is_due
-        # Before anything is told there is nothing to say: the first that is told is said at once.
+        # If nothing was told yet, there is nothing to say; what is told first is then written at once.
         is_due = not told
         if is_due:
             return
-        # Nobody may be there to read it any more, and that is no trouble.
+        # It is no trouble if nobody is there to read it any more.
         with suppress(OSError, ValueError):
             printing.complain(f"{PREFIX}{told} ...", screen.file)
             screen.file.flush()
 
-    with _later(patience_seconds, write):
+    with _act_later(patience_seconds, write):
         yield tell
 
 
 @contextmanager
-def bar(what: str, total: int, screen: Console | None = None) -> Iterator[Progressed]:
-    """A bar on standard error that goes when the work is done; off a terminal one line, if it takes long.
+def show_bar(what: str, total: int, screen: Console | None = None) -> Iterator[Progressed]:
+    """Show a bar on standard error until the work is done; off a terminal write one line, if the work takes long.
 
     Args:
-        what: is worked on, as ``runs``.
+        what: what is worked on, as ``runs``.
         total: how many there are.
         screen: where to draw; None is standard error.
 
     Yields:
-        What to call with how many are done by now, in parts of one too.
+        A function to call with how many are done by now, fractions too.
     """
-    screen = screen or printing.console(stderr=True)
+    screen = screen or printing.make_console(stderr=True)
     if not printing.is_terminal(screen):
-        with _line(screen, _PATIENCE_SECONDS) as tell:
+        with _show_line(screen, _PATIENCE_SECONDS) as tell:
             tell(what, 0, total)
             yield lambda done: tell(what, int(done), total)
         return
@@ -127,7 +127,7 @@ def bar(what: str, total: int, screen: Console | None = None) -> Iterator[Progre
 
 
 @contextmanager
-def often(look: Callable[[], None]) -> Iterator[None]:
+def look_often(look: Callable[[], None]) -> Iterator[None]:
     """Call something a few times a second, in a thread of its own, while work goes on."""
     is_over = threading.Event()
 
@@ -145,8 +145,8 @@ def often(look: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def read(path: Path) -> Iterator[IO[bytes]]:
-    """A file to be read to its end, with a bar on standard error, or a line if that is no terminal.
+def read_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to be read to its end, and show on standard error how far the reading is.
 
     Raises:
         OSError: it cannot be read.
@@ -157,8 +157,8 @@ def read(path: Path) -> Iterator[IO[bytes]]:
             return
         n_mib = max(1, path.stat().st_size // _MIB)
         with (
-            bar(f"MiB of {path.name}", n_mib) as progressed,
-            often(lambda: progressed(file.tell() / _MIB)),
+            show_bar(f"MiB of {path.name}", n_mib) as progressed,
+            look_often(lambda: progressed(file.tell() / _MIB)),
         ):
             yield file
 

@@ -29,7 +29,7 @@ def _money(nodes: list[Json]) -> float:
 
 def _name_some(nodes: list[Json]) -> str:
     """The first names and the number of the others."""
-    return printing.some([one["name"] for one in nodes], _NAMES_MAX)
+    return printing.list_some([one["name"] for one in nodes], _NAMES_MAX)
 
 
 def sum_stranded(nodes: list[Json]) -> list[str]:

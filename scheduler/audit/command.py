@@ -121,23 +121,23 @@ def show(request: Request, audit: Json, out: Console) -> None:
     path = request.output_file
     draw = showback.show if request.by else table.show_nodes if request.nodes else table.show
     if request.output == "json":
-        text = json.dumps(printing.versioned(audit), indent=2, allow_nan=False) + "\n"
+        text = json.dumps(printing.add_version(audit), indent=2, allow_nan=False) + "\n"
     elif request.output == "html":
         text = page.render(audit)
     elif request.output == "csv":
         text = showback.as_csv(audit) if request.by else table.as_csv(audit)
     elif request.output == "yaml":
-        text = writing.dump(printing.versioned(audit))
+        text = writing.dump(printing.add_version(audit))
     elif path is None and printing.is_terminal(out):
         out.width = max(out.width, _COLUMNS_LEAST)
         draw(audit, out)
         return
     else:
-        text = printing.text(lambda whole: draw(audit, whole))
+        text = printing.print_to_text(lambda whole: draw(audit, whole))
     if path is None:
         out.file.write(text)
         return
-    printing.write("--output-file", path, text)
+    printing.write_file("--output-file", path, text)
 
 
 def _modes(given: Sequence[str]) -> list[Mode | None]:

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from scheduler.errors import visible
+from scheduler.errors import make_visible
 
 _OF_A_FORMULA = ("=", "+", "-", "@")
 
@@ -24,5 +24,5 @@ def _make_safe(cell: object) -> object:
     """A spreadsheet takes what begins so for a formula; no API server takes it for a name or a label."""
     if not isinstance(cell, str):
         return cell
-    text = visible(cell)
+    text = make_visible(cell)
     return f"'{text}" if text.startswith(_OF_A_FORMULA) else text

@@ -106,7 +106,7 @@ def as_csv(answer: Json) -> str:
 
 def show(answer: Json, console: Console) -> None:
     """Print a row for each, and the total."""
-    answer = printing.shown(answer)
+    answer = printing.make_printable(answer)
     table.say(console, words.about(answer))
     rows = table.columns(answer["label"] or NAMESPACE, *_TITLES)
     for row in answer["rows"]:

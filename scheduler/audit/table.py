@@ -116,7 +116,7 @@ def say(console: Console, text: str) -> None:
     """Print a sentence, wrapped off a terminal too."""
     # What is indented is one of a list, such as a mistake with its file: a row, and no prose.
     is_whole = console.is_terminal or text.startswith(" ")
-    prose = text if is_whole else printing.wrapped(text, printing.PROSE)
+    prose = text if is_whole else printing.wrap_prose(text, printing.PROSE)
     console.print(prose, highlight=False, markup=False)
 
 

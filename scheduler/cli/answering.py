@@ -53,7 +53,7 @@ def read(
     try:
         check()
         compiling.compile_first_time()
-        with progress.stages() as tell:
+        with progress.show_stages() as tell:
             live = sources.whole_cluster(kubeconfig, context, tell) if is_live else None
             return answer(live, sys.stdin, tell)
     except BadInput as error:
@@ -63,9 +63,9 @@ def read(
 def give(answer: Answer, output: str, show: Callable[[], None]) -> NoReturn:
     """Print an answer as JSON or YAML, or as ``show`` does, and end the command."""
     if output == "json":
-        typer.echo(json.dumps(printing.versioned(answer.printed), indent=2))
+        typer.echo(json.dumps(printing.add_version(answer.printed), indent=2))
     elif output == "yaml":
-        typer.echo(writing.dump(printing.versioned(answer.printed)), nl=False)
+        typer.echo(writing.dump(printing.add_version(answer.printed)), nl=False)
     else:
         show()
     for text in answer.complaints:

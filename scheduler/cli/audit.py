@@ -105,14 +105,14 @@ def audit(
             )
         question = command.plan(request)
         compiling.compile_first_time()
-        with progress.stages() as tell:
+        with progress.show_stages() as tell:
             tell("reading nodes and pods")
             read = sources.of_files(file, tell) if file else sources.of_cluster(kubeconfig, context)
             if not (read.nodes or read.unread):
                 raise BadInput(read.source, "no Node found; the audit needs at least one")
             question = command.put_question(question, read.source, read.unread, read.passed_over)
             found = command.answer(request, question, read.nodes, read.pods, tell)
-        command.show(request, found, printing.console())
+        command.show(request, found, printing.make_console())
     except BadInput as error:
         options.refuse(str(error))
     raise typer.Exit(command.code(found))

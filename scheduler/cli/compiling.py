@@ -9,7 +9,7 @@ def compile_kernels() -> None:
     """Compile all kernels into the cache."""
     from scheduler.kernels import compiling  # noqa: PLC0415 - numba costs half a second
 
-    with progress.bar("kernels compiled", len(compiling.list_kernels())) as progressed:
+    with progress.show_bar("kernels compiled", len(compiling.list_kernels())) as progressed:
         compiling.compile_kernels(progressed)
 
 

@@ -86,5 +86,7 @@ def explain(
     )
     is_wide = output == "wide"
     answering.give(
-        answer, output, lambda: report.show(answer.printed, printing.console(), is_wide=is_wide)
+        answer,
+        output,
+        lambda: report.show(answer.printed, printing.make_console(), is_wide=is_wide),
     )

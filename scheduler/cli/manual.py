@@ -42,7 +42,7 @@ class _Wrong(_WRONG):  # type: ignore[misc]
     def format_message(self) -> str:
         """What is wrong, as it stands after ``Error: ``."""
         message = f"{_BEFORE}{self.message}"
-        return printing.wrapped(message, printing.PROSE, hanging="  ")[len(_BEFORE) :]
+        return printing.wrap_prose(message, printing.PROSE, hanging="  ")[len(_BEFORE) :]
 
 
 class Command(TyperCommand):

@@ -34,7 +34,7 @@ def refuse(message: str, *, is_log: bool = False) -> NoReturn:
 def config(path: Path | None, *, is_log: bool = False) -> settings.Config:
     """The configuration in a file, the defaults without one; ``is_log`` as for ``refuse``."""
     try:
-        return settings.load(path)
+        return settings.load_config(path)
     except BadInput as error:
         refuse(f"{path}: {error}", is_log=is_log)
 

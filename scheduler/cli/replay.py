@@ -118,7 +118,7 @@ def replay(
     try:
         command.plan(request)
         compiling.compile_first_time()
-        command.execute(request, printing.console(), printing.console(stderr=True))
+        command.execute(request, printing.make_console(), printing.make_console(stderr=True))
     except BadInput as error:
         options.refuse(str(error))
     except fan_out.JobFailed as error:

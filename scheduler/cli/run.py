@@ -18,7 +18,7 @@ from scheduler import progress
 from scheduler.api import names
 from scheduler.cli import compiling, options
 from scheduler.documents import foreign
-from scheduler.errors import BadInput, unreadable
+from scheduler.errors import BadInput, explain_unreadable
 
 _LOGS = "`evenkeel rerun` reads what `evenkeel run --record` writes"
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -98,10 +98,10 @@ def rerun(
 
     compiling.compile_first_time()
     try:
-        with progress.read(file) as lines:
+        with progress.read_file(file) as lines:
             report = again.rerun(lines)
     except OSError as error:
-        options.refuse(f"{file}: {unreadable(error)}")
+        options.refuse(f"{file}: {explain_unreadable(error)}")
     except BadInput as error:
         # A log is wrong in a later line.
         found = foreign.of_file(file) if error.field == "line 1" else None

@@ -166,6 +166,6 @@ def simulate(
         if output == "markdown":
             typer.echo(markdown.write(answer.results), nl=False)
         else:
-            report.show(answer.results, printing.console(), is_wide=output == "wide")
+            report.show(answer.results, printing.make_console(), is_wide=output == "wide")
 
     answering.give(answer, output, show)

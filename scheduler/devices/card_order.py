@@ -42,7 +42,7 @@ def make_sort_keys(policy: str, *, numa_bind: bool) -> Ints:
     else:
         # topology-aware walks like spread: HAMi does the same if it has no scores of links.
         keys = [_SCORE if policy == "binpack" else -_SCORE, _NUMA]
-    return shared.ints(*keys, *[0] * (4 - len(keys)))
+    return shared.make_ints(*keys, *[0] * (4 - len(keys)))
 
 
 def name_node_score(policy: str) -> str:
@@ -58,7 +58,7 @@ def is_mutex(placement: Placement) -> bool:
 def accept_models(ask: CardTypes | None, models: Sequence[str]) -> Flags:
     """Find the models [models] that use-gputype and nouse-gputype accept: they are substrings without regard to case."""
     if ask is None or not (ask.use_types or ask.nouse_types):
-        return shared.every(len(models))
+        return shared.make_all_set(len(models))
     return np.array(
         [
             (not ask.use_types or any(part in model.upper() for part in ask.use_types))
@@ -73,13 +73,13 @@ def accept_modes(ask: GpuAsk | None, modes: Sequence[str]) -> Flags:
     """Find the modes [modes] of cards that vgpu-mode contains (an empty mode is in every text)."""
     wanted = ask.vgpu_mode if ask else ""
     if not wanted:
-        return shared.every(len(modes))
+        return shared.make_all_set(len(modes))
     return np.array([mode in wanted for mode in modes], np.bool_)
 
 
 def accept_uuids(ask: GpuAsk | None, uuids: Sequence[str]) -> Flags:
     """Find the cards [uuids] that use-gpuuuid and nouse-gpuuuid accept; [0] if the pod has no such annotation."""
     if ask is None or not (ask.use_uuids or ask.nouse_uuids):
-        return shared.every(0)
+        return shared.make_all_set(0)
     use, nouse = set(ask.use_uuids), set(ask.nouse_uuids)
     return np.array([(not use or uuid in use) and uuid not in nouse for uuid in uuids], np.bool_)

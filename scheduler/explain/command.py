@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from scheduler.config import Config
 from scheduler.engine.questions.explaining import ExplainNode
-from scheduler.errors import BadInput, visible
+from scheduler.errors import BadInput, make_visible
 from scheduler.explain import asked, finding, near, pods
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
@@ -73,7 +73,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Ex
     tell(f"explaining {wanted.name}")
     printed = _node(wanted.name, scene) if wanted.kind == asked.NODE else _pod(wanted, scene)
     problems = list(situation.inventory.mistakes.values())
-    said = [visible(gathered.origins[one.position].before(str(one))) for one in problems]
+    said = [make_visible(gathered.origins[one.position].before(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
     complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
     complaints += [f"warning: {text}" for text in gaps.unlisted_kinds(situation.unlisted or {})]

@@ -16,7 +16,7 @@ Json = Mapping[str, Any]
 
 def show(answer: Json, console: Console, *, is_wide: bool = False) -> None:
     """Print the answer; where ``is_wide``, with the ids of cards and, off a terminal, with rows of any width."""
-    answer = printing.shown(answer)
+    answer = printing.make_printable(answer)
 
     def lines(width: int) -> Iterator[Line]:
         if answer["kind"] == "Pod":
@@ -26,7 +26,7 @@ def show(answer: Json, console: Console, *, is_wide: bool = False) -> None:
     if printing.is_terminal(console):
         layout.draw(lines(console.width), console, console.width)
     else:
-        text = printing.text(
+        text = printing.print_to_text(
             lambda whole: layout.draw(
                 lines(printing.PROSE), whole, printing.PROSE, has_whole_rows=is_wide
             )

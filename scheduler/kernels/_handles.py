@@ -22,7 +22,7 @@ from numba.extending import (
 )
 from numba.np import arrayobj, numpy_support
 
-from scheduler.schema.handles import ArrayKind, Handle, measure
+from scheduler.schema.handles import ArrayKind, Handle, read_declared
 
 _WORD, _POINTER = ir.IntType(64), ir.IntType(8).as_pointer()
 
@@ -37,7 +37,7 @@ class HandleType(types.Type):  # type: ignore[misc]  # numba's classes have no t
 
 def type_argument(declared: Any) -> types.Type:
     """What a kernel is given for an argument by how it is declared."""
-    return type_field(*measure(declared))
+    return type_field(*read_declared(declared))
 
 
 def type_field(kind: Any, array: ArrayKind | None) -> types.Type:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kubernetes import config as kubernetes_config
 
 from scheduler.documents import reading
-from scheduler.errors import BadInput, one_line, unreadable
+from scheduler.errors import BadInput, explain_unreadable, join_lines
 
 IN_CLUSTER_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _HOME = "~/.kube/config"
@@ -48,7 +48,7 @@ def load(configuration: Any, path: str | None, context: str | None) -> None:
             client_configuration=configuration,
         )
     except Exception as error:  # whatever a plugin for logging in may raise
-        raise BadInput(found.named, one_line(error)) from error
+        raise BadInput(found.named, join_lines(error)) from error
 
 
 def _find(path: str | None) -> _Found:
@@ -108,9 +108,9 @@ def _read(found: _Found, file: Path) -> Mapping[str, Any]:
     try:
         content = reading.read(reading.decoded(file.read_bytes()))
     except (OSError, UnicodeError) as error:
-        raise BadInput(found.named, f"{file} {unreadable(error)}") from error
+        raise BadInput(found.named, f"{file} {explain_unreadable(error)}") from error
     except ValueError as error:
-        raise BadInput(found.named, f"{file} is not YAML: {one_line(error)}") from error
+        raise BadInput(found.named, f"{file} is not YAML: {join_lines(error)}") from error
     if not isinstance(content, dict):
         raise BadInput(
             found.named, f"{file} is not a kubeconfig: it must be a mapping with contexts"

@@ -131,8 +131,8 @@ def make_tables(
         rates=rates,
         serving=np.array(list(serving), np.int64),
         served=np.array(list(serving.values())),
-        places=places.empty(),
-        single=places.empty(),
+        places=places.make_empty(),
+        single=places.make_empty(),
     )
 
 

@@ -26,7 +26,7 @@ class FragmentGauge:
         learner = Learner(cluster, counts)
         learner.learn_demand()
         self._tables = learner.tables
-        scratch = empty.scratch(cluster.cards.most_on_a_node, 1, self._tables.fgd.weight.size)
+        scratch = empty.make_scratch(cluster.cards.most_on_a_node, 1, self._tables.fgd.weight.size)
         self._world = World(cluster.ledger.tables, self._tables, scratch)
         self._moved = -1
         self.by_row: c.Floats = np.zeros(cluster.nodes.capacity)

@@ -44,8 +44,8 @@ class PlainPlaces:
         self._next = self._shaped = self._judged_at = -1
         self._departures = self._new = 0.0
         self._scarcity: Scarcity | None = None
-        self._scratch = empty.scratch(1, 1, 1)
-        self.places: Places = schema.empty()
+        self._scratch = empty.make_scratch(1, 1, 1)
+        self.places: Places = schema.make_empty()
 
     def refresh(self, *, anew: bool = False) -> bool:
         """Learn the places and measure their scarcity, if either is due or ``anew``; return whether the places changed."""
@@ -90,7 +90,7 @@ class PlainPlaces:
         self._judged_at = cluster.moved.position
         if learnt is None:
             if self.places.resources.size:
-                self.places = schema.empty()
+                self.places = schema.make_empty()
             return
         columns = cluster.nodes.columns
         found = scarcity.measure_scarcity(learnt, columns, self._scratch, self._departures)

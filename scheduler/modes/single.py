@@ -30,7 +30,7 @@ def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) 
     """Make the places of one family; empty if too many of its devices share a node with others."""
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
     if alone < max(_NODES_LEAST, _ALONE * total):
-        return schema.empty()
+        return schema.make_empty()
     asking = {
         shape: n
         for shape, n in counts.items()
@@ -42,7 +42,7 @@ def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) 
         sort, places.gather_pods(cluster, sort, told, asking), believed=False
     )
     if learnt is None:
-        return schema.empty()
+        return schema.make_empty()
     weights = np.zeros(schema.N_WEIGHTS)
     weights[schema.STEP], weights[schema.FULL], weights[schema.PART] = _STEP, _FULL, _PART
     weights[schema.UNEVEN], weights[schema.SQUARE] = _UNEVEN, _SQUARE

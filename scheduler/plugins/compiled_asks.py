@@ -12,7 +12,7 @@ from scheduler.api.placement import Placement
 from scheduler.plugins import table
 from scheduler.plugins.contract import Asked
 from scheduler.schema import columns as c
-from scheduler.schema.handles import share
+from scheduler.schema.handles import share_array
 from scheduler.state.cluster import Cluster
 from scheduler.state.structures.recent import Recent
 
@@ -70,7 +70,7 @@ def _make_card_rules(**figures: Any) -> c.CardRules:
 
 
 def _number_bits() -> c.Ints:
-    bits = share(np.zeros(c.N_BITS, np.int64))
+    bits = share_array(np.zeros(c.N_BITS, np.int64))
     bits[c.BIT_FIRST_RESOURCE] = len(table.REASONS)
     for rule in table.RULES:
         if rule.row and rule.row.bit >= 0:

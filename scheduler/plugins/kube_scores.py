@@ -36,7 +36,7 @@ def compile_term(asked: Asked, nodes: NodeTable) -> c.KubeTerm:
     return c.KubeTerm(
         fit=_compile_fit(plugins, requests.of_containers or requests, nodes),
         balanced=np.array(balanced, np.int64).reshape(-1, 2),
-        figures=shared.ints(_STRATEGIES[plugins.fit.strategy], *_read_weights(plugins)),
+        figures=shared.make_ints(_STRATEGIES[plugins.fit.strategy], *_read_weights(plugins)),
     )
 
 

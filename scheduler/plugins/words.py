@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.api import names
-from scheduler.errors import visible
+from scheduler.errors import make_visible
 
 _KI, _MI, _GI = 1 << 10, 1 << 20, 1 << 30
 _BYTES = frozenset({names.MEMORY, names.EPHEMERAL})
@@ -45,7 +45,7 @@ def write_rounded(resource: str, figure: int) -> str:
 
 def write_some(names: Sequence[str], what: str) -> str:
     """Write the first names and how many more there are; if no name can be shown, only how many, as ``what``."""
-    told = [visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
+    told = [make_visible(name) for name in names if name and len(name) <= _NAME_MAX][:_LISTED]
     more = len(names) - len(told)
     if not told:
         return count_nouns(more, what)
@@ -56,7 +56,7 @@ def write_all(names: Sequence[str], what: str) -> str:
     """Write all names, ``a, b and c``; if they are many or a name is too long, write them as ``write_some``."""
     if len(names) > _LISTED or not all(0 < len(name) <= _NAME_MAX for name in names):
         return write_some(names, what)
-    told = [visible(name) for name in names]
+    told = [make_visible(name) for name in names]
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from scheduler import printing
-from scheduler.errors import BadInput, visible
+from scheduler.errors import BadInput, make_visible
 from scheduler.replay import fan_out, results, traces, words, workloads
 from scheduler.replay.experiment import RunOptions
 from scheduler.replay.fan_out import Engine, Job
@@ -73,7 +73,7 @@ def execute(
         variant: traces.read(request.trace, variant, strict=request.strict) for variant in variants
     }
     for reading in dict.fromkeys(one for trace in known.values() for one in trace.readings):
-        printing.complain(f"warning: {visible(reading)}", progress.file)
+        printing.complain(f"warning: {make_visible(reading)}", progress.file)
     if request.experiment == "recorded":
         for trace in known.values():
             workloads.check_recorded(trace)
@@ -193,8 +193,8 @@ def _tell(request: Request, records: list[Record], out: Console) -> None:
         results.show(records, out)
         return
     else:
-        text = printing.text(lambda file: results.show(records, file))
+        text = printing.print_to_text(lambda file: results.show(records, file))
     if path is None:
         out.file.write(text)
     else:
-        printing.write("--output-file", path, text)
+        printing.write_file("--output-file", path, text)

@@ -116,7 +116,7 @@ def run(
         JobFailed: a run ended with an error; the rest is given up.
     """
     finished: dict[int, Finished] = {}
-    with progress.bar("runs", len(jobs), console) as progressed:
+    with progress.show_bar("runs", len(jobs), console) as progressed:
         if dask:
             answers = _on_dask(jobs, traces, engine, dask, progressed)
         elif processes > 1 and len(jobs) > 1:

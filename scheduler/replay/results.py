@@ -36,7 +36,7 @@ def summary(records: Sequence[Record]) -> list[Record]:
 
 def as_json(records: Sequence[Record]) -> str:
     """``{"schemaVersion", "runs": [one record per run], "summary": [one per mode and so on]}``."""
-    content = printing.versioned({"runs": list(records), "summary": summary(records)})
+    content = printing.add_version({"runs": list(records), "summary": summary(records)})
     return json.dumps(content, indent=2, allow_nan=False)
 
 
@@ -104,7 +104,7 @@ def show(records: Sequence[Record], console: Console) -> None:
             del group[:n]
         if nothing:
             said = "; ".join(map(heading, nothing))
-            text = printing.wrapped(
+            text = printing.wrap_prose(
                 f"Figures that are 0 with every mode and seed: {said}.", printing.PROSE
             )
             console.print(text, highlight=False, markup=False)

@@ -94,8 +94,8 @@ class Cold(Handle):
 BEST_KEY, BEST_RANK, BEST_ROW, BEST_STATIC, N_BEST = range(5)
 
 
-def empty(capacity: int, cards: int) -> Cold:
-    """Of so many rows and cards nothing is known yet."""
+def make_empty(capacity: int, cards: int) -> Cold:
+    """Make the figures of so many rows and cards of which nothing is known yet."""
     buckets = 1 << max(1, capacity - 1).bit_length()
     return Cold(
         Classes(

@@ -8,19 +8,19 @@ import numpy as np
 
 from scheduler.schema import columns as c
 from scheduler.schema import places
-from scheduler.schema.handles import share
+from scheduler.schema.handles import share_array
 from scheduler.schema.world import ANY_ROW, ANYWHERE, Run
 
 
 @lru_cache(maxsize=1)
-def containers() -> c.Ints:
-    """[5, 0] what the containers of a pod ask that asks no cards, as in ``Ask``; they share it."""
-    return share(np.zeros((5, 0), np.int64))
+def make_containers() -> c.Ints:
+    """Make [5, 0] the requests of the containers of a pod without cards, as in ``Ask``; all such pods share it."""
+    return share_array(np.zeros((5, 0), np.int64))
 
 
 @lru_cache(maxsize=1)
-def kube_term() -> c.KubeTerm:
-    """Of pods that kube-scheduler's scores of resources do not judge; they share it."""
+def make_kube_term() -> c.KubeTerm:
+    """Make the term of pods that kube-scheduler's scores of resources do not judge; they share it."""
     return c.KubeTerm(
         fit=np.zeros((0, c.N_FIT), np.int64),
         balanced=np.zeros((0, 2), np.int64),
@@ -28,8 +28,8 @@ def kube_term() -> c.KubeTerm:
     )
 
 
-def ask() -> c.Ask:
-    """What a pod asks that asks nothing."""
+def make_ask() -> c.Ask:
+    """Make the ask of a pod that asks for nothing."""
     none, no_flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     return c.Ask(
         charge=0,
@@ -38,7 +38,7 @@ def ask() -> c.Ask:
         by_cards=none,
         nonzero=np.zeros(2, np.int64),
         dim_amounts=np.zeros(c.N_DIMS, np.int64),
-        containers=containers(),
+        containers=make_containers(),
         pool=-1,
         rules=c.CardRules(
             numa_bind=False,
@@ -50,7 +50,7 @@ def ask() -> c.Ask:
             size=0,
             draw=0,
         ),
-        kube=kube_term(),
+        kube=make_kube_term(),
         prefers=c.Preferences(
             card_weights=np.zeros(3, np.int64),
             sort_keys=np.zeros(4, np.int64),
@@ -68,8 +68,8 @@ def ask() -> c.Ask:
 
 
 @lru_cache(maxsize=1)
-def domains() -> c.Domains:
-    """The domains of a shape that counts no pods; shapes share them."""
+def make_domains() -> c.Domains:
+    """Make the domains of a shape that counts no pods; such shapes share them."""
     return c.Domains(
         tallies=np.zeros((0, c.N_TALLY), np.int64),
         counts=np.zeros((0, 0), np.int64),
@@ -85,14 +85,14 @@ def domains() -> c.Domains:
     )
 
 
-def board(capacity: int, words: int = 1) -> c.Board:
-    """A board of so many rows and words of refusal bits on which nothing fits yet."""
+def make_board(capacity: int, words: int = 1) -> c.Board:
+    """Make a board of so many rows and words of refusal bits, on which nothing fits yet."""
     return c.Board(
         static=np.zeros(capacity, np.int64),
         scores=np.zeros((0, capacity), np.int64),
         norms=np.zeros((0, c.N_NORM), np.int64),
         base=np.zeros(1, np.int64),
-        domains=domains(),
+        domains=make_domains(),
         refused=np.zeros((words, capacity), np.int64),
         part=np.full(capacity, -1, np.int64),
         key=np.full(capacity, -1, np.int64),
@@ -100,14 +100,14 @@ def board(capacity: int, words: int = 1) -> c.Board:
     )
 
 
-def run() -> Run:
-    """A run of no pods: it only brings a board up to date."""
+def make_run() -> Run:
+    """Make a run of no pods: it only brings a board up to date."""
     none, no_picks = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
     return Run(none, ANY_ROW, ANYWHERE, *[none] * 4, *[no_picks] * 3)
 
 
-def scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
-    """Working space for nodes of so many cards, pods of so many picks, and so many typical pods."""
+def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
+    """Make the working space for nodes of so many cards, pods of so many picks, and so many typical pods."""
     lanes = np.zeros(c.LANES_END)
     return c.Scratch(
         lanes=lanes,

@@ -66,12 +66,12 @@ class Field(NamedTuple):
 
     @property
     def n_words(self) -> int:
-        """How many words it takes."""
+        """How many words the field takes."""
         return 1 if self.array is None else 1 + self.array.dimensions
 
 
-def measure(declared: Any) -> tuple[Any, ArrayKind | None]:
-    """The kind of what is declared, and of an array its own, as in ``Field``."""
+def read_declared(declared: Any) -> tuple[Any, ArrayKind | None]:
+    """Return the declared kind and, of an array, the kind of array, as in ``Field``."""
     if not hasattr(declared, "__metadata__"):
         return declared, None
     kind, dimensions = declared.__metadata__
@@ -128,7 +128,7 @@ class Handle:
             self.__dict__[name] = value
 
     def _read_words(self, name: str, value: Any) -> tuple[int, ...]:
-        """The words of a field with a value."""
+        """Return the words of a field with a value."""
         field = self.fields[name]
         if field.array is not None:
             words = _read_array(field.array, value)
@@ -144,25 +144,25 @@ class Handle:
     def __init_subclass__(cls) -> None:
         cls.fields, at = {}, 0
         for name, hint in inspect.get_annotations(cls, eval_str=True).items():
-            cls.fields[name] = Field(at, *measure(hint))
+            cls.fields[name] = Field(at, *read_declared(hint))
             at += cls.fields[name].n_words
 
     def list_values(self) -> list[Any]:
-        """The values of all fields, in their order."""
+        """List the values of all fields, in their order."""
         return [getattr(self, name) for name in self.fields]
 
     def adopt(self, other: Self) -> None:
-        """Take all values of another handle: tables that have grown are where those who read them look for them."""
+        """Take all values of another handle: who holds this handle finds tables there that have grown."""
         for name in self.fields:
             setattr(self, name, getattr(other, name))
 
     def replace(self, **changes: Any) -> Self:
-        """A handle of its own, with the same values in all other fields."""
+        """Return another handle with these changes and the same values in all other fields."""
         return type(self)(**{name: getattr(self, name) for name in self.fields} | changes)
 
 
-def share(values: A) -> A:
-    """An array that very many handles have in them: it is looked at once, and stays where it is."""
+def share_array(values: A) -> A:
+    """Register an array that very many handles hold: it is read once, and stays where it is."""
     kind, key = _intern_kind(ArrayKind(values.dtype, values.ndim)), id(values)
     words = _read_array(kind, values)
     if words is not None:
@@ -177,7 +177,7 @@ _known: dict[int, tuple[ArrayKind, tuple[int, ...], Any]] = {}
 
 
 def _read_array(kind: ArrayKind, values: Any) -> tuple[int, ...] | None:
-    """The address of the data and the shape; None for what is no such array, or not as kernels take arrays."""
+    """Return the address of the data and the shape; None if it is no such array, or not one that kernels take."""
     if not isinstance(values, np.ndarray) or values.dtype != kind.dtype:
         return None
     shape, flags = values.shape, values.flags
@@ -189,7 +189,7 @@ def _read_array(kind: ArrayKind, values: Any) -> tuple[int, ...] | None:
 
 
 def _describe(value: Any) -> str:
-    """What a kernel does not take."""
+    """Describe a value that a kernel does not take."""
     if not isinstance(value, np.ndarray):
         return type(value).__name__
     flags = value.flags

@@ -45,8 +45,8 @@ class Places(Handle):
 STEP, FULL, PART, MIX, REST, USED, UNEVEN, SQUARE, PACKED, N_WEIGHTS = range(10)
 
 
-def empty() -> Places:
-    """Nothing is known."""
+def make_empty() -> Places:
+    """Make places of which nothing is known."""
     weights = np.zeros(N_WEIGHTS)
     weights[STEP] = 1.0
     none, table = np.zeros(0), np.zeros((0, 0))

@@ -130,8 +130,8 @@ class Boards:
         self._topologies = Topologies(cluster)
         # How many tallies were made since shapes were dropped last: tallies of usual shapes, then of unusual ones.
         self._n_tallied = [0, 0]
-        self._world = World(cluster.ledger.tables, learner.tables, empty.scratch(1, 1, 1))
-        self._no_run = empty.run()
+        self._world = World(cluster.ledger.tables, learner.tables, empty.make_scratch(1, 1, 1))
+        self._no_run = empty.make_run()
         self._compiler = AskCompiler(cluster)
 
     def get_shape(self, key: Key) -> Shape:
@@ -219,7 +219,7 @@ class Boards:
             return moved
         if moved is None:
             template = shape.asked.template
-            shape.board = empty.board(cluster.nodes.capacity, table.count_words(template))
+            shape.board = empty.make_board(cluster.nodes.capacity, table.count_words(template))
             shape.judged = -1
         # A pod with storage counts volumes that pods of other nodes use, so rows that have not moved may change.
         is_elsewhere = counted and shape.view.storage is not None
@@ -299,7 +299,7 @@ class Boards:
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
         s = self._world.scratch
         if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:
-            self._world.scratch = empty.scratch(
+            self._world.scratch = empty.make_scratch(
                 max(cards, s.order.size), max(picks, s.picks.size), max(typical, s.fits.size)
             )
 
@@ -337,6 +337,6 @@ class Boards:
 
 
 # The request and the board of shapes that are not compiled and scored yet.
-_NO_ASK, _NO_BOARD = empty.ask(), empty.board(0)
+_NO_ASK, _NO_BOARD = empty.make_ask(), empty.make_board(0)
 _ONE_ROW: c.Ints = np.zeros(1, np.int64)
 _NO_ROWS: c.Ints = np.zeros(0, np.int64)

@@ -37,7 +37,7 @@ class _Kept:
         tables: the learnt tables from which ``figures`` were computed.
     """
 
-    figures: schema.Cold = field(default_factory=lambda: schema.empty(0, 0))
+    figures: schema.Cold = field(default_factory=lambda: schema.make_empty(0, 0))
     moved: int = -1
     tables: c.Demand | None = None
 
@@ -114,7 +114,7 @@ class Cold:
             or (kept.tables is not tables and not _differ_in_places(kept.tables, tables))
             or sizes != (kept.figures.known.fresh.size, len(kept.figures.known.card))
         ):
-            kept.figures = schema.empty(*sizes)
+            kept.figures = schema.make_empty(*sizes)
             moved = np.arange(cluster.nodes.capacity)
         elif kept.tables is not tables:
             # Nodes that were alike are still alike; only their scores are not fresh.

@@ -17,7 +17,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.counting.counts import Figure
 
 # The arrays of all shapes without tallies: nobody writes to them.
-_NOTHING = empty.domains()
+_NOTHING = empty.make_domains()
 _USUAL = table.get_weights(kube_plugins.DEFAULT)
 # The most bytes that a tally takes for a node: its counts by domain and by node, which domains are there, the domain of
 # the node, and whether the node's pods are counted. Then the bytes that a score takes.

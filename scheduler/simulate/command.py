@@ -8,7 +8,7 @@ from typing import Any, Literal, TextIO
 
 from scheduler.api.placement import MODES, Mode
 from scheduler.config import Config
-from scheduler.errors import BadInput, visible
+from scheduler.errors import BadInput, make_visible
 from scheduler.printing import count_nouns
 from scheduler.progress import Tell
 from scheduler.simulate import alike, run
@@ -95,7 +95,7 @@ class SimulateAnswer:
             for one in result["mistakes"]
         ]
         said += [f"warning: {text}" for result in results for text in result["warnings"]]
-        return list(dict.fromkeys(map(visible, said)))
+        return list(dict.fromkeys(map(make_visible, said)))
 
 
 class Refused(BadInput):
@@ -103,7 +103,7 @@ class Refused(BadInput):
 
     def __init__(self, problems: Sequence[InputProblem], origins: Sequence[Origin]) -> None:
         """The mistakes of all objects, and where each object is from."""
-        said = [visible(origins[one.position].before(str(one))) for one in problems]
+        said = [make_visible(origins[one.position].before(str(one))) for one in problems]
         more = len(said) - _TOLD_MAX
         self.lines = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
         first = problems[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scheduler.printing import PROSE, count_nouns, wrapped
+from scheduler.printing import PROSE, count_nouns, wrap_prose
 
 Json = Mapping[str, Any]
 _Term = tuple[str, ...]
@@ -31,8 +31,8 @@ def lines(pod: Json) -> Iterator[str]:
     for (why, status), names in sorted(refusing.items(), key=lambda one: (-len(one[1]), one[0])):
         hopeless = " (no eviction would help)" if status == "unresolvable" else ""
         said = f"{count_nouns(len(names), 'node')} refused: {why}{hopeless}"
-        yield from wrapped(said, PROSE, "  ").splitlines()
-        yield from wrapped(_named(names), PROSE, "    ").splitlines()
+        yield from wrap_prose(said, PROSE, "  ").splitlines()
+        yield from wrap_prose(_named(names), PROSE, "    ").splitlines()
 
 
 def _cards(cards: Json) -> Iterator[str]:
@@ -77,7 +77,7 @@ def scored(fitting: Json, pod: Json) -> Iterator[str]:
     ):
         mine = [f"{chosen} (chosen)"] if chosen in names else []
         said = f"total {total:g}: {_named([*mine, *(n for n in names if n != chosen)])}"
-        yield from wrapped(said, PROSE, "  ", "    ").splitlines()
+        yield from wrap_prose(said, PROSE, "  ", "    ").splitlines()
         yield from (columns.line(score, term) for score, term in differing)
 
 

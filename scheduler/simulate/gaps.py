@@ -302,4 +302,4 @@ def _modes(inventory: Inventory) -> Iterator[str]:
 
 
 def _some(words: Iterable[str]) -> str:
-    return printing.some(list(dict.fromkeys(words)), _NAMED_MAX)
+    return printing.list_some(list(dict.fromkeys(words)), _NAMED_MAX)

@@ -73,7 +73,7 @@ def of_pods(
         styles = ("", "green" if row.is_placed else "yellow", "dim")
         yield Text("\n").join(_laid_out(row.cells, starts, edge, styles))
         for said in row.more:
-            text = said if edge is None else printing.wrapped(said, edge - _INDENT)
+            text = said if edge is None else printing.wrap_prose(said, edge - _INDENT)
             yield Text("\n".join(" " * _INDENT + line for line in text.splitlines()), "dim")
 
 
@@ -115,7 +115,7 @@ def _rest(
     else:
         node = PENDING
         words = [f"reason {one}" for one in sorted({number[id(pod)] for pod in pods})]
-    return _Row((name, node, printing.some([word for word in words if word])), (), is_placed)
+    return _Row((name, node, printing.list_some([word for word in words if word])), (), is_placed)
 
 
 def _one(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> _Row:
@@ -150,7 +150,7 @@ def names(pods: Sequence[Json]) -> str:
         for _, those in groupby(pods, key=alike.rank)
         for kind, of_kind in alike.by_workload(those).items()
     ]
-    return printing.some(found)
+    return printing.list_some(found)
 
 
 def _label(kind: alike.Likeness, pods: Sequence[Json]) -> str:
@@ -218,7 +218,7 @@ def _laid_out(
             lines.pop()
         room = edge - indent
         words = (_cut(word, room) for word in cell.split(" "))
-        whole = printing.wrapped(" ".join(words), room)
+        whole = printing.wrap_prose(" ".join(words), room)
         lines += [Text(" " * indent).append(line, style) for line in whole.splitlines()]
     return lines
 

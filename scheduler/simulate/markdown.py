@@ -38,7 +38,7 @@ class _Row(NamedTuple):
 
 def write(results: Mapping[str, Json]) -> str:
     """The comment: a section for each mode, after a table that compares them where there are several."""
-    results = printing.shown(results)
+    results = printing.make_printable(results)
     if len(results) == 1:
         return _joined(_section(*results.values()))
     comment = _joined(("### Modes compared", "", *_compared(results)))
@@ -154,7 +154,7 @@ def _heading(pods: Sequence[Json], result: Json) -> str:
     if mistakes:
         said += f"; {printing.count_nouns(mistakes, 'mistake')} in objects"
     if unsuited:
-        said += f"; {printing.some([prose(text) for text in unsuited], _NAMED_MAX)}"
+        said += f"; {printing.list_some([prose(text) for text in unsuited], _NAMED_MAX)}"
     return f"{mark} {said}"
 
 
@@ -192,7 +192,7 @@ def _evicted(pods: Iterable[Json]) -> Iterator[_Row]:
         if pod["victims"]:
             names = [code(f"{one['namespace']}/{one['name']}") for one in pod["victims"]]
             cells = (
-                printing.some(names, _NAMED_MAX),
+                printing.list_some(names, _NAMED_MAX),
                 code(str(pod["nominated"])),
                 code(alike.key(pod)),
             )
@@ -206,10 +206,16 @@ def _scheduled(pods: Iterable[Json]) -> Iterator[_Row]:
         nodes = [code(node) + _times(n) for node, n in on.most_common()]
         cards = Counter(_cards(pod["devices"]) for pod in those)
         left = sorted({pod["displacedFrom"] for pod in those} - {None})
-        was = f", was on {printing.some([code(node) for node in left], _NAMED_MAX)}" if left else ""
+        was = (
+            f", was on {printing.list_some([code(node) for node in left], _NAMED_MAX)}"
+            if left
+            else ""
+        )
         name = _label(kind, those) + was
-        shares = printing.some([share for share, _ in cards.most_common()], _NAMED_MAX)
-        yield _Row(len(those), (f"{len(those):,}", name, printing.some(nodes, _NAMED_MAX), shares))
+        shares = printing.list_some([share for share, _ in cards.most_common()], _NAMED_MAX)
+        yield _Row(
+            len(those), (f"{len(those):,}", name, printing.list_some(nodes, _NAMED_MAX), shares)
+        )
 
 
 def _cards(devices: Sequence[Json]) -> str:
@@ -225,7 +231,7 @@ def _workloads(pods: Iterable[Json]) -> str:
     found = _largest(pods)
     # Of a single workload, the first cell of the row has the number.
     times = [_times(len(those)) if len(found) > 1 else "" for _, those in found]
-    return printing.some(
+    return printing.list_some(
         [_label(*one) + n for one, n in zip(found, times, strict=True)], _NAMED_MAX
     )
 

@@ -28,12 +28,14 @@ def show(results: Mapping[str, Json], console: Console, *, is_wide: bool = False
     many as a narrower terminal has. Where ``is_wide`` each pod has a line of its own, with the ids of its cards, as
     wide as it is.
     """
-    results = printing.shown(results)
+    results = printing.make_printable(results)
     if printing.is_terminal(console):
         width = min(console.width, printing.PROSE)
         _show(results, console, width, is_wide=is_wide)
     else:
-        text = printing.text(lambda whole: _show(results, whole, printing.PROSE, is_wide=is_wide))
+        text = printing.print_to_text(
+            lambda whole: _show(results, whole, printing.PROSE, is_wide=is_wide)
+        )
         console.file.write(text)
 
 
@@ -50,15 +52,15 @@ def _show(results: Mapping[str, Json], console: Console, width: int, *, is_wide:
         for pod in pods:
             if pod.get("nodes"):
                 said = f"{lines.name(pod)} -> {pod['node'] or lines.PENDING}"
-                put("\n" + printing.wrapped(said, width))
+                put("\n" + printing.wrap_prose(said, width))
                 put("\n".join(explained.lines(pod)))
         put("")
         for line in _summary(result):
-            put(printing.wrapped(line, width))
+            put(printing.wrap_prose(line, width))
         for line in unsuited(result):
-            put(Text(printing.wrapped(f"{lines.OWN} {line}", width), "yellow"))
+            put(Text(printing.wrap_prose(f"{lines.OWN} {line}", width), "yellow"))
         for line in remarks(result):
-            put(printing.wrapped(line, width))
+            put(printing.wrap_prose(line, width))
     if len(results) > 1:
         put("\n" + "\n".join(_compared(results)))
 
@@ -78,8 +80,8 @@ def _pods(
     for line in lines.of_pods(pods, number, width, is_wide=is_wide):
         put(line)
     for i, one in enumerate(why, 1):
-        put("\n" + printing.wrapped(f"Reason {i}: {lines.names(one.pods)}", width))
-        put(Text(printing.wrapped(one.message, width, "  "), "yellow"))
+        put("\n" + printing.wrap_prose(f"Reason {i}: {lines.names(one.pods)}", width))
+        put(Text(printing.wrap_prose(one.message, width, "  "), "yellow"))
 
 
 def _summary(result: Json) -> Iterator[str]:
@@ -130,7 +132,7 @@ def remarks(result: Json) -> Iterator[str]:
         # One's own have sentences of their own.
         whose = " of the baseline" if why == "unsuited" and result.get("ownFiles") else ""
         told = [
-            f"{len(names)} {kind}{whose} ({printing.some(names)})"
+            f"{len(names)} {kind}{whose} ({printing.list_some(names)})"
             for kind, names in named.items()
             if names
         ]
@@ -147,4 +149,4 @@ def _removed(pods: Iterable[Json]) -> Iterator[str]:
         of[f"{owner['kind']} {pod['namespace']}/{owner['name']}"].append(pod["name"])
     for owner, names in of.items():
         n_pods, verb = printing.count_nouns(len(names), "pod"), "goes" if len(names) == 1 else "go"
-        yield f"{n_pods} of {owner} {verb}: {printing.some(names)}"
+        yield f"{n_pods} of {owner} {verb}: {printing.list_some(names)}"

@@ -53,7 +53,7 @@ def _by_name(text: str) -> dict[tuple[str, str], Json]:
 
 def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
     text = objects.pop(("ConfigMap", "evenkeel-config"))["data"]["config.yaml"]
-    return config.parse(yaml.safe_load(text))
+    return config.parse_config(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_plugins_are_merged_with_the_defaults_as_kube_scheduler_does(tmp_path: P
         if theirs is None:
             n_refused += 1
             with pytest.raises(BadInput):
-                config.parse(whole(profile))
+                config.parse_config(whole(profile))
             continue
         assert ours is not None, profile
         n_alike += 1

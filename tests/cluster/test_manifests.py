@@ -97,4 +97,4 @@ def test_the_config_map_holds_the_defaults(applied: ControlPlane) -> None:
     texts = [
         c["data"]["config.yaml"] for c in found if c["metadata"]["name"].startswith("evenkeel-")
     ]
-    assert [config.parse(yaml.safe_load(text)) for text in texts] == [config.Config()]
+    assert [config.parse_config(yaml.safe_load(text)) for text in texts] == [config.Config()]

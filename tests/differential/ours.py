@@ -24,7 +24,7 @@ def file(seed: int) -> Json:
 @cache
 def settings(seed: int) -> Config:
     """What it says."""
-    return config.parse(file(seed))
+    return config.parse_config(file(seed))
 
 
 def answer(objects: Sequence[Json], pod: Json, settings: Config) -> Answer:

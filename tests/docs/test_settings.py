@@ -37,11 +37,11 @@ def named(heading: str) -> set[str]:
 
 
 def test_the_configuration_file() -> None:
-    fields = {config._camel(field.name) for field in dataclasses.fields(config.Config)}
+    fields = {config._write_camel(field.name) for field in dataclasses.fields(config.Config)}
     rows = re.findall(r"^\| `(\w+)` \|", section("## Configuration file"), re.MULTILINE)
     assert set(rows) == {*fields, "modeWeight"}
     assert named("### Pod limits") == {field.name for field in dataclasses.fields(PodLimits)}
-    series = {config._camel(field.name) for field in dataclasses.fields(config.MetricsConfig)}
+    series = {config._write_camel(field.name) for field in dataclasses.fields(config.MetricsConfig)}
     assert named("### Metrics") == series
 
 
@@ -128,5 +128,5 @@ def test_the_exit_codes_of_the_commands() -> None:
 
 def test_the_file_of_kube_schedulers_that_is_shown_is_read() -> None:
     (shown,) = re.findall(r"```yaml\n([^`]*kind: KubeSchedulerConfiguration[^`]*)```", PAGE)
-    found = config.parse(yaml.safe_load(shown))
+    found = config.parse_config(yaml.safe_load(shown))
     assert found.scheduler_names == ("default-scheduler", "pack-gpus")

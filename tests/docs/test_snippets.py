@@ -23,7 +23,7 @@ def test_a_snippet_is_read_without_a_complaint(block: blocks.Block) -> None:
         elif "spec" in one:
             placed(one)
         else:
-            config.parse(one)
+            config.parse_config(one)
 
 
 def placed(part: Json) -> None:

@@ -94,7 +94,7 @@ def objects_of(given: Json) -> list[Json]:
 def test_scenario(scenario: Json) -> None:
     assert scenario.keys() <= WORDS
     assert ("steps" in scenario) != ("expect" in scenario)
-    settings = config.parse(scenario.get("config", {}))
+    settings = config.parse_config(scenario.get("config", {}))
     if "steps" in scenario:
         _goes_through(in_time.Town(settings, objects_of(scenario)), scenario["steps"])
         return

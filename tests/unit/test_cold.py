@@ -308,7 +308,7 @@ def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
         cycle.learner.get_tables(ask.pool),
     )
     scratch = cycle.boards._world.scratch
-    kept = schema.empty(nodes.valid.size, cards.numa.size).known
+    kept = schema.make_empty(nodes.valid.size, cards.numa.size).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
         pool = ask.pool if ask.pool >= 0 else int(nodes.pool[row])

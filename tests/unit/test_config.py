@@ -16,16 +16,16 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_shipped_file_shows_every_setting_with_its_default() -> None:
     shipped = ROOT / "manifests/base/config.yaml"
-    assert config.load(shipped) == Config()
+    assert config.load_config(shipped) == Config()
     text = shipped.read_text(encoding="utf-8")
-    settings = [*map(config._camel, Config.__slots__), "modeWeight"]
+    settings = [*map(config._write_camel, Config.__slots__), "modeWeight"]
     assert all(f"\n{name}:" in text for name in settings)
 
 
 def test_no_file_and_an_empty_file_are_the_defaults(tmp_path: Path) -> None:
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing\n")
-    assert config.load(None) == config.load(empty) == Config()
+    assert config.load_config(None) == config.load_config(empty) == Config()
 
 
 def test_what_is_given_stands_and_the_rest_is_default() -> None:
@@ -48,7 +48,7 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         hami_node_label="",
         metrics=MetricsConfig(per_node=True, per_card=False),
     )
-    assert config.parse(given) == wanted
+    assert config.parse_config(given) == wanted
 
 
 def test_a_profile_has_what_it_says_and_the_rest_of_the_first() -> None:
@@ -62,7 +62,7 @@ def test_a_profile_has_what_it_says_and_the_rest_of_the_first() -> None:
             {"schedulerName": "light", "modeWeight": 1},
         ],
     }
-    found = config.parse(given)
+    found = config.parse_config(given)
     assert found.scheduler_names == ("evenkeel", "default-scheduler", "pack", "light")
     assert [found.profile(name) for name in (*found.scheduler_names, "a stranger")] == [
         Profile("evenkeel", Placement(gpu_policy="spread", mode_weight=7)),
@@ -78,7 +78,7 @@ def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
         "placement": {"scoring": {"mode": "fgd"}},
         "profiles": [{"schedulerName": "pack", "placement": {"scoring": {"objective": "pack"}}}],
     }
-    found = config.parse(given)
+    found = config.parse_config(given)
     assert found.placement == Placement(mode=Mode.FGD)
     assert found.profile("pack").placement == Placement(mode=Mode.KEEL, objective="pack")
 
@@ -136,7 +136,7 @@ def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
 )
 def test_a_setting_that_is_not_allowed_is_refused_by_name(raw: Any, field: str) -> None:
     with pytest.raises(BadInput) as refused:
-        config.parse(raw)
+        config.parse_config(raw)
     assert refused.value.field == field
 
 
@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes, f
     path = tmp_path / "bad.yaml"
     path.write_bytes(content)
     with pytest.raises(BadInput) as refused:
-        config.load(path)
+        config.load_config(path)
     assert refused.value.field == field
     with pytest.raises(BadInput):
-        config.load(tmp_path / "absent.yaml")
+        config.load_config(tmp_path / "absent.yaml")

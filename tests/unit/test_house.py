@@ -192,7 +192,7 @@ def test_the_chart_installs_the_same_crd() -> None:
 
 
 def test_the_configuration_map_carries_the_defaults() -> None:
-    assert config.load(ROOT / "manifests/base/config.yaml") == config.Config()
+    assert config.load_config(ROOT / "manifests/base/config.yaml") == config.Config()
     kustomization = (ROOT / "manifests/base/kustomization.yaml").read_text(encoding="utf-8")
     assert "config.yaml" in kustomization
     values = yaml.safe_load((ROOT / "manifests/chart/values.yaml").read_text(encoding="utf-8"))
@@ -204,7 +204,7 @@ def test_the_charts_schema_knows_every_setting_and_what_a_policy_may_say() -> No
     schema = json.loads((ROOT / "manifests/chart/values.schema.json").read_text(encoding="utf-8"))
     known = schema["properties"]["config"]["properties"]
     settings = yaml.safe_load((ROOT / "manifests/base/config.yaml").read_text())
-    fields = {config._camel(field.name) for field in dataclasses.fields(config.Config)}
+    fields = {config._write_camel(field.name) for field in dataclasses.fields(config.Config)}
     assert {*fields, "modeWeight"} == known.keys() == settings.keys()
     profile = known["profiles"]["items"]
     assert profile["properties"].keys() == set(config._OF_PROFILES)

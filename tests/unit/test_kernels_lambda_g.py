@@ -26,7 +26,7 @@ def scored(
     kernel: Callable[..., None], cap: np.ndarray, used: np.ndarray, ask: np.ndarray
 ) -> np.ndarray:
     """Scores of [6, n] figures, through blocks of 64 lanes that are left dirty in between."""
-    s = empty.scratch(1, 1, 1)
+    s = empty.make_scratch(1, 1, 1)
     scores = []
     for at in range(0, cap.shape[1], c.BLOCK):
         lanes = min(c.BLOCK, cap.shape[1] - at)

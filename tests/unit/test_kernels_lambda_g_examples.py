@@ -32,7 +32,7 @@ def v3(capacity: Vector, used: Vector, request: Vector) -> float:
 
 
 def both(kernel: Callable[..., None], oracle: Callable[..., float], *figures: Vector) -> float:
-    s = empty.scratch(1, 1, 1)
+    s = empty.make_scratch(1, 1, 1)
     s.cap[:] = s.used[:] = s.ask[:] = 0.0
     for column, values in zip((s.cap, s.used, s.ask), figures, strict=True):
         column[: len(values), 0] = values

@@ -74,7 +74,7 @@ def points(kernel_ask: c.Ask, cap: Matrix, used: Matrix, ask: Matrix) -> list[in
     kernel = (
         score.score_balance if kernel_ask.prefers.mode.blind == score.BALANCED else score.score_fit
     )
-    s = empty.scratch(1, 1, 1)
+    s = empty.make_scratch(1, 1, 1)
     found: list[int] = []
     for at in range(0, cap.shape[1], c.BLOCK):
         lanes = min(c.BLOCK, cap.shape[1] - at)

@@ -24,7 +24,7 @@ SCORES = frozenset(name for name, at in PLUGINS.items() if "score" in at)
 
 
 def read(text: str) -> Config:
-    return config.parse(yaml.safe_load(HEAD + text))
+    return config.parse_config(yaml.safe_load(HEAD + text))
 
 
 def plugins(text: str) -> KubePlugins:

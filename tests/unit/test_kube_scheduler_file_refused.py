@@ -218,7 +218,7 @@ TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 )  # fmt: skip
 def test_what_is_not_supported_is_refused_by_its_field(text: str, field: str, problem: str) -> None:
     with pytest.raises(BadInput) as caught:
-        config.parse(yaml.safe_load(HEAD + text))
+        config.parse_config(yaml.safe_load(HEAD + text))
     assert caught.value.field == field
     assert problem in caught.value.problem
 
@@ -240,5 +240,5 @@ def test_what_is_not_supported_is_refused_by_its_field(text: str, field: str, pr
 )
 def test_another_kind_or_version_is_refused(raw: dict[str, Any], field: str) -> None:
     with pytest.raises(BadInput) as caught:
-        config.parse(raw)
+        config.parse_config(raw)
     assert caught.value.field == field

@@ -181,7 +181,7 @@ def file_of(profile: twin.Profile) -> Config:
         },
         "pluginConfig": [{"name": name, "args": given} for name, given in arguments.items()],
     }
-    return config.parse(
+    return config.parse_config(
         {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",

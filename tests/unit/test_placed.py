@@ -4,7 +4,7 @@ from typing import Any
 
 from scheduler.api import names, wire
 from scheduler.api.door import events
-from scheduler.config import Config, parse
+from scheduler.config import Config, parse_config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.telling import placements
@@ -66,7 +66,7 @@ def test_of_a_pod_without_gpus_only_a_wish_is_told() -> None:
     own = {names.OBJECTIVE: "pack"}
     assert note(make.pod(annotations=own), node) == f"{bare}; mode keel, objective pack, by the pod's annotations"  # fmt: skip
     assert note(make.pod(), node, policy=POLICY) == f"{bare}; mode fgd, by policy team-a"
-    packing = parse({"placement": {"scoring": {"mode": "most-allocated"}}})
+    packing = parse_config({"placement": {"scoring": {"mode": "most-allocated"}}})
     assert note(make.pod(), node, config=packing) == f"{bare}; mode most-allocated, by profile evenkeel"  # fmt: skip
 
 

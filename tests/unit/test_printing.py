@@ -32,9 +32,9 @@ def test_a_row_is_one_line_in_a_pipe_however_long_and_without_blanks_at_its_end(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    printing.console().print(table())
+    printing.make_console().print(table())
     lines = capsys.readouterr().out.splitlines()
-    assert lines == printing.text(lambda console: console.print(table())).splitlines()
+    assert lines == printing.print_to_text(lambda console: console.print(table())).splitlines()
     assert len(lines) == 3
     assert lines[1].split() == [UUID, "short"]
     assert lines[2].split() == ["GPU-1", *["long"] * 60]
@@ -45,7 +45,7 @@ def test_on_a_terminal_the_console_ends_at_its_edge() -> None:
     keyboard, screen = pty.openpty()
     out, sys.stdout = sys.stdout, os.fdopen(screen, "w")
     try:
-        console = printing.console()
+        console = printing.make_console()
         assert console.width <= 200
         assert console.is_terminal
     finally:
@@ -58,7 +58,7 @@ def test_a_file_gets_no_colours_even_where_they_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b" not in printing.text(lambda console: console.print("[red]red[/red]"))
+    assert "\x1b" not in printing.print_to_text(lambda console: console.print("[red]red[/red]"))
 
 
 def test_a_pipe_is_no_terminal_whatever_rich_takes_it_for() -> None:
@@ -115,4 +115,4 @@ def test_a_place_that_takes_nothing_is_refused_with_its_option(
     with pytest.raises(BadInput, match=f"--plot: .*{said}"):
         printing.check_writable("--plot", tmp_path / name)
     with pytest.raises(BadInput, match=f"--plot: .*{said}"):
-        printing.write("--plot", tmp_path / name, "")
+        printing.write_file("--plot", tmp_path / name, "")

@@ -20,7 +20,7 @@ def a_screen() -> tuple[Console, Screen]:
 
 def test_what_takes_long_is_told_on_a_terminal() -> None:
     console, screen = a_screen()
-    with progress.stages(console, patience_seconds=0.0) as tell:
+    with progress.show_stages(console, patience_seconds=0.0) as tell:
         tell("placing pods", 1, 2)
         # It is drawn by a thread of its own.
         while "placing pods" not in screen.getvalue():
@@ -31,7 +31,7 @@ def test_what_is_quickly_done_is_silent() -> None:
     console, screen = a_screen()
     pipe = io.StringIO()
     for one in (console, Console(file=pipe, force_terminal=True, width=80)):
-        with progress.stages(one, patience_seconds=1000.0) as tell:
+        with progress.show_stages(one, patience_seconds=1000.0) as tell:
             tell("placing pods", 1, 2)
     assert screen.getvalue() + pipe.getvalue() == ""
 
@@ -39,7 +39,7 @@ def test_what_is_quickly_done_is_silent() -> None:
 def test_a_pipe_gets_one_line_of_what_takes_long_even_where_colours_are_wanted() -> None:
     pipe = io.StringIO()
     coloured = Console(file=pipe, force_terminal=True, width=80)
-    with progress.stages(coloured, patience_seconds=0.0) as tell:
+    with progress.show_stages(coloured, patience_seconds=0.0) as tell:
         tell("reading dump.yaml (95 MB)")
         while not pipe.getvalue():
             tell("placing pods", 400, 1500)
@@ -55,7 +55,7 @@ def test_what_takes_long_is_told_on_standard_error_and_never_on_standard_output(
 ) -> None:
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
     err = ""
-    with progress.bar("runs", 40) as progressed:
+    with progress.show_bar("runs", 40) as progressed:
         progressed(2.5)
         while not err:
             out, err = capsys.readouterr()
@@ -67,7 +67,7 @@ def test_what_takes_long_is_told_on_standard_error_and_never_on_standard_output(
 def test_a_pipe_that_nobody_reads_on_is_no_trouble() -> None:
     pipe = io.StringIO()
     console = Console(file=pipe, force_terminal=True, width=80)
-    with progress.stages(console, patience_seconds=0.0) as tell:
+    with progress.show_stages(console, patience_seconds=0.0) as tell:
         pipe.close()
         tell("placing pods", 1, 2)
 
@@ -85,7 +85,7 @@ def test_a_file_that_takes_long_to_read_is_named_with_its_size(tmp_path: Path) -
 
 def test_progress_and_its_look_leave_a_pipe_alone(capsys: pytest.CaptureFixture[str]) -> None:
     told: list[float] = []
-    with progress.bar("kernels", 3) as progressed, progress.often(lambda: told.append(1)):
+    with progress.show_bar("kernels", 3) as progressed, progress.look_often(lambda: told.append(1)):
         progressed(2)
         while not told:
             pass
@@ -95,7 +95,7 @@ def test_progress_and_its_look_leave_a_pipe_alone(capsys: pytest.CaptureFixture[
 
 def test_a_bar_names_what_is_counted_and_goes_when_all_is_done() -> None:
     console, screen = a_screen()
-    with progress.bar("kernels", 3, console) as progressed:
+    with progress.show_bar("kernels", 3, console) as progressed:
         progressed(1.5)
     drawn = screen.getvalue()
     assert "kernels" in drawn
@@ -106,11 +106,11 @@ def test_a_bar_names_what_is_counted_and_goes_when_all_is_done() -> None:
 def test_a_file_is_read_whole_and_a_pipe_too(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_bytes(b"one\ntwo\n")
-    with progress.read(file) as lines:
+    with progress.read_file(file) as lines:
         assert list(lines) == [b"one\n", b"two\n"]
     reading, writing = os.pipe()
     os.write(writing, b"three\n")
     os.close(writing)
-    with progress.read(Path(f"/dev/fd/{reading}")) as lines:
+    with progress.read_file(Path(f"/dev/fd/{reading}")) as lines:
         assert list(lines) == [b"three\n"]
     os.close(reading)

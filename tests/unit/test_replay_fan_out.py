@@ -152,7 +152,7 @@ def test_how_far_runs_have_come_is_told_while_they_run(
     def bar(*_: object) -> Iterator[progress.Progressed]:
         yield told.append
 
-    monkeypatch.setattr(progress, "bar", bar)
+    monkeypatch.setattr(progress, "show_bar", bar)
     jobs = [job(seed=seed) for seed in (1, 2, 3)]
     fan_out.run(jobs, TRACES, processes=processes, engine=replay_engine.slow)
     assert told == sorted(told)

@@ -69,7 +69,7 @@ def test_modes_that_do_not_fit_stand_in_a_table_below_and_no_figure_is_cut(width
 
 def test_off_a_terminal_all_modes_stand_in_one_table_a_row_a_line() -> None:
     modes = [f"mode-with-a-long-name-{i:02}" for i in range(13)]
-    text = printing.text(
+    text = printing.print_to_text(
         lambda console: results.show([record(mode, 1, 90.0) for mode in modes], console)
     )
     (head,) = [line for line in text.splitlines() if "mean of one seed" in line]

@@ -120,7 +120,7 @@ def test_the_first_command_of_a_version_compiles_with_a_bar_and_not_in_silence(
 
     monkeypatch.setattr(compiling, "list_missing", lambda: ["place:place_run"])
     monkeypatch.setattr(compiling, "compile_kernels", lambda _: None)
-    monkeypatch.setattr(progress, "bar", bar)
+    monkeypatch.setattr(progress, "show_bar", bar)
     assert CliRunner().invoke(cli.app, command).exit_code != 0
     assert shown == [("kernels compiled", len(compiling.list_kernels()))]
 

@@ -14,7 +14,7 @@ from scheduler.api.kube_plugins import AddedAffinity
 from scheduler.api.pods import spread as of_pods
 from scheduler.api.pods.spread import Constraints
 from scheduler.api.selectors import NodeTerm
-from scheduler.errors import BadInput, one_line
+from scheduler.errors import BadInput, join_lines
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -85,4 +85,4 @@ def _converted(given: Any, kind: type[T], field: str) -> T:
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        raise BadInput(field, one_line(error)) from error
+        raise BadInput(field, join_lines(error)) from error

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.documents import reading
-from scheduler.errors import BadInput, one_line, unreadable
+from scheduler.errors import BadInput, explain_unreadable, join_lines
 
 # In the order of all arrays of the audit: cpu, memory, compute of GPUs, memory of GPUs.
 CPU_CORE, MEMORY_GIB, GPU, GPU_MEMORY_GIB = "cpu-core", "memory-gib", "gpu", "gpu-memory-gib"
@@ -113,9 +113,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         raw = reading.read(reading.decoded(path.read_bytes()))
     except (OSError, UnicodeError) as error:
-        raise BadInput(f"--prices {path}", unreadable(error)) from error
+        raise BadInput(f"--prices {path}", explain_unreadable(error)) from error
     except ValueError as error:
-        raise BadInput(f"--prices {path}", one_line(error)) from error
+        raise BadInput(f"--prices {path}", join_lines(error)) from error
     if not isinstance(raw, Mapping):
         raise BadInput(f"--prices {path}", f"must hold a mapping of {', '.join(_KEYS)}")
     return raw

@@ -45,7 +45,9 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     numa_bind = bool(gpu and gpu.numa_bind)
     parts = {
         "pool": find_place(asked.template.family),
-        "containers": cluster.ledger.get_containers(asked.template) if gpu else empty.containers(),
+        "containers": cluster.ledger.get_containers(asked.template)
+        if gpu
+        else empty.make_containers(),
     }
     rules = {
         "numa_bind": numa_bind,
@@ -63,7 +65,7 @@ def _compile_preferences(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
     gpu, placement, cards = asked.template.gpu, asked.placement, cluster.cards
     numa_bind = bool(gpu and gpu.numa_bind)
     return {
-        "card_weights": shared.ints(*placement.device_weights),
+        "card_weights": shared.make_ints(*placement.device_weights),
         "sort_keys": card_order.make_sort_keys(placement.gpu_policy, numa_bind=numa_bind),
         "model_ok": card_order.accept_models(gpu, cards.models.values),
         "mode_ok": card_order.accept_modes(gpu, cards.modes.values),

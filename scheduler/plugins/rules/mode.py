@@ -70,7 +70,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
         {
             "kube": kube_scores.compile_term(asked, cluster.nodes)
             if is_kube
-            else empty.kube_term(),
+            else empty.make_kube_term(),
             "dim_amounts": np.array(
                 [amounts.get(one or "", 0) for one in _list_dims(asked)], np.int64
             ),
@@ -83,10 +83,12 @@ def _compile_preferences(asked: Asked, cluster: Cluster) -> Mapping[str, Any]:
     dims = [-1 if name is None else row_asked(name) for name in _list_dims(asked)]
     return {
         "mode": _compile_mode(asked),
-        "weights": shared.ints(*placement.weights),
-        "dims": shared.ints(*dims),
-        "curve": shared.curve(placement.kube.fit.shape if placement.is_kube else placement.curve),
-        "sizes": shared.ints(*map(row_asked, _list_totals(asked))),
+        "weights": shared.make_ints(*placement.weights),
+        "dims": shared.make_ints(*dims),
+        "curve": shared.make_curve(
+            placement.kube.fit.shape if placement.is_kube else placement.curve
+        ),
+        "sizes": shared.make_ints(*map(row_asked, _list_totals(asked))),
     }
 
 

@@ -51,9 +51,9 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     return Compiled(
         {
             "charge": cluster.ledger.charges.number_template(asked.template),
-            "resources": shared.ints(*rows),
+            "resources": shared.make_ints(*rows),
             "amounts": np.array([amount for _, amount in amounts], np.int64),
-            "by_cards": shared.ints(*(INNER_RESOURCES.get(name, -1) for name, _ in amounts)),
+            "by_cards": shared.make_ints(*(INNER_RESOURCES.get(name, -1) for name, _ in amounts)),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )

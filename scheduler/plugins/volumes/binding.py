@@ -50,7 +50,7 @@ class Verdict:
     ) -> None:
         self._nodes, self._storage = cluster.nodes, cluster.storage
         self._bound = bound
-        self._curve = shared.curve(curve)
+        self._curve = shared.make_curve(curve)
         volumes = self._storage.volumes
         self._unbound = tuple(
             one._replace(

@@ -103,7 +103,7 @@ class Readings:
             pods, leave, them = ("pod", "leaves", "it") if n == 1 else ("pods", "leave", "them")
             yield (
                 f"{self.file}: {n:,} {pods} {leave} in the second of arrival; the replay lets {them} run for 1/"
-                f"{tables.TICKS} of a second: {printing.some(self.gone_at_once)}"
+                f"{tables.TICKS} of a second: {printing.list_some(self.gone_at_once)}"
             )
         yield from tables.gone_before(self.file, self.gone_before, f"1/{tables.TICKS} of a second")
         if n := len(self.differing):
@@ -111,7 +111,7 @@ class Readings:
             smallest = [f"{app} ({limits[app]})" for app in self.differing]
             yield (
                 f"{self.file}: {n:,} {apps} with different values of max_per_node; the smallest counts: "
-                f"{printing.some(smallest)}"
+                f"{printing.list_some(smallest)}"
             )
 
 

@@ -197,7 +197,7 @@ def gone_before(file: str, pods: Sequence[str], stay: str) -> Iterator[str]:
             if n == 1
             else ("pods leave before they arrive", "them", "their")
         )
-        yield f"{file}: {n:,} {which}; the replay lets {it} run for {stay} from {its} arrival: {printing.some(pods)}"
+        yield f"{file}: {n:,} {which}; the replay lets {it} run for {stay} from {its} arrival: {printing.list_some(pods)}"
 
 
 def _check_header(

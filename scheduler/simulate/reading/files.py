@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TextIO
 from scheduler.api.kinds import POLICIES
 from scheduler.documents import foreign, mistakes, reading
 from scheduler.documents.foreign import Source
-from scheduler.errors import BadInput, unreadable
+from scheduler.errors import BadInput, explain_unreadable
 from scheduler.simulate.reading.kinds import Illegible
 
 _LIST = "is a list, not a Kubernetes object: put the list under `items:` of a `kind: List`"
@@ -109,7 +109,7 @@ def _text(name: str, stdin: TextIO, where: str, source: Source) -> str:
         is_piped = where == name or source.is_baseline
         raise BadInput(where, str(found) if is_piped else found.what) from error
     except (OSError, UnicodeError) as error:
-        raise BadInput(where, unreadable(error)) from error
+        raise BadInput(where, explain_unreadable(error)) from error
     except ValueError as error:
         raise BadInput(where, str(error)) from error
     if problem := problem or foreign.of_text(text):

@@ -23,7 +23,7 @@ from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.devices.table import FAMILIES
-from scheduler.errors import BadInput, Mistake, visible
+from scheduler.errors import BadInput, Mistake, make_visible
 from scheduler.shapes import policies
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading import objects as manifests
@@ -47,7 +47,7 @@ class InputProblem(BadInput):
 
     def __init__(self, position: int, name: str, error: BadInput) -> None:
         super().__init__(error.field, error.problem)
-        self.position, self.name = position, visible(name)
+        self.position, self.name = position, make_visible(name)
 
     def __str__(self) -> str:
         return ": ".join(filter(None, (self.name, self.field, self.problem)))

@@ -172,7 +172,7 @@ def _tell_unchanged(unchanged: Sequence[ObjectKey]) -> Iterator[str]:
         are, their = ("is", "its") if n == 1 else ("are", "their")
         yield (
             f"{printing.count_nouns(n, 'workload')} of your files {are} in the baseline with the same pod template, as far as "
-            f"placement reads it: {their} pods stay, and only missing pods are placed ({printing.some(names)})"
+            f"placement reads it: {their} pods stay, and only missing pods are placed ({printing.list_some(names)})"
         )
 
 

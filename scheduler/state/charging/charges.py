@@ -16,7 +16,7 @@ from scheduler.state.structures.runs import Runs, round_up
 
 _FIRST_CAPACITY = 64
 _Ref = weakref.ref[PodTemplate]
-_NOTHING = empty.containers()
+_NOTHING = empty.make_containers()
 
 
 class ChargeTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.errors import visible
+from scheduler.errors import make_visible
 from scheduler.plugins import container_requests, words
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice.advise import Advice, Drop, Leaving, Step, Tolerate
@@ -101,7 +101,7 @@ def _write_step(asking: Asking, step: Step) -> str:
 
 def _write_pods(pods: tuple[PodRecord, ...]) -> str:
     # All pods are named, because a reader who follows the advice needs every name.
-    named = ", ".join(visible(pod.key) for pod in pods)
+    named = ", ".join(make_visible(pod.key) for pod in pods)
     what = "pod" if len(pods) == 1 else "pods"
     most = max(pod.priority for pod in pods)
     return f"{what} {named} (priority {most}{' at most' if len(pods) > 1 else ''})"
