@@ -35,11 +35,6 @@ def make_limits(*, cards: int, cores: int = 0, mib: int = 0) -> wire.Quantities:
     return asked
 
 
-def annotate_node_policy(policy: str) -> dict[str, str]:
-    """Make the annotations of a pod for which a node policy orders the nodes instead of the mode."""
-    return {names.HAMI_NODE_POLICY: policy}
-
-
 def annotate_models(models: Sequence[str]) -> dict[str, str]:
     """Make the annotations of a pod that accepts cards of these models only; any card if ``models`` is empty."""
     return {names.USE_TYPE: ",".join(map(write_model, models))} if models else {}

@@ -143,7 +143,7 @@ class Engine:
         return outcome
 
     def ask(self, question: Question[T]) -> T:
-        """Answer a question, which changes no decision."""
+        """Answer a question, which changes no decision unless it is a ``Foresight``."""
         answer: T = ANSWERS[type(question)](self._inside, question)
         return answer
 

@@ -46,7 +46,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
     Attributes:
         pods: the most pods that could be decided for.
         spent: pieces of work, by ``allowance.Work``.
-        binds: what was describe_call, word for word.
+        binds: what was decided, word for word.
         holds: the uid of each pod that found no place, and the first sentence of its explanation.
         explained: the same for pods that waited before and were explained anew.
         evicts, nominates: which pods were to be evicted for which pod, and which nominations changed.

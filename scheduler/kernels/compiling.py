@@ -28,31 +28,32 @@ _WORKERS_MAX = 4
 
 
 def list_kernels() -> dict[str, Any]:
-    """All kernels, by module and name; those that are parts of most others come first."""
+    """List all kernels by module and name."""
     names = [one.name for one in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")]
-    found = {
+    return {
         f"{name}:{function.__name__}": function
         for name in names
         for function in vars(import_module(name)).values()
         if _is_kernel(function) and function.__module__ == name
     }
-    uses = Counter(key for one in found.values() for key in _list_within(one))
-    return {key: found[key] for key in sorted(found, key=lambda key: -uses[key])}
 
 
 def list_missing() -> list[str]:
-    """The kernels that are still to be compiled for the cache."""
+    """List the kernels that are still to be compiled for the cache."""
     return [key for key, one in list_kernels().items() if _jit.is_missing(one)]
 
 
 def compile_kernels(progressed: Callable[[int], None]) -> None:
-    """Get all kernels ready in this process; ``progressed`` is told of how many that is true, as it goes on."""
+    """Get all kernels ready in this process; ``progressed`` is told how many are ready, as the work goes on."""
     every = list_kernels()
     waits_for = {key: _list_within(one) for key, one in every.items()}
     missing = {key for key, one in every.items() if _jit.is_missing(one)}
     n_ready, n_workers = len(every) - len(missing), min(cpu_count(), _WORKERS_MAX, len(missing))
     if n_workers > 1:
-        left = {key: set(within & missing) for key, within in waits_for.items() if key in missing}
+        uses = Counter(key for within in waits_for.values() for key in within)
+        # Kernels that are parts of most others come first.
+        first = sorted(missing, key=lambda key: (-uses[key], key))
+        left = {key: set(waits_for[key] & missing) for key in first}
         _fill_cache(left, n_workers, lambda n: progressed(n_ready + n))
     for _ in load_kernels():
         pass
@@ -61,13 +62,9 @@ def compile_kernels(progressed: Callable[[int], None]) -> None:
 
 def load_kernels() -> Iterator[str]:
     """Get all kernels ready in this process, and say after each which it was; from the cache it takes milliseconds."""
-    every = list_kernels()
-    parts = frozenset[str]().union(*map(_list_within, every.values()))
-    for key, one in every.items():
-        # Those within others come with them.
-        if key not in parts:
-            _compile(one)
-            yield key
+    for key, one in list_kernels().items():
+        _compile(one)
+        yield key
 
 
 def free_bitcode() -> None:
@@ -122,7 +119,7 @@ def _is_kernel(function: object) -> bool:
 
 @cache
 def _list_within(kernel: Any) -> frozenset[str]:
-    """The kernels that a kernel calls, itself or by its parts."""
+    """List the kernels that a kernel calls, itself or by its parts."""
     seen: set[Any] = set()
     left = [kernel]
     while left:
@@ -135,12 +132,12 @@ def _list_within(kernel: Any) -> frozenset[str]:
 
 @cache
 def _list_called(function: Any) -> frozenset[Any]:
-    """The kernels and parts of kernels that a function names. It is read once, however many kernels have it in them."""
+    """List the kernels and parts that a function names. The function is read once, however many kernels contain it."""
     return frozenset(_walk_called(function))
 
 
 def _walk_called(function: Any) -> Iterator[Any]:
-    """What of a kernel, or a kernel itself, a function names: as ``name`` or as ``module.name``."""
+    """Yield the kernels and parts that a function names, as ``name`` or as ``module.name``."""
     value = None
     for step in dis.get_instructions(function):
         if step.opname == "LOAD_GLOBAL":

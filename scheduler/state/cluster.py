@@ -58,7 +58,7 @@ class Cluster:
         roster: keeps both in step with what pods are charged.
         ledger: who of them is charged what.
         terms: what rules about other pods count of them.
-        groups: what selects pods that belong together.
+        peers: what selects pods that belong together.
         storage: claims, volumes and what of them is used where.
         moved: rows whose free resources may differ.
         described: rows whose labels, taints or cards may differ (also in ``moved``).

@@ -152,11 +152,16 @@ class Nominations:
         before = self._before.pop()
         if before is None:
             return
-        now, self._on = self._on, before.on
-        self._node_of, self._cards, self._going = before.node_of, before.cards, before.going
+        on, cards = self._on, self._cards
+        self._on, self._cards = before.on, before.cards
+        self._node_of, self._going = before.node_of, before.going
         self.top = before.top
-        for node in now.keys() | before.on.keys():
-            if now.get(node) != before.on.get(node):
+        for node in on.keys() | before.on.keys():
+            there = before.on.get(node, _NONE)
+            # Whoever has looked within the trial has to look again, at promised cards too.
+            if on.get(node, _NONE) != there or any(
+                cards.get(uid) != before.cards.get(uid) for uid in there
+            ):
                 self._note(node)
 
     def _save(self) -> None:

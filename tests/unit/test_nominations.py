@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names, wire
+from scheduler.api.cards import CardUse
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -166,3 +167,29 @@ def test_nominations_are_remembered_within_a_bound() -> None:
     assert nominations.list_since(0) is None
     assert nominations.list_since(nominations.version - 1) == {"n19999"}
     assert msgspec.json.encode(nominations.going) == b"{}"
+
+
+def test_a_board_that_was_read_in_a_trial_knows_afterwards_which_cards_are_promised() -> None:
+    """The node and the priority are the same in the trial: only the promised card is another one."""
+    cards = [make.card(uuid=f"GPU-{i}", index=i, mib=1000) for i in range(2)]
+    engine = engine_of(make.hami_node(name="n", cards=cards, cpu=64))
+    figures: dict[str, Any] = {"gpu": 1, "gpumem": 1000}
+    see(engine, make.pod(name="p", priority=10, **figures))
+    see(engine, make.pod(name="q", annotations={names.USE_UUID: "GPU-0"}, **figures))
+    cluster, cycle = engine._cluster, engine._cycle
+    pod = cluster.pods["default/q"]
+
+    def promise(uuid: str) -> None:
+        cluster.nominations.put("default/p", "n", 10, ((CardUse(uuid, 1000, 0),),))
+
+    def fits() -> bool:
+        assert cycle.get_shape(pod) is not None  # keeps a board
+        return cycle.could_place(pod)
+
+    promise("GPU-0")
+    assert not fits()
+    with cluster.trial():
+        promise("GPU-1")
+        assert fits()
+    assert not fits()
+    assert not cycle.schedule([pod]).binds

@@ -3,7 +3,9 @@
 import ast
 import dataclasses
 import importlib
+import itertools
 import pkgutil
+import random
 import typing
 from collections.abc import Iterator
 from enum import Enum
@@ -15,28 +17,71 @@ import numpy as np
 import pytest
 
 import scheduler
+from scheduler.api import names
 from scheduler.api.door import events
+from scheduler.api.door.decisions import Bind
 from scheduler.config import Config
 from scheduler.engine import questions
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.answers.table import ANSWERS
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
-from scheduler.engine.questions.contract import Question
+from scheduler.engine.questions.auditing import (
+    DevicesOn,
+    EmptyNodes,
+    FiguresBy,
+    JudgedNodes,
+    ReturnOf,
+    SharesOf,
+    TypicalPods,
+    UncountedOffer,
+    WrongLabels,
+)  # fmt: skip
+from scheduler.engine.questions.contract import Foresight, Question
 from scheduler.engine.questions.measures import (
     ChangedNodes,
+    Departures,
     Devices,
     Fragments,
     OccupiedNodes,
+    Stranded,
+    Totals,
     UseByNode,
-)
-from scheduler.engine.questions.nodes import KnownNode, KnownNodes
-from scheduler.engine.questions.pods import KnownPod, KnownPods
-from scheduler.engine.questions.simulating import NextDecision
-from scheduler.engine.questions.waiting import Queue, QueueCounts
-from scheduler.state import checks
+)  # fmt: skip
+from scheduler.engine.questions.nodes import DriverNotices, KnownNode, KnownNodes, NodeCounts
+from scheduler.engine.questions.pods import (
+    BindObjection,
+    GovernedPods,
+    HowPlaced,
+    KnownPod,
+    KnownPods,
+    MissingKeys,
+    NamedPod,
+    NominatedNode,
+    PlacedNote,
+    PodVersion,
+    ToldCardsMistake,
+    WhoGoverns,
+)  # fmt: skip
+from scheduler.engine.questions.simulating import (
+    CardIndices,
+    HeldCards,
+    MistakesOfWaiting,
+    NextDecision,
+    SuitedNodes,
+)  # fmt: skip
+from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
+from scheduler.engine.questions.waiting import (
+    IsParked,
+    Queue,
+    QueueCounts,
+    TriedInVain,
+    WaitOf,
+    WaitsByNamespace,
+)  # fmt: skip
 from scheduler.state.demand import DemandShape
 from tests import make
+from tests.model.engine_stories import Story
 
 ROOT = Path(scheduler.__file__).parent
 SHELLS = ("audit", "cli", "demo", "explain", "kube", "replay", "simulate")
@@ -52,7 +97,9 @@ def all_questions() -> set[type[Question[Any]]]:
         found |= {
             one
             for one in names.values()
-            if isinstance(one, type) and issubclass(one, Question) and one is not Question
+            if isinstance(one, type)
+            and issubclass(one, Question)
+            and one not in {Question, Foresight}
         }
     return found
 
@@ -159,17 +206,68 @@ def test_columns_of_an_answer_stay_as_they_were() -> None:
     assert next(changes).rows.size == 0
 
 
-def test_questions_change_nothing() -> None:
-    engine = lived()
-    engine.decide(0.0, Unlimited())
-    before = checks.take_fingerprint(engine._cluster)
-    demand = {DemandShape(1000, cards=1, family="nvidia.com/gpu"): 1.0}
-    for question in (
-        KnownPods(), KnownNodes(), OccupiedNodes(), Queue(), QueueCounts(), Devices(), UseByNode(), NextDecision(0.0)
-    ):  # fmt: skip
-        engine.ask(question)
-    next(engine.ask(Fragments(demand)))
-    assert checks.take_fingerprint(engine._cluster) == before
+def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
+    """Every question that changes no decision, about things that are known or unknown."""
+    pods, nodes = engine.ask(KnownPods()), [*engine.ask(KnownNodes()), "nowhere"]
+    uids, node = [*pods, "nobody"], rng.choice(nodes)
+    uid, pod = rng.choice(uids), make.pod(name="asks", cpu=1)
+    demand = {DemandShape(1000, cards=1, family=names.GPU): 1.0}
+    typical = engine.ask(TypicalPods(()))
+    found: list[Question[Any]] = [
+        TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
+        Departures(), Totals(), Devices(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
+        OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
+        MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(),
+        SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
+        IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
+    ]  # fmt: skip
+    if node in nodes[:-1]:
+        found += [
+            DriverNotices(node),
+            UncountedOffer(node),
+            WrongLabels(node, [*demand]),
+            CardIndices(node, "hami"),
+        ]
+    if uid in pods:
+        found += [NamedPod(uid), ToldCardsMistake(uid), WhoGoverns(uid), HeldCards(uid)]
+        if pods[uid].node:
+            found += [HowPlaced(uid), PlacedNote(uid, ""), ReturnOf(uid)]
+            found.append(BindObjection(Bind(uid, pods[uid].node, pods[uid].claim)))
+    return found
+
+
+def hear_answer(answer: Any) -> None:
+    """Read an answer that comes in steps, or that can be read again and again, as often as is enough for either."""
+    if isinstance(answer, Iterator):
+        for _ in itertools.islice(answer, 50):
+            pass
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_questions_change_no_decision(seed: int) -> None:
+    """Of two engines with the same life one is asked everything: their logs, with all decisions, are the same."""
+    left_alone, asked = Story(seed), Story(seed)
+    rng, put = random.Random(seed), set()
+    for _ in range(60):
+        left_alone.happen()
+        asked.happen()
+        for question in list_questions(asked.engine, rng):
+            hear_answer(asked.engine.ask(question))
+            put.add(type(question))
+    assert asked.files == left_alone.files
+    assert put == {one for one in ANSWERS if not issubclass(one, Foresight)}
+
+
+def test_the_operator_puts_no_question_that_changes_decisions() -> None:
+    ahead = {one.__name__ for one in ANSWERS if issubclass(one, Foresight)}
+    assert ahead == {"BestNodesFor", "ExplainNode", "ExplainPod", "NextDecision"}
+    for path in (ROOT / "kube").rglob("*.py"):
+        named = {
+            one.id
+            for one in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(one, ast.Name)
+        }
+        assert not named & ahead, path
 
 
 def test_what_is_not_known_has_no_record() -> None:

@@ -75,6 +75,22 @@ def test_what_only_compiling_needs_is_freed_and_a_later_caller_is_refused_by_num
     assert "RuntimeError: library unfit for linking" in done.stderr
 
 
+@needs_jit
+def test_a_start_loads_every_kernel_and_keeps_no_bitcode_of_any() -> None:
+    code = (
+        "from scheduler.kernels import compiling;"
+        "names = [*compiling.load_kernels()];"
+        "compiling.free_bitcode();"
+        "every = compiling.list_kernels();"
+        "libraries = [one.library for kernel in every.values() for one in kernel.overloads.values()];"
+        "print(sorted(names) == sorted(every), len(libraries) == len(every) > 25,"
+        " {one._shared_module for one in libraries})"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True True {None}\n", "")
+
+
 def test_a_kernel_has_its_turn_after_those_within_it() -> None:
     within = {key: compiling._list_within(one) for key, one in compiling.list_kernels().items()}
     kernels = "scheduler.kernels"

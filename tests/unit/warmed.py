@@ -25,7 +25,7 @@ from tests import make
 from tests.differential import ours
 from tests.differential.run import sample
 from tests.model import mixed_fleet
-from tests.unit.test_engine_log import Story
+from tests.model.engine_stories import Story
 
 ROOT = Path(__file__).parents[2]
 _KERNELS = kernels.__name__

@@ -54,7 +54,7 @@ def list_suited(inside: Inside, question: ask.SuitedNodes) -> tuple[str, ...]:
 
 
 def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ...]:
-    """The cards that a pod holds."""
+    """List the cards that a pod holds, of those that its node still reports."""
     cluster = inside.cluster
     pod = cluster.pods[question.uid]
     uuids = {use.uuid for slot in pod.claim for use in slot}
@@ -66,7 +66,7 @@ def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ..
         ask.HeldCard(
             d, cluster.cards.find_uuid(d), int(columns.position[d]), columns.total[:, d].copy()
         )
-        for d in sorted(there[uuid] for uuid in uuids)
+        for d in sorted(there[uuid] for uuid in uuids if uuid in there)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler.api import wire
-from scheduler.engine.questions.contract import Question
+from scheduler.engine.questions.contract import Foresight, Question
 from scheduler.measure.cards import Cards
 from scheduler.measure.figures import Figures
 from scheduler.measure.shares import Shares
@@ -125,7 +125,7 @@ class BestNodes(NamedTuple):
     objective: str
 
 
-class BestNodesFor(Question[BestNodes], frozen=True):
+class BestNodesFor(Foresight[BestNodes], frozen=True):
     """Where a pod would go if it came now: so many nodes, the best first."""
 
     pod: wire.Pod

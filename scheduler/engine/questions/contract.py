@@ -18,4 +18,13 @@ Readings = Iterator[T]
 
 
 class Question(msgspec.Struct, Generic[A_co], frozen=True, gc=False):
-    """A question to ``Engine.ask``, which returns an ``A_co``. It changes no decision."""
+    """A question to ``Engine.ask``, which returns an ``A_co``. It changes no decision, unless it is a ``Foresight``."""
+
+
+class Foresight(Question[A_co], Generic[A_co], frozen=True):
+    """A question about what would be decided now.
+
+    The engine gets ready for it as for a decision at this time: it learns the demand, and ends the backoff of pods
+    whose time has come. So later decisions may differ from those without the question. Only commands that have an
+    engine of their own put such questions; the operator does not.
+    """

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.api import wire
-from scheduler.engine.questions.contract import Question
+from scheduler.engine.questions.contract import Foresight
 
 Json = dict[str, Any]
 
 
-class ExplainPod(Question[Json], frozen=True):
+class ExplainPod(Foresight[Json], frozen=True):
     """Why a pod waits or runs where it runs, as plain values. Whatever is tried to find out is undone.
 
     Attributes:
@@ -27,7 +27,7 @@ class ExplainPod(Question[Json], frozen=True):
     come_again: frozenset[str]
 
 
-class ExplainNode(Question[Json], frozen=True):
+class ExplainNode(Foresight[Json], frozen=True):
     """What is on a node, what is free there and who waits for it, as plain values.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from scheduler.api import wire
-from scheduler.engine.questions.contract import Question
+from scheduler.engine.questions.contract import Foresight, Question
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.telling.verdicts import Verdicts
@@ -39,7 +39,7 @@ class BeforeDecision(NamedTuple):
     used: c.Ints
 
 
-class NextDecision(Question[BeforeDecision | None], frozen=True):
+class NextDecision(Foresight[BeforeDecision | None], frozen=True):
     """What there is to know of the pod that is tried next at a time, before it is; None when none is.
 
     The demand is learnt for it, as it would be for the decision itself.
@@ -73,7 +73,7 @@ class HeldCard(NamedTuple):
 
 
 class HeldCards(Question[tuple[HeldCard, ...]], frozen=True):
-    """The cards that a pod with a node holds, by row."""
+    """The cards that a pod with a node holds, of those that the node still reports; by row."""
 
     uid: str
 
