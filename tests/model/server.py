@@ -15,6 +15,8 @@ Json = dict[str, Any]
 Key = tuple[str, str, str]
 Answer = tuple[int, bytes]
 _OK, _CREATED = 200, 201
+# Small, so that lists of small clusters have several pages.
+_PAGE = 2
 
 
 class Change(NamedTuple):
@@ -52,6 +54,8 @@ class Server:
         self.on_change: list[Callable[[Change], None]] = []
         self.admit: Callable[[str, str], None] = lambda _method, _path: None
         self._serial = 0
+        # By its token the version of a list and what of it is still to come.
+        self._continued: dict[str, tuple[int, list[Json]]] = {}
 
     # For those who need no network.
 
@@ -173,11 +177,21 @@ class Server:
         return found
 
     def _list(self, kind: str, params: dict[str, str]) -> Json:
-        selector = params.get("fieldSelector", "")
-        # By name as etcd has them, so a replica that lists has another order than one that watched.
-        found = [self.objects[key] for key in sorted(self.objects) if key[0] == kind]
-        items = [body for body in found if matches(selector, body)]
-        return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
+        if token := params.get("continue"):
+            version, items = self._continued[token]
+            if version < self.compacted:
+                raise Refused(410, "Expired", "the continue token is too old")
+        else:
+            selector = params.get("fieldSelector", "")
+            # By name as etcd has them, so a replica that lists has another order than one that watched.
+            found = [self.objects[key] for key in sorted(self.objects) if key[0] == kind]
+            version, items = self.version, [body for body in found if matches(selector, body)]
+        size = min(int(params["limit"]), _PAGE) if "limit" in params else len(items)
+        metadata = {"resourceVersion": str(version)}
+        if items[size:]:
+            metadata["continue"] = f"{len(self._continued)}"
+            self._continued[metadata["continue"]] = version, items[size:]
+        return {"metadata": metadata, "items": items[:size]}
 
     def _patch_status(self, namespace: str, name: str, sent: Json) -> Json:
         """Conditions and the nomination, and annotations too, as the real one takes them."""
