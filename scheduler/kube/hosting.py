@@ -54,13 +54,19 @@ def _end(number: int, _frame: object) -> None:
 
 
 async def host(
-    access: Access, rare: Rare, *, start: Act, again: Act, stop: Act, stop_flag: asyncio.Event
+    access: Access,
+    get_rare: Callable[[], Rare],
+    *,
+    start: Act,
+    again: Act,
+    stop: Act,
+    stop_flag: asyncio.Event,
 ) -> None:
     """Run until SIGTERM or until the flag is set.
 
     Args:
         access: how kopf is let in.
-        rare: what kopf watches.
+        get_rare: gives what kopf watches; called after the start.
         start: called first; cancelled when the flag is set meanwhile.
         again: called before kopf is started again after an error: nobody knows what it has missed.
         stop: called when the flag is set.
@@ -72,7 +78,7 @@ async def host(
     _hear_signals(stop_flag)
     if not await _finish(start, stop_flag):
         return
-    watching = asyncio.create_task(_watch_rare(access, rare, again, stop_flag))
+    watching = asyncio.create_task(_watch_rare(access, get_rare(), again, stop_flag))
     stopping = asyncio.create_task(stop_flag.wait())
     try:
         await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
