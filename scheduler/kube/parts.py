@@ -19,9 +19,10 @@ from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict.evictor import Evictor, Leave
 from scheduler.kube.inbox import Inbox
+from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
-from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
+from scheduler.kube.lead.lease import Lease, Place
 from scheduler.kube.lead.lifeline import NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.lookups import Lookups

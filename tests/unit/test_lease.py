@@ -8,8 +8,9 @@ import structlog
 
 from scheduler.api import names
 from scheduler.errors import ApiError
+from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.holding import Holder
-from scheduler.kube.lead.lease import AlwaysLeader, Lease, Place
+from scheduler.kube.lead.lease import Lease, Place
 from tests.model.lease_server import Api, Clock, Json, Notes
 
 Make = Callable[[str], Lease]

@@ -10,9 +10,10 @@ import structlog
 
 from scheduler.api import kinds
 from scheduler.kube.bind.fence import Fence, Target
+from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.holding import Held
-from scheduler.kube.lead.lease import AlwaysLeader, Lease
+from scheduler.kube.lead.lease import Lease
 from scheduler.kube.watch.streams import Stream
 
 _TURN_SECONDS = 0.1

@@ -17,13 +17,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
 import structlog
 
-from scheduler.api import kinds, names
+from scheduler.api import kinds
 from scheduler.errors import ApiError
-from scheduler.kube import answers, client, troubles, wall_clock
+from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient
+from scheduler.kube.lead import record
 from scheduler.kube.lead.holding import FoundLease, Held, Holder
 from scheduler.kube.patience import Patience
 from scheduler.kube.troubles import Trouble
@@ -207,13 +207,13 @@ class Lease:
         """
         was_held = self.present_term()
         # Who has not heard whether it took the lease knows nothing of what is on its way.
-        settled = bool(was_held) and settled_reign == self.held.reign
+        is_settled = bool(was_held) and settled_reign == self.held.reign
         self.held = self.held._replace(until=0.0)
         if not (was_held or self._is_taking):
             return
         for _ in range(_RELEASES):
             try:
-                await self._give_back(settled=settled)
+                await self._give_back(is_settled=is_settled)
             except ApiError as error:
                 _log.warning("lease not released", error=str(error))
                 if answers.is_conflict(error):
@@ -221,16 +221,11 @@ class Lease:
                     continue
             return
 
-    async def _give_back(self, *, settled: bool) -> None:
+    async def _give_back(self, *, is_settled: bool) -> None:
         lease = await self._api.get(f"{self._path}/{self._name}")
-        if lease["spec"].get("holderIdentity") != self.identity:
-            return
-        lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
-        if settled:
-            # Only true of this reign: whoever takes the lease counts on.
-            annotations = lease["metadata"].setdefault("annotations", {})
-            annotations[names.SETTLED] = str(lease["spec"]["leaseTransitions"])
-        await self._api.send("PUT", f"{self._path}/{self._name}", lease)
+        if lease["spec"].get("holderIdentity") == self.identity:
+            free = record.make_free(lease, is_settled=is_settled)
+            await self._api.send("PUT", f"{self._path}/{self._name}", free)
 
     async def _try(self) -> None:
         began = self._clock()
@@ -250,10 +245,10 @@ class Lease:
             await self._write(began, "POST", {"metadata": {"name": self._name}})
             return
         self._version = lease["metadata"]["resourceVersion"]
-        spec = lease.get("spec") or {}
-        holder = spec.get("holderIdentity") or ""
+        spec = record.get_spec(lease)
+        holder = record.get_holder(spec)
         if holder != self.identity:
-            self._notes.read(lease["metadata"].get("annotations") or {})
+            self._notes.read(record.get_annotations(lease))
         now = self._note(lease)
         if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
             self.held = self.held._replace(until=0.0)
@@ -263,14 +258,11 @@ class Lease:
             self._recognize(spec)
         await self._write(began, "PUT", lease)
 
-    def _note(self, lease: Mapping[str, Any]) -> float:
-        """The lease is found so; when that is, by this replica's clock."""
-        spec, now = lease.get("spec") or {}, self._clock()
-        if not self.seen.at or spec != self.seen.spec:
-            holder = spec.get("holderIdentity") or ""
-            signed = (lease["metadata"].get("annotations") or {}).get(names.HOLDER, "")
-            duration = float(spec.get("leaseDurationSeconds") or self._duration)
-            self.seen = FoundLease(holder, spec, now, duration, is_stranger=signed != holder)
+    def _note(self, lease: dict[str, Any]) -> float:
+        """Note how the lease was found; return when that was, by this replica's clock."""
+        now = self._clock()
+        if not self.seen.at or record.get_spec(lease) != self.seen.spec:
+            self.seen = record.read_lease(lease, now, self._duration)
         return now
 
     def _begin_to_renew(self, renewed: str, began: float) -> None:
@@ -294,99 +286,42 @@ class Lease:
 
     async def _write(self, began: float, method: str, lease: dict[str, Any]) -> bool:
         """Take or renew the lease, as it was read or written last; False when someone else wrote first."""
-        spec, metadata = lease.get("spec") or {}, lease["metadata"]
+        spec = record.get_spec(lease)
         # A write whose answer was lost may have taken it over too: then the time is not the one known.
         goes_on = spec.get("holderIdentity") == self.identity and (
             spec.get("acquireTime") == self._acquired
         )
-        # Who takes the lease and is not one of us leaves this as it was.
-        signed = {names.HOLDER: self.identity}
-        annotations = {**(metadata.get("annotations") or {}), **self._notes.write(), **signed}
-        settled = annotations.pop(names.SETTLED, "")
-        renewed = _now()
+        renewed = record.format_now()
         acquired = self._acquired if goes_on else renewed
-        is_transition = method == "PUT" and not goes_on
-        record = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {**metadata, "annotations": annotations},
-            # Nothing else that is in it: a preferred holder or a strategy is of who held it before.
-            "spec": {
-                "holderIdentity": self.identity,
-                "leaseDurationSeconds": max(1, round(self._duration)),
-                "renewTime": renewed,
-                "acquireTime": acquired,
-                "leaseTransitions": int(spec.get("leaseTransitions") or 0) + is_transition,
-            },
-        }
+        held_lease = record.make_held(
+            lease,
+            identity=self.identity,
+            seconds=self._duration,
+            renewed=renewed,
+            acquired=acquired,
+            is_transition=method == "PUT" and not goes_on,
+            notes=self._notes.write(),
+        )
         path = self._path if method == "POST" else f"{self._path}/{self._name}"
         if goes_on:
             self._begin_to_renew(renewed, began)
         self._is_taking = not goes_on
         try:
-            payload = await self._api.send(method, path, record)
+            answer = await self._api.send(method, path, held_lease)
         except ApiError as error:
             if answers.is_conflict(error):
                 self._is_taking = False
                 return False
             raise
         self._is_taking = False
-        self._written = _written(record, payload)
+        self._written = record.add_version(held_lease, answer)
         self._in_doubt.clear()
         if goes_on:
             self._may_act_from(began)
         else:
             self._acquired = acquired
-            given_back = str(spec.get("leaseTransitions")), ""
             is_new = method == "POST" and not self.seen.holder
-            is_clean = is_new or (settled, spec.get("holderIdentity")) == given_back
+            is_clean = is_new or record.is_clean(lease)
             held = self.held
             self.held = Held(began + self._deadline, held.term + 1, held.reign + 1, is_clean)
         return True
-
-
-def _written(record: dict[str, Any], payload: bytes) -> dict[str, Any] | None:
-    """The lease as it was written, with the version that the answer names; None when it names none."""
-    try:
-        version = msgspec.json.decode(payload)["metadata"]["resourceVersion"]
-    except (msgspec.MsgspecError, LookupError, TypeError):
-        return None
-    return {**record, "metadata": {**record["metadata"], "resourceVersion": version}}
-
-
-def _now() -> str:
-    return wall_clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-class AlwaysLeader:
-    """Leadership without a lease, for a single replica and for trials."""
-
-    identity = "single"
-    is_shared = False
-    held = Held(until=float("inf"), term=1, reign=1)
-
-    seen = FoundLease()
-    trouble = None
-    errors = 0
-
-    def holder(self) -> Holder:
-        """This process."""
-        return Holder.SELF
-
-    def present_term(self) -> int:
-        """Always the first."""
-        return self.held.term
-
-    async def look(self) -> None:
-        """There is nothing to see."""
-
-    async def run(self) -> None:
-        """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""
-        _log.warning(
-            "running without a lease: no other scheduler of the same name may run",
-            risk="a second scheduler would allocate the same GPUs again",
-            remedy="set --lease-namespace NAMESPACE",
-        )
-
-    async def release(self, *, settled_reign: int) -> None:
-        """Nothing to give back."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.holding import Holder
-from scheduler.kube.lead.lease import AlwaysLeader, Lease
+from scheduler.kube.lead.lease import Lease
 
 _WAIT_SECONDS, _LOOKS = 0.25, 25
 

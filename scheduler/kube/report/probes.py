@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import structlog
 
 from scheduler.kube.bind.fence import Fence
+from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.holding import Holder
-from scheduler.kube.lead.lease import AlwaysLeader, Lease
+from scheduler.kube.lead.lease import Lease
 from scheduler.kube.rights import Rights
 from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch.streams import Stream
