@@ -22,7 +22,7 @@ def is_failure(status: int) -> bool:
     return not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
-def error_of(status: int, payload: bytes) -> ApiError:
+def make_error(status: int, payload: bytes) -> ApiError:
     """The error of an answer, with the words of its Status object."""
     try:
         answer = msgspec.json.decode(payload, type=_Status)
@@ -33,12 +33,12 @@ def error_of(status: int, payload: bytes) -> ApiError:
 
 def is_not_found(error: Exception) -> bool:
     """Whether the object is not there, or its kind is not served."""
-    return _is(error, HTTPStatus.NOT_FOUND)
+    return _has_status(error, HTTPStatus.NOT_FOUND)
 
 
 def is_conflict(error: Exception) -> bool:
     """Whether the object is not as the call expected it: changed, another one, or there already."""
-    return _is(error, HTTPStatus.CONFLICT)
+    return _has_status(error, HTTPStatus.CONFLICT)
 
 
 def is_there_already(error: Exception) -> bool:
@@ -48,17 +48,17 @@ def is_there_already(error: Exception) -> bool:
 
 def is_expired(error: Exception) -> bool:
     """Whether the version to go on from is too old for the API server to remember."""
-    return _is(error, HTTPStatus.GONE)
+    return _has_status(error, HTTPStatus.GONE)
 
 
-def expired(message: str) -> ApiError:
+def make_expired_error(message: str) -> ApiError:
     """The error of a list that never came to its end."""
     return ApiError(HTTPStatus.GONE.value, "Expired", message)
 
 
 def is_invalid(error: Exception) -> bool:
     """Whether the API server understood what was sent and finds that it may not be."""
-    return _is(error, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return _has_status(error, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def is_bound_already(error: Exception) -> bool:
@@ -72,24 +72,24 @@ def is_bound_already(error: Exception) -> bool:
 
 def is_too_large(error: Exception) -> bool:
     """Whether the API server, or etcd behind it, takes nothing as large as what was sent."""
-    return _is(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE) or (
+    return _has_status(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE) or (
         isinstance(error, ApiError) and "request is too large" in error.message
     )
 
 
 def is_forbidden(error: Exception) -> bool:
     """Whether the API server knows who asks and does not allow it."""
-    return _is(error, HTTPStatus.FORBIDDEN)
+    return _has_status(error, HTTPStatus.FORBIDDEN)
 
 
 def is_refused(error: Exception) -> bool:
     """Whether the API server does not allow it, or does not know who asks."""
-    return _is(error, HTTPStatus.UNAUTHORIZED) or is_forbidden(error)
+    return _has_status(error, HTTPStatus.UNAUTHORIZED) or is_forbidden(error)
 
 
 def is_transient(error: Exception) -> bool:
     """Whether the same call may succeed later: no answer, too many calls, or the server's own trouble."""
-    return is_unknown(error) or _is(error, HTTPStatus.TOO_MANY_REQUESTS)
+    return is_unknown(error) or _has_status(error, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def is_unknown(error: Exception) -> bool:
@@ -102,5 +102,5 @@ def is_unknown(error: Exception) -> bool:
     )
 
 
-def _is(error: Exception, status: HTTPStatus) -> bool:
+def _has_status(error: Exception, status: HTTPStatus) -> bool:
     return isinstance(error, ApiError) and error.status == status

@@ -92,9 +92,9 @@ class Operator:
             note="takes a second, or about one minute when the cache is empty",
         )
         # From now on the time of a leader that has died runs out.
-        await lifeline.call(self._parts.lease.look())
+        await lifeline.call(self._parts.lease.observe_holder())
         if compiling.list_missing():
-            with hosting.ends_at_once():
+            with hosting.end_at_signals():
                 compiling.compile_kernels(lambda _: None)
         _log.info("listing", server=options.access.url)
         # Who cannot read what every decision needs leaves the lease to others.
@@ -111,7 +111,9 @@ class Operator:
     async def _answer_probes(self, lifeline: LoopThread) -> Health:
         options, probes = self.options, self._parts.probes
         health = Health(
-            alive=probes.ill, ready=probes.not_ready, metrics=self._parts.exposition.across
+            alive=probes.list_reasons_to_end,
+            ready=probes.list_reasons_not_ready,
+            metrics=self._parts.exposition.make_text,
         )
         self._open.push_async_callback(lambda: lifeline.call(health.stop()))
         try:

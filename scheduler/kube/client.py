@@ -18,7 +18,7 @@ from kubernetes import client as kubernetes_client
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube import kubeconfig as kubeconfigs
-from scheduler.kube.writes import Writes
+from scheduler.kube.writes import WriteConnections
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -28,7 +28,7 @@ _log = structlog.get_logger("evenkeel.client")
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-def _no_token() -> str | None:
+def _give_no_token() -> str | None:
     return None
 
 
@@ -42,7 +42,7 @@ class Access:
 
     url: str
     ca_file: str | None = None
-    bearer: Callable[[], str | None] = _no_token
+    bearer: Callable[[], str | None] = _give_no_token
     cert_file: str | None = None
     key_file: str | None = None
     verify: bool = True
@@ -77,7 +77,7 @@ def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
         BadInput: there is none, or it cannot be read.
     """
     configuration = kubernetes_client.Configuration()
-    kubeconfigs.load(configuration, kubeconfig, context)
+    kubeconfigs.load_access(configuration, kubeconfig, context)
 
     def bearer() -> str | None:
         key: str = configuration.get_api_key_with_prefix("BearerToken", "authorization") or ""
@@ -108,8 +108,8 @@ class ApiClient:
         self._bearer = ""
         self._ask_again_at = 0.0
         self._user_agent = user_agent
-        tls = _tls(access)
-        self._writes = Writes(access.url, tls, most=connections)
+        tls = _make_tls(access)
+        self._writes = WriteConnections(access.url, tls, most=connections)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=connections, ssl=True if tls is None else tls),
             headers={"User-Agent": user_agent},
@@ -144,11 +144,11 @@ class ApiClient:
                 method,
                 self._base + path,
                 params=params,
-                headers=self._headers(expect.accept),
+                headers=self._make_headers(expect.accept),
                 timeout=aiohttp.ClientTimeout(total=expect.seconds),
             ) as response:
-                payload = await _body(response, expect.most_bytes)
-                return _judged(response.status, payload)
+                payload = await _read_body(response, expect.most_bytes)
+                return _check_answer(response.status, payload)
         except TimeoutError as error:
             raise ApiError(
                 0, "Timeout", f"{method} {path}: no answer in {expect.seconds} s"
@@ -160,14 +160,14 @@ class ApiClient:
         self, method: str, path: str, body: bytes, content_type: str, expect: Expected
     ) -> bytes:
         """A call with a body; it has no parameters, and its answer is taken as large as it is."""
-        authorization = self._authorization()
+        authorization = self._get_authorization()
         bearer = f"Authorization: {authorization}\r\n" if authorization else ""
         fields = (
             f"User-Agent: {self._user_agent}\r\n{bearer}"
             f"Accept: {expect.accept}\r\nContent-Type: {content_type}\r\n"
         )
-        answer = await self._writes.ask(method, path, fields, body, seconds=expect.seconds)
-        return _judged(answer.status, answer.payload)
+        answer = await self._writes.send_request(method, path, fields, body, seconds=expect.seconds)
+        return _check_answer(answer.status, answer.payload)
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         """An object or list as plain values.
@@ -194,18 +194,18 @@ class ApiClient:
         return self._session.get(
             self._base + path,
             params=params,
-            headers=self._headers(JSON),
+            headers=self._make_headers(JSON),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=silence_seconds),
         )
 
-    def _headers(self, accept: str) -> dict[str, str]:
+    def _make_headers(self, accept: str) -> dict[str, str]:
         headers = {"Accept": accept}
-        authorization = self._authorization()
+        authorization = self._get_authorization()
         if authorization:
             headers["Authorization"] = authorization
         return headers
 
-    def _authorization(self) -> str:
+    def _get_authorization(self) -> str:
         # Asking costs a tenth of a bind, and tokens live for minutes at least.
         now = asyncio.get_running_loop().time()
         if now >= self._ask_again_at:
@@ -222,14 +222,14 @@ class ApiClient:
         return self._bearer
 
 
-def _judged(status: int, payload: bytes) -> bytes:
+def _check_answer(status: int, payload: bytes) -> bytes:
     """The payload of an answer that is no error."""
     if answers.is_failure(status):
-        raise answers.error_of(status, payload)
+        raise answers.make_error(status, payload)
     return payload
 
 
-async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     if not most_bytes:
         return await response.read()
     chunks, n_bytes = [], 0
@@ -243,13 +243,13 @@ async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     return b"".join(chunks)
 
 
-def backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:
+def get_backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:
     """Seconds before attempt number ``attempt`` + 1: doubling, with half of it left to chance."""
     wait = min(most, first * 2.0 ** min(attempt, 20))
     return wait * (0.5 + random.random() / 2)  # noqa: S311 - jitter
 
 
-def _tls(access: Access) -> ssl.SSLContext | None:
+def _make_tls(access: Access) -> ssl.SSLContext | None:
     if urlsplit(access.url).scheme != "https":
         return None
     context = ssl.create_default_context(cafile=access.ca_file)

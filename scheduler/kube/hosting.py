@@ -22,7 +22,7 @@ Act = Callable[[], Awaitable[None]]
 
 
 @contextmanager
-def ends_at_once() -> Iterator[None]:
+def end_at_signals() -> Iterator[None]:
     """While the main loop stands still, SIGTERM and Ctrl-C end the process: the loop would hear them late.
 
     For the time before there is anything to finish or to give back. The default would not do: the first process
@@ -31,7 +31,7 @@ def ends_at_once() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = [signal.signal(number, _end) for number in _SIGNALS]
+    handlers = [signal.signal(number, _end_process) for number in _SIGNALS]
     try:
         yield
     finally:
@@ -46,7 +46,7 @@ def _hear_signals(stop_flag: asyncio.Event) -> None:
             asyncio.get_running_loop().add_signal_handler(number, stop_flag.set)
 
 
-def _end(number: int, _frame: object) -> None:
+def _end_process(number: int, _frame: object) -> None:
     # Those that compile kernels.
     for child in multiprocessing.active_children():
         child.kill()
@@ -76,7 +76,7 @@ async def host(
         Exception: what the start met, or what ended the watch over kopf.
     """
     _hear_signals(stop_flag)
-    if not await _finish(start, stop_flag):
+    if not await _finish_act(start, stop_flag):
         return
     watching = asyncio.create_task(_watch_rare(access, get_rare(), again, stop_flag))
     stopping = asyncio.create_task(stop_flag.wait())
@@ -90,7 +90,7 @@ async def host(
         watching.result()
 
 
-async def _finish(act: Act, stop_flag: asyncio.Event) -> bool:
+async def _finish_act(act: Act, stop_flag: asyncio.Event) -> bool:
     """Let an act come to its end, or cancel it when the flag is set before; whether it has come to its end."""
     acting = asyncio.ensure_future(act())
     stopping = asyncio.create_task(stop_flag.wait())
@@ -109,4 +109,4 @@ async def _finish(act: Act, stop_flag: asyncio.Event) -> bool:
 async def _watch_rare(access: Access, rare: Rare, again: Act, stop_flag: asyncio.Event) -> None:
     # Nobody waits for the fifth of a second that it takes to import kopf.
     kopf_host = await asyncio.to_thread(importlib.import_module, "scheduler.kube.kopf_host")
-    await kopf_host.keep_kopf(access, rare, partial(_finish, again, stop_flag), stop_flag)
+    await kopf_host.keep_kopf(access, rare, partial(_finish_act, again, stop_flag), stop_flag)

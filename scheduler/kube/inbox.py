@@ -47,7 +47,7 @@ class Inbox:
         self._waiting.append(event)
         self.wake.set()
 
-    def next(self) -> Event | None:
+    def take_next(self) -> Event | None:
         """The next event; None when there is none."""
         while True:
             event = next(self._page, None)
@@ -61,7 +61,7 @@ class Inbox:
                 return first
             self._page, self._is_within_page = self._hand_on(first), True
 
-    def rest(self) -> list[Event]:
+    def list_rest(self) -> list[Event]:
         """The events that are not handed on yet, except lists; for the end."""
         return [e for e in self._waiting if not isinstance(e, Page)]
 

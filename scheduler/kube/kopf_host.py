@@ -15,7 +15,7 @@ from typing import Any
 import kopf
 import structlog
 
-from scheduler.kube.client import Access, backoff
+from scheduler.kube.client import Access, get_backoff
 from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.watch.rare import Rare
 
@@ -46,7 +46,7 @@ async def keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.E
         if stop_flag.is_set():
             break
         attempt = 0 if loop.time() - began > _RECOVERED_SECONDS else attempt + 1
-        wait = backoff(attempt, first=1.0, most=30.0)
+        wait = get_backoff(attempt, first=1.0, most=30.0)
         _log.warning(
             "the watch of policies and namespaces ended and starts again; their changes arrive late",
             error=repr(error),
@@ -83,7 +83,7 @@ async def _run_kopf(
     await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if not running.done():
-        await thread.call(_set(end))
+        await thread.call(_set_flag(end))
     try:
         await running
     except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
@@ -91,12 +91,12 @@ async def _run_kopf(
     return None
 
 
-async def _set(flag: asyncio.Event) -> None:
+async def _set_flag(flag: asyncio.Event) -> None:
     flag.set()
 
 
 def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:
-    def logs_in(**_: Any) -> kopf.ConnectionInfo:
+    def log_in(**_: Any) -> kopf.ConnectionInfo:
         return kopf.ConnectionInfo(
             server=access.url,
             ca_path=access.ca_file,
@@ -107,8 +107,8 @@ def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:
         )
 
     registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(logs_in)
-    rare.register(registry)
+    kopf.on.login(registry=registry)(log_in)
+    rare.register_handlers(registry)
     return registry
 
 

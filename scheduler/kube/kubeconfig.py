@@ -24,7 +24,7 @@ class _Found(NamedTuple):
     files: tuple[Path, ...]
 
 
-def load(configuration: Any, path: str | None, context: str | None) -> None:
+def load_access(configuration: Any, path: str | None, context: str | None) -> None:
     """Read access into a configuration of the Kubernetes client.
 
     In this order: the file that is named, the files of $KUBECONFIG, the service account of the pod unless a
@@ -39,7 +39,7 @@ def load(configuration: Any, path: str | None, context: str | None) -> None:
         except kubernetes_config.ConfigException as error:
             raise BadInput(_OPTION, f"the pod's service account cannot be used: {error}") from error
         return
-    found = _find(path)
+    found = _find_files(path)
     _check_context(found, context)
     try:
         kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
@@ -51,7 +51,7 @@ def load(configuration: Any, path: str | None, context: str | None) -> None:
         raise BadInput(found.named, one_line(error)) from error
 
 
-def _find(path: str | None) -> _Found:
+def _find_files(path: str | None) -> _Found:
     """The files that are there, of those that were named first.
 
     Raises:
@@ -59,11 +59,11 @@ def _find(path: str | None) -> _Found:
     """
     listed = os.environ.get("KUBECONFIG", "")
     if path:
-        named, files = f"{_OPTION} {path}", _paths(path)
+        named, files = f"{_OPTION} {path}", _split_paths(path)
     elif listed:
-        named, files = f"$KUBECONFIG={listed}", _paths(listed)
+        named, files = f"$KUBECONFIG={listed}", _split_paths(listed)
     else:
-        named, files = _HOME, _paths(_HOME)
+        named, files = _HOME, _split_paths(_HOME)
     there = tuple(file for file in files if file.exists())
     if there:
         return _Found(named, there)
@@ -78,7 +78,7 @@ def _find(path: str | None) -> _Found:
     )
 
 
-def _paths(listed: str) -> list[Path]:
+def _split_paths(listed: str) -> list[Path]:
     return [Path(one).expanduser() for one in listed.split(os.pathsep) if one]
 
 
@@ -91,7 +91,7 @@ def _check_context(found: _Found, context: str | None) -> None:
     names: dict[str, None] = {}
     current = ""
     for file in found.files:
-        content = _read(found, file)
+        content = _read_file(found, file)
         contexts = content.get("contexts")
         for one in contexts if isinstance(contexts, list) else ():
             if isinstance(one, dict) and one.get("name"):
@@ -104,7 +104,7 @@ def _check_context(found: _Found, context: str | None) -> None:
         raise BadInput("--context", f"is needed, {found.named} has no current-context; {known}")
 
 
-def _read(found: _Found, file: Path) -> Mapping[str, Any]:
+def _read_file(found: _Found, file: Path) -> Mapping[str, Any]:
     try:
         content = reading.read(reading.decoded(file.read_bytes()))
     except (OSError, UnicodeError) as error:

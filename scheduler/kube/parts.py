@@ -11,13 +11,13 @@ from importlib import metadata
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.waiting import IsParked
 from scheduler.kube import heap, rights
-from scheduler.kube.bind.binder import Binder, Permit, Writes
+from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.node_lock import NodeLock
 from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
-from scheduler.kube.evict.evictor import Evictor, Leave
+from scheduler.kube.evict.evictor import Evictor, EvictPermit
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.heads import Heads
@@ -77,7 +77,7 @@ class Parts:
         self.is_stopping = False
         self.engine = recorder.engine if recorder else Engine(config)
         self.inbox = Inbox(self.engine)
-        table = sources.table(config.scheduler_names, config.pod_limits)
+        table = sources.make_table(config.scheduler_names, config.pod_limits)
         self.rare = Rare(table, self.inbox.put)
         self._lookups = Lookups(self.engine, config)
         metrics = Metrics(config)
@@ -89,8 +89,8 @@ class Parts:
             controller=config.scheduler_name,
             instance=options.identity,
             is_binding=lambda: self.binder.n_queued > 0,
-            version_of=self._lookups.get_version,
-            still_waits=lambda uid: self.is_deciding() and self.engine.ask(IsParked(uid)),
+            get_version=self._lookups.get_version,
+            is_still_waiting=lambda uid: self.is_deciding() and self.engine.ask(IsParked(uid)),
         )
         self.policy_status = PolicyStatus(api, is_leading=self.is_deciding)
         self.lease = self._make_lease(side_api, lease_clock)
@@ -98,9 +98,9 @@ class Parts:
         self.binder = self._make_binder(fence)
         self.evictor = Evictor(
             api,
-            Leave(self.lease.present_term, self.binder.withdraw),
+            EvictPermit(self.lease.get_present_term, self.binder.withdraw_bind),
             self.inbox.put,
-            self.reporter.departed,
+            self.reporter.report_departure,
         )
         self.loop = Loop(
             self.inbox,
@@ -119,9 +119,9 @@ class Parts:
             Heads(api, config.scheduler_names, self.engine),
             self.streams,
             on_leading=self._begin_term,
-            on_lost=lambda: self.binder.give_back("no longer the leader"),
+            on_lost=lambda: self.binder.give_back_waiting("no longer the leader"),
         )
-        needed = rights.needed(options.lease_namespace, options.lease_name)
+        needed = rights.list_needed(options.lease_namespace, options.lease_name)
         self.rights = Rights(side_api, needed)
         signs = Signs(self.lease, fence, self.streams, self.rights, self.rare.troubles)
         self.probes = Probes(lambda: self.loop.turned_at, signs)
@@ -149,15 +149,17 @@ class Parts:
         config = self.options.config
         seconds = config.lock_timeout_seconds
         return Binder(
-            Writes(
+            BindWriters(
                 Binding(self.api, fence, self._lookups.get_version),
                 (
                     VolumeClaims(self.api, self._lookups.make_volume_lookups()),
                     NodeLock(self.api, schedulers=config.scheduler_names, timeout_seconds=seconds),
                 ),
             ),
-            Permit(self.lease.present_term, self._lookups.find_objection, self.reporter.quiet),
-            self._tally.report,
+            Permit(
+                self.lease.get_present_term, self._lookups.find_objection, self.reporter.quiet_pod
+            ),
+            self._tally.note_report,
             in_flight=config.binds_in_flight,
             allocate_timeout=seconds,
         )
@@ -178,5 +180,5 @@ class Parts:
         if not self._is_frozen:
             self._freeze()
             self._is_frozen = True
-        self.loop.mistakes.tell_all()
+        self.loop.mistakes.report_all()
         self.inbox.wake.set()

@@ -36,7 +36,7 @@ class Right(NamedTuple):
         return f"{self.verb} {what}{group}{named} {where}"
 
 
-def needed(lease_namespace: str, lease_name: str) -> list[Right]:
+def list_needed(lease_namespace: str, lease_name: str) -> list[Right]:
     """Every right without which something does not work.
 
     Args:
@@ -44,18 +44,18 @@ def needed(lease_namespace: str, lease_name: str) -> list[Right]:
         lease_name: its name.
     """
     rights = [
-        *(_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
-        _right("get", kinds.PODS),
-        _right("delete", kinds.PODS),
-        _right("get", kinds.NODES),
-        _right("patch", kinds.NODES),
-        _right("create", kinds.PODS, "binding"),
-        _right("patch", kinds.CLAIMS),
-        _right("patch", kinds.VOLUMES),
-        _right("patch", kinds.PODS, "status"),
-        _right("create", kinds.EVENTS),
-        _right("get", kinds.POLICIES),
-        _right("patch", kinds.POLICIES, "status"),
+        *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
+        _make_right("get", kinds.PODS),
+        _make_right("delete", kinds.PODS),
+        _make_right("get", kinds.NODES),
+        _make_right("patch", kinds.NODES),
+        _make_right("create", kinds.PODS, "binding"),
+        _make_right("patch", kinds.CLAIMS),
+        _make_right("patch", kinds.VOLUMES),
+        _make_right("patch", kinds.PODS, "status"),
+        _make_right("create", kinds.EVENTS),
+        _make_right("get", kinds.POLICIES),
+        _make_right("patch", kinds.POLICIES, "status"),
     ]
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
@@ -64,7 +64,7 @@ def needed(lease_namespace: str, lease_name: str) -> list[Right]:
     return rights
 
 
-def _right(verb: str, kind: Kind, subresource: str = "") -> Right:
+def _make_right(verb: str, kind: Kind, subresource: str = "") -> Right:
     return Right(verb, kind.group, kind.plural, subresource)
 
 
@@ -83,17 +83,17 @@ class Rights:
         """Ask until cancelled."""
         while True:
             try:
-                self._told(await self._ask())
+                self._note_missing(await self._list_missing())
             except (ApiError, msgspec.MsgspecError) as error:
                 # Not every server knows the question. A missing right then shows when it is needed.
                 _log.info("rights cannot be checked", error=str(error))
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _ask(self) -> tuple[str, ...]:
-        answers = await asyncio.gather(*(self._has(right) for right in self._rights))
+    async def _list_missing(self) -> tuple[str, ...]:
+        answers = await asyncio.gather(*(self._has_right(right) for right in self._rights))
         return tuple(str(r) for r, has in zip(self._rights, answers, strict=True) if not has)
 
-    async def _has(self, right: Right) -> bool:
+    async def _has_right(self, right: Right) -> bool:
         asked = {key: value for key, value in right._asdict().items() if value}
         review = {
             "apiVersion": kinds.REVIEWS.api_version,
@@ -103,7 +103,7 @@ class Rights:
         answer = msgspec.json.decode(await self._api.send("POST", kinds.REVIEWS.path, review))
         return bool(answer.get("status", {}).get("allowed"))
 
-    def _told(self, missing: tuple[str, ...]) -> None:
+    def _note_missing(self, missing: tuple[str, ...]) -> None:
         for right in missing:
             if right not in self.missing:
                 _log.error("a right is missing", right=right)

@@ -12,7 +12,7 @@ from scheduler.kube.lead.taking import wait_for_first_try
 from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.parts import Parts
 from scheduler.kube.tasks import Tasks
-from scheduler.kube.watch.verify import verify
+from scheduler.kube.watch.verify import verify_forever
 
 _DRAIN_SECONDS, _REPORT_SECONDS = 10.0, 2.0
 _log = structlog.get_logger("evenkeel")
@@ -36,12 +36,12 @@ class RunningParts:
 
     def watch_health(self) -> None:
         """Begin to check rights, and to log what keeps the replica from being ready."""
-        for work in (self._parts.rights.run(), self._parts.probes.tell()):
+        for work in (self._parts.rights.run(), self._parts.probes.log_hindrances()):
             self._tasks.start(self._lifeline.call(work))
 
     async def read_rare(self) -> None:
         """Read all objects of the rare kinds."""
-        await self._parts.rare.read(self._parts.api)
+        await self._parts.rare.read_all(self._parts.api)
 
     async def take_lease(self) -> None:
         """Begin to try to take the lease, and wait a moment for the first try.
@@ -54,7 +54,7 @@ class RunningParts:
     def read_streams(self) -> None:
         """Begin to list, and then to watch, what there can be many of, and to hand it to the engine."""
         self._tasks.start(self._parts.loop.run())
-        self._parts.leading.lists_begin()
+        self._parts.leading.note_lists_begin()
         for stream in self._parts.streams:
             self._tasks.start(stream.run())
 
@@ -63,11 +63,11 @@ class RunningParts:
         parts = self._parts
         self._reporting = self._tasks.start(parts.reporter.run())
         for work in (
-            parts.rare.follow(parts.api),
+            parts.rare.follow_late(parts.api),
             parts.binder.run(),
             parts.evictor.run(),
             parts.leading.run(),
-            verify(parts.engine, parts.streams, parts.rare, parts.api),
+            verify_forever(parts.engine, parts.streams, parts.rare, parts.api),
             parts.policy_status.run(parts.loop.count_governed),
             parts.stranded.run(),
             heap.trim_forever(),

@@ -22,7 +22,7 @@ class Trouble(NamedTuple):
     is_refused: bool
 
 
-def after(before: Trouble | None, error: Exception) -> Trouble:
+def add_failure(before: Trouble | None, error: Exception) -> Trouble:
     """The trouble after one more failure."""
     since = time.monotonic() if before is None else before.since
     return Trouble(since, str(error) or repr(error), answers.is_refused(error))

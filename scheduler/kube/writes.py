@@ -28,12 +28,12 @@ class Reply(NamedTuple):
     Attributes:
         status: the status code.
         payload: the body.
-        keeps: whether the connection may be used again.
+        is_reusable: whether the connection may be used again.
     """
 
     status: int
     payload: bytes
-    keeps: bool
+    is_reusable: bool
 
 
 class UnreadableError(ConnectionError):
@@ -55,7 +55,7 @@ class Reading:
         if self._bytes:
             self._bytes += data
             data = bytes(self._bytes)
-        found = _answer(data, is_over=False)
+        found = _parse_reply(data, is_over=False)
         if found is None and not self._bytes:
             self._bytes += data
         return found
@@ -66,10 +66,10 @@ class Reading:
         Raises:
             UnreadableError: as ``feed``.
         """
-        return _answer(bytes(self._bytes), is_over=True)
+        return _parse_reply(bytes(self._bytes), is_over=True)
 
 
-def _answer(data: bytes, *, is_over: bool) -> Reply | None:
+def _parse_reply(data: bytes, *, is_over: bool) -> Reply | None:
     """The answer that the bytes are; ``is_over``: no more will come."""
     begin = data.find(_HEAD_END) + len(_HEAD_END)
     if begin < len(_HEAD_END):
@@ -77,42 +77,44 @@ def _answer(data: bytes, *, is_over: bool) -> Reply | None:
             raise UnreadableError("the head of an answer has no end")
         return None
     head = data[: begin - len(_LINE_END)].lower()
-    status = _status(head)
+    status = _parse_status(head)
     if status in _INFORMATIONAL:
-        return _answer(data[begin:], is_over=is_over)
-    keeps = b"close" not in _field(head, b"connection") and not head.startswith(b"http/1.0")
+        return _parse_reply(data[begin:], is_over=is_over)
+    is_reusable = b"close" not in _get_field(head, b"connection") and not head.startswith(
+        b"http/1.0"
+    )
     body = b"", begin
     if status not in {_NO_CONTENT, _NOT_MODIFIED}:
-        found = _body(head, data, begin)
+        found = _parse_body(head, data, begin)
         if found is None:
-            has_end = _field(head, b"transfer-encoding") or _field(head, b"content-length")
+            has_end = _get_field(head, b"transfer-encoding") or _get_field(head, b"content-length")
             is_whole = is_over and not has_end
-            return Reply(status, data[begin:], keeps=False) if is_whole else None
+            return Reply(status, data[begin:], is_reusable=False) if is_whole else None
         body = found
     if body[1] != len(data):
         raise UnreadableError("there is more than one answer")
-    return Reply(status, body[0], keeps)
+    return Reply(status, body[0], is_reusable)
 
 
-def _body(head: bytes, data: bytes, begin: int) -> tuple[bytes, int] | None:
+def _parse_body(head: bytes, data: bytes, begin: int) -> tuple[bytes, int] | None:
     """The body and where it ends, None when it is not complete or ends with the connection."""
-    if b"chunked" in _field(head, b"transfer-encoding"):
-        return _unchunked(data, begin)
-    length = _field(head, b"content-length")
+    if b"chunked" in _get_field(head, b"transfer-encoding"):
+        return _parse_chunks(data, begin)
+    length = _get_field(head, b"content-length")
     if not length:
         return None
-    end = begin + _number(length, 10)
+    end = begin + _parse_number(length, 10)
     return (data[begin:end], end) if end <= len(data) else None
 
 
-def _status(head: bytes) -> int:
+def _parse_status(head: bytes) -> int:
     version, _, rest = head.partition(b" ")
     if not version.startswith(b"http/1."):
         raise UnreadableError(f"not HTTP/1: {head[:20]!r}")
-    return _number(rest[:3], 10)
+    return _parse_number(rest[:3], 10)
 
 
-def _field(head: bytes, name: bytes) -> bytes:
+def _get_field(head: bytes, name: bytes) -> bytes:
     """The value of a header, empty when it is not there; the head is in lower case and ends with a line."""
     at = head.find(b"\r\n%b:" % name)
     if at < 0:
@@ -121,14 +123,14 @@ def _field(head: bytes, name: bytes) -> bytes:
     return head[at : head.index(_LINE_END, at)].strip()
 
 
-def _unchunked(data: bytes, at: int) -> tuple[bytes, int] | None:
+def _parse_chunks(data: bytes, at: int) -> tuple[bytes, int] | None:
     """The body in its chunks and where they end, None when they are not complete."""
     parts: list[bytes] = []
     while (line_end := data.find(_LINE_END, at)) >= 0:
-        size = _number(data[at:line_end].partition(b";")[0].strip(), 16)
+        size = _parse_number(data[at:line_end].partition(b";")[0].strip(), 16)
         at = line_end + len(_LINE_END)
         if not size:
-            return _after_trailers(data, at, b"".join(parts))
+            return _skip_trailers(data, at, b"".join(parts))
         parts.append(data[at : at + size])
         at += size + len(_LINE_END)
         if at > len(data):
@@ -138,7 +140,7 @@ def _unchunked(data: bytes, at: int) -> tuple[bytes, int] | None:
     return None
 
 
-def _after_trailers(data: bytes, at: int, payload: bytes) -> tuple[bytes, int] | None:
+def _skip_trailers(data: bytes, at: int, payload: bytes) -> tuple[bytes, int] | None:
     while (line_end := data.find(_LINE_END, at)) >= 0:
         is_last = line_end == at
         at = line_end + len(_LINE_END)
@@ -147,7 +149,7 @@ def _after_trailers(data: bytes, at: int, payload: bytes) -> tuple[bytes, int] |
     return None
 
 
-def _number(text: bytes, base: int) -> int:
+def _parse_number(text: bytes, base: int) -> int:
     digits = b"0123456789abcdef"[:base]
     if not text or text.lower().strip(digits):
         raise UnreadableError(f"not a number: {text[:20]!r}")
@@ -176,7 +178,7 @@ class _Connection(asyncio.Protocol):
             self._fail(error)
             return
         if answer is not None:
-            self._take(answer)
+            self._take_reply(answer)
 
     def eof_received(self) -> None:
         """What has no length ends with the connection."""
@@ -186,13 +188,13 @@ class _Connection(asyncio.Protocol):
             self._fail(error)
             return
         if answer is not None:
-            self._take(answer)
+            self._take_reply(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._fail(exc or ConnectionResetError("the connection was closed before the answer"))
 
-    async def ask(self, request: bytes) -> Reply:
+    async def send_request(self, request: bytes) -> Reply:
         """Send a request and return its answer.
 
         Raises:
@@ -211,13 +213,13 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _take(self, answer: Reply) -> None:
+    def _take_reply(self, answer: Reply) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             # An answer that nobody asked for.
             self.close()
             return
-        if not answer.keeps:
+        if not answer.is_reusable:
             self.close()
         if not waiter.done():
             waiter.set_result(answer)
@@ -229,7 +231,7 @@ class _Connection(asyncio.Protocol):
             waiter.set_exception(error if isinstance(error, OSError) else ConnectionError(repr(error)))  # fmt: skip
 
 
-class Writes:
+class WriteConnections:
     """Connections to one API server, opened as they are needed.
 
     Args:
@@ -251,7 +253,7 @@ class Writes:
         # The last that was used is used next: few are kept open where few are needed.
         self._idle: list[_Connection] = []
 
-    async def ask(
+    async def send_request(
         self, method: str, path: str, headers: str, body: bytes, *, seconds: float
     ) -> Reply:
         """One write and its answer.
@@ -272,9 +274,9 @@ class Writes:
             f"{self._always}{headers}Content-Length: {len(body)}\r\n\r\n"
         )
         async with asyncio.timeout(seconds), self._places:
-            connection = self._kept() or await self._opened()
+            connection = self._reuse_connection() or await self._open_connection()
             try:
-                answer = await connection.ask(head.encode("latin-1") + body)
+                answer = await connection.send_request(head.encode("latin-1") + body)
             except BaseException:
                 connection.close()
                 raise
@@ -288,7 +290,7 @@ class Writes:
         while self._idle:
             self._idle.pop().close()
 
-    def _kept(self) -> _Connection | None:
+    def _reuse_connection(self) -> _Connection | None:
         """An open connection that was used not long ago."""
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
         while self._idle:
@@ -298,7 +300,7 @@ class Writes:
             connection.close()
         return None
 
-    async def _opened(self) -> _Connection:
+    async def _open_connection(self) -> _Connection:
         _, connection = await asyncio.get_running_loop().create_connection(
             _Connection, self._host, self._port, ssl=self._tls
         )

@@ -11,7 +11,7 @@ from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.bind.binder import Binder, Permit, Writes
+from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.jobs import Step
@@ -72,7 +72,7 @@ async def binder(
     known = lookups_of(stored, lambda _: {}, 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
-        Writes(
+        BindWriters(
             Binding(api, fence, lambda _: "1"),  # type: ignore[arg-type]
             (
                 VolumeClaims(api, known),  # type: ignore[arg-type]

@@ -74,17 +74,17 @@ async def test_a_pod_that_waits_for_its_claims_is_taken_back_at_once() -> None:
     async with binder(api, storage=stored(claim())) as (made, reported):
         made.submit([Bind(one.uid, "n", given=(Given("c"),))], {one.uid: one})
         await until(lambda: made._steps.n_waiting == 1)
-        assert made.withdraw(one.uid, "preempted")
+        assert made.withdraw_bind(one.uid, "preempted")
         assert reported == [events.BindFailed(one.uid, "preempted")]
         assert made.backlog == 0
-        assert not made.withdraw(one.uid, "preempted")
+        assert not made.withdraw_bind(one.uid, "preempted")
 
 
 async def test_nor_does_it_begin_to_wait_once_it_is_taken_back() -> None:
     one = pod("p")
 
     def withdrawn_meanwhile(method: str, path: str) -> Json:
-        assert (method, path) == NOMINATED or made.withdraw(one.uid, "preempted")
+        assert (method, path) == NOMINATED or made.withdraw_bind(one.uid, "preempted")
         return answer(method, path)
 
     async with binder(Api(withdrawn_meanwhile), storage=stored(claim())) as (made, reported):

@@ -40,7 +40,7 @@ class Recording:
     def close(self) -> None:
         """There is nothing to close."""
 
-    def turn_over(self) -> None:
+    def begin_new_file(self) -> None:
         self.files.append([])
 
 
@@ -129,8 +129,8 @@ class Replica:
             lease_clock=asyncio.get_running_loop().time,
             freeze=lambda: None,
         )
-        await self.parts.lease.look()
-        await self.parts.rare.read(self.api)
+        await self.parts.lease.observe_holder()
+        await self.parts.rare.read_all(self.api)
         self._running = RunningParts(self.parts, _Here(), self._died_of.append)  # type: ignore[arg-type]
         await self._running.take_lease()
         self._running.read_streams()

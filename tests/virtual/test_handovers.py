@@ -204,12 +204,12 @@ def test_a_standby_goes_on_at_once_with_what_it_has_heard(make_world: Make, seed
     world.create("plain", count=2)
     world.run(3.0)
     assert world.n_bound == 2
-    lists = [stream.relists for stream in standby.parts.streams]
+    lists = [stream.n_lists for stream in standby.parts.streams]
     leader.stop()
     world.run(0.7)
     assert leader.is_stopped()
     assert standby.is_deciding(), world.report(["it has not heard that the lease is free"])
-    assert [stream.relists for stream in standby.parts.streams] == lists
+    assert [stream.n_lists for stream in standby.parts.streams] == lists
 
 
 @pytest.mark.parametrize("whose", ["ours", "others"])
@@ -248,7 +248,7 @@ def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
     world.create("exclusive", count=1)
     world.run(5.0)
     pods = [one for one in standby.parts.streams if one.source.kind == kinds.PODS]
-    assert [stream.relists for stream in pods] == [2, 2]
+    assert [stream.n_lists for stream in pods] == [2, 2]
     assert world.n_bound == n_bound
 
 

@@ -25,16 +25,16 @@ _log = structlog.get_logger("evenkeel.evictor")
 _WORKERS, _AT_ONCE, _WRITERS = 16, 8, 8
 
 
-class Leave(NamedTuple):
+class EvictPermit(NamedTuple):
     """What is asked right before a write.
 
     Attributes:
-        term: the present term of leadership, 0 when not leading.
-        withdraw: takes a bind back that has not begun; whether there was one.
+        get_term: gives the present term of leadership, 0 when not leading.
+        withdraw_bind: takes a bind back that has not begun; whether there was one.
     """
 
-    term: Callable[[], int]
-    withdraw: Callable[[str, str], bool]
+    get_term: Callable[[], int]
+    withdraw_bind: Callable[[str, str], bool]
 
 
 class Eviction(NamedTuple):
@@ -58,7 +58,7 @@ class Evictor:
 
     Args:
         api: the API server.
-        leave: what is asked right before a write.
+        permit: what is asked right before a write.
         report: takes EvictDone and EvictFailed.
         tell: tells people that a pod was sent away: the pod, the words, and a note.
     """
@@ -66,11 +66,11 @@ class Evictor:
     def __init__(
         self,
         api: ApiClient,
-        leave: Leave,
+        permit: EvictPermit,
         report: Callable[[EvictDone | EvictFailed], None],
         tell: Callable[[PodRecord, Departure, str], None],
     ) -> None:
-        self._api, self._leave, self._report, self._tell = api, leave, report, tell
+        self._api, self._permit, self._report, self._tell = api, permit, report, tell
         self._evictions: asyncio.Queue[Eviction] = asyncio.Queue()
         # A pod's nominations are written by one writer, in their order.
         self._nominations: list[asyncio.Queue[Nomination]] = [
@@ -84,12 +84,12 @@ class Evictor:
         fresh = tuple(one for one in victims if not one.deleting and one.uid not in self._going)
         self._going.update(one.uid for one in fresh)
         if fresh:
-            self._evictions.put_nowait(Eviction(fresh, words, self._leave.term()))
+            self._evictions.put_nowait(Eviction(fresh, words, self._permit.get_term()))
 
     def nominate(self, pod: PodRecord, node: str) -> None:
         """Queue a nomination; to no node, when that is empty."""
         writer = sum(pod.uid.encode()) % _WRITERS
-        self._nominations[writer].put_nowait(Nomination(pod, node, self._leave.term()))
+        self._nominations[writer].put_nowait(Nomination(pod, node, self._permit.get_term()))
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -104,25 +104,27 @@ class Evictor:
             job = await self._evictions.get()
             *first, last = job.victims
             gate = asyncio.Semaphore(_AT_ONCE)
-            gone = await asyncio.gather(*(self._send_away(job, one, gate) for one in first))
+            gone = await asyncio.gather(*(self._evict_victim(job, one, gate) for one in first))
             if all(gone):
-                await self._send_away(job, last, gate)
+                await self._evict_victim(job, last, gate)
             else:
                 # The pod is to be tried again soon, and may not need this one to go.
-                self._end(last, "another pod that was to go with it stays")
+                self._end_victim(last, "another pod that was to go with it stays")
 
-    async def _send_away(self, job: Eviction, victim: PodRecord, gate: asyncio.Semaphore) -> bool:
+    async def _evict_victim(
+        self, job: Eviction, victim: PodRecord, gate: asyncio.Semaphore
+    ) -> bool:
         """Whether the victim goes."""
         words = job.words
-        if self._leave.withdraw(victim.uid, words.why):
+        if self._permit.withdraw_bind(victim.uid, words.why):
             self._tell(victim, words, f"{words.note} (in kube-scheduler memory).")
-            self._end(victim, "")
+            self._end_victim(victim, "")
             return True
         async with gate:
             try:
-                for write in (requests.condition, requests.delete):
+                for write in (requests.write_condition, requests.delete_pod):
                     if not self._may_write(job.term):
-                        self._end(victim, "no longer the leader")
+                        self._end_victim(victim, "no longer the leader")
                         return False
                     await write(self._api, victim, words)
             except ApiError as error:
@@ -130,16 +132,16 @@ class Evictor:
                 # no better than that it stays tries again, and hears of a pod that is gone by itself.
                 if not answers.is_not_found(error):
                     _log.warning("a pod was not evicted", pod=victim.key, error=str(error))
-                    self._end(victim, str(error))
+                    self._end_victim(victim, str(error))
                     return False
                 # It is gone by itself.
-                self._end(victim, "")
+                self._end_victim(victim, "")
                 return True
         self._tell(victim, words, words.note)
-        self._end(victim, "")
+        self._end_victim(victim, "")
         return True
 
-    def _end(self, victim: PodRecord, trouble: str) -> None:
+    def _end_victim(self, victim: PodRecord, trouble: str) -> None:
         self._going.discard(victim.uid)
         uid = victim.uid
         self._report(EvictFailed(uid, trouble) if trouble else EvictDone(uid))
@@ -150,7 +152,7 @@ class Evictor:
             if not self._may_write(job.term):
                 continue
             try:
-                await pod_status.nominate(self._api, job.pod, job.node)
+                await pod_status.write_nomination(self._api, job.pod, job.node)
             except ApiError as error:
                 # A pod whose victims have gone is bound at once, perhaps before its nomination is written.
                 if not (
@@ -161,4 +163,4 @@ class Evictor:
                     _log.warning("a nomination was not written", pod=job.pod.key, error=str(error))
 
     def _may_write(self, term: int) -> bool:
-        return term != 0 and term == self._leave.term()
+        return term != 0 and term == self._permit.get_term()

@@ -9,7 +9,7 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.departures import Departure
 
 
-async def condition(api: ApiClient, victim: PodRecord, words: Departure) -> None:
+async def write_condition(api: ApiClient, victim: PodRecord, words: Departure) -> None:
     """Say on a pod why it is about to be deleted: who restarts it does not count that as its failure.
 
     Raises:
@@ -23,18 +23,18 @@ async def condition(api: ApiClient, victim: PodRecord, words: Departure) -> None
         "message": words.message,
         "lastTransitionTime": wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    await pod_status.patch(api, victim, {"conditions": [said]})
+    await pod_status.patch_status(api, victim, {"conditions": [said]})
 
 
-async def delete(api: ApiClient, victim: PodRecord, _: Departure) -> None:
+async def delete_pod(api: ApiClient, victim: PodRecord, _: Departure) -> None:
     """Have a pod deleted, with the time that it gives itself.
 
     Raises:
-        ApiError: as ``condition``.
+        ApiError: as ``write_condition``.
     """
     options = {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "preconditions": {"uid": victim.uid},
     }
-    await api.send("DELETE", pod_status.path(victim), options)
+    await api.send("DELETE", pod_status.get_path(victim), options)

@@ -16,19 +16,19 @@ class AlwaysLeader:
     is_shared = False
     held = Held(until=float("inf"), term=1, reign=1)
 
-    seen = FoundLease()
+    last_found = FoundLease()
     trouble = None
-    errors = 0
+    n_errors = 0
 
-    def holder(self) -> Holder:
+    def find_holder(self) -> Holder:
         """This process."""
         return Holder.SELF
 
-    def present_term(self) -> int:
+    def get_present_term(self) -> int:
         """Always the first."""
         return self.held.term
 
-    async def look(self) -> None:
+    async def observe_holder(self) -> None:
         """There is nothing to see."""
 
     async def run(self) -> None:

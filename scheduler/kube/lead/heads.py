@@ -61,15 +61,15 @@ class Heads:
         # Pods that were known since the last list was asked for.
         self._known: set[str] = set()
 
-    async def unbound(self) -> list[Target]:
+    async def list_unbound(self) -> list[Target]:
         """Those of ours that a bind could land on: the API server binds none that is deleted or gated.
 
         No gate can be set on a pod that has none, so of one that still has some no bind was ever sent.
         """
         return [
-            _target(pod)
+            _make_target(pod)
             for name in self._schedulers
-            for pod in await self._list(f"spec.nodeName=,spec.schedulerName={name}")
+            for pod in await self._list_pods(f"spec.nodeName=,spec.schedulerName={name}")
             if not (pod.deletion_timestamp or self._is_gated(pod))
         ]
 
@@ -77,23 +77,23 @@ class Heads:
         """Whether a newer version of a pod is known here."""
         return _is_newer(self._engine.ask(PodVersion(pod.uid)), pod.version)
 
-    def has_changed_or_goes(self, pod: Target) -> bool:
+    def is_changed_placed_or_gone(self, pod: Target) -> bool:
         """As ``has_changed``, or a node is chosen for the pod here, or it is known to be gone."""
         known = self._engine.ask(KnownPod(pod.uid))
         return known is None or bool(known.node) or self.has_changed(pod)
 
-    def asks_devices(self, pod: Target) -> bool:
+    def requests_devices(self, pod: Target) -> bool:
         """Whether a pod asks devices, as far as is known here."""
         known = self._engine.ask(KnownPod(pod.uid))
         return known is None or known.template.gpu is not None
 
-    async def unheard(self) -> list[Target]:
+    async def list_unheard(self) -> list[Target]:
         """Those with a node, whoever bound them, that are newer at the API server than here."""
         self._known = set(self._engine.ask(KnownPods()))
-        pods = [_target(pod) for pod in await self._list("spec.nodeName!=")]
-        return self.still_unheard(pods)
+        pods = [_make_target(pod) for pod in await self._list_pods("spec.nodeName!=")]
+        return self.keep_unheard(pods)
 
-    def still_unheard(self, pods: list[Target]) -> list[Target]:
+    def keep_unheard(self, pods: list[Target]) -> list[Target]:
         """Those of the last list that are neither known at that version or a newer one nor gone since."""
         known = self._engine.ask(KnownPods())
         self._known.update(pod.uid for pod in pods if pod.uid in known)
@@ -109,13 +109,13 @@ class Heads:
         known = self._engine.ask(KnownPod(pod.uid))
         return known is not None and known.gated and known.version == pod.resource_version
 
-    async def _list(self, where: str) -> list[_HeadMeta]:
+    async def _list_pods(self, where: str) -> list[_HeadMeta]:
         """Tries until it is read: nobody can lead without."""
         params = {"fieldSelector": f"{where},{sources.UNFINISHED}"}
         attempt = 0
         while True:
             try:
-                found, _ = await listing.whole(
+                found, _ = await listing.read_list(
                     self._api,
                     kinds.PODS.path,
                     params,
@@ -124,7 +124,7 @@ class Heads:
                     patience=self._patience,
                 )
             except (ApiError, Expired, msgspec.MsgspecError) as error:
-                wait = client.backoff(attempt, first=0.1, most=_BACKOFF_SECONDS)
+                wait = client.get_backoff(attempt, first=0.1, most=_BACKOFF_SECONDS)
                 attempt += 1
                 _log.warning("pods cannot be listed", error=str(error), retry_seconds=wait)
                 await asyncio.sleep(wait)
@@ -132,7 +132,7 @@ class Heads:
                 return [one.metadata for one in found]
 
 
-def _target(pod: _HeadMeta) -> Target:
+def _make_target(pod: _HeadMeta) -> Target:
     return Target(pod.namespace, pod.name, pod.uid, pod.resource_version)
 
 

@@ -72,24 +72,24 @@ class Leading:
 
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
-        return bool(self._settled_term) and self._settled_term == self._lease.present_term()
+        return bool(self._settled_term) and self._settled_term == self._lease.get_present_term()
 
-    def lists_begin(self) -> None:
+    def note_lists_begin(self) -> None:
         """Note that the streams begin to list. If a term lasts already, their lists have all binds of earlier leaders."""
-        self._listed_term = self._lease.present_term()
+        self._listed_term = self._lease.get_present_term()
 
     async def run(self) -> None:
         """Follow the lease until cancelled."""
         try:
             while True:
-                await self._follow()
+                await self._follow_lease()
                 await asyncio.sleep(_TURN_SECONDS)
         finally:
             await self._end_beside()
 
-    async def _follow(self) -> None:
+    async def _follow_lease(self) -> None:
         held = self._lease.held
-        is_held = self._lease.present_term() == held.term
+        is_held = self._lease.get_present_term() == held.term
         if is_held and self._settled_term != held.term:
             await self._end_beside()
             await self._take_over(held)
@@ -113,7 +113,7 @@ class Leading:
         try:
             while not taking.done():
                 await asyncio.wait({taking}, timeout=_TURN_SECONDS)
-                if self._lease.present_term() != held.term:
+                if self._lease.get_present_term() != held.term:
                     return
             taking.result()
         finally:
@@ -134,7 +134,7 @@ class Leading:
             return
         for _ in range(_LOOKS):
             # Looked at anew each time: what is behind may be gone meanwhile.
-            if await self._hears(await self._heads.unheard()):
+            if await self._wait_until_known(await self._heads.list_unheard()):
                 return
         _log.warning("the watches of pods lag behind; pods are listed again")
         streams = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
@@ -148,9 +148,9 @@ class Leading:
         if not held.is_clean:
             if self._lease.is_shared:
                 await asyncio.sleep(_PEER_SECONDS)
-            pods = await self._heads.unbound()
-            first = [pod for pod in pods if self._heads.asks_devices(pod)]
-            await self._fence.sweep(first, self._fenced[1], self._heads.has_changed)
+            pods = await self._heads.list_unbound()
+            first = [pod for pod in pods if self._heads.requests_devices(pod)]
+            await self._fence.sweep_pods(first, self._fenced[1], self._heads.has_changed)
             is_done = {pod.uid for pod in first} | self._fenced[1]
             self._left = [pod for pod in pods if pod.uid not in is_done]
         if not self._left:
@@ -159,14 +159,14 @@ class Leading:
     async def _fence_left(self, held: Held) -> None:
         """Fence what ``_fence_first`` has left, while pods are bound."""
         pods, self._left = self._left, []
-        is_known = self._heads.has_changed_or_goes
-        await self._fence.sweep(pods, self._fenced[1], is_known, is_beside_binds=True)
+        is_known = self._heads.is_changed_placed_or_gone
+        await self._fence.sweep_pods(pods, self._fenced[1], is_known, is_beside_binds=True)
         self.fenced_reign = held.reign
 
-    async def _hears(self, pods: list[Target]) -> bool:
+    async def _wait_until_known(self, pods: list[Target]) -> bool:
         """Whether these are known here, soon at least."""
         for _ in range(_HEARINGS):
-            pods = self._heads.still_unheard(pods)
+            pods = self._heads.keep_unheard(pods)
             if not pods:
                 break
             await asyncio.sleep(_HEARING_SECONDS)

@@ -42,10 +42,10 @@ _log = structlog.get_logger("evenkeel.lease")
 class Notes(Protocol):
     """What a leader hands on with the lease, as annotations of it."""
 
-    def write(self) -> dict[str, str]:
+    def write_annotations(self) -> dict[str, str]:
         """Annotations for whoever leads next."""
 
-    def read(self, annotations: dict[str, str]) -> None:
+    def read_annotations(self, annotations: dict[str, str]) -> None:
         """What another leader has left."""
 
 
@@ -70,9 +70,9 @@ class Lease:
         identity: what is written as holder.
         is_shared: whether other schedulers take their turns by it too.
         held: the present hold on it, or the last.
-        seen: how it was found last.
+        last_found: how it was found last.
         trouble: what keeps it from being read or written, None while nothing does.
-        errors: how often it could not be read or written.
+        n_errors: how often it could not be read or written.
     """
 
     def __init__(
@@ -101,89 +101,89 @@ class Lease:
         # A write that takes the lease was sent, and has not been answered.
         self._is_taking = False
         self._patience = Patience(_FIRST_PATIENCE * self._retry)
-        self.seen = FoundLease()
+        self.last_found = FoundLease()
         self.trouble: Trouble | None = None
-        self.errors = 0
+        self.n_errors = 0
 
-    def present_term(self) -> int:
+    def get_present_term(self) -> int:
         """The term that lasts right now, 0 when none does."""
         held = self.held
         return held.term if self._clock() < held.until else 0
 
-    def holder(self) -> Holder:
+    def find_holder(self) -> Holder:
         """Who holds the lease by what is known now."""
-        if self.present_term():
+        if self.get_present_term():
             return Holder.SELF
-        seen = self.seen
+        seen = self.last_found
         if seen.holder in {"", self.identity} or self._clock() - seen.at >= seen.duration:
             return Holder.NOBODY
         if not seen.is_stranger:
             return Holder.REPLICA
         return Holder.PEER if self.is_shared else Holder.OTHER
 
-    async def look(self) -> None:
+    async def observe_holder(self) -> None:
         """Note how the lease stands, without taking it: the time of a dead holder runs out from this look on.
 
         If the lease cannot be read, its time runs from the first try to take it.
         """
         with suppress(ApiError):
             async with self._patience.limit(self._retry):
-                self._note(await self._api.get(f"{self._path}/{self._name}"))
+                self._note_found(await self._api.get(f"{self._path}/{self._name}"))
 
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""
         failures = 0
         while True:
             try:
-                await self._try_in_time()
+                await self._take_or_renew_in_time()
                 self.trouble, failures = None, 0
             except ApiError as error:
-                self.trouble = troubles.after(self.trouble, error)
-                self.errors += 1
-                holder = self.holder()
+                self.trouble = troubles.add_failure(self.trouble, error)
+                self.n_errors += 1
+                holder = self.find_holder()
                 if not failures:
                     _log.warning("lease not renewed", error=str(error), held=holder == Holder.SELF)
                 if answers.is_transient(error) and holder in {Holder.SELF, Holder.NOBODY}:
-                    await asyncio.sleep(self._wait_after(failures))
+                    await asyncio.sleep(self._find_backoff(failures))
                     failures += 1
                     continue
                 failures = 0
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._next_try()):
+                async with asyncio.timeout(self._find_wait()):
                     await self._stand_by()
 
-    def _next_try(self) -> float:
+    def _find_wait(self) -> float:
         """Seconds until the next try: as soon as the time of another holder is over."""
-        left = self.seen.at + self.seen.duration - self._clock()
-        is_waiting = self.holder() in {Holder.REPLICA, Holder.PEER, Holder.OTHER}
+        left = self.last_found.at + self.last_found.duration - self._clock()
+        is_waiting = self.find_holder() in {Holder.REPLICA, Holder.PEER, Holder.OTHER}
         return min(self._retry, left) if is_waiting else self._retry
 
-    def _wait_after(self, failures: int) -> float:
+    def _find_backoff(self, failures: int) -> float:
         first, most = _FIRST_WAIT * self._retry, _LONGEST_WAIT * self._retry
-        return client.backoff(failures, first=first, most=most)
+        return client.get_backoff(failures, first=first, most=most)
 
-    async def _try_in_time(self) -> None:
+    async def _take_or_renew_in_time(self) -> None:
         """Try to take or to renew the lease, and give it up in time for another try within the deadline.
 
         Raises:
             ApiError: as the API server answers, or that it does not.
         """
         # To take it are two requests, and nothing is lost meanwhile.
-        most = self._deadline / 2 if self.present_term() else self._deadline
+        most = self._deadline / 2 if self.get_present_term() else self._deadline
         # A write without an answer may take effect all the same; then the version is another.
         async with self._patience.limit(most):
-            await self._try()
+            await self._take_or_renew()
 
     async def _stand_by(self) -> None:
         """Until the lease changes, when another holds it; who held it may have given it back."""
-        if not self.present_term() and self.seen.holder and not self.trouble:
+        if not self.get_present_term() and self.last_found.holder and not self.trouble:
             # Never more often than this, whoever changes it.
             await asyncio.sleep(self._retry / _LOOKS_PER_RETRY)
-            if await self._hears_change():
+            if await self._wait_for_change():
                 return
         await asyncio.sleep(self._retry)
 
-    async def _hears_change(self) -> bool:
+    async def _wait_for_change(self) -> bool:
         """Whether the lease is another than was seen last; False when that cannot be watched."""
         asked = {
             "watch": "true",
@@ -205,7 +205,7 @@ class Lease:
         ``settled_reign``: in that reign nothing that this replica or one before it has sent is on its way
         any more; 0 for none.
         """
-        was_held = self.present_term()
+        was_held = self.get_present_term()
         # Who has not heard whether it took the lease knows nothing of what is on its way.
         is_settled = bool(was_held) and settled_reign == self.held.reign
         self.held = self.held._replace(until=0.0)
@@ -227,10 +227,10 @@ class Lease:
             free = record.make_free(lease, is_settled=is_settled)
             await self._api.send("PUT", f"{self._path}/{self._name}", free)
 
-    async def _try(self) -> None:
+    async def _take_or_renew(self) -> None:
         began = self._clock()
-        if self._written is not None and self.present_term():
-            if await self._write(began, "PUT", self._written):
+        if self._written is not None and self.get_present_term():
+            if await self._write_held(began, "PUT", self._written):
                 return
             self._written, began = None, self._clock()
         try:
@@ -239,52 +239,56 @@ class Lease:
             if not answers.is_not_found(error):
                 raise
             self._version = ""
-            if self.holder() in {Holder.REPLICA, Holder.PEER}:
+            if self.find_holder() in {Holder.REPLICA, Holder.PEER}:
                 # Someone deleted it; who held it may act all the same until its time is up.
                 return
-            await self._write(began, "POST", {"metadata": {"name": self._name}})
+            await self._write_held(began, "POST", {"metadata": {"name": self._name}})
             return
         self._version = lease["metadata"]["resourceVersion"]
         spec = record.get_spec(lease)
         holder = record.get_holder(spec)
         if holder != self.identity:
-            self._notes.read(record.get_annotations(lease))
-        now = self._note(lease)
-        if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
+            self._notes.read_annotations(record.get_annotations(lease))
+        now = self._note_found(lease)
+        if (
+            holder
+            and holder != self.identity
+            and now - self.last_found.at < self.last_found.duration
+        ):
             self.held = self.held._replace(until=0.0)
             return
         if holder == self.identity:
             self._written = lease
-            self._recognize(spec)
-        await self._write(began, "PUT", lease)
+            self._recognize_renewal(spec)
+        await self._write_held(began, "PUT", lease)
 
-    def _note(self, lease: dict[str, Any]) -> float:
+    def _note_found(self, lease: dict[str, Any]) -> float:
         """Note how the lease was found; return when that was, by this replica's clock."""
         now = self._clock()
-        if not self.seen.at or record.get_spec(lease) != self.seen.spec:
-            self.seen = record.read_lease(lease, now, self._duration)
+        if not self.last_found.at or record.get_spec(lease) != self.last_found.spec:
+            self.last_found = record.read_lease(lease, now, self._duration)
         return now
 
-    def _begin_to_renew(self, renewed: str, began: float) -> None:
+    def _note_renewal_sent(self, renewed: str, began: float) -> None:
         too_old = self._clock() - self._deadline
         self._in_doubt = {text: at for text, at in self._in_doubt.items() if at > too_old}
         # Should a clock that was set back give one time twice, the renewal that was sent first counts.
         self._in_doubt.setdefault(renewed, began)
 
-    def _recognize(self, spec: Mapping[str, Any]) -> None:
+    def _recognize_renewal(self, spec: Mapping[str, Any]) -> None:
         """The lease as it is read: if a renewal in doubt wrote that, it took effect."""
         began = self._in_doubt.get(spec.get("renewTime") or "")
         if began is not None and spec.get("acquireTime") == self._acquired:
-            self._may_act_from(began)
+            self._extend_term(began)
 
-    def _may_act_from(self, began: float) -> None:
+    def _extend_term(self, began: float) -> None:
         """The lease was renewed by a write that was sent then; a term that has lapsed meanwhile is followed by another."""
         held = self.held
         until = max(held.until, began + self._deadline)
         if self._clock() < until:
-            self.held = held._replace(until=until, term=held.term + (not self.present_term()))
+            self.held = held._replace(until=until, term=held.term + (not self.get_present_term()))
 
-    async def _write(self, began: float, method: str, lease: dict[str, Any]) -> bool:
+    async def _write_held(self, began: float, method: str, lease: dict[str, Any]) -> bool:
         """Take or renew the lease, as it was read or written last; False when someone else wrote first."""
         spec = record.get_spec(lease)
         # A write whose answer was lost may have taken it over too: then the time is not the one known.
@@ -300,11 +304,11 @@ class Lease:
             renewed=renewed,
             acquired=acquired,
             is_transition=method == "PUT" and not goes_on,
-            notes=self._notes.write(),
+            notes=self._notes.write_annotations(),
         )
         path = self._path if method == "POST" else f"{self._path}/{self._name}"
         if goes_on:
-            self._begin_to_renew(renewed, began)
+            self._note_renewal_sent(renewed, began)
         self._is_taking = not goes_on
         try:
             answer = await self._api.send(method, path, held_lease)
@@ -317,10 +321,10 @@ class Lease:
         self._written = record.add_version(held_lease, answer)
         self._in_doubt.clear()
         if goes_on:
-            self._may_act_from(began)
+            self._extend_term(began)
         else:
             self._acquired = acquired
-            is_new = method == "POST" and not self.seen.holder
+            is_new = method == "POST" and not self.last_found.holder
             is_clean = is_new or record.is_clean(lease)
             held = self.held
             self.held = Held(began + self._deadline, held.term + 1, held.reign + 1, is_clean)

@@ -18,10 +18,10 @@ class NotesAcross:
     def __init__(self, notes: Notes, main: asyncio.AbstractEventLoop) -> None:
         self._notes, self._main = notes, main
 
-    def write(self) -> dict[str, str]:
+    def write_annotations(self) -> dict[str, str]:
         """Two numbers, each read at once."""
-        return self._notes.write()
+        return self._notes.write_annotations()
 
-    def read(self, annotations: dict[str, str]) -> None:
+    def read_annotations(self, annotations: dict[str, str]) -> None:
         """Taken over at the main loop's next turn."""
-        self._main.call_soon_threadsafe(self._notes.read, annotations)
+        self._main.call_soon_threadsafe(self._notes.read_annotations, annotations)

@@ -30,7 +30,7 @@ class DemandNotes:
         """``engine`` is only read; ``put`` takes for it what another leader has left; ``is_deciding`` once it has done so."""
         self._engine, self._put, self._is_deciding = engine, put, is_deciding
 
-    def write(self) -> dict[str, str]:
+    def write_annotations(self) -> dict[str, str]:
         """Return the annotation for whoever leads next; none before the first decision, so that the lease keeps its own."""
         if not self._is_deciding():
             return {}
@@ -41,9 +41,9 @@ class DemandNotes:
         )
         return {names.DEPARTURES: ",".join(f"{mean:.3f}/{over}" for mean, over in means)}
 
-    def read(self, annotations: dict[str, str]) -> None:
+    def read_annotations(self, annotations: dict[str, str]) -> None:
         """Take over what another leader has left; anything but one or two such means is passed over."""
-        means = [_mean(text) for text in annotations.get(names.DEPARTURES, "").split(",")]
+        means = [_read_mean(text) for text in annotations.get(names.DEPARTURES, "").split(",")]
         match means:
             case [(departures, horizon)]:
                 self._put(DemandRecalled(departures, horizon))
@@ -51,7 +51,7 @@ class DemandNotes:
                 self._put(DemandRecalled(departures, horizon, plain, over))
 
 
-def _mean(text: str) -> tuple[float, int] | None:
+def _read_mean(text: str) -> tuple[float, int] | None:
     """A mean and over how many it is, None for anything but two numbers of 0 or more."""
     mean, _, over = text.partition("/")
     try:

@@ -14,6 +14,6 @@ _WAIT_SECONDS, _LOOKS = 0.25, 25
 async def wait_for_first_try(lease: Lease | AlwaysLeader) -> None:
     """Wait until it is known who holds the lease, but only for a moment: an API server may be slow."""
     for _ in range(_LOOKS):
-        if lease.holder() != Holder.NOBODY:
+        if lease.find_holder() != Holder.NOBODY:
             return
         await asyncio.sleep(_WAIT_SECONDS / _LOOKS)

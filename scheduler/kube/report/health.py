@@ -22,9 +22,9 @@ class Health:
 
     def __init__(self, *, alive: Check, ready: Check, metrics: Metrics) -> None:
         self._app = web.Application()
-        self._app.router.add_get("/livez", _probe(alive))
-        self._app.router.add_get("/readyz", _probe(ready))
-        self._app.router.add_get("/metrics", _text(metrics))
+        self._app.router.add_get("/livez", _make_probe(alive))
+        self._app.router.add_get("/readyz", _make_probe(ready))
+        self._app.router.add_get("/metrics", _make_metrics_handler(metrics))
         self._runner = web.AppRunner(self._app, access_log=None)
         self.port = 0
 
@@ -40,7 +40,7 @@ class Health:
         await self._runner.cleanup()
 
 
-def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _make_probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(_: web.Request) -> web.Response:
         problems = check()
         if problems:
@@ -52,7 +52,7 @@ def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     return answer
 
 
-def _text(
+def _make_metrics_handler(
     metrics: Metrics,
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def answer(request: web.Request) -> web.StreamResponse:

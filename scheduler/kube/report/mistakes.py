@@ -27,7 +27,7 @@ class Mistakes:
         self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
         self._noticed: set[str] = set()
 
-    def tell_all(self) -> None:
+    def report_all(self) -> None:
         """For a new leader: tell all there is, whether a predecessor told it or not."""
         for facts in self._engine.ask(KnownNodes()).values():
             self.check_node(facts)
@@ -42,25 +42,25 @@ class Mistakes:
                 _log.warning(one.notice, node=facts.name, taken=one.taken)
         if not facts.problem:
             # Should the same mistake come back, it is news again.
-            self._reporter.forget(facts.uid)
+            self._reporter.forget_object(facts.uid)
         elif self._is_leading():
-            self._reporter.malformed_node(facts)
+            self._reporter.report_malformed_node(facts)
 
     def check_bound(self, pod: PodRecord) -> None:
         """A bound pod was seen, ours or another's; only what it tells of its cards can be malformed."""
         if pod.life != Life.BOUND:
             return
         try:
-            self._tell_bound(pod, self._engine.ask(ToldCardsMistake(pod.uid)))
+            self._report_bound(pod, self._engine.ask(ToldCardsMistake(pod.uid)))
         except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
             _log.exception("the mistake of a bound pod cannot be reported", pod=pod.key)
 
-    def _tell_bound(self, pod: PodRecord, problem: Mistake | None) -> None:
+    def _report_bound(self, pod: PodRecord, problem: Mistake | None) -> None:
         if not problem:
             # Should the same mistake come back, it is news again.
-            self._reporter.forget(pod.uid)
+            self._reporter.forget_object(pod.uid)
         elif self._is_leading():
-            self._reporter.malformed_pod(
+            self._reporter.report_malformed_pod(
                 pod,
                 self._engine.ask(KnownNode(pod.node)),
                 f"{problem}; until this is corrected, requested cards that the claim does not name are charged to the first "

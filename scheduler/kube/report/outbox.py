@@ -62,8 +62,8 @@ class Report:
 
     Attributes:
         key: uid of the object and what is said of it; a newer report of the same key replaces this one.
-        body: makes the body, right before it is sent.
-        given_up: called once if the report is given up.
+        make_body: makes the body, right before it is sent.
+        on_given_up: called once if the report is given up.
         since: loop time at which it was put.
         attempts, n_wrong: how often it was not written, and how often the API server found it wrong.
     """
@@ -72,9 +72,9 @@ class Report:
     lane: Lane
     method: str
     path: str
-    body: Callable[[], bytes]
+    make_body: Callable[[], bytes]
     content_type: str = client.JSON
-    given_up: Callable[[], None] = lambda: None
+    on_given_up: Callable[[], None] = lambda: None
     since: float = 0.0
     attempts: int = 0
     n_wrong: int = 0
@@ -88,7 +88,7 @@ class Outbox:
         is_binding: whether binds wait to be written.
 
     Attributes:
-        dropped: reports given up.
+        n_dropped: reports given up.
     """
 
     def __init__(self, api: ApiClient, *, is_binding: Callable[[], bool]) -> None:
@@ -106,7 +106,7 @@ class Outbox:
         # Seconds of requests that the bounded lanes may still take; below 0 when one took long.
         self._allowance, self._refilled_at = _BURST, 0.0
         self._wake = asyncio.Event()
-        self.dropped = 0
+        self.n_dropped = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values())) + len(self._failed)
@@ -125,10 +125,10 @@ class Outbox:
         # An older one keeps its place: the oldest are written first.
         lane[report.key] = report
         if len(self._lanes[Lane.WHY]) > _WHY_MAX:
-            self._give_up(self._lanes[Lane.WHY].popitem(last=False)[1])
+            self._give_up_report(self._lanes[Lane.WHY].popitem(last=False)[1])
         self._wake.set()
 
-    def forget(self, key: Key) -> None:
+    def forget_key(self, key: Key) -> None:
         """Do not write what still waits under a key."""
         self._failed.pop(key, None)
         if key in self._writing:
@@ -136,9 +136,9 @@ class Outbox:
         for lane in self._lanes.values():
             lane.pop(key, None)
 
-    async def quiet(self, key: Key) -> None:
+    async def quiet_key(self, key: Key) -> None:
         """Forget a key, and wait until nothing is being written under it."""
-        self.forget(key)
+        self.forget_key(key)
         while key in self._writing:
             await asyncio.sleep(_QUIET_POLL_SECONDS)
 
@@ -146,7 +146,7 @@ class Outbox:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(_WORKERS):
-                group.create_task(self._work(yields=number > 0))
+                group.create_task(self._work(is_polite=number > 0))
 
     async def drain(self, seconds: float) -> None:
         """Wait until all is written, or the time is up."""
@@ -154,25 +154,25 @@ class Outbox:
         while (len(self) or self._working) and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
 
-    async def _work(self, *, yields: bool) -> None:
+    async def _work(self, *, is_polite: bool) -> None:
         while True:
-            if yields and self._is_binding() and len(self) < _CROWDED:
+            if is_polite and self._is_binding() and len(self) < _CROWDED:
                 await asyncio.sleep(_YIELD_SECONDS)
                 continue
-            report = self._next()
+            report = self._take_next()
             if report is None:
-                await self._sleep()
+                await self._wait_for_work()
                 continue
             self._working += 1
             self._writing.add(report.key)
             try:
-                await self._write(report)
+                await self._write_report(report)
             finally:
                 self._writing.discard(report.key)
                 self._forgotten.discard(report.key)
                 self._working -= 1
 
-    def _next(self) -> Report | None:
+    def _take_next(self) -> Report | None:
         """The oldest report of the lane whose turn it is, if the rate allows."""
         now = asyncio.get_running_loop().time()
         while self._later and self._later[0][0] <= now:
@@ -192,7 +192,7 @@ class Outbox:
                     return report
         return None
 
-    async def _sleep(self) -> None:
+    async def _wait_for_work(self) -> None:
         """Until there may be something to write."""
         self._wake.clear()
         waits = [1.0]
@@ -206,20 +206,23 @@ class Outbox:
         finally:
             alarm.cancel()
 
-    async def _write(self, report: Report) -> None:
+    async def _write_report(self, report: Report) -> None:
         began = asyncio.get_running_loop().time()
         try:
             await self._api.request(
-                report.method, report.path, body=report.body(), content_type=report.content_type
+                report.method,
+                report.path,
+                body=report.make_body(),
+                content_type=report.content_type,
             )
         except ApiError as error:
-            self._failed_with(report, error)
+            self._note_failure(report, error)
         finally:
             if report.lane != Lane.NEWS:
                 took = asyncio.get_running_loop().time() - began
                 self._allowance = max(-_DEBT, self._allowance - max(0.0, took - _QUICK_SECONDS))
 
-    def _failed_with(self, report: Report, error: ApiError) -> None:
+    def _note_failure(self, report: Report, error: ApiError) -> None:
         # Or an earlier try took effect, and its answer was lost.
         is_over = "being terminated" in error.message or answers.is_there_already(error)
         if is_over or report.key in self._forgotten:
@@ -236,16 +239,16 @@ class Outbox:
             return
         if not again or now - report.since >= _GIVE_UP_SECONDS:
             _log.warning("report not written", path=report.path, error=str(error))
-            self._give_up(report)
+            self._give_up_report(report)
             return
         if any(report.key in lane for lane in self._lanes.values()):
             # A newer report has taken its place.
             return
-        wait = client.backoff(report.attempts, first=0.5, most=_BACKOFF_MOST_SECONDS)
+        wait = client.get_backoff(report.attempts, first=0.5, most=_BACKOFF_MOST_SECONDS)
         report.attempts += 1
         self._failed[report.key] = report
         heapq.heappush(self._later, (now + wait, next(self._serial), report))
 
-    def _give_up(self, report: Report) -> None:
-        self.dropped += 1
-        report.given_up()
+    def _give_up_report(self, report: Report) -> None:
+        self.n_dropped += 1
+        report.on_given_up()

@@ -46,11 +46,11 @@ class PolicyStatus:
         self._verdicts: dict[str, Verdict] = {}
         self._written: dict[str, tuple[Verdict, int]] = {}
 
-    def judged(self, name: str, verdict: Verdict) -> None:
+    def note_verdict(self, name: str, verdict: Verdict) -> None:
         """A policy was parsed."""
         self._verdicts[name] = verdict
 
-    def gone(self, name: str) -> None:
+    def forget_policy(self, name: str) -> None:
         """A policy was deleted."""
         self._verdicts.pop(name, None)
         self._written.pop(name, None)
@@ -64,10 +64,10 @@ class PolicyStatus:
             governed = await count_governed()
             for name, verdict in list(self._verdicts.items()):
                 wanted = (verdict, governed.get(name, 0))
-                if self._written.get(name) != wanted and await self._write(name, *wanted):
+                if self._written.get(name) != wanted and await self._write_status(name, *wanted):
                     self._written[name] = wanted
 
-    async def _write(self, name: str, verdict: Verdict, governed: int) -> bool:
+    async def _write_status(self, name: str, verdict: Verdict, governed: int) -> bool:
         previous = self._written.get(name)
         ready = not verdict.problem
         condition = {

@@ -55,25 +55,25 @@ class Probes:
         self._turned_at = turned_at
         self._lease, self._fence, self._streams, self._rights, self._troubles = signs
 
-    def ill(self) -> list[str]:
+    def list_reasons_to_end(self) -> list[str]:
         """Why the process should be ended; empty when it should not."""
         turned_at = self._turned_at()
         idle = time.monotonic() - turned_at if turned_at else 0.0
         return [f"the loop has not turned for {idle:.0f} s"] if idle > _STUCK_SECONDS else []
 
-    def not_ready(self) -> list[str]:
+    def list_reasons_not_ready(self) -> list[str]:
         """Why it cannot do its work, or take it over; empty when it can."""
         now = time.monotonic()
         starting = [] if self._turned_at() else ["starting"]
         stale = [
             f"stream {stream.name} is not fresh"
             for stream in self._streams
-            if not stream.is_listed or stream.age(now) > _STALE_SECONDS
+            if not stream.is_listed or stream.get_age(now) > _STALE_SECONDS
         ]
         # What a person must mend comes before what may follow from it.
-        return self.ill() + starting + self.hindrances() + stale
+        return self.list_reasons_to_end() + starting + self.list_hindrances() + stale
 
-    def hindrances(self) -> list[str]:
+    def list_hindrances(self) -> list[str]:
         """What a person must mend: each is the same text for as long as it lasts."""
         now = time.monotonic()
         found = [f"a right is missing: {right}" for right in self._rights.missing]
@@ -86,11 +86,11 @@ class Probes:
             for what, trouble in read
             if trouble is not None and now - trouble.since > _TROUBLE_SECONDS
         ]
-        found += self._of_the_holder(now)
+        found += self._list_lease_hindrances(now)
         return found
 
-    def _of_the_holder(self, now: float) -> list[str]:
-        holder, seen = self._lease.holder(), self._lease.seen
+    def _list_lease_hindrances(self, now: float) -> list[str]:
+        holder, seen = self._lease.find_holder(), self._lease.last_found
         if holder == Holder.OTHER:
             return [f"the lease is held by {seen.holder}, which is not a replica of Evenkeel"]
         # Twice as long as others wait before they take it.
@@ -98,12 +98,14 @@ class Probes:
             return ["nobody leads"]
         return []
 
-    async def tell(self) -> None:
+    async def log_hindrances(self) -> None:
         """Log each hindrance once, and that it is over, until cancelled."""
         known: set[str] = set()
         while True:
             # A missing right has been logged by who found out.
-            found = {one for one in self.hindrances() if not one.startswith("a right is missing")}
+            found = {
+                one for one in self.list_hindrances() if not one.startswith("a right is missing")
+            }
             for reason in found - known:
                 _log.error("not ready", reason=reason)
             for reason in known - found:

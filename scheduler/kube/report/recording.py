@@ -64,9 +64,9 @@ class Recording:
         try:
             self._file.write(whole)
         except OSError as error:
-            self._end(error)
+            self._end_recording(error)
 
-    def turn_over(self) -> None:
+    def begin_new_file(self) -> None:
         """Begin a new file. The present file becomes the older one, and the older one is deleted."""
         self.flush()
         try:
@@ -74,7 +74,7 @@ class Recording:
             self._path.replace(self._older)
             self._open()
         except OSError as error:
-            self._end(error)
+            self._end_recording(error)
 
     def close(self) -> None:
         """Write the rest; nothing more comes."""
@@ -90,7 +90,7 @@ class Recording:
         self._file = os.fdopen(os.open(self._path, flags, 0o600), "wb", buffering=0)
         self._n_bytes = 0
 
-    def _end(self, error: OSError) -> None:
+    def _end_recording(self, error: OSError) -> None:
         self._is_broken = True
         self._file.close()
         _log.error("the recording has ended", file=str(self._path), error=str(error))
@@ -106,7 +106,7 @@ class Recorder:
     def keep_up(self, now: float) -> None:
         """Between two turns: begin a new file when this one is full."""
         if self._recording.is_full:
-            self._recording.turn_over()
+            self._recording.begin_new_file()
             self.engine.start_anew(now)
             # The state of before may be frozen.
             heap.freeze_anew()

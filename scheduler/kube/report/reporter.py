@@ -60,8 +60,8 @@ class Reporter:
         api: the API server.
         controller, instance: who says it; of a pod of ours, its own scheduler name does.
         is_binding: whether binds wait to be written.
-        version_of: the last known resourceVersion of a pod, empty when it is not known.
-        still_waits: whether a pod still waits for a change, and nobody else decides for it.
+        get_version: the last known resourceVersion of a pod, empty when it is not known.
+        is_still_waiting: whether a pod still waits for a change, and nobody else decides for it.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Reporter:
         controller: str,
         instance: str,
         is_binding: Callable[[], bool],
-        version_of: Callable[[str], str],
-        still_waits: Callable[[str], bool],
+        get_version: Callable[[str], str],
+        is_still_waiting: Callable[[str], bool],
     ) -> None:
         self._controller, self._instance = controller, instance
-        self._version_of, self._still_waits = version_of, still_waits
+        self._get_version, self._is_still_waiting = get_version, is_still_waiting
         self._outbox = Outbox(api, is_binding=is_binding)
         self._serial = itertools.count(int(wall_clock.now().timestamp() * 1e6))
         self._said: dict[str, _Said] = {}
@@ -87,25 +87,25 @@ class Reporter:
         self._anew_left = _ANEW_MOST
 
     @property
-    def dropped(self) -> int:
+    def n_dropped(self) -> int:
         """Reports given up."""
-        return self._outbox.dropped
+        return self._outbox.n_dropped
 
     @property
-    def waiting(self) -> int:
+    def n_waiting(self) -> int:
         """Reports not written yet."""
         return len(self._outbox)
 
-    def scheduled(self, pod: PodRecord, note: str) -> None:
+    def report_scheduled(self, pod: PodRecord, note: str) -> None:
         """The pod is bound."""
         self._said.pop(pod.uid, None)
-        self._pod_event(pod, "Normal", "Scheduled", "Binding", note)
+        self._put_pod_event(pod, "Normal", "Scheduled", "Binding", note)
 
-    def departed(self, pod: PodRecord, words: Departure, note: str) -> None:
+    def report_departure(self, pod: PodRecord, words: Departure, note: str) -> None:
         """The pod is sent away, and this is noted."""
-        self._pod_event(pod, "Normal", words.event, words.action, note)
+        self._put_pod_event(pod, "Normal", words.event, words.action, note)
 
-    def unschedulable(self, pod: PodRecord, saying: Saying) -> None:
+    def report_unschedulable(self, pod: PodRecord, saying: Saying) -> None:
         """The pod stays pending; event and condition, when the text is new."""
         said = self._said.get(pod.uid)
         if said is None:
@@ -118,14 +118,14 @@ class Reporter:
         if said.about == saying.about:
             # Also when the text has stood for long: one change can give all that wait new figures at once.
             self._anew.pop(pod.uid, None)
-            self._look_later(pod.uid, said)
+            self._look_again_later(pod.uid, said)
         elif self._anew_left and not self._anew:
             self._anew_left -= 1
             said.later()
         else:
             self._anew[pod.uid] = None
 
-    def _look_later(self, uid: str, said: _Said) -> None:
+    def _look_again_later(self, uid: str, said: _Said) -> None:
         """When the text has stood for long enough."""
         if uid not in self._queued:
             self._queued.add(uid)
@@ -134,7 +134,7 @@ class Reporter:
     def _say_why(self, pod: PodRecord, saying: Saying) -> None:
         now = asyncio.get_running_loop().time()
         self._said[pod.uid] = _Said(saying.message, saying.about, now)
-        self._pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
+        self._put_pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
         condition = {
             "type": "PodScheduled",
             "observedGeneration": pod.generation,
@@ -149,55 +149,55 @@ class Reporter:
                 (pod.uid, _CONDITION),
                 Lane.CONDITION,
                 "PATCH",
-                f"{pod_status.path(pod)}/status",
-                partial(self._condition_body, pod.uid, condition),
+                f"{pod_status.get_path(pod)}/status",
+                partial(self._make_condition_body, pod.uid, condition),
                 client.STRATEGIC_PATCH,
-                given_up=partial(self._unsay, pod.uid, saying.message),
+                on_given_up=partial(self._forget_text, pod.uid, saying.message),
             )
         )
 
-    def _condition_body(self, uid: str, condition: dict[str, Any]) -> bytes:
+    def _make_condition_body(self, uid: str, condition: dict[str, Any]) -> bytes:
         """With the pod's version: a condition that is delivered late must not land behind a binding."""
         metadata = {"uid": uid}
-        if version := self._version_of(uid):
+        if version := self._get_version(uid):
             metadata["resourceVersion"] = version
         return msgspec.json.encode({"metadata": metadata, "status": {"conditions": [condition]}})
 
-    def forget(self, uid: str) -> None:
+    def forget_object(self, uid: str) -> None:
         """The object is gone: its last text need not be remembered."""
         self._said.pop(uid, None)
-        self._outbox.forget((uid, _CONDITION))
+        self._outbox.forget_key((uid, _CONDITION))
 
-    async def quiet(self, uid: str) -> None:
+    async def quiet_pod(self, uid: str) -> None:
         """Wait until nothing is being written on the pod, and let nothing that waits be written.
 
         A condition that lands behind the pod's binding would say "unschedulable" of a pod that runs,
         and autoscalers would add a node for it.
         """
         self._said.pop(uid, None)
-        await self._outbox.quiet((uid, _CONDITION))
+        await self._outbox.quiet_key((uid, _CONDITION))
 
-    def malformed_pod(self, pod: PodRecord, node: NodeFacts | None, problem: str) -> None:
+    def report_malformed_pod(self, pod: PodRecord, node: NodeFacts | None, problem: str) -> None:
         """What a bound pod holds cannot be read; said once for each text, on the pod and on its node."""
-        if not self._is_new(pod.uid, problem):
+        if not self._note_text(pod.uid, problem):
             return
-        self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, said=problem)
+        self._put_pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, said=problem)
         if node is not None:
-            self.on_node(node, "MalformedPod", f"pod {pod.key}: {problem}", about=pod.uid)
+            self.report_on_node(node, "MalformedPod", f"pod {pod.key}: {problem}", about=pod.uid)
 
-    def malformed_node(self, node: NodeFacts) -> None:
+    def report_malformed_node(self, node: NodeFacts) -> None:
         """A node's annotations or status cannot be read; said once for each text."""
         problem = str(node.problem)
-        if self._is_new(node.uid, problem):
+        if self._note_text(node.uid, problem):
             note = f"left out by {self._controller}: {problem}"
-            self.on_node(node, "MalformedNode", note, said=problem)
+            self.report_on_node(node, "MalformedNode", note, said=problem)
 
-    def on_node(
+    def report_on_node(
         self, node: NodeFacts, reason: str, note: str, *, about: str = "", said: str = ""
     ) -> None:
         """A warning on a node's own page; one waits for each of ``about``."""
-        regarding = {**_kind(kinds.NODES), "name": node.name, "uid": node.uid}
-        self._event(
+        regarding = {**_name_kind(kinds.NODES), "name": node.name, "uid": node.uid}
+        self._put_event(
             self._controller, regarding, ("Warning", reason, "Scheduling", note), about, said
         )
 
@@ -205,9 +205,9 @@ class Reporter:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._outbox.run())
-            group.create_task(self._say_later())
+            group.create_task(self._catch_up_forever())
 
-    async def _say_later(self) -> None:
+    async def _catch_up_forever(self) -> None:
         while True:
             await asyncio.sleep(_LATER_SECONDS)
             self.catch_up()
@@ -218,21 +218,21 @@ class Reporter:
         while self._anew_left and self._anew:
             uid = next(iter(self._anew))
             del self._anew[uid]
-            self._anew_left -= self._catches_up(uid)
+            self._anew_left -= self._report_pod_later(uid)
         now, left = asyncio.get_running_loop().time(), _LATER_MOST
         while left and self._later and self._later[0][0] <= now:
             _, uid = heapq.heappop(self._later)
             self._queued.discard(uid)
             said = self._said.get(uid)
             if said is not None and said.later is not None and now < said.at + _STANDS_SECONDS:
-                self._look_later(uid, said)
+                self._look_again_later(uid, said)
             elif uid not in self._anew:
-                left -= self._catches_up(uid)
+                left -= self._report_pod_later(uid)
 
-    def _catches_up(self, uid: str) -> bool:
+    def _report_pod_later(self, uid: str) -> bool:
         """Say what is to be said of a pod, if it still waits; whether it was."""
         said = self._said.get(uid)
-        if said is None or said.later is None or not self._still_waits(uid):
+        if said is None or said.later is None or not self._is_still_waiting(uid):
             return False
         said.later()
         return True
@@ -241,20 +241,20 @@ class Reporter:
         """Wait until all is written, or the time is up."""
         await self._outbox.drain(seconds)
 
-    def _pod_event(
+    def _put_pod_event(
         self, pod: PodRecord, kind: str, reason: str, action: str, note: str, *, said: str = ""
     ) -> None:
         regarding = {
-            **_kind(kinds.PODS),
+            **_name_kind(kinds.PODS),
             "namespace": pod.namespace,
             "name": pod.name,
             "uid": pod.uid,
         }
-        self._event(
+        self._put_event(
             pod.profile or self._controller, regarding, (kind, reason, action, note), "", said
         )
 
-    def _event(
+    def _put_event(
         self,
         controller: str,
         regarding: dict[str, str],
@@ -292,11 +292,11 @@ class Reporter:
                 "POST",
                 kinds.EVENTS.path_in(namespace),
                 partial(msgspec.json.encode, body),
-                given_up=partial(self._unsay, uid, said) if said else lambda: None,
+                on_given_up=partial(self._forget_text, uid, said) if said else lambda: None,
             )
         )
 
-    def _is_new(self, uid: str, text: str) -> bool:
+    def _note_text(self, uid: str, text: str) -> bool:
         """Whether a text was not the last that was said of an object; from now on it was."""
         said = self._said.get(uid)
         if said is not None and said.text == text:
@@ -304,7 +304,7 @@ class Reporter:
         self._said[uid] = _Said(text, text, asyncio.get_running_loop().time())
         return True
 
-    def _unsay(self, uid: str, text: str) -> None:
+    def _forget_text(self, uid: str, text: str) -> None:
         """What was given up may be said again."""
         said = self._said.get(uid)
         if said is not None and said.text == text:
@@ -316,5 +316,5 @@ def _now(*, micro: bool) -> str:
     return f"{said.removesuffix('+00:00')}Z"
 
 
-def _kind(kind: Kind) -> dict[str, str]:
+def _name_kind(kind: Kind) -> dict[str, str]:
     return {"apiVersion": kind.api_version, "kind": kind.name}

@@ -68,8 +68,8 @@ class Expired(Exception):  # noqa: N818
     """The version to resume from is too old: list again."""
 
 
-def reader(kind: Kind) -> Read[Any]:
-    """Reads objects of a kind from their JSON; of pods there is ``read_pod``."""
+def make_reader(kind: Kind) -> Read[Any]:
+    """Reads objects of a kind from their JSON; of pods there is ``make_pod_reader``."""
     return msgspec.json.Decoder(kind.shape).decode
 
 
@@ -78,7 +78,7 @@ def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
     return _plain.decode(raw)
 
 
-def read_pod(limits: PodLimits) -> Read[wire.Pod]:
+def make_pod_reader(limits: PodLimits) -> Read[wire.Pod]:
     """Reads a pod from its JSON; of one beyond the limits only what is charged."""
 
     def read(raw: bytes | msgspec.Raw) -> wire.Pod:
@@ -89,7 +89,7 @@ def read_pod(limits: PodLimits) -> Read[wire.Pod]:
     return read
 
 
-async def whole(
+async def read_list(
     api: ApiClient,
     path: str,
     params: Mapping[str, str],
@@ -131,7 +131,7 @@ async def read_pages(
     def ask(token: str, limit: int) -> asyncio.Future[bytes]:
         asked = {**params, "limit": str(limit)} | ({"continue": token} if token else {})
         expect = client.Expected(accept, _PAGE_SECONDS, _PAGE_BYTES if limit > 1 else 0)
-        return asyncio.ensure_future(_request(api, path, asked, expect, patience))
+        return asyncio.ensure_future(_request_page(api, path, asked, expect, patience))
 
     token, limit = "", _PAGE
     coming = ask(token, limit)
@@ -150,7 +150,7 @@ async def read_pages(
             token, limit = page.metadata.continue_, max(1, min(_PAGE, fitting))
             if token:
                 coming = ask(token, limit)
-            items = await _read_all(raws, read)
+            items = await _read_items(raws, read)
             yield Page(items, page.metadata.resource_version, is_last=not token)
             if not token:
                 return
@@ -159,7 +159,7 @@ async def read_pages(
         await asyncio.gather(coming, return_exceptions=True)
 
 
-async def _request(
+async def _request_page(
     api: ApiClient,
     path: str,
     asked: Mapping[str, str],
@@ -176,7 +176,7 @@ async def _request(
         raise
 
 
-async def _read_all(raws: list[msgspec.Raw], read: Read[T]) -> list[T]:
+async def _read_items(raws: list[msgspec.Raw], read: Read[T]) -> list[T]:
     items: list[T] = []
     n_items = n_bytes = 0
     for raw in raws:
@@ -188,7 +188,7 @@ async def _read_all(raws: list[msgspec.Raw], read: Read[T]) -> list[T]:
     return items
 
 
-async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod]]:
+async def read_nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod]]:
     """All nodes and pods of a cluster, each list as of one moment; needs the right to list both.
 
     Raises:
@@ -196,14 +196,14 @@ async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod
     """
     api = ApiClient(access, connections=2)
     try:
-        nodes = await once(api, kinds.NODES.path, reader(kinds.NODES))
-        pods = await once(api, kinds.PODS.path, read_pod(DEFAULT))
+        nodes = await read_items(api, kinds.NODES.path, make_reader(kinds.NODES))
+        pods = await read_items(api, kinds.PODS.path, make_pod_reader(DEFAULT))
     finally:
         await api.close()
     return nodes, pods
 
 
-async def once(api: ApiClient, path: str, read: Read[T]) -> list[T]:
+async def read_items(api: ApiClient, path: str, read: Read[T]) -> list[T]:
     """Everything under a path, as of one moment.
 
     Raises:
@@ -211,11 +211,11 @@ async def once(api: ApiClient, path: str, read: Read[T]) -> list[T]:
     """
     for _ in range(_TRIES):
         try:
-            items, _version = await whole(api, path, {}, read)
+            items, _version = await read_list(api, path, {}, read)
         except Expired:
             continue
         except msgspec.MsgspecError as error:
             raise ApiError(0, "Unreadable", f"GET {path}: {error}") from error
         else:
             return items
-    raise answers.expired(f"GET {path}: the list changed faster than it could be read")
+    raise answers.make_expired_error(f"GET {path}: the list changed faster than it could be read")

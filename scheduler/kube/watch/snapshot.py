@@ -38,7 +38,7 @@ class Snapshot:
     unlisted: dict[str, str] = field(default_factory=dict)
 
 
-async def of_cluster(access: Access) -> Snapshot:
+async def read_snapshot(access: Access) -> Snapshot:
     """Each kind as of one moment. Needs the right to list nodes and pods, and takes what else it may.
 
     Raises:
@@ -48,28 +48,28 @@ async def of_cluster(access: Access) -> Snapshot:
     api = ApiClient(access, connections=4)
     try:
         for kind in _NEEDED:
-            found.objects.extend(await _objects(api, kind))
+            found.objects.extend(await _read_objects(api, kind))
         lists = await asyncio.gather(
-            *(_objects(api, kind) for kind in _HELPFUL), return_exceptions=True
+            *(_read_objects(api, kind) for kind in _HELPFUL), return_exceptions=True
         )
     finally:
         await api.close()
     for kind, answer in zip(_HELPFUL, lists, strict=True):
         if not isinstance(answer, BaseException):
             found.objects.extend(answer)
-        elif not isinstance(answer, ApiError) or not _is_no(answer):
+        elif not isinstance(answer, ApiError) or not _is_unlisted(answer):
             raise answer
         elif not (kind.absent and answers.is_not_found(answer)):
             found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
     return found
 
 
-def _is_no(error: ApiError) -> bool:
+def _is_unlisted(error: ApiError) -> bool:
     """Whether the kind cannot be listed, and every other may be."""
     return answers.is_forbidden(error) or answers.is_not_found(error)
 
 
-async def _objects(api: ApiClient, kind: Kind) -> list[Json]:
+async def _read_objects(api: ApiClient, kind: Kind) -> list[Json]:
     def read(raw: bytes | msgspec.Raw) -> Json:
         # Items of a list do not repeat what they are.
         body = {"apiVersion": kind.api_version, "kind": kind.name, **listing.read_plain(raw)}
@@ -81,4 +81,4 @@ async def _objects(api: ApiClient, kind: Kind) -> list[Json]:
                 annotations.pop(_LAST_APPLIED, None)
         return body
 
-    return await listing.once(api, kind.path, read)
+    return await listing.read_items(api, kind.path, read)

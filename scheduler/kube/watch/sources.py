@@ -47,18 +47,18 @@ class Source(Generic[T]):
         """What to ask for in a list or watch."""
         return {"fieldSelector": self.selector} if self.selector else {}
 
-    def tell_page(self, found: list[Any], *, is_first: bool, is_last: bool) -> Heard:
+    def make_page_event(self, found: list[Any], *, is_first: bool, is_last: bool) -> Heard:
         """What a page of a list of all objects says."""
         return events.Page(self.kind.name, found, self.scheduler, is_first, is_last)
 
-    def tell_change(self, found: Any, *, is_gone: bool) -> Event:
+    def make_change_event(self, found: Any, *, is_gone: bool) -> Event:
         """What a change says; ``found`` is as it was last seen when it is gone or no longer under the selector."""
         if is_gone:
             return events.Gone(self.kind.name, kinds.key_of(found))
         return events.Seen(found)
 
 
-def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], ...]:
+def make_table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], ...]:
     """All sources, pods of ours first.
 
     Args:
@@ -67,17 +67,17 @@ def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], 
         limits: how much of a pod is read.
     """
     return (
-        *_of_pods(schedulers, limits),
+        *_make_pod_sources(schedulers, limits),
         *(
-            Source(kind.stream or kind.plural, kind, listing.reader(kind))
+            Source(kind.stream or kind.plural, kind, listing.make_reader(kind))
             for kind in kinds.WATCHED
             if kind != kinds.PODS
         ),
     )
 
 
-def _of_pods(schedulers: tuple[str, ...], limits: PodLimits) -> Iterable[Source[Any]]:
-    read = listing.read_pod(limits)
+def _make_pod_sources(schedulers: tuple[str, ...], limits: PodLimits) -> Iterable[Source[Any]]:
+    read = listing.make_pod_reader(limits)
     for one in schedulers:
         name = "pods-ours" if len(schedulers) == 1 else f"pods-ours-{one}"
         yield Source(name, kinds.PODS, read, f"spec.schedulerName={one},{UNFINISHED}", one)

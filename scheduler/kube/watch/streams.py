@@ -76,7 +76,7 @@ class Stream(Generic[V]):
     Attributes:
         source: what is read.
         heard_at: loop time of the last sign of life; 0 before the first list.
-        relists: how often it had to list, the first included.
+        n_lists: how often it had to list, the first included.
         trouble: what keeps it from being read, None while nothing does.
     """
 
@@ -85,10 +85,10 @@ class Stream(Generic[V]):
         self.source = source
         self._api, self._put = api, put
         self._version = ""
-        self._asked_again = asyncio.Event()
+        self._relist_requested = asyncio.Event()
         self._listed = asyncio.Event()
         self.heard_at = 0.0
-        self.relists = 0
+        self.n_lists = 0
         self.trouble: Trouble | None = None
 
     @property
@@ -101,14 +101,14 @@ class Stream(Generic[V]):
         """Whether the list on hand is complete."""
         return self._listed.is_set()
 
-    def age(self, now: float) -> float:
+    def get_age(self, now: float) -> float:
         """Seconds since the last sign of life."""
         return now - self.heard_at if self.heard_at else float("inf")
 
     async def relist(self) -> None:
         """List again from the API server's newest state, and return when that is handed over."""
         self._listed.clear()
-        self._asked_again.set()
+        self._relist_requested.set()
         await self._listed.wait()
 
     async def run(self) -> None:
@@ -116,12 +116,12 @@ class Stream(Generic[V]):
         attempt, broke_at = 0, 0.0
         while True:
             try:
-                if not self._version or self._asked_again.is_set():
-                    self._asked_again.clear()
+                if not self._version or self._relist_requested.is_set():
+                    self._relist_requested.clear()
                     # Should the list fail, there is no version to watch from: it is tried again.
                     self._version = ""
-                    await self._list()
-                await self._watch_until_asked()
+                    await self._list_objects()
+                await self._watch_until_relist()
                 attempt = 0
             except Expired:
                 self._version = ""
@@ -131,30 +131,32 @@ class Stream(Generic[V]):
                 if self.heard_at > broke_at:
                     attempt = 0
                 broke_at = asyncio.get_running_loop().time()
-                self.trouble = troubles.after(self.trouble, error)
-                wait = client.backoff(attempt, first=0.2, most=5.0)
+                self.trouble = troubles.add_failure(self.trouble, error)
+                wait = client.get_backoff(attempt, first=0.2, most=5.0)
                 attempt += 1
                 _log.warning("stream broke", stream=self.name, error=str(error), retry_seconds=wait)
                 await asyncio.sleep(wait)
 
-    async def _list(self) -> None:
+    async def _list_objects(self) -> None:
         source = self.source
         is_first = True
         pages = listing.read_pages(self._api, source.kind.path, source.params, source.read)
         async with contextlib.aclosing(pages):
             async for page in pages:
-                self._heard()
-                self._put(source.tell_page(page.items, is_first=is_first, is_last=page.is_last))
+                self._note_sign_of_life()
+                self._put(
+                    source.make_page_event(page.items, is_first=is_first, is_last=page.is_last)
+                )
                 is_first = False
         self._version = page.version
-        self.relists += 1
+        self.n_lists += 1
         # Who asked while this list was under way wants a newer one.
-        if not self._asked_again.is_set():
+        if not self._relist_requested.is_set():
             self._listed.set()
 
-    async def _watch_until_asked(self) -> None:
+    async def _watch_until_relist(self) -> None:
         watching = asyncio.ensure_future(self._watch())
-        asking = asyncio.ensure_future(self._asked_again.wait())
+        asking = asyncio.ensure_future(self._relist_requested.wait())
         try:
             await asyncio.wait({watching, asking}, return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
@@ -176,42 +178,44 @@ class Stream(Generic[V]):
                 self.source.kind.path, params, silence_seconds=_SILENCE_SECONDS
             ) as response:
                 if answers.is_failure(response.status):
-                    raise _told(answers.error_of(response.status, await response.read()))
-                self._heard()
+                    raise _make_watch_error(
+                        answers.make_error(response.status, await response.read())
+                    )
+                self._note_sign_of_life()
                 # A line can be a megabyte in many chunks: they are joined once, when it is complete.
                 begun: list[bytes] = []
                 async for chunk in response.content.iter_any():
-                    self._heard()
+                    self._note_sign_of_life()
                     first, *lines = chunk.split(b"\n")
                     begun.append(first)
                     if lines:
-                        self._take(b"".join(begun))
+                        self._take_line(b"".join(begun))
                         begun = [lines.pop()]
                         for line in lines:
-                            self._take(line)
+                            self._take_line(line)
         except client.TRANSPORT_ERRORS as error:
             raise ApiError(0, "Connection", f"watch {self.name}: {error!r}") from error
 
-    def _take(self, line: bytes) -> None:
+    def _take_line(self, line: bytes) -> None:
         if not line:
             return
         if line.startswith(b'{"type":"ERROR"'):
             failure = _errors.decode(line).object
-            raise _told(ApiError(failure.code, failure.reason, failure.message))
+            raise _make_watch_error(ApiError(failure.code, failure.reason, failure.message))
         if line.startswith(b'{"type":"BOOKMARK"'):
             self._version = _bookmarks.decode(line).object.metadata.resource_version
             return
         event = _events.decode(line)
         found = self.source.read(event.object)
         is_gone = event.type == "DELETED"
-        self._put(self.source.tell_change(found, is_gone=is_gone))
+        self._put(self.source.make_change_event(found, is_gone=is_gone))
         self._version = found.metadata.resource_version
 
-    def _heard(self) -> None:
+    def _note_sign_of_life(self) -> None:
         self.trouble = None
         self.heard_at = asyncio.get_running_loop().time()
 
 
-def _told(error: ApiError) -> Exception:
+def _make_watch_error(error: ApiError) -> Exception:
     """What a watch ends with that was told this."""
     return Expired() if answers.is_expired(error) else error

@@ -14,7 +14,9 @@ from scheduler.kube.watch.streams import Stream
 _SECONDS = 600.0
 
 
-async def verify(engine: Engine, streams: list[Stream[Any]], rare: Rare, api: ApiClient) -> None:
+async def verify_forever(
+    engine: Engine, streams: list[Stream[Any]], rare: Rare, api: ApiClient
+) -> None:
     """Recount every total and read everything anew, now and then, until cancelled.
 
     Raises:

@@ -62,36 +62,36 @@ class Lines:
         self._labels: _Labels | None = None
         self._lock = threading.Lock()
 
-    def parts(self, copies: DeviceColumns) -> Iterator[bytes]:
+    def write_parts(self, copies: DeviceColumns) -> Iterator[bytes]:
         """All lines, a metric at a time: together they may be fifty megabytes."""
         with self._lock:
-            labels = self._labels_of(copies)
+            labels = self._get_labels(copies)
         if self._per_node:
-            yield from self._nodes(copies, labels)
+            yield from self._write_nodes(copies, labels)
         if self._per_card:
-            yield from self._cards(copies, labels)
+            yield from self._write_cards(copies, labels)
 
-    def _nodes(self, copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
+    def _write_nodes(self, copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
         used = (copies.cards[1, c.SLOTS, labels.rows] > 0).astype(np.int64)
         held = np.bincount(labels.owner, used, len(labels.pools)).astype(np.int64)
         offered = copies.offered[:, labels.family, labels.node]
         there = offered[0] + copies.runs[1, labels.family, labels.node]
-        yield text.of_gauge(catalogue.NODE_DEVICES[0], labels.pools, there)
-        yield text.of_gauge(catalogue.NODE_DEVICES[1], labels.pools, offered[1] + held)
-        yield text.of_gauge(catalogue.NODE_MODELS, labels.models, labels.of_model)
+        yield text.write_gauge(catalogue.NODE_DEVICES[0], labels.pools, there)
+        yield text.write_gauge(catalogue.NODE_DEVICES[1], labels.pools, offered[1] + held)
+        yield text.write_gauge(catalogue.NODE_MODELS, labels.models, labels.of_model)
         shared = [labels.pools[i] for i in labels.shared.tolist()]
         family, node = labels.family[labels.shared], labels.node[labels.shared]
         for both, (figure, unit) in zip(_OF_NODE, _FIGURES, strict=True):
             for metric, figures in zip(both, copies.figures, strict=True):
-                yield text.of_gauge(metric, shared, figures[family, figure, node] * unit)
+                yield text.write_gauge(metric, shared, figures[family, figure, node] * unit)
 
     @staticmethod
-    def _cards(copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
+    def _write_cards(copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
         for both, (figure, unit) in zip(_OF_CARD, _FIGURES, strict=True):
             for metric, figures in zip(both, copies.cards, strict=True):
-                yield text.of_gauge(metric, labels.cards, figures[figure, labels.rows] * unit)
+                yield text.write_gauge(metric, labels.cards, figures[figure, labels.rows] * unit)
 
-    def _labels_of(self, copies: DeviceColumns) -> _Labels:
+    def _get_labels(self, copies: DeviceColumns) -> _Labels:
         runs, there = copies.runs, copies.offered[0]
         rows = list_run_rows(runs[0].ravel(), runs[1].ravel())
         words = copies.words[:, rows]
@@ -99,29 +99,31 @@ class Lines:
         names = (copies.nodes, id(copies.uuids), id(copies.models))
         of = (names, runs.tobytes(), there.tobytes(), words.tobytes())
         if self._labels is None or self._labels.of != of:
-            self._labels = self._made(of, copies, rows, words)
+            self._labels = self._make_labels(of, copies, rows, words)
         return self._labels
 
-    def _made(
+    def _make_labels(
         self, of: tuple[object, ...], copies: DeviceColumns, rows: c.Ints, words: c.Ints
     ) -> _Labels:
         n_cards = copies.runs[1]
         family, node = np.nonzero((n_cards > 0) | (copies.offered[0] > 0))
         pools = [
-            f'node="{text.escaped(copies.nodes[j])}",resource="{text.escaped(copies.resources[i])}"'
+            f'node="{text.escape_label(copies.nodes[j])}",resource="{text.escape_label(copies.resources[i])}"'
             for i, j in zip(family.tolist(), node.tolist(), strict=True)
         ]
         # Rows of cards come pool by pool, as the pools do.
         owner = np.repeat(np.arange(len(pools)), n_cards[family, node])
         makers = model_names.list_makers(copies.resources)
-        names = [text.escaped(model_names.print_name(one, makers)) for one in copies.models]
+        names = [text.escape_label(model_names.print_name(one, makers)) for one in copies.models]
         cards: list[str] = []
         if self._per_card:
             cards = [
-                f'{{{pools[p]},card="{index}",uuid="{text.escaped(copies.uuids[uuid])}",model="{names[model]}"}}'
+                f'{{{pools[p]},card="{index}",uuid="{text.escape_label(copies.uuids[uuid])}",model="{names[model]}"}}'
                 for p, index, uuid, model in zip(owner.tolist(), *words.tolist(), strict=True)
             ]
-        models, of_model = _models(pools, copies.offered[0][family, node], owner, words[2], names)
+        models, of_model = _make_model_labels(
+            pools, copies.offered[0][family, node], owner, words[2], names
+        )
         return _Labels(
             of,
             [f"{{{pool}}}" for pool in pools],
@@ -136,7 +138,7 @@ class Lines:
         )
 
 
-def _models(
+def _make_model_labels(
     pools: list[str], counted: c.Floats, owner: c.Ints, model: c.Ints, names: list[str]
 ) -> tuple[list[str], c.Ints]:
     """Labels of every pool and each model of its cards, with how many it has; GPUs that are counted have none."""

@@ -61,7 +61,7 @@ class Exposition:
         PlatformCollector(registry=self._process)
         self._main = asyncio.get_running_loop()
 
-    async def across(self, accept: str) -> tuple[str, AsyncIterator[bytes]]:
+    async def make_text(self, accept: str) -> tuple[str, AsyncIterator[bytes]]:
         """The content type and the text, part by part, for another thread.
 
         What is read is read on the main loop, where everything else changes; the text is made in a third thread, so
@@ -72,15 +72,15 @@ class Exposition:
         """
 
         async def read() -> _Read:
-            return self._read()
+            return self._read_all()
 
         reading_it = asyncio.run_coroutine_threadsafe(read(), self._main)
         async with asyncio.timeout(_SECONDS):
             found = await asyncio.wrap_future(reading_it)
         encoder, content_type = choose_encoder(accept)
-        return content_type, self._parts(found, encoder)
+        return content_type, self._write_parts(found, encoder)
 
-    def _read(self) -> _Read:
+    def _read_all(self) -> _Read:
         families = [
             *self._metrics.collect(),
             *reading.collect(self._sources, self._main.time()),
@@ -89,16 +89,16 @@ class Exposition:
         # As with the measures: once, by the replica that decides, or sums would count everything twice.
         tells = self._lines.is_asked and self._sources.is_deciding()
         copies = self._sources.engine.ask(Devices()) if tells else None
-        return _Read(families, copies, self._measured.of_nodes())
+        return _Read(families, copies, self._measured.get_node_figures())
 
-    async def _parts(
+    async def _write_parts(
         self, found: _Read, encoder: Callable[[Collector], bytes]
     ) -> AsyncIterator[bytes]:
         if found.copies is not None:
             # In front: one of the formats ends with a line of its own.
-            lines = self._lines.parts(found.copies)
+            lines = self._lines.write_parts(found.copies)
             while (part := await asyncio.to_thread(next, lines, None)) is not None:
                 yield part
         if found.stranded is not None:
-            yield await asyncio.to_thread(stranded.lines, found.stranded)
+            yield await asyncio.to_thread(stranded.write_lines, found.stranded)
         yield await asyncio.to_thread(encoder, _Families(found.families, self._process))

@@ -59,7 +59,7 @@ class Family:
             metric.add_metric(values, figure)
         return metric
 
-    def one(self, figure: float) -> Metric:
+    def make_single(self, figure: float) -> Metric:
         """A counter or gauge without labels."""
         return self.make_metric([((), figure)])
 
@@ -97,14 +97,14 @@ class Observed:
         # By label values: how many in each bucket alone, and their sum.
         self._seen: dict[Values, tuple[list[int], list[float]]] = {}
         for values in first:
-            self._of(values)
+            self._get_series(values)
 
-    def _of(self, values: Values) -> tuple[list[int], list[float]]:
+    def _get_series(self, values: Values) -> tuple[list[int], list[float]]:
         return self._seen.setdefault(values, ([0] * len(self._bounds), [0.0]))
 
     def add(self, observed: float, *values: str, n: int = 1) -> None:
         """So many observations of the same figure."""
-        counts, total = self._of(values)
+        counts, total = self._get_series(values)
         counts[bisect_left(self._family.buckets, observed)] += n
         total[0] += n * observed
 

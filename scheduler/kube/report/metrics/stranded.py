@@ -59,12 +59,12 @@ class Stranded:
         while True:
             rest = _LOOK_SECONDS
             if self._is_deciding():
-                rest = max(_SECONDS, await self._try() / _SHARE)
+                rest = max(_SECONDS, await self._try_to_measure() / _SHARE)
             else:
                 self._last = None
             await asyncio.sleep(rest)
 
-    async def _try(self) -> float:
+    async def _try_to_measure(self) -> float:
         try:
             return await self._measure()
         except Exception:  # noqa: BLE001 - whatever it is, pods are placed without it
@@ -96,16 +96,18 @@ class Stranded:
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
         yield namespaces.make_allocated(gpus)
-        yield catalogue.MEASURED.one(at)
+        yield catalogue.MEASURED.make_single(at)
 
-    def of_nodes(self) -> Figures | None:
+    def get_node_figures(self) -> Figures | None:
         """The figures of every node, if nodes are told of, likewise."""
         told = self._last if self._per_node and self._is_deciding() else None
         return told.found.figures if told is not None else None
 
 
-def lines(figures: Figures) -> bytes:
+def write_lines(figures: Figures) -> bytes:
     """How much of the GPUs of every node that has any is stranded."""
     has = np.flatnonzero(figures.amounts[m.CAPACITY, m.GPU] > 0)
     labels = [f'{{node="{figures.names[i]}"}}' for i in has.tolist()]
-    return text.of_gauge(catalogue.NODE_STRANDED, labels, figures.amounts[m.STRANDED, m.GPU, has])
+    return text.write_gauge(
+        catalogue.NODE_STRANDED, labels, figures.amounts[m.STRANDED, m.GPU, has]
+    )

@@ -15,7 +15,7 @@ from scheduler.kube.report.metrics.counting import Metrics
 
 _MOST_ATTEMPTS = 15
 _MISTAKE, _NO_NODES = "PodWellFormed", "NoNodes"
-Told = BindDone | BindFailed | PluginSilent
+BinderReport = BindDone | BindFailed | PluginSilent
 
 
 class _Journey(NamedTuple):
@@ -49,7 +49,7 @@ class Tally:
         self,
         metrics: Metrics,
         engine: Engine,
-        report: Callable[[Told], None],
+        report: Callable[[BinderReport], None],
         clock: Callable[[], float],
     ) -> None:
         self._metrics, self._engine = metrics, engine
@@ -58,19 +58,19 @@ class Tally:
         # By uid, the rules that kept a pod from every node when it was told last.
         self._causes: dict[str, tuple[str, ...]] = {}
 
-    def decided(self, outcome: Outcome, seconds: float) -> None:
+    def note_outcome(self, outcome: Outcome, seconds: float) -> None:
         """All that one call of the engine has decided, in so many seconds; before it is carried out."""
         binds, holds = outcome.binds, outcome.holds
         if not (binds or holds or outcome.explained):
             return
         now, results = self._clock(), Counter[tuple[str, str]]()
         for bind in binds:
-            results["scheduled", self._begun(bind, now)] += 1
+            results["scheduled", self._begin_journey(bind, now)] += 1
         for hold in outcome.holds:
-            results["unschedulable", self._profile(hold.uid)] += 1
-            self._waited(hold.uid)
+            results["unschedulable", self._get_profile(hold.uid)] += 1
+            self._note_wait(hold.uid)
         for hold in (*outcome.explained, *holds):
-            self._causes[hold.uid] = _causes(hold)
+            self._causes[hold.uid] = _list_causes(hold)
         self._metrics.preemption_attempts.add(n=sum(one.attempt is not None for one in holds))
         for evict in outcome.evicts:
             self._metrics.preemption_victims.add(len(evict.victims))
@@ -79,34 +79,34 @@ class Tally:
             self._metrics.attempts.add(result, profile, n=times)
             self._metrics.attempt_seconds.add(seconds / n, result, profile, n=times)
 
-    def _begun(self, bind: Bind, now: float) -> str:
+    def _begin_journey(self, bind: Bind, now: float) -> str:
         """A bind is under way; the profile of its pod."""
-        uid, profile = bind.uid, self._profile(bind.uid)
+        uid, profile = bind.uid, self._get_profile(bind.uid)
         wait, governing = self._engine.ask(WaitOf(uid)), self._engine.ask(WhoGoverns(uid))
         since = now if wait is None or wait.since is None else wait.since
         attempts = 1 if wait is None else wait.attempts
         self._journeys[uid] = _Journey(now, since, attempts, profile, governing)
         self._causes.pop(uid, None)
-        self._waited(uid)
+        self._note_wait(uid)
         return profile
 
-    def _profile(self, uid: str) -> str:
+    def _get_profile(self, uid: str) -> str:
         return self._engine.ask(NamedPod(uid)).profile
 
-    def _waited(self, uid: str) -> None:
+    def _note_wait(self, uid: str) -> None:
         wait = self._engine.ask(WaitOf(uid))
         if wait is not None:
             self._metrics.queue_wait.add(wait.waited)
 
-    def report(self, told: Told) -> None:
+    def note_report(self, told: BinderReport) -> None:
         """What the binder reports, passed on."""
         if isinstance(told, PluginSilent):
             self._metrics.plugin_silences.add(n=int(told.silent))
         else:
-            self._ended(told)
+            self._end_journey(told)
         self._report(told)
 
-    def _ended(self, told: BindDone | BindFailed) -> None:
+    def _end_journey(self, told: BindDone | BindFailed) -> None:
         journey = self._journeys.pop(told.uid, None)
         if journey is None:
             return
@@ -123,11 +123,11 @@ class Tally:
         metrics.pod_attempts.add(journey.attempts)
         metrics.placements.add(*journey.governing)
 
-    def left(self, uid: str) -> None:
+    def note_left(self, uid: str) -> None:
         """A pod is gone, or has a node."""
         self._causes.pop(uid, None)
 
-    def unschedulable(self) -> dict[tuple[str, str], float]:
+    def count_unschedulable(self) -> dict[tuple[str, str], float]:
         """How many pods wait, by each rule that keeps them from a node, and by profile."""
         tried = self._engine.ask(TriedInVain(self._causes))
         # Pods that wait are many, and what keeps them is alike.
@@ -139,7 +139,7 @@ class Tally:
         return dict(found)
 
 
-def _causes(hold: Hold) -> tuple[str, ...]:
+def _list_causes(hold: Hold) -> tuple[str, ...]:
     if hold.problem:
         return (_MISTAKE,)
     if hold.diagnosis is None or not hold.diagnosis.n_nodes:

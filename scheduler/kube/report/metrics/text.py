@@ -8,12 +8,12 @@ from scheduler.schema.columns import Floats, Ints
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def escaped(value: str) -> str:
+def escape_label(value: str) -> str:
     """The value of a label, as it stands between its quotes."""
     return value.translate(_ESCAPES)
 
 
-def of_gauge(metric: Family, labels: list[str], figures: Ints | Floats) -> bytes:
+def write_gauge(metric: Family, labels: list[str], figures: Ints | Floats) -> bytes:
     """A line for each of the labels, which stand in their braces, and its figure."""
     head = f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
     name = metric.name
