@@ -39,7 +39,7 @@ class Operator:
         """Run until SIGTERM.
 
         Raises:
-            BadInput: it cannot listen where it was told to.
+            BadInput: it cannot listen at the given address.
             Exception: what ended a part of the scheduler; the process should end and start anew.
         """
         try:
@@ -47,7 +47,7 @@ class Operator:
                 self.options.access,
                 lambda: self._parts.rare,
                 start=self.start,
-                again=self._read_rare,
+                read_again=self._read_rare,
                 stop=self._stop,
                 stop_flag=self._stop_flag,
             )
@@ -65,7 +65,7 @@ class Operator:
         except BaseException as error:
             await self._open.aclose()
             if isinstance(error, asyncio.CancelledError):
-                # Told to stop before there was anything to finish.
+                # The stop came before there was anything to finish.
                 _log.info("stopped before it had started")
             raise
         self._running.run_rest()
@@ -121,7 +121,7 @@ class Operator:
         except OSError as error:
             where = f"--host {options.host} --port {options.port}"
             raise BadInput(where, f"cannot listen for probes: {error.strerror}") from error
-        except UnicodeError as error:  # before anybody is asked for its address
+        except UnicodeError as error:  # before a name server gets the name
             problem = "is not a host name: write parts of 1 to 63 letters, digits or -, with dots between them"
             raise BadInput("--host", f"{options.host} {problem}") from error
         _log.info("answering probes", port=health.port)
@@ -135,14 +135,14 @@ class Operator:
         self._stop_flag.set()
 
     async def _stop(self) -> None:
-        """Stop the scheduler, then let go of everything."""
+        """Stop the scheduler, then close everything."""
         await self._running.stop()
         await self._open.aclose()
         _log.info("stopped")
 
 
 async def _make_client(access: Access) -> ApiClient:
-    """A client of the loop that this runs in: all rights are asked for at once, and nothing waits."""
+    """Make a client in the running loop, with a connection for each request: all rights are checked at once."""
     return ApiClient(access, connections=32)
 
 

@@ -1,4 +1,4 @@
-"""Where access to a cluster is read from, and what was looked for when there is none."""
+"""Reads the access to a cluster; if there is none, says what was looked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OPTION = "--kubeconfig"
 
 
 class _Found(NamedTuple):
-    """Files of a kubeconfig, which are read as one, and what a user calls them."""
+    """The files of a kubeconfig, which are read as one, and their name for a user."""
 
     named: str
     files: tuple[Path, ...]
@@ -27,11 +27,11 @@ class _Found(NamedTuple):
 def load_access(configuration: Any, path: str | None, context: str | None) -> None:
     """Read access into a configuration of the Kubernetes client.
 
-    In this order: the file that is named, the files of $KUBECONFIG, the service account of the pod unless a
-    context is asked for, ~/.kube/config.
+    It is read from the first of these: the file that is named, the files of $KUBECONFIG, the service account of the pod
+    (unless a context is named), ~/.kube/config.
 
     Raises:
-        BadInput: there is none, or it cannot be read; says what was looked for, or which contexts there are.
+        BadInput: there is no access, or it cannot be read; the text says what was looked for, or which contexts exist.
     """
     if not (path or context or os.environ.get("KUBECONFIG")) and IN_CLUSTER_TOKEN.exists():
         try:
@@ -52,10 +52,10 @@ def load_access(configuration: Any, path: str | None, context: str | None) -> No
 
 
 def _find_files(path: str | None) -> _Found:
-    """The files that are there, of those that were named first.
+    """Return the files that exist among those that are named first.
 
     Raises:
-        BadInput: none is there.
+        BadInput: none exists.
     """
     listed = os.environ.get("KUBECONFIG", "")
     if path:
@@ -64,9 +64,9 @@ def _find_files(path: str | None) -> _Found:
         named, files = f"$KUBECONFIG={listed}", _split_paths(listed)
     else:
         named, files = _HOME, _split_paths(_HOME)
-    there = tuple(file for file in files if file.exists())
-    if there:
-        return _Found(named, there)
+    existing = tuple(file for file in files if file.exists())
+    if existing:
+        return _Found(named, existing)
     if path:
         raise BadInput(named, "no such file")
     if listed:
@@ -83,10 +83,10 @@ def _split_paths(listed: str) -> list[Path]:
 
 
 def _check_context(found: _Found, context: str | None) -> None:
-    """Refuse a context that is not there, and none at all where one has to be chosen.
+    """Refuse a context that does not exist, and no context if one has to be chosen.
 
     Raises:
-        BadInput: names those that are there.
+        BadInput: names the contexts that exist.
     """
     names: dict[str, None] = {}
     current = ""

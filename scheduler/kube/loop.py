@@ -1,6 +1,6 @@
-"""The loop: events into the engine, decisions out to the binder, words to the reporter. It decides nothing.
+"""The loop: it hands events to the engine, decisions to the binder and words to the reporter. It decides nothing.
 
-It is the only task that hands events in and takes decisions; others only ask.
+It is the only task that hands events in and takes decisions; other tasks only put questions to the engine.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """Who carries decisions out."""
+    """The parts that carry decisions out."""
 
     binder: Binder
     evictor: Evictor
 
 
 class _Decided(NamedTuple):
-    """A pod whose bind is under way, as it was decided, and by whose wish in words: policies may be others by then."""
+    """A pod whose bind is under way, and in words what chose its placement; both as of the decision, policies may change."""
 
     pod: PodRecord
     how: str
@@ -58,8 +58,8 @@ class Loop:
     """Turns until cancelled.
 
     Attributes:
-        turned_at: loop time of the last turn, for the liveness probe.
-        mistakes: tells people of malformed objects.
+        turned_at: the loop time of the last turn, for the liveness probe.
+        mistakes: reports malformed objects.
     """
 
     def __init__(
@@ -93,20 +93,20 @@ class Loop:
             await asyncio.sleep(0)
 
     def turn(self) -> None:
-        """Hand in the events, as far as a slice of time goes, and take the decisions."""
+        """Hand in events for a slice of time, and take decisions."""
         self._hand_in_events()
         self._decide()
         if self._recorder is not None:
             self._recorder.keep_up(asyncio.get_running_loop().time())
 
     def finish(self) -> None:
-        """After the last turn: tell what became of the last binds."""
+        """After the last turn: report what became of the last binds."""
         for event in self._inbox.list_rest():
             if isinstance(event, events.BindDone | events.BindFailed):
                 self._handle_event(event)
 
     async def count_governed(self) -> Mapping[str, int]:
-        """Pods of ours by the policy that governs them; others get their turn meanwhile."""
+        """Count our pods by the policy that governs them; other tasks get their turn meanwhile."""
         steps = self._engine.ask(GovernedPods())
         while True:
             try:
@@ -117,11 +117,11 @@ class Loop:
             await asyncio.sleep(0)
 
     async def _wait_for_work(self) -> None:
-        """Until there is something to do."""
+        """Wait until there is something to do."""
         if len(self._inbox) or self._engine.is_compiling:
             return
         now = asyncio.get_running_loop().time()
-        # Only a leader has dates to keep. For others they would be in the past, and the loop would spin.
+        # Only a leader has due dates. For others the dates would be in the past, and the loop would spin.
         wait = _IDLE_SECONDS
         if self._is_leading() and self._find_room():
             wait = min(wait, self._engine.find_due(now) - now)
@@ -140,12 +140,12 @@ class Loop:
             alarm.cancel()
 
     def _find_room(self) -> int:
-        """For how many pods to decide: decisions far ahead of the binder would be older than they need be."""
+        """Return for how many pods to decide: decisions far ahead of the binder would be older than necessary."""
         config = self._engine.config
         room = 4 * config.binds_in_flight - self._binder.n_queued
         return max(room, config.slice_pods) if room > 0 else 0
 
-    # Events.
+    # Events in.
 
     def _hand_in_events(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -178,7 +178,7 @@ class Loop:
             case events.ListEnds(kinds.NODES.name):
                 self._binder.reconcile_nodes(self._engine.ask(KnownNodes()))
 
-    # Decisions.
+    # Decisions out.
 
     def _decide(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -200,10 +200,10 @@ class Loop:
         for plan in outcome.plans:
             pods = {bind.uid: self._engine.ask(NamedPod(bind.uid)) for bind in plan.binds}
             for uid, pod in pods.items():
-                # What was said of the pod no longer holds, and must not land behind its binding.
+                # What was reported about the pod no longer holds, and must not land after its binding.
                 self._reporter.forget_object(uid)
                 self._decided[uid] = _Decided(pod, self._engine.ask(HowPlaced(uid)))
-            self._binder.submit(plan.binds, pods)
+            self._binder.submit_binds(plan.binds, pods)
         for evict in outcome.evicts:
             words = departures.describe_departure(evict, self._name_scheduler(evict))
             victims = [self._engine.ask(NamedPod(uid)) for uid in evict.victims]
@@ -216,12 +216,12 @@ class Loop:
             )
 
     def _name_scheduler(self, evict: Evict) -> str:
-        """Return the name by which pods are sent away: that of the pod that needs the room, if there is one."""
+        """Return the scheduler name for an eviction: that of the pod that needs the room, if there is one."""
         if not evict.makes_room_for:
             return self._engine.config.scheduler_name
         return self._engine.ask(NamedPod(evict.makes_room_for)).profile
 
-    # Words.
+    # Words out.
 
     def _act_on_note(self, note: Note) -> None:
         match note:
@@ -231,7 +231,7 @@ class Loop:
             case notes.Left(uid):
                 self._tally.note_left(uid)
                 self._reporter.forget_object(uid)
-                self._binder.cancel(uid)
+                self._binder.note_pod_gone(uid)
             case notes.NodeRead(name):
                 facts = self._engine.ask(KnownNode(name))
                 if facts is not None:
@@ -255,7 +255,7 @@ class Loop:
         )
 
     def _end_bind(self, event: events.BindDone | events.BindFailed) -> None:
-        """Say that a pod was bound which was finished or gone before that was known; its cards are no longer known."""
+        """Report the bind of a pod that was finished or gone before the bind was known; its cards are no longer known."""
         decided = self._decided.pop(event.uid, None)
         if decided is not None and isinstance(event, events.BindDone):
             pod, how = decided
@@ -263,7 +263,7 @@ class Loop:
             self._reporter.report_scheduled(pod, f"{text}; {how}" if how else text)
 
     def _report_retried(self, uid: str, message: str) -> None:
-        # A replica that leads no more says nothing: the next leader may have bound the pod already.
+        # A replica that no longer leads reports nothing: the next leader may have bound the pod already.
         if self._is_leading():
             self._reporter.report_unschedulable(
                 self._engine.ask(NamedPod(uid)),

@@ -1,4 +1,4 @@
-"""Writes on a pod's status. Each names the pod's uid: another pod of its name is left alone."""
+"""Writes on a pod's status. Each names the pod's uid: another pod of the same name is left alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.state.pods import PodRecord
 
 
 async def write_nomination(api: ApiClient, pod: PodRecord, node: str) -> None:
-    """Write which node a pod is nominated to; none when that is empty.
+    """Write the node to which a pod is nominated; an empty node removes the nomination.
 
     Raises:
         ApiError: the API server refused.
@@ -20,7 +20,7 @@ async def write_nomination(api: ApiClient, pod: PodRecord, node: str) -> None:
 
 
 async def patch_status(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -> None:
-    """Write some fields; of lists whose items have a key those items alone.
+    """Write some fields of the status; of a list whose items have a key, write those items only.
 
     Raises:
         ApiError: the API server refused.
@@ -30,5 +30,5 @@ async def patch_status(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -
 
 
 def get_path(pod: PodRecord) -> str:
-    """Where the pod is at the API server."""
+    """Return the path of a pod at the API server."""
     return kinds.PODS.path_of(pod.name, pod.namespace)

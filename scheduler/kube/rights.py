@@ -28,7 +28,7 @@ class Right(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """The right in words: ``create pods/binding at the cluster scope``."""
+        """Return the right in words: ``create pods/binding at the cluster scope``."""
         what = "/".join(filter(None, (self.resource, self.subresource)))
         group = f".{self.group}" if self.group else ""
         named = f" {self.name}" if self.name else ""
@@ -37,11 +37,11 @@ class Right(NamedTuple):
 
 
 def list_needed(lease_namespace: str, lease_name: str) -> list[Right]:
-    """Every right without which something does not work.
+    """List every right that Evenkeel needs.
 
     Args:
-        lease_namespace: where the Lease is; empty without leader election.
-        lease_name: its name.
+        lease_namespace: the namespace of the Lease; empty without leader election.
+        lease_name: the name of the Lease.
     """
     rights = [
         *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
@@ -69,10 +69,10 @@ def _make_right(verb: str, kind: Kind, subresource: str = "") -> Right:
 
 
 class Rights:
-    """Asks at the start and again from time to time, so that a mended Role is noticed.
+    """Checks rights at the start and again from time to time, so that a corrected Role is noticed.
 
     Attributes:
-        missing: the rights that the API server said no to; replaced as a whole.
+        missing: the rights that the API server denies; replaced as a whole.
     """
 
     def __init__(self, api: ApiClient, rights: list[Right]) -> None:
@@ -80,12 +80,12 @@ class Rights:
         self.missing: tuple[str, ...] = ()
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Check until cancelled."""
         while True:
             try:
                 self._note_missing(await self._list_missing())
             except (ApiError, msgspec.MsgspecError) as error:
-                # Not every server knows the question. A missing right then shows when it is needed.
+                # Not every server can answer this. A missing right then shows when it is needed.
                 _log.info("rights cannot be checked", error=str(error))
             await asyncio.sleep(_AGAIN_SECONDS)
 
@@ -94,11 +94,11 @@ class Rights:
         return tuple(str(r) for r, has in zip(self._rights, answers, strict=True) if not has)
 
     async def _has_right(self, right: Right) -> bool:
-        asked = {key: value for key, value in right._asdict().items() if value}
+        attributes = {key: value for key, value in right._asdict().items() if value}
         review = {
             "apiVersion": kinds.REVIEWS.api_version,
             "kind": kinds.REVIEWS.name,
-            "spec": {"resourceAttributes": asked},
+            "spec": {"resourceAttributes": attributes},
         }
         answer = msgspec.json.decode(await self._api.send("POST", kinds.REVIEWS.path, review))
         return bool(answer.get("status", {}).get("allowed"))

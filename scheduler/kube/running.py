@@ -46,20 +46,20 @@ class RunningParts:
     async def take_lease(self) -> None:
         """Begin to try to take the lease, and wait a moment for the first try.
 
-        A process that takes the lease before it lists the pods need not ask afterwards which binds it has not heard of.
+        A process that takes the lease before it lists the pods need not compare afterwards which binds it has not received.
         """
         self._tasks.start(self._lifeline.call(self._parts.lease.run()))
         await wait_for_first_try(self._parts.lease)
 
     def read_streams(self) -> None:
-        """Begin to list, and then to watch, what there can be many of, and to hand it to the engine."""
+        """Begin to list and watch the kinds with many objects, and to hand the objects to the engine."""
         self._tasks.start(self._parts.loop.run())
         self._parts.leading.note_lists_begin()
         for stream in self._parts.streams:
             self._tasks.start(stream.run())
 
     def run_rest(self) -> None:
-        """Begin everything else: the start has come to its end."""
+        """Begin everything else, at the end of the start."""
         parts = self._parts
         self._reporting = self._tasks.start(parts.reporter.run())
         for work in (
@@ -91,7 +91,7 @@ class RunningParts:
         await self._tasks.end()
 
     async def abandon(self) -> None:
-        """Undo a start that has failed: end all parts, and give back a lease that was taken. Nothing was sent in its term."""
+        """Undo a start that has failed: end all parts, and give a lease back in whose term nothing was sent."""
         await self._tasks.end()
         held = self._parts.lease.held
         settled = held.reign if held.is_clean else 0

@@ -1,8 +1,8 @@
 """Writes to the API server: HTTP/1.1, one request and its answer at a time on each of several connections.
 
-A pod takes two of them, its bind and an event, and they are most of what a pod costs in this process: 190 µs each
-by a client for every purpose, 67 µs by these (8,000 small POSTs over TLS in turns, CPU of the process). What is
-known of them makes them cheap: they are small, sent in one piece, never redirected, and nothing about them is kept.
+A pod takes two writes, its bind and an event, and they are most of what a pod costs in this process: 190 µs each by a
+general client, 67 µs by this module (8,000 small POSTs over TLS in turns, CPU of the process). Writes are simple, so
+they can be cheap: they are small, sent in one piece, never redirected, and nothing about them is kept.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from urllib.parse import quote, unquote, urlsplit
 
 _HEAD_END, _LINE_END = b"\r\n\r\n", b"\r\n"
 _HEAD_MAX = 1 << 16
-# Kept open for so long without use. The API server keeps them longer, and who closes first never writes into a
-# connection that the other is about to close.
+# Unused connections are kept open for so long. The API server keeps them longer, and the side that closes first never
+# writes into a connection that the other side is about to close.
 _IDLE_SECONDS = 15.0
 _PATH_SAFE = "/:@!$&'()*+,;=~"
 _NO_CONTENT, _NOT_MODIFIED, _INFORMATIONAL = 204, 304, range(100, 200)
 
 
 class Reply(NamedTuple):
-    """What came back.
+    """The answer to a write.
 
     Attributes:
         status: the status code.
@@ -41,16 +41,16 @@ class UnreadableError(ConnectionError):
 
 
 class Reading:
-    """Makes answers of bytes as they come, one answer for each request."""
+    """Makes answers from bytes as they come, one answer for each request."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> Reply | None:
-        """The answer once it is complete.
+        """Take bytes; return the answer once it is complete.
 
         Raises:
-            UnreadableError: it is none, or there is more than one.
+            UnreadableError: the bytes are no answer, or more than one.
         """
         if self._bytes:
             self._bytes += data
@@ -61,7 +61,7 @@ class Reading:
         return found
 
     def end(self) -> Reply | None:
-        """The answer that the end of the connection completes, None when it does not.
+        """Return the answer that the end of the connection completes; None if it completes none.
 
         Raises:
             UnreadableError: as ``feed``.
@@ -70,7 +70,7 @@ class Reading:
 
 
 def _parse_reply(data: bytes, *, is_over: bool) -> Reply | None:
-    """The answer that the bytes are; ``is_over``: no more will come."""
+    """Return the answer in the bytes; ``is_over`` says that no more will come."""
     begin = data.find(_HEAD_END) + len(_HEAD_END)
     if begin < len(_HEAD_END):
         if len(data) > _HEAD_MAX:
@@ -97,7 +97,7 @@ def _parse_reply(data: bytes, *, is_over: bool) -> Reply | None:
 
 
 def _parse_body(head: bytes, data: bytes, begin: int) -> tuple[bytes, int] | None:
-    """The body and where it ends, None when it is not complete or ends with the connection."""
+    """Return the body and where it ends; None if it is not complete, or ends with the connection."""
     if b"chunked" in _get_field(head, b"transfer-encoding"):
         return _parse_chunks(data, begin)
     length = _get_field(head, b"content-length")
@@ -115,7 +115,7 @@ def _parse_status(head: bytes) -> int:
 
 
 def _get_field(head: bytes, name: bytes) -> bytes:
-    """The value of a header, empty when it is not there; the head is in lower case and ends with a line."""
+    """Return the value of a header; empty if it is missing. The head is in lower case and ends with a line."""
     at = head.find(b"\r\n%b:" % name)
     if at < 0:
         return b""
@@ -124,7 +124,7 @@ def _get_field(head: bytes, name: bytes) -> bytes:
 
 
 def _parse_chunks(data: bytes, at: int) -> tuple[bytes, int] | None:
-    """The body in its chunks and where they end, None when they are not complete."""
+    """Return the body from its chunks and where they end; None if they are not complete."""
     parts: list[bytes] = []
     while (line_end := data.find(_LINE_END, at)) >= 0:
         size = _parse_number(data[at:line_end].partition(b";")[0].strip(), 16)
@@ -157,7 +157,7 @@ def _parse_number(text: bytes, base: int) -> int:
 
 
 class _Connection(asyncio.Protocol):
-    """A connection that is asked one thing at a time."""
+    """A connection with one request at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -167,7 +167,7 @@ class _Connection(asyncio.Protocol):
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's are no subclass of it.
+        # uvloop's transports are no subclass of it.
         self._transport = cast("asyncio.Transport", transport)
         self.is_open = True
 
@@ -181,7 +181,7 @@ class _Connection(asyncio.Protocol):
             self._take_reply(answer)
 
     def eof_received(self) -> None:
-        """What has no length ends with the connection."""
+        """End an answer without a length: it ends with the connection."""
         try:
             answer = self._reading.end()
         except UnreadableError as error:
@@ -208,7 +208,7 @@ class _Connection(asyncio.Protocol):
         return await self._waiter
 
     def close(self) -> None:
-        """Let go of it, whatever is under way."""
+        """Close the connection, whatever is under way."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
@@ -216,7 +216,7 @@ class _Connection(asyncio.Protocol):
     def _take_reply(self, answer: Reply) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
-            # An answer that nobody asked for.
+            # An answer without a request.
             self.close()
             return
         if not answer.is_reusable:
@@ -235,9 +235,9 @@ class WriteConnections:
     """Connections to one API server, opened as they are needed.
 
     Args:
-        url: where it is; a path in it stands before every path.
-        tls: how it is trusted, None for plain HTTP.
-        most: connections at once; who wants one more waits.
+        url: the URL of the API server; its path stands before every path.
+        tls: the TLS settings; None for plain HTTP.
+        most: the most connections at once; further writes wait.
     """
 
     def __init__(self, url: str, tls: ssl.SSLContext | None, *, most: int) -> None:
@@ -250,20 +250,20 @@ class WriteConnections:
             word = b64encode(unquote(who).encode()).decode()
             self._always += f"Authorization: Basic {word}\r\n"
         self._places = asyncio.Semaphore(most)
-        # The last that was used is used next: few are kept open where few are needed.
+        # The connection that was used last is used next: so no more are kept open than are needed.
         self._idle: list[_Connection] = []
 
     async def send_request(
         self, method: str, path: str, headers: str, body: bytes, *, seconds: float
     ) -> Reply:
-        """One write and its answer.
+        """Send one write, and return its answer.
 
         Args:
-            method: of the request.
-            path: of the request; what no path may have is quoted.
+            method: the method of the request.
+            path: the path of the request; characters that no path may have are quoted.
             headers: lines, each with its end.
-            body: what is sent.
-            seconds: how long it may take, the wait for a connection included.
+            body: the body of the request.
+            seconds: how long all may take, including the wait for a connection.
 
         Raises:
             TimeoutError: there was no answer in time.
@@ -286,12 +286,12 @@ class WriteConnections:
             return answer
 
     def close(self) -> None:
-        """Close what is open and not in use."""
+        """Close the connections that are not in use."""
         while self._idle:
             self._idle.pop().close()
 
     def _reuse_connection(self) -> _Connection | None:
-        """An open connection that was used not long ago."""
+        """Return an open connection that was used not long ago; None if there is none."""
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
         while self._idle:
             connection = self._idle.pop()

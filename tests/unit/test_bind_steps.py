@@ -32,7 +32,7 @@ class Step:
         self.is_needed = True
         self.undone: Exception | None = None
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         assert job.node == "n"
         return self.is_needed
 

@@ -65,7 +65,7 @@ class Row:
         self.waiting = Book()
         self._did, self._answer = did, answer
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         return job.node.startswith("n")
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
@@ -140,7 +140,7 @@ async def test_a_job_that_waits_in_its_turn_keeps_it(*, goes_on: bool) -> None:
     async with binder(Api(lambda *_: {}), steps=rows) as (made, reported):
         for name in ("p", "q"):
             one = pod(name)
-            made.submit([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
+            made.submit_binds([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
         await until(lambda: made._steps.n_waiting == 1)
         assert did == ["a"]
         if goes_on:

@@ -50,7 +50,7 @@ class Server(Api):
 def submit(made: Binder, *wanted: str) -> None:
     for name in wanted:
         one = pod(name)
-        made.submit([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
 
 
 def answered(name: str) -> wire.Pod:
@@ -92,8 +92,8 @@ async def test_a_pod_that_is_deleted_before_its_turn_costs_the_api_server_nothin
         submit(made, "p", "q")
         await until(lambda: len(reported) == 1)
         asked = len(server.asked)
-        made.cancel("default/q")
-        made.cancel("default/p")
+        made.note_pod_gone("default/q")
+        made.note_pod_gone("default/p")
         await until(lambda: len(reported) == 2)
     assert reported[1] == events.BindFailed("default/q", "the pod is gone", gone=True)
     assert len(server.asked) == asked

@@ -102,7 +102,7 @@ class Binder:
         """Number of decisions that wait for nothing but a free request."""
         return self._crew.n_queued
 
-    def submit(self, binds: Sequence[Bind], pods: Mapping[str, PodRecord]) -> None:
+    def submit_binds(self, binds: Sequence[Bind], pods: Mapping[str, PodRecord]) -> None:
         """Queue the binds of one plan; ``pods`` by uid."""
         term, now = self._permit.get_term(), _now()
         jobs = [Job(bind, pods[bind.uid], term, now) for bind in binds]
@@ -120,7 +120,7 @@ class Binder:
         else:
             self._crew.put_job(job)
 
-    def cancel(self, uid: str) -> None:
+    def note_pod_gone(self, uid: str) -> None:
         """Note that a pod is gone: write nothing for it if that has not begun."""
         self._open.note_pod_gone(uid)
         self._apply(self._turns.note_pod_gone(uid))
@@ -152,7 +152,7 @@ class Binder:
         """After a list: note that all other pods are gone."""
         for uid in {*self._open, *self._turns.list_pods()}:
             if uid not in pods:
-                self.cancel(uid)
+                self.note_pod_gone(uid)
 
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
@@ -253,7 +253,7 @@ class Binder:
 
     async def _carry_out(self, job: Job) -> None:
         if obstacle := self._find_obstacle(job):
-            await self._end_failed(job, obstacle, gone=job.is_pod_gone)
+            await self._end_failed(job, obstacle, is_gone=job.is_pod_gone)
             return
         answer = await self._steps.take(job, lambda: self._may_write(job))
         match answer:
@@ -332,7 +332,7 @@ class Binder:
         if fate == Fate.DONE:
             self._end_bound(job)
         else:
-            await self._end_failed(job, message, gone=fate == Fate.GONE or job.is_pod_gone)
+            await self._end_failed(job, message, is_gone=fate == Fate.GONE or job.is_pod_gone)
 
     def _end_bound(self, job: Job) -> None:
         now = _now()
@@ -342,13 +342,13 @@ class Binder:
                 self._apply(self._turns.note_pod_gone(job.uid))
         self._end_job(job, BindDone(job.uid))
 
-    async def _end_failed(self, job: Job, message: str, *, gone: bool = False) -> None:
+    async def _end_failed(self, job: Job, message: str, *, is_gone: bool = False) -> None:
         if job.begun_steps:
             async with self._crew.get_gate(job):
                 await self._steps.undo(job, lambda: self._may_write(job))
         if job.has_turn:
             self._apply(self._turns.note_failed(job))
-        self._end_job(job, BindFailed(job.uid, message, gone))
+        self._end_job(job, BindFailed(job.uid, message, is_gone))
 
     def _end_job(self, job: Job, result: BindDone | BindFailed) -> None:
         self._open.end_job(job)

@@ -161,7 +161,7 @@ class Binding:
 
 
 def _get_fate_after(error: ApiError, *, is_unknown: bool) -> Fate:
-    """Return what a refusal says about the bind. After a lost answer, the refusal of a server that has just started says nothing."""
+    """Return what a refusal says about the bind; after a lost answer, a server that has just started refuses for other reasons."""
     if answers.is_not_found(error):
         return Fate.GONE
     return Fate.OPEN if is_unknown or answers.is_transient(error) else Fate.REFUSED

@@ -91,7 +91,7 @@ class Step(Protocol):
     def waiting(self) -> Waiting | None:
         """The jobs that wait for the step; None if the step makes no job wait."""
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         """Whether a job needs the step."""
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:

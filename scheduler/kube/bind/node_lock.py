@@ -40,7 +40,7 @@ class NodeLock:
         self._schedulers = frozenset(schedulers)
         self._timeout = timeout_seconds
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         """Whether HAMi's plugin has to serve the pod."""
         return job.takes_turns and job.bind.driver == HamiCards.name
 

@@ -26,7 +26,7 @@ class Steps:
     def has_step_before_turn(self, job: Job) -> bool:
         """Whether the job needs a step that is taken before its turn."""
         rows = self._rows[job.n_taken : self._turn_at]
-        return any(step.concerns(job) for step in rows)
+        return any(step.is_needed_by(job) for step in rows)
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
         """Take all steps that can be taken now: if it is not the job's turn, those before the turn.
@@ -59,7 +59,7 @@ class Steps:
         end = self._turn_at if job.takes_turns and not job.has_turn else len(self._rows)
         while job.n_taken < end:
             step = self._rows[job.n_taken]
-            if step.concerns(job):
+            if step.is_needed_by(job):
                 return step
             job.n_taken += 1
         return None

@@ -93,7 +93,7 @@ class Turns:
         """Add a job that has to go to its node."""
         if job.node in self._silent:
             # It was decided before the silence was known.
-            return [GiveBack(job, _say_no_answer(job.node))]
+            return [GiveBack(job, _describe_silence(job.node))]
         turn = self._turns.setdefault(job.node, _Turn(job.node))
         turn.waiting.append(job)
         return self._move_turn(turn, Event.START)
@@ -227,7 +227,9 @@ class Turns:
         if turn.stuck_since is None:
             turn.stuck_since = now
         return (
-            _give_back_waiting(turn, _say_no_answer(turn.node)) if turn.node in self._silent else []
+            _give_back_waiting(turn, _describe_silence(turn.node))
+            if turn.node in self._silent
+            else []
         )
 
     def _free_turn(self, turn: _Turn) -> list[Effect]:
@@ -255,7 +257,7 @@ class Turns:
             waits_for = turn.job.uid if turn.job else ""
             news = [PluginSilent(turn.node, silent=True, waits_for=waits_for)]
         self._silent[turn.node] = max(until, self._silent.get(turn.node, 0.0))
-        return news + _give_back_waiting(turn, _say_no_answer(turn.node))
+        return news + _give_back_waiting(turn, _describe_silence(turn.node))
 
     def _end_doubt(self, node: str) -> list[Effect]:
         """End the silence if it was due to a bind in doubt: what became of the bind is known."""
@@ -274,5 +276,5 @@ def _give_back_waiting(turn: _Turn, why: str) -> list[Effect]:
     return effects
 
 
-def _say_no_answer(node: str) -> str:
+def _describe_silence(node: str) -> str:
     return f"the device plugin of node {node} does not answer"

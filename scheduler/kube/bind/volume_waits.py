@@ -144,7 +144,7 @@ class ClaimWaits:
             return _Problem(f'provisioning failed for PVC "{given.claim[1]}"')
         volume = self._known.get_volume(claim.volume)
         if volume is not None and not self._can_use(node, labels, volume):
-            return _make_elsewhere(volume, node)
+            return _make_elsewhere_problem(volume, node)
         return volume is not None and claim.is_bound
 
     def _get_state_of_given(
@@ -156,7 +156,7 @@ class ClaimWaits:
         if _is_older(volume.version, given.version):
             return False
         if not self._can_use(node, labels, volume):
-            return _make_elsewhere(volume, node)
+            return _make_elsewhere_problem(volume, node)
         if volume.claim is None or not volume.claim[2]:
             return _Problem(f'ClaimRef got reset for pv "{volume.name}"')
         return claim.is_bound
@@ -178,7 +178,7 @@ class ClaimWaits:
             _drop_job(self._by_volume, one.volume, job)
 
 
-def _make_elsewhere(volume: Volume, node: str) -> _Problem:
+def _make_elsewhere_problem(volume: Volume, node: str) -> _Problem:
     return _Problem(f'pv "{volume.name}" node affinity doesn\'t match node "{node}"')
 
 

@@ -66,7 +66,7 @@ class VolumeClaims:
         self._api, self._known = api, known
         self.waiting = ClaimWaits(known)
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         """Whether volume claims of the pod are to be bound."""
         return bool(job.bind.given)
 

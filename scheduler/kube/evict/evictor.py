@@ -1,7 +1,7 @@
-"""Evicts pods that are sent away, and writes the nominations of pods for which others go.
+"""Evicts pods, and writes the nominations of pods for which others go.
 
-The last victim goes after all others: when it goes, the pod that waits may be tried again, and nobody else is to go
-for it any more. A victim whose bind has not begun is taken back without a word to the API server.
+The last victim goes after all others: when it goes, the pod that waits may be tried again, and no other pod should
+still have to go for it. A victim whose bind has not begun is taken back without a request to the API server.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.departures import Departure
 
 _log = structlog.get_logger("evenkeel.evictor")
-# Pods for which others go, at once, victims of one of them, and nominations.
+# The most evictions at once, victims of one of them at once, and nominations at once.
 _WORKERS, _AT_ONCE, _WRITERS = 16, 8, 8
 
 
 class EvictPermit(NamedTuple):
-    """What is asked right before a write.
+    """What the evictor calls right before a write.
 
     Attributes:
-        get_term: gives the present term of leadership, 0 when not leading.
-        withdraw_bind: takes a bind back that has not begun; whether there was one.
+        get_term: gives the present term of leadership, 0 when this replica does not lead.
+        withdraw_bind: takes a bind back that has not begun; returns whether there was one.
     """
 
     get_term: Callable[[], int]
@@ -38,7 +38,7 @@ class EvictPermit(NamedTuple):
 
 
 class Eviction(NamedTuple):
-    """Pods that are sent away together, in which words, and in which term it was decided."""
+    """Pods that are evicted together, the words for it, and the term in which it was decided."""
 
     victims: tuple[PodRecord, ...]
     words: Departure
@@ -46,7 +46,7 @@ class Eviction(NamedTuple):
 
 
 class Nomination(NamedTuple):
-    """A pod and the node that it is nominated to, if any, and in which term it was decided."""
+    """A pod, the node to which it is nominated, if any, and the term in which it was decided."""
 
     pod: PodRecord
     node: str
@@ -58,9 +58,9 @@ class Evictor:
 
     Args:
         api: the API server.
-        permit: what is asked right before a write.
+        permit: what the evictor calls right before a write.
         report: takes EvictDone and EvictFailed.
-        tell: tells people that a pod was sent away: the pod, the words, and a note.
+        report_departure: writes for people that a pod was evicted; takes the pod, the words and a note.
     """
 
     def __init__(
@@ -68,26 +68,27 @@ class Evictor:
         api: ApiClient,
         permit: EvictPermit,
         report: Callable[[EvictDone | EvictFailed], None],
-        tell: Callable[[PodRecord, Departure, str], None],
+        report_departure: Callable[[PodRecord, Departure, str], None],
     ) -> None:
-        self._api, self._permit, self._report, self._tell = api, permit, report, tell
+        self._api, self._permit, self._report = api, permit, report
+        self._report_departure = report_departure
         self._evictions: asyncio.Queue[Eviction] = asyncio.Queue()
         # A pod's nominations are written by one writer, in their order.
         self._nominations: list[asyncio.Queue[Nomination]] = [
             asyncio.Queue() for _ in range(_WRITERS)
         ]
-        # Victims whose eviction is under way, for whomever: none is evicted twice.
+        # Victims whose eviction is under way, for any pod: none is evicted twice.
         self._going: set[str] = set()
 
     def evict(self, victims: Sequence[PodRecord], words: Departure) -> None:
-        """Queue an eviction. Victims that are being deleted, or sent away for another pod, are left alone."""
+        """Queue an eviction. Victims that are being deleted, or evicted for another pod, are left alone."""
         fresh = tuple(one for one in victims if not one.deleting and one.uid not in self._going)
         self._going.update(one.uid for one in fresh)
         if fresh:
             self._evictions.put_nowait(Eviction(fresh, words, self._permit.get_term()))
 
     def nominate(self, pod: PodRecord, node: str) -> None:
-        """Queue a nomination; to no node, when that is empty."""
+        """Queue a nomination; an empty node withdraws one."""
         writer = sum(pod.uid.encode()) % _WRITERS
         self._nominations[writer].put_nowait(Nomination(pod, node, self._permit.get_term()))
 
@@ -104,8 +105,8 @@ class Evictor:
             job = await self._evictions.get()
             *first, last = job.victims
             gate = asyncio.Semaphore(_AT_ONCE)
-            gone = await asyncio.gather(*(self._evict_victim(job, one, gate) for one in first))
-            if all(gone):
+            are_going = await asyncio.gather(*(self._evict_victim(job, one, gate) for one in first))
+            if all(are_going):
                 await self._evict_victim(job, last, gate)
             else:
                 # The pod is to be tried again soon, and may not need this one to go.
@@ -114,10 +115,10 @@ class Evictor:
     async def _evict_victim(
         self, job: Eviction, victim: PodRecord, gate: asyncio.Semaphore
     ) -> bool:
-        """Whether the victim goes."""
+        """Evict a victim; return whether it goes."""
         words = job.words
         if self._permit.withdraw_bind(victim.uid, words.why):
-            self._tell(victim, words, f"{words.note} (in kube-scheduler memory).")
+            self._report_departure(victim, words, f"{words.note} (in kube-scheduler memory).")
             self._end_victim(victim, "")
             return True
         async with gate:
@@ -128,8 +129,8 @@ class Evictor:
                         return False
                     await write(self._api, victim, words)
             except ApiError as error:
-                # A conflict may be about another pod of its name, or about words written at the same time: who knows
-                # no better than that it stays tries again, and hears of a pod that is gone by itself.
+                # A conflict may be about another pod of the same name, or about words that were written at the same
+                # time: the engine tries again, and the watch reports a pod that is gone by itself.
                 if not answers.is_not_found(error):
                     _log.warning("a pod was not evicted", pod=victim.key, error=str(error))
                     self._end_victim(victim, str(error))
@@ -137,7 +138,7 @@ class Evictor:
                 # It is gone by itself.
                 self._end_victim(victim, "")
                 return True
-        self._tell(victim, words, words.note)
+        self._report_departure(victim, words, words.note)
         self._end_victim(victim, "")
         return True
 

@@ -21,18 +21,18 @@ class AlwaysLeader:
     n_errors = 0
 
     def find_holder(self) -> Holder:
-        """This process."""
+        """Return this process."""
         return Holder.SELF
 
     def get_present_term(self) -> int:
-        """Always the first."""
+        """Return the first term, which never ends."""
         return self.held.term
 
     async def observe_holder(self) -> None:
-        """There is nothing to see."""
+        """Read nothing: there is no lease."""
 
     async def run(self) -> None:
-        """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""
+        """Log what the missing lease means: a second scheduler would bind pods to cards that this one has allocated."""
         _log.warning(
             "running without a lease: no other scheduler of the same name may run",
             risk="a second scheduler would allocate the same GPUs again",
@@ -40,4 +40,4 @@ class AlwaysLeader:
         )
 
     async def release(self, *, settled_reign: int) -> None:
-        """Nothing to give back."""
+        """Give nothing back: there is no lease."""

@@ -1,4 +1,4 @@
-"""From taking the lease to the first decision: know all bound pods, and make sure that no one else binds."""
+"""From taking the lease to the first decision: know all bound pods, and make sure that no earlier leader binds more."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from scheduler.kube.lead.lease import Lease
 from scheduler.kube.watch.streams import Stream
 
 _TURN_SECONDS = 0.1
-# A watch is a moment behind; so often it is looked again before all is listed anew.
+# A watch is a moment behind. So often the pods are compared again before they are listed as a whole.
 _LOOKS, _HEARINGS, _HEARING_SECONDS = 3, 20, 0.05
-# kube-scheduler lets go of its lease with binds on their way. What it sent ends with its connections.
+# kube-scheduler gives its lease back with binds on their way. What it sent ends with its connections.
 _PEER_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel")
 
 
 class Leading:
-    """Takes over when the lease is held, and lets go when it is lost.
+    """Begins to decide when this replica holds the lease, and stops when the lease is lost.
 
-    What leaders of before have sent and has not landed must not land later, on cards that are allocated
-    meanwhile, so every pod without a node is fenced: those that ask devices before the first decision, the others
-    beside the decisions. Pods that come later were not there when those leaders could still send. No fence is needed
-    when nobody ever held the lease, or when it was given back with nothing on its way, nor when this process itself was
-    the leader of before: what it has sent it follows to its end. After that all that they have bound is at the API
-    server, and nothing is allocated before it is known here, what other schedulers have bound included.
+    A bind that an earlier leader has sent must not land later, on cards that are allocated to others meanwhile. So
+    every pod without a node is fenced: pods that request devices before the first decision, the others beside the
+    decisions. Pods that come later did not exist while those leaders could still send. No fence is needed if the lease
+    had no holder before, if it was given back with nothing on its way, or if the earlier leader was this process
+    itself, which follows to the end what it has sent. After the fence, all that earlier leaders have bound is at the
+    API server, and nothing is allocated before it is known here. That includes what other schedulers have bound.
 
-    Another scheduler that shares the lease sends binds that no touch makes impossible. They are waited for:
-    such a scheduler ends with its term, and has stopped some seconds before when it did not let go itself.
+    Another scheduler that shares the lease sends binds that no touch makes impossible. This replica waits for them:
+    such a scheduler ends with its term; if it did not give the lease back itself, it has stopped some seconds before.
 
     Args:
-        lease: whether this process may act.
-        fence: makes the binds of before impossible.
-        heads: what the API server has.
+        lease: says whether this process may act.
+        fence: makes binds of earlier leaders impossible.
+        heads: lists which pods the API server has.
         streams: all streams.
         on_leading: called before the first decision of a term.
         on_lost: called when a term has ended.
@@ -62,7 +62,7 @@ class Leading:
         self._settled_term = 0
         # The term that had begun when the streams began to list; 0 when none had.
         self._listed_term = 0
-        # The reign in which nothing that leaders of before have sent can land any more.
+        # The reign in which nothing that earlier leaders have sent can land any more.
         self.fenced_reign = 0
         # Pods that were fenced in a reign whose fence is not complete yet, by their uids.
         self._fenced: tuple[int, set[str]] = 0, set()
@@ -133,7 +133,7 @@ class Leading:
         if held.is_clean and held.term == self._listed_term:
             return
         for _ in range(_LOOKS):
-            # Looked at anew each time: what is behind may be gone meanwhile.
+            # Listed anew each time: pods that were behind may be gone meanwhile.
             if await self._wait_until_known(await self._heads.list_unheard()):
                 return
         _log.warning("the watches of pods lag behind; pods are listed again")
@@ -141,7 +141,7 @@ class Leading:
         await asyncio.gather(*(stream.relist() for stream in streams))
 
     async def _fence_first(self, held: Held) -> None:
-        """Fence the pods whose late binds nobody would notice, and leave the others to ``_fence_left``."""
+        """Fence the pods whose late binds would go unnoticed, and leave the others to ``_fence_left``."""
         if self._fenced[0] != held.reign:
             self._fenced = held.reign, set()
         self._left = []
@@ -164,7 +164,7 @@ class Leading:
         self.fenced_reign = held.reign
 
     async def _wait_until_known(self, pods: list[Target]) -> bool:
-        """Whether these are known here, soon at least."""
+        """Wait for a moment until pods are known here; return whether they are."""
         for _ in range(_HEARINGS):
             pods = self._heads.keep_unheard(pods)
             if not pods:

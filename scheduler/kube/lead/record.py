@@ -25,7 +25,7 @@ def get_annotations(lease: Json) -> dict[str, str]:
 
 
 def get_holder(spec: Mapping[str, Any]) -> str:
-    """Return who holds a lease; empty when nobody does."""
+    """Return who holds a lease; empty if it has no holder."""
     return spec.get("holderIdentity") or ""
 
 
@@ -63,9 +63,9 @@ def make_held(
         renewed: when it is renewed, which is now.
         acquired: since when the holder has it.
         is_transition: whether the holder takes it over.
-        notes: annotations for whoever leads next.
+        notes: annotations for the next leader.
     """
-    # Who takes the lease and is not one of us leaves this as it was.
+    # A stranger that takes the lease leaves this annotation as it was.
     signed = {names.HOLDER: identity}
     annotations = {**get_annotations(lease), **notes, **signed}
     annotations.pop(names.SETTLED, None)
@@ -73,7 +73,7 @@ def make_held(
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {**lease["metadata"], "annotations": annotations},
-        # Nothing else that is in it: a preferred holder or a strategy is of who held it before.
+        # No other field is kept: a preferred holder or a strategy belongs to an earlier holder.
         "spec": {
             "holderIdentity": identity,
             "leaseDurationSeconds": max(1, round(seconds)),
@@ -94,7 +94,7 @@ def make_free(lease: Json, *, is_settled: bool) -> Json:
     }
     metadata = lease["metadata"]
     if is_settled:
-        # Only true of this reign: whoever takes the lease counts on.
+        # True of this reign only: the next holder counts the transitions on.
         settled = {names.SETTLED: str(spec["leaseTransitions"])}
         metadata = {**metadata, "annotations": {**get_annotations(lease), **settled}}
     return {**lease, "metadata": metadata, "spec": spec}

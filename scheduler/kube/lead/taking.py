@@ -12,7 +12,7 @@ _WAIT_SECONDS, _LOOKS = 0.25, 25
 
 
 async def wait_for_first_try(lease: Lease | AlwaysLeader) -> None:
-    """Wait until it is known who holds the lease, but only for a moment: an API server may be slow."""
+    """Wait until the lease has a known holder, but only for a moment: the API server may be slow."""
     for _ in range(_LOOKS):
         if lease.find_holder() != Holder.NOBODY:
             return

@@ -15,9 +15,9 @@ class Health:
     """A small server beside the loop.
 
     Args:
-        alive, ready: what is wrong, empty when nothing.
-        metrics: makes the content type and the parts of the exposition text, as an ``Accept`` header asks
-            for it; ``TimeoutError`` when that takes too long.
+        alive, ready: list what is wrong; empty if nothing is.
+        metrics: makes the content type and the parts of the exposition text for an ``Accept`` header;
+            raises ``TimeoutError`` if that takes too long.
     """
 
     def __init__(self, *, alive: Check, ready: Check, metrics: Metrics) -> None:
@@ -29,7 +29,7 @@ class Health:
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; port 0 takes a free one, then told by ``port``."""
+        """Listen; port 0 takes a free port. Then ``port`` is the port."""
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port)
         await site.start()
@@ -61,7 +61,7 @@ def _make_metrics_handler(
         except TimeoutError:
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="the loop is busy\n")
         response = web.StreamResponse(headers={"Content-Type": content_type})
-        # Lines are much alike: packed they are a twentieth of the size.
+        # Lines are much alike: compressed, they are a twentieth of the size.
         response.enable_compression()
         await response.prepare(request)
         async for part in parts:

@@ -20,12 +20,12 @@ _log = structlog.get_logger("evenkeel.policies")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What there is to say of a policy.
+    """What the status of a policy says.
 
     Attributes:
-        generation: of the policy that was judged.
-        problem: why it is not in force; empty when it is.
-        remark: what part of it is without effect; empty for none.
+        generation: the generation of the policy that was checked.
+        problem: why the policy is not in force; empty if it is.
+        remark: which part of the policy has no effect; empty if all of it has.
     """
 
     generation: int
@@ -34,12 +34,12 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        """For the person who wrote the policy."""
+        """The message for the person who wrote the policy."""
         return self.problem or "; ".join(filter(None, (_IN_FORCE, self.remark)))
 
 
 class PolicyStatus:
-    """Remembers what was judged and written; writes differences every two seconds."""
+    """Remembers verdicts and what was written; writes differences every two seconds."""
 
     def __init__(self, api: ApiClient, *, is_leading: Callable[[], bool]) -> None:
         self._api, self._is_leading = api, is_leading
@@ -47,11 +47,11 @@ class PolicyStatus:
         self._written: dict[str, tuple[Verdict, int]] = {}
 
     def note_verdict(self, name: str, verdict: Verdict) -> None:
-        """A policy was parsed."""
+        """Note the verdict on a policy that was parsed."""
         self._verdicts[name] = verdict
 
     def forget_policy(self, name: str) -> None:
-        """A policy was deleted."""
+        """Forget a policy that was deleted."""
         self._verdicts.pop(name, None)
         self._written.pop(name, None)
 
@@ -69,15 +69,15 @@ class PolicyStatus:
 
     async def _write_status(self, name: str, verdict: Verdict, governed: int) -> bool:
         previous = self._written.get(name)
-        ready = not verdict.problem
+        is_ready = not verdict.problem
         condition = {
             "type": "Ready",
-            "status": "True" if ready else "False",
-            "reason": "InForce" if ready else "Invalid",
+            "status": "True" if is_ready else "False",
+            "reason": "InForce" if is_ready else "Invalid",
             "message": verdict.message,
             "observedGeneration": verdict.generation,
         }
-        if previous is None or bool(previous[0].problem) == ready:
+        if previous is None or bool(previous[0].problem) == is_ready:
             condition["lastTransitionTime"] = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         path = kinds.POLICIES.path_of(name)
         try:

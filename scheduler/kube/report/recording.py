@@ -1,4 +1,4 @@
-"""The engine's log in files: within a bound of bytes, the older half in a file of its own."""
+"""The engine's log in two files of bounded size: the present one, and an older one."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
 from scheduler.kube import heap
 
-# Lines are written when so many bytes are collected, or when there is nothing else to do.
+# Lines are written when so many bytes have been collected, or when there is nothing else to do.
 _BUFFER_BYTES = 1 << 16
 _log = structlog.get_logger("evenkeel.recording")
 
 
 class Recording:
-    """Takes lines and writes them to ``path``; what stood there goes to ``path``.1 when a file is full."""
+    """Writes lines to the file ``path``; a full file is renamed to ``path``.1."""
 
     def __init__(self, path: Path, most_bytes: int) -> None:
-        """Files are made anew, and only their owner can read them.
+        """Make the file anew; only its owner can read it.
 
         Args:
             path: the log.
-            most_bytes: of both files together.
+            most_bytes: the most bytes of both files together.
 
         Raises:
             BadInput: the file cannot be written.
@@ -77,7 +77,7 @@ class Recording:
             self._end_recording(error)
 
     def close(self) -> None:
-        """Write the rest; nothing more comes."""
+        """Write the rest, and close the file."""
         self.flush()
         self._file.close()
 
@@ -108,7 +108,7 @@ class Recorder:
         if self._recording.is_full:
             self._recording.begin_new_file()
             self.engine.start_anew(now)
-            # The state of before may be frozen.
+            # The garbage collector does not free the old state if it is frozen.
             heap.freeze_anew()
 
     def flush(self) -> None:
@@ -116,5 +116,5 @@ class Recorder:
         self._recording.flush()
 
     def close(self) -> None:
-        """Write the rest; nothing more comes."""
+        """Write the rest, and close the file."""
         self._recording.close()

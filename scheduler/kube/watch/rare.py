@@ -1,4 +1,4 @@
-"""The rare kinds: listed before the first pod and when kopf restarts, watched by kopf, compared at intervals."""
+"""The rare kinds: listed before the first pod and when kopf restarts, watched by kopf, and compared at intervals."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _log = structlog.get_logger("evenkeel")
 
 
 class Rare:
-    """Reads and hears the rare ones of some sources.
+    """Reads the sources of rare kinds, and takes their changes from kopf.
 
     Args:
-        sources: the table, or a part of it.
-        put: takes all that is heard of, as events.
+        sources: all sources; only those of rare kinds count.
+        put: takes all that is read and all changes, as events.
 
     Attributes:
         troubles: what keeps a source from being read, by its name.
@@ -44,16 +44,16 @@ class Rare:
         self._sources = [source for source in sources if source.kind.is_rare]
         self._put = put
         self.troubles: dict[str, Trouble] = {}
-        # Names of those that the API server did not serve at the start, and of those kopf has told of.
+        # Names of the sources that the API server did not serve at the start, and of those with changes from kopf.
         self._absent: set[str] = set()
-        self._heard: set[str] = set()
+        self._has_news: set[str] = set()
         # The versions of the objects that were handed in, by source and key.
         self._versions: dict[str, dict[str, str]] = {}
-        # How many changes kopf has told of, by source.
+        # How many changes have come from kopf, by source.
         self._changes: Counter[str] = Counter()
 
     def register_handlers(self, registry: kopf.OperatorRegistry) -> None:
-        """Let kopf, which runs in a thread of its own, tell the running loop of what changes."""
+        """Let kopf, which runs in a thread of its own, hand changes to the running loop."""
         import kopf  # noqa: PLC0415 - it takes a fifth of a second, and a start does not wait for it
 
         loop = asyncio.get_running_loop()
@@ -64,7 +64,7 @@ class Rare:
             register(self._make_handler(source, loop))
 
     async def read_all(self, api: ApiClient) -> None:
-        """Hand in all there is; tries until it can be read, so that no pod is placed without."""
+        """Hand in all objects; try until they can be read, so that no pod is placed without them."""
         for source in self._sources:
             await self._read_until_done(api, source)
 
@@ -86,13 +86,13 @@ class Rare:
                 return
 
     async def relist(self, api: ApiClient) -> None:
-        """Compare what is known with fresh lists: kopf does not tell of what goes while it lists anew."""
+        """Compare what is known with fresh lists: kopf does not notice what is deleted while it lists again."""
         for source in self._sources:
             changes = self._changes[source.name]
             try:
                 found = await _read_objects(api, source)
             except _UNREAD as error:
-                # It is compared next time.
+                # The source is compared next time.
                 self._note_trouble(source, error)
                 continue
             self.troubles.pop(source.name, None)
@@ -100,7 +100,7 @@ class Rare:
                 self._take_list(source, found)
 
     async def follow_late(self, api: ApiClient) -> None:
-        """Hand in what there is of kinds that were not served at the start, until kopf tells of them.
+        """Hand in the objects of kinds that were not served at the start, until kopf watches them.
 
         kopf looks for a new kind when its CRD changes; the API server may offer the kind only after the
         last of these changes, and then kopf never finds it.
@@ -125,41 +125,41 @@ class Rare:
         self._take_list(source, found)
 
     async def _follow_source(self, api: ApiClient, source: Source[wire.Object]) -> None:
-        while source.name not in self._heard:
+        while source.name not in self._has_news:
             await asyncio.sleep(_LATE_SECONDS)
             try:
                 found = await _read_objects(api, source)
             except _UNREAD:
-                continue  # not there yet, and the rest of trouble others tell of
-            if source.name in self._heard:
+                continue  # not served yet; other trouble is reported elsewhere
+            if source.name in self._has_news:
                 return
             self._take_list(source, found)
 
     def _take_list(self, source: Source[wire.Object], found: list[wire.Object]) -> None:
-        """All objects of a source: hand in those that are new or changed, and those that are gone."""
+        """Take all objects of a source: hand in those that are new or changed, and those that are gone."""
         known = self._versions.get(source.name, {})
-        there = {kinds.key_of(one): one.metadata.resource_version for one in found}
+        versions = {kinds.key_of(one): one.metadata.resource_version for one in found}
         for one in found:
             version = one.metadata.resource_version
             if not version or known.get(kinds.key_of(one)) != version:
                 self._put(source.make_change_event(one, is_gone=False))
-        for key in sorted(known.keys() - there.keys()):
+        for key in sorted(known.keys() - versions.keys()):
             self._put(events.Gone(source.kind.name, key))
-        self._versions[source.name] = there
+        self._versions[source.name] = versions
 
     def _make_handler(self, source: Source[wire.Object], loop: asyncio.AbstractEventLoop) -> Any:
-        async def hear(event: Any, body: Any, **_: Any) -> None:
+        async def handle(event: Any, body: Any, **_: Any) -> None:
             is_gone = event["type"] == "DELETED"
             found = msgspec.convert(dict(body), source.kind.shape)
             loop.call_soon_threadsafe(partial(self._take_change, source, found, is_gone=is_gone))
 
-        return hear
+        return handle
 
     def _take_change(
         self, source: Source[wire.Object], found: wire.Object, *, is_gone: bool
     ) -> None:
-        """Kopf tells of a change."""
-        self._heard.add(source.name)
+        """Take a change that comes from kopf."""
+        self._has_news.add(source.name)
         self._changes[source.name] += 1
         versions, key = self._versions.setdefault(source.name, {}), kinds.key_of(found)
         if is_gone:

@@ -1,8 +1,8 @@
-"""Pods and nodes as they are and as they change: list, then watch, for ever.
+"""Lists and watches of kinds with many objects: a stream lists, then watches, for ever.
 
-One task per stream. A list comes in pages, and each page is handed over when it is read; a watch resumes from the
-last version seen, bookmarks included; 410 Gone means list again and compare. A stream that has heard
-nothing for longer than bookmarks take is dead and reconnects.
+Each stream is one task. A list comes in pages, and each page is handed over when it is read. A watch resumes from the
+last version that it saw, bookmarks included; after 410 Gone, the stream lists again and compares. A stream that
+receives nothing for longer than bookmarks take is dead, and reconnects.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Bookmarked(msgspec.Struct):
 
 
 class _Bookmark(msgspec.Struct):
-    """Its object has a version and, for pods, ``containers: null``, which no pod has."""
+    """A bookmark; its object has a version and, for pods, ``containers: null``, which no pod has."""
 
     object: _Bookmarked
 
@@ -64,7 +64,7 @@ class Versioned(Protocol):
 
     @property
     def metadata(self) -> wire.Meta:
-        """With the version to go on from."""
+        """The metadata, with the version to go on from."""
 
 
 V = TypeVar("V", bound=Versioned)
@@ -75,13 +75,13 @@ class Stream(Generic[V]):
 
     Attributes:
         source: what is read.
-        heard_at: loop time of the last sign of life; 0 before the first list.
-        n_lists: how often it had to list, the first included.
-        trouble: what keeps it from being read, None while nothing does.
+        heard_at: the loop time of the last sign of life; 0 before the first list.
+        n_lists: how often the stream had to list, the first time included.
+        trouble: what keeps the source from being read; None while nothing does.
     """
 
     def __init__(self, source: Source[V], api: ApiClient, put: Put) -> None:
-        """``put`` takes all that is heard of, as events."""
+        """``put`` takes all that is read, as events."""
         self.source = source
         self._api, self._put = api, put
         self._version = ""
@@ -93,7 +93,7 @@ class Stream(Generic[V]):
 
     @property
     def name(self) -> str:
-        """What logs and metrics call it."""
+        """Name of the stream in logs and metrics."""
         return self.source.name
 
     @property
@@ -102,7 +102,7 @@ class Stream(Generic[V]):
         return self._listed.is_set()
 
     def get_age(self, now: float) -> float:
-        """Seconds since the last sign of life."""
+        """Return the seconds since the last sign of life."""
         return now - self.heard_at if self.heard_at else float("inf")
 
     async def relist(self) -> None:
@@ -118,7 +118,7 @@ class Stream(Generic[V]):
             try:
                 if not self._version or self._relist_requested.is_set():
                     self._relist_requested.clear()
-                    # Should the list fail, there is no version to watch from: it is tried again.
+                    # If the list fails, there is no version to watch from, and the list is tried again.
                     self._version = ""
                     await self._list_objects()
                 await self._watch_until_relist()
@@ -127,7 +127,7 @@ class Stream(Generic[V]):
                 self._version = ""
                 _log.info("watch expired, listing again", stream=self.name)
             except (ApiError, OSError, TimeoutError, msgspec.MsgspecError) as error:
-                # aiohttp's client errors are OSErrors or wrapped; anything decoded wrong is listed anew.
+                # aiohttp's client errors are OSErrors or wrapped; what cannot be decoded is listed again.
                 if self.heard_at > broke_at:
                     attempt = 0
                 broke_at = asyncio.get_running_loop().time()
@@ -150,21 +150,21 @@ class Stream(Generic[V]):
                 is_first = False
         self._version = page.version
         self.n_lists += 1
-        # Who asked while this list was under way wants a newer one.
+        # A request that came while this list was under way needs a newer list.
         if not self._relist_requested.is_set():
             self._listed.set()
 
     async def _watch_until_relist(self) -> None:
         watching = asyncio.ensure_future(self._watch())
-        asking = asyncio.ensure_future(self._relist_requested.wait())
+        requesting = asyncio.ensure_future(self._relist_requested.wait())
         try:
-            await asyncio.wait({watching, asking}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({watching, requesting}, return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
                 watching.result()
         finally:
-            for task in (watching, asking):
+            for task in (watching, requesting):
                 task.cancel()
-            await asyncio.gather(watching, asking, return_exceptions=True)
+            await asyncio.gather(watching, requesting, return_exceptions=True)
 
     async def _watch(self) -> None:
         params = {
@@ -182,7 +182,7 @@ class Stream(Generic[V]):
                         answers.make_error(response.status, await response.read())
                     )
                 self._note_sign_of_life()
-                # A line can be a megabyte in many chunks: they are joined once, when it is complete.
+                # A line can be a megabyte in many chunks: the chunks are joined once, when the line is complete.
                 begun: list[bytes] = []
                 async for chunk in response.content.iter_any():
                     self._note_sign_of_life()
@@ -217,5 +217,5 @@ class Stream(Generic[V]):
 
 
 def _make_watch_error(error: ApiError) -> Exception:
-    """What a watch ends with that was told this."""
+    """Return the exception with which a watch ends after an error."""
     return Expired() if answers.is_expired(error) else error

@@ -1,4 +1,4 @@
-"""Does not trust watches: compares the known objects with a fresh list at intervals."""
+"""Compares the known objects with a fresh list at intervals, because watches are not trusted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS = 600.0
 async def verify_forever(
     engine: Engine, streams: list[Stream[Any]], rare: Rare, api: ApiClient
 ) -> None:
-    """Recount every total and read everything anew, now and then, until cancelled.
+    """Recount every total and list everything again, now and then, until cancelled.
 
     Raises:
         BrokenInvariant: a total is not the sum of its parts.

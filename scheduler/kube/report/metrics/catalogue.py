@@ -1,6 +1,6 @@
-"""Every metric of Evenkeel's own: kube-scheduler's names where the meaning is the same, ``evenkeel_*`` else.
+"""Every metric of Evenkeel: with kube-scheduler's name if the meaning is the same, else ``evenkeel_*``.
 
-The values of every label are bounded by what administrators and nodes bring: nothing that only pods say is one.
+Administrators and nodes bound the values of every label: no text that only pods contain is a label.
 """
 
 from __future__ import annotations

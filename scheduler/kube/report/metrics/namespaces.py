@@ -1,7 +1,7 @@
-"""What pods of each namespace have and wait for.
+"""What pods of each namespace hold, and how long they wait.
 
-Namespaces are made by administrators, but there may be many: the thousand with the most are told by name, the
-others together.
+Administrators make namespaces, but there may be many: the thousand with the most have samples of their own, the others
+one together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST = 1000
 
 
 def collect_waiting(waiting: Mapping[str, NamespaceWait], now: float) -> Iterator[Metric]:
-    """How many pods wait, and since when the first of them could be tried."""
+    """Yield how many pods wait, and since when the first of them could be tried."""
     waits = {namespace: now - one.since for namespace, one in waiting.items()}
     counts = {namespace: one.n_pods for namespace, one in waiting.items()}
     yield catalogue.OLDEST_WAIT.make_single(max(waits.values(), default=0.0))
@@ -27,7 +27,7 @@ def collect_waiting(waiting: Mapping[str, NamespaceWait], now: float) -> Iterato
 
 
 def make_allocated(gpus: Mapping[str, float]) -> Metric:
-    """The GPUs of each namespace."""
+    """Make the metric of the GPUs of each namespace."""
     return catalogue.NAMESPACE_GPUS.make_metric(_bound_names(gpus, sum))
 
 

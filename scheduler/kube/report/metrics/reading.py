@@ -1,4 +1,4 @@
-"""The figures of the metrics at the moment of a scrape, read from the parts of a replica."""
+"""Reads the figures of the metrics from the parts of a replica, at the moment of a scrape."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from scheduler.kube.report.reporter import Reporter
 
 
 class Sources(NamedTuple):
-    """What is read.
+    """The parts from which figures are read.
 
     Attributes:
-        signs: what the probes look at too.
-        engine: what is known and waits.
-        reporter: what is told.
-        tally: why pods wait.
+        signs: the parts that the probes look at, too.
+        engine: knows nodes and waiting pods.
+        reporter: knows how many reports wait.
+        tally: knows why pods wait.
         is_deciding: whether this replica leads.
-        version: of Evenkeel.
+        version: the version of Evenkeel.
     """
 
     signs: Signs
@@ -39,7 +39,7 @@ class Sources(NamedTuple):
 
 
 def collect(sources: Sources, now: float) -> Iterator[Metric]:
-    """All of it; ``now`` is the loop's time."""
+    """Yield all metrics; ``now`` is the loop's time."""
     yield from _collect_replica(sources)
     yield from _collect_streams(sources, now)
     yield from _collect_queue(sources)

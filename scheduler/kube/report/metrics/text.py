@@ -1,4 +1,4 @@
-"""Many lines of one gauge at once, as both exposition formats have them."""
+"""Writes many lines of one gauge at once, in a form that both exposition formats have."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def escape_label(value: str) -> str:
-    """The value of a label, as it stands between its quotes."""
+    """Escape the value of a label, for its place between quotes."""
     return value.translate(_ESCAPES)
 
 
 def write_gauge(metric: Family, labels: list[str], figures: Ints | Floats) -> bytes:
-    """A line for each of the labels, which stand in their braces, and its figure."""
+    """Write a line for each figure; the labels come with their braces."""
     head = f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
     name = metric.name
     pairs = zip(labels, figures.tolist(), strict=True)
