@@ -39,7 +39,7 @@ def end_at_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _hear_signals(stop_flag: asyncio.Event) -> None:
+def _watch_signals(stop_flag: asyncio.Event) -> None:
     """Let each signal set the flag, as often as it comes."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
@@ -75,7 +75,7 @@ async def host(
     Raises:
         Exception: the start failed, or the task that watches over kopf did.
     """
-    _hear_signals(stop_flag)
+    _watch_signals(stop_flag)
     if not await _finish_act(start, stop_flag):
         return
     watching = asyncio.create_task(_watch_rare(access, get_rare(), read_again, stop_flag))

@@ -52,7 +52,7 @@ def load_access(configuration: Any, path: str | None, context: str | None) -> No
 
 
 def _find_files(path: str | None) -> _Found:
-    """Return the files that exist among those that are named first.
+    """Return the existing files of the first place that is named: the option, $KUBECONFIG, or the home directory.
 
     Raises:
         BadInput: none exists.

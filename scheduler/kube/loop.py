@@ -48,7 +48,10 @@ class Hands(NamedTuple):
 
 
 class _Decided(NamedTuple):
-    """A pod whose bind is under way, and in words what chose its placement; both as of the decision, policies may change."""
+    """A pod whose bind is under way, and in words what chose its placement.
+
+    Both are as of the decision: the pod may be gone when the bind is done, and policies may have changed.
+    """
 
     pod: PodRecord
     how: str

@@ -9,7 +9,7 @@ from scheduler.engine.allowance import Work
 
 # Streams and binds get their turn at least this often.
 SECONDS = 0.01
-# The time that looks at waiting pods get in any case, and decisions, too.
+# The least time for looks at waiting pods, and for decisions.
 _OWN_SECONDS = 0.003
 
 

@@ -86,27 +86,27 @@ async def test_pods_of_each_of_our_names_are_fenced() -> None:
 )
 async def test_what_is_bound_and_newer_than_known_is_unheard(known: str, is_heard: bool) -> None:
     heads = made(Api(bound=[head("p", "10")]), **({"p": known} if known else {}))
-    assert [pod.uid for pod in await heads.list_unheard()] == ([] if is_heard else ["p"])
+    assert [pod.uid for pod in await heads.list_newer()] == ([] if is_heard else ["p"])
 
 
 async def test_what_was_known_and_is_gone_since_is_heard() -> None:
     """Else a new leader would list all pods again wherever some of them finish all the time."""
     engine = knowing(finishes="7")
     heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), ("evenkeel",), engine)  # type: ignore[arg-type]
-    unheard = await heads.list_unheard()
+    unheard = await heads.list_newer()
     assert [pod.uid for pod in unheard] == ["finishes", "new"]
     engine._cluster.drop_pod("finishes")
-    assert [pod.uid for pod in heads.keep_unheard(unheard)] == ["new"]
+    assert [pod.uid for pod in heads.keep_newer(unheard)] == ["new"]
 
 
 async def test_versions_that_are_no_numbers_are_the_same_or_unheard() -> None:
     heads = made(Api(bound=[head("p", "odd"), head("q", "odder")]), p="odd", q="odd")
-    assert [pod.uid for pod in await heads.list_unheard()] == ["q"]
+    assert [pod.uid for pod in await heads.list_newer()] == ["q"]
 
 
 async def test_an_empty_cluster_has_nothing_to_hear_of_or_to_fence() -> None:
     heads = made(Api())
-    assert (await heads.list_unheard(), await heads.list_unbound()) == ([], [])
+    assert (await heads.list_newer(), await heads.list_unbound()) == ([], [])
 
 
 async def test_metadata_is_asked_for_and_again_until_there_is_an_answer(
@@ -116,5 +116,5 @@ async def test_metadata_is_asked_for_and_again_until_there_is_an_answer(
     monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.0)
     api = Api(bound=[head("p", "10")])
     api.fails = [ApiError(410, "Expired", ""), ApiError(503, "", "busy")]
-    assert [pod.uid for pod in await made(api).list_unheard()] == ["p"]
+    assert [pod.uid for pod in await made(api).list_newer()] == ["p"]
     assert all(form.startswith("application/json;as=PartialObjectMetadataList") for form in api.accepted)  # fmt: skip

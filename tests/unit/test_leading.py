@@ -36,11 +36,11 @@ class Heads:
     async def list_unbound(self) -> list[Target]:
         return [Target("default", name, name, "1") for name in ("a", "b")]
 
-    async def list_unheard(self) -> list[Target]:
+    async def list_newer(self) -> list[Target]:
         self.n_asked += 1
         return []
 
-    def keep_unheard(self, pods: list[Target]) -> list[Target]:
+    def keep_newer(self, pods: list[Target]) -> list[Target]:
         return pods
 
     def has_changed(self, _: Target) -> bool:

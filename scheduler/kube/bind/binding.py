@@ -77,18 +77,18 @@ class Binding:
                 every request from then on.
         """
         gate: Gate = contextlib.nullcontext()
-        # ``read``: the version that was read here; ``at_large``: the version of tries whose fate is not known.
-        read = at_large = message = ""
-        has_moved = False
+        # ``version_in_doubt``: the version of tries whose fate is not known.
+        version_read = version_in_doubt = message = ""
+        has_changed = False
         for attempt in range(_ATTEMPTS):
-            if attempt and not has_moved:
+            if attempt and not has_changed:
                 gate = note_doubt()
                 await asyncio.sleep(client.get_backoff(attempt))
-            has_moved = False
+            has_changed = False
             try:
                 async with gate:
                     # The version first: what is sent in a term carries what was known in that term.
-                    version = read or self._get_version(bind.uid)
+                    version = version_read or self._get_version(bind.uid)
                     if reason := find_obstacle() or ("" if version else "the pod is gone"):
                         message = message or reason
                         break
@@ -100,21 +100,21 @@ class Binding:
             except ApiError as error:
                 message = str(error)
                 if answers.is_unknown(error):
-                    at_large = version
-                fate = _get_fate_after(error, is_unknown=bool(at_large))
+                    version_in_doubt = version
+                fate = _get_fate_after(error, is_unknown=bool(version_in_doubt))
                 if answers.is_conflict(error):
                     found = await self._read_pod(pod, note_doubt)
                     fate = _get_fate(found, bind)
-                    read = found["metadata"]["resourceVersion"] if found else ""
-                    has_moved = read != version
-                    at_large = "" if read != at_large else at_large
+                    version_read = found["metadata"]["resourceVersion"] if found else ""
+                    has_changed = version_read != version
+                    version_in_doubt = "" if version_read != version_in_doubt else version_in_doubt
                 if fate != Fate.OPEN:
                     return fate, message
             else:
                 return Fate.DONE, ""
-        if not at_large:
+        if not version_in_doubt:
             return Fate.OPEN, message
-        return await self._seal_pod(bind, pod, at_large, note_doubt), message
+        return await self._seal_pod(bind, pod, version_in_doubt, note_doubt), message
 
     async def ascertain_fate(
         self, bind: Bind, pod: PodRecord, note_doubt: Callable[[], Gate]

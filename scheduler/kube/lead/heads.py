@@ -87,19 +87,19 @@ class Heads:
         known = self._engine.ask(KnownPod(pod.uid))
         return known is None or known.template.gpu is not None
 
-    async def list_unheard(self) -> list[Target]:
+    async def list_newer(self) -> list[Target]:
         """List the pods with a node, ours or not, that are newer at the API server than here."""
         self._known = set(self._engine.ask(KnownPods()))
         pods = [_make_target(pod) for pod in await self._list_pods("spec.nodeName!=")]
-        return self.keep_unheard(pods)
+        return self.keep_newer(pods)
 
-    def keep_unheard(self, pods: list[Target]) -> list[Target]:
+    def keep_newer(self, pods: list[Target]) -> list[Target]:
         """Keep the pods of the last list that are neither known at that version or a newer one nor gone since."""
         known = self._engine.ask(KnownPods())
         self._known.update(pod.uid for pod in pods if pod.uid in known)
-        return [pod for pod in pods if not self._is_heard(pod)]
+        return [pod for pod in pods if not self._is_known(pod)]
 
-    def _is_heard(self, pod: Target) -> bool:
+    def _is_known(self, pod: Target) -> bool:
         known = self._engine.ask(PodVersion(pod.uid))
         if not known:
             return pod.uid in self._known

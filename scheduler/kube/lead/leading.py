@@ -17,8 +17,9 @@ from scheduler.kube.lead.lease import Lease
 from scheduler.kube.watch.streams import Stream
 
 _TURN_SECONDS = 0.1
-# A watch is a moment behind. So often the pods are compared again before they are listed as a whole.
-_LOOKS, _HEARINGS, _HEARING_SECONDS = 3, 20, 0.05
+# A watch is a moment behind. So often the versions are listed, and so often each list is compared with what is known,
+# before the pods are listed as a whole.
+_LOOKS, _CHECKS, _CHECK_SECONDS = 3, 20, 0.05
 # kube-scheduler gives its lease back with binds on their way. What it sent ends with its connections.
 _PEER_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel")
@@ -66,9 +67,9 @@ class Leading:
         self.fenced_reign = 0
         # Pods that were fenced in a reign whose fence is not complete yet, by their uids.
         self._fenced: tuple[int, set[str]] = 0, set()
-        # Pods that are fenced beside the decisions, and the task that does it.
-        self._left: list[Target] = []
-        self._beside: asyncio.Task[None] | None = None
+        # Pods to be fenced beside the decisions, and the task that fences them.
+        self._unfenced: list[Target] = []
+        self._fencing: asyncio.Task[None] | None = None
 
     def is_settled(self) -> bool:
         """Whether this process may decide right now."""
@@ -85,27 +86,27 @@ class Leading:
                 await self._follow_lease()
                 await asyncio.sleep(_TURN_SECONDS)
         finally:
-            await self._end_beside()
+            await self._end_fencing()
 
     async def _follow_lease(self) -> None:
         held = self._lease.held
         is_held = self._lease.get_present_term() == held.term
         if is_held and self._settled_term != held.term:
-            await self._end_beside()
+            await self._end_fencing()
             await self._take_over(held)
         elif not is_held and self._settled_term:
             self._settled_term = 0
-            await self._end_beside()
+            await self._end_fencing()
             self._on_lost()
             _log.warning("no longer leading", identity=self._lease.identity)
-        elif self._beside is not None and self._beside.done():
-            self._beside.result()
+        elif self._fencing is not None and self._fencing.done():
+            self._fencing.result()
 
-    async def _end_beside(self) -> None:
-        if self._beside is not None:
-            self._beside.cancel()
-            await asyncio.gather(self._beside, return_exceptions=True)
-            self._beside = None
+    async def _end_fencing(self) -> None:
+        if self._fencing is not None:
+            self._fencing.cancel()
+            await asyncio.gather(self._fencing, return_exceptions=True)
+            self._fencing = None
 
     async def _take_over(self, held: Held) -> None:
         """Get ready to decide, as long as the term lasts."""
@@ -122,8 +123,8 @@ class Leading:
         self._settled_term = held.term
         _log.info("leading", identity=self._lease.identity)
         self._on_leading()
-        if self._left:
-            self._beside = asyncio.create_task(self._fence_left(held))
+        if self._unfenced:
+            self._fencing = asyncio.create_task(self._fence_rest(held))
 
     async def _catch_up(self, held: Held) -> None:
         while not all(stream.is_listed for stream in self._streams):
@@ -134,17 +135,17 @@ class Leading:
             return
         for _ in range(_LOOKS):
             # Listed anew each time: pods that were behind may be gone meanwhile.
-            if await self._wait_until_known(await self._heads.list_unheard()):
+            if await self._wait_until_known(await self._heads.list_newer()):
                 return
         _log.warning("the watches of pods lag behind; pods are listed again")
         streams = [stream for stream in self._streams if stream.source.kind == kinds.PODS]
         await asyncio.gather(*(stream.relist() for stream in streams))
 
     async def _fence_first(self, held: Held) -> None:
-        """Fence the pods whose late binds would go unnoticed, and leave the others to ``_fence_left``."""
+        """Fence the pods whose late binds would go unnoticed, and leave the rest to ``_fence_rest``."""
         if self._fenced[0] != held.reign:
             self._fenced = held.reign, set()
-        self._left = []
+        self._unfenced = []
         if not held.is_clean:
             if self._lease.is_shared:
                 await asyncio.sleep(_PEER_SECONDS)
@@ -152,22 +153,22 @@ class Leading:
             first = [pod for pod in pods if self._heads.requests_devices(pod)]
             await self._fence.sweep_pods(first, self._fenced[1], self._heads.has_changed)
             is_done = {pod.uid for pod in first} | self._fenced[1]
-            self._left = [pod for pod in pods if pod.uid not in is_done]
-        if not self._left:
+            self._unfenced = [pod for pod in pods if pod.uid not in is_done]
+        if not self._unfenced:
             self.fenced_reign = held.reign
 
-    async def _fence_left(self, held: Held) -> None:
-        """Fence what ``_fence_first`` has left, while pods are bound."""
-        pods, self._left = self._left, []
+    async def _fence_rest(self, held: Held) -> None:
+        """Fence the rest, while pods are bound."""
+        pods, self._unfenced = self._unfenced, []
         is_known = self._heads.is_changed_placed_or_gone
         await self._fence.sweep_pods(pods, self._fenced[1], is_known, is_beside_binds=True)
         self.fenced_reign = held.reign
 
     async def _wait_until_known(self, pods: list[Target]) -> bool:
         """Wait for a moment until pods are known here; return whether they are."""
-        for _ in range(_HEARINGS):
-            pods = self._heads.keep_unheard(pods)
+        for _ in range(_CHECKS):
+            pods = self._heads.keep_newer(pods)
             if not pods:
                 break
-            await asyncio.sleep(_HEARING_SECONDS)
+            await asyncio.sleep(_CHECK_SECONDS)
         return not pods

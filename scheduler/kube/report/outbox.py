@@ -145,7 +145,7 @@ class Outbox:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             for number in range(_WORKERS):
-                group.create_task(self._work(is_polite=number > 0))
+                group.create_task(self._work(is_yielding=number > 0))
 
     async def drain(self, seconds: float) -> None:
         """Wait until all is written, or the time is up."""
@@ -153,9 +153,9 @@ class Outbox:
         while (len(self) or self._working) and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
 
-    async def _work(self, *, is_polite: bool) -> None:
+    async def _work(self, *, is_yielding: bool) -> None:
         while True:
-            if is_polite and self._is_binding() and len(self) < _CROWDED:
+            if is_yielding and self._is_binding() and len(self) < _CROWDED:
                 await asyncio.sleep(_YIELD_SECONDS)
                 continue
             report = self._take_next()

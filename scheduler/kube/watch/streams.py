@@ -75,7 +75,7 @@ class Stream(Generic[V]):
 
     Attributes:
         source: what is read.
-        heard_at: the loop time of the last sign of life; 0 before the first list.
+        alive_at: the loop time of the last sign of life; 0 before the first list.
         n_lists: how often the stream had to list, the first time included.
         trouble: what keeps the source from being read; None while nothing does.
     """
@@ -87,7 +87,7 @@ class Stream(Generic[V]):
         self._version = ""
         self._relist_requested = asyncio.Event()
         self._listed = asyncio.Event()
-        self.heard_at = 0.0
+        self.alive_at = 0.0
         self.n_lists = 0
         self.trouble: Trouble | None = None
 
@@ -103,7 +103,7 @@ class Stream(Generic[V]):
 
     def get_age(self, now: float) -> float:
         """Return the seconds since the last sign of life."""
-        return now - self.heard_at if self.heard_at else float("inf")
+        return now - self.alive_at if self.alive_at else float("inf")
 
     async def relist(self) -> None:
         """List again from the API server's newest state, and return when that is handed over."""
@@ -128,7 +128,7 @@ class Stream(Generic[V]):
                 _log.info("watch expired, listing again", stream=self.name)
             except (ApiError, OSError, TimeoutError, msgspec.MsgspecError) as error:
                 # aiohttp's client errors are OSErrors or wrapped; what cannot be decoded is listed again.
-                if self.heard_at > broke_at:
+                if self.alive_at > broke_at:
                     attempt = 0
                 broke_at = asyncio.get_running_loop().time()
                 self.trouble = troubles.add_failure(self.trouble, error)
@@ -213,7 +213,7 @@ class Stream(Generic[V]):
 
     def _note_sign_of_life(self) -> None:
         self.trouble = None
-        self.heard_at = asyncio.get_running_loop().time()
+        self.alive_at = asyncio.get_running_loop().time()
 
 
 def _make_watch_error(error: ApiError) -> Exception:
