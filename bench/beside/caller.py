@@ -14,7 +14,7 @@ import uvloop
 
 from bench.rows import table
 from bench.rows.row import Size
-from scheduler.kube.writes import Writes
+from scheduler.kube.writes import WriteConnections
 
 PODS = "/api/v1/namespaces/default/pods"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -44,7 +44,7 @@ class Caller:
     """
 
     def __init__(
-        self, session: aiohttp.ClientSession, writes: Writes, given: argparse.Namespace
+        self, session: aiohttp.ClientSession, writes: WriteConnections, given: argparse.Namespace
     ) -> None:
         self._session, self._writes = session, writes
         self._fields = f"Authorization: Bearer {given.token}\r\nAccept: application/json\r\n"
@@ -61,7 +61,7 @@ class Caller:
         kind = "merge-patch+json" if method == "PATCH" else "json"
         fields = f"{self._fields}Content-Type: application/{kind}\r\n"
         for _ in range(_TRIES):
-            answer = await self._writes.ask(method, path, fields, data, seconds=_SECONDS)
+            answer = await self._writes.send_request(method, path, fields, data, seconds=_SECONDS)
             if answer.status < 300 or answer.status == 404:
                 return
             if answer.status != 429:
@@ -124,7 +124,7 @@ def main(work: Callable[[Caller], Coroutine[Any, Any, None]]) -> None:
             headers={"Authorization": f"Bearer {given.token}"},
             connector=aiohttp.TCPConnector(ssl=trust),
         ) as session:
-            writes = Writes(given.url, trust, most=_CONNECTIONS)
+            writes = WriteConnections(given.url, trust, most=_CONNECTIONS)
             await work(Caller(session, writes, given))
 
     uvloop.run(run())

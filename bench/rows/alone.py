@@ -127,7 +127,7 @@ def _batch(
     return (seen - began, decided - seen, confirmed - decided), len(binds)
 
 
-_read_pod = listing.read_pod(DEFAULT)
+_read_pod = listing.make_pod_reader(DEFAULT)
 _nodes = msgspec.json.Decoder(wire.Node)
 
 

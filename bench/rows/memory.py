@@ -36,7 +36,7 @@ def _grown(n_nodes: int) -> dict[str, float]:
     compiling.compile_kernels(lambda _: None)
     engine, row = Engine(Config()), table.BY_NAME["gpu"]
     size = Size(n_nodes, n_nodes * _PODS_A_NODE)
-    read_pod = listing.read_pod(DEFAULT)
+    read_pod = listing.make_pod_reader(DEFAULT)
     empty = _rss_kib()
     for number in range(size.nodes):
         node = row.node(number)

@@ -84,7 +84,7 @@ def run(
     )
     try:
         # Until the operator hears signals itself.
-        with hosting.ends_at_once():
+        with hosting.end_at_signals():
             uvloop.run(operator.run())
     except BadInput as error:
         options.refuse(str(error), is_log=True)

@@ -115,7 +115,7 @@ def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
     access = client.load_access(kubeconfig, context)
     shown = in_words(access.url, context)
     try:
-        nodes, pods = asyncio.run(listing.nodes_and_pods(access))
+        nodes, pods = asyncio.run(listing.read_nodes_and_pods(access))
     except ApiError as error:
         raise BadInput(shown, str(error)) from error
     return Found(nodes, pods, shown)
@@ -135,7 +135,7 @@ def whole_cluster(kubeconfig: str | None, context: str | None, tell: Tell) -> Li
     shown = in_words(access.url, context)
     tell(f"reading {shown}")
     try:
-        found = asyncio.run(snapshot.of_cluster(access))
+        found = asyncio.run(snapshot.read_snapshot(access))
     except ApiError as error:
         raise BadInput(shown, str(error)) from error
     return Live(found.objects, found.unlisted)

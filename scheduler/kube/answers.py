@@ -1,4 +1,4 @@
-"""What the API server's answers mean: HTTP's status codes are known here and nowhere else in this room."""
+"""The meaning of the API server's answers. Only this module of the room knows HTTP's status codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler.errors import ApiError
 
-# What is remembered of a message that may be a page of a proxy's.
+# How much is kept of a message, and of a page that a proxy may have sent.
 _MESSAGE_MAX, _PAGE_MAX = 1000, 200
 
 
@@ -18,12 +18,12 @@ class _Status(msgspec.Struct):
 
 
 def is_failure(status: int) -> bool:
-    """Whether an answer with this status is an error, or a way to elsewhere: nobody follows it with a write."""
+    """Whether an answer with this status is an error or a redirect; no write follows a redirect."""
     return not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
-def error_of(status: int, payload: bytes) -> ApiError:
-    """The error of an answer, with the words of its Status object."""
+def make_error(status: int, payload: bytes) -> ApiError:
+    """Return the error of an answer, with the words of its Status object."""
     try:
         answer = msgspec.json.decode(payload, type=_Status)
     except msgspec.MsgspecError:
@@ -32,33 +32,33 @@ def error_of(status: int, payload: bytes) -> ApiError:
 
 
 def is_not_found(error: Exception) -> bool:
-    """Whether the object is not there, or its kind is not served."""
-    return _is(error, HTTPStatus.NOT_FOUND)
+    """Whether the object does not exist, or its kind is not served."""
+    return _has_status(error, HTTPStatus.NOT_FOUND)
 
 
 def is_conflict(error: Exception) -> bool:
-    """Whether the object is not as the call expected it: changed, another one, or there already."""
-    return _is(error, HTTPStatus.CONFLICT)
+    """Whether the object is not as the call expected it: it has changed, is another one, or exists already."""
+    return _has_status(error, HTTPStatus.CONFLICT)
 
 
 def is_there_already(error: Exception) -> bool:
-    """Whether an object of that name was made before."""
+    """Whether an object of this name exists already."""
     return is_conflict(error) and isinstance(error, ApiError) and error.reason == "AlreadyExists"
 
 
 def is_expired(error: Exception) -> bool:
     """Whether the version to go on from is too old for the API server to remember."""
-    return _is(error, HTTPStatus.GONE)
+    return _has_status(error, HTTPStatus.GONE)
 
 
-def expired(message: str) -> ApiError:
-    """The error of a list that never came to its end."""
+def make_expired_error(message: str) -> ApiError:
+    """Return the error of a list that never came to its end."""
     return ApiError(HTTPStatus.GONE.value, "Expired", message)
 
 
 def is_invalid(error: Exception) -> bool:
-    """Whether the API server understood what was sent and finds that it may not be."""
-    return _is(error, HTTPStatus.UNPROCESSABLE_ENTITY)
+    """Whether the API server understood the request and found that it is not valid."""
+    return _has_status(error, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def is_bound_already(error: Exception) -> bool:
@@ -71,25 +71,25 @@ def is_bound_already(error: Exception) -> bool:
 
 
 def is_too_large(error: Exception) -> bool:
-    """Whether the API server, or etcd behind it, takes nothing as large as what was sent."""
-    return _is(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE) or (
+    """Whether the request was too large for the API server, or for etcd behind it."""
+    return _has_status(error, HTTPStatus.REQUEST_ENTITY_TOO_LARGE) or (
         isinstance(error, ApiError) and "request is too large" in error.message
     )
 
 
 def is_forbidden(error: Exception) -> bool:
-    """Whether the API server knows who asks and does not allow it."""
-    return _is(error, HTTPStatus.FORBIDDEN)
+    """Whether the API server knows the caller and does not allow the call."""
+    return _has_status(error, HTTPStatus.FORBIDDEN)
 
 
 def is_refused(error: Exception) -> bool:
-    """Whether the API server does not allow it, or does not know who asks."""
-    return _is(error, HTTPStatus.UNAUTHORIZED) or is_forbidden(error)
+    """Whether the API server does not allow the call, or does not know the caller."""
+    return _has_status(error, HTTPStatus.UNAUTHORIZED) or is_forbidden(error)
 
 
 def is_transient(error: Exception) -> bool:
     """Whether the same call may succeed later: no answer, too many calls, or the server's own trouble."""
-    return is_unknown(error) or _is(error, HTTPStatus.TOO_MANY_REQUESTS)
+    return is_unknown(error) or _has_status(error, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def is_unknown(error: Exception) -> bool:
@@ -102,5 +102,5 @@ def is_unknown(error: Exception) -> bool:
     )
 
 
-def _is(error: Exception, status: HTTPStatus) -> bool:
+def _has_status(error: Exception, status: HTTPStatus) -> bool:
     return isinstance(error, ApiError) and error.status == status

@@ -18,7 +18,7 @@ from kubernetes import client as kubernetes_client
 from scheduler.errors import ApiError
 from scheduler.kube import answers
 from scheduler.kube import kubeconfig as kubeconfigs
-from scheduler.kube.writes import Writes
+from scheduler.kube.writes import WriteConnections
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -28,37 +28,37 @@ _log = structlog.get_logger("evenkeel.client")
 TRANSPORT_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-def _no_token() -> str | None:
+def _give_no_token() -> str | None:
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Where the API server is and how to be let in.
+    """Where the API server is, and the credentials for it.
 
-    ``bearer`` gives the token of the moment: service-account tokens rotate and those of exec plugins
-    expire, so it is asked again every few seconds.
+    ``bearer`` gives the present token: service-account tokens rotate and those of exec plugins expire, so it is
+    called again every few seconds.
     """
 
     url: str
     ca_file: str | None = None
-    bearer: Callable[[], str | None] = _no_token
+    bearer: Callable[[], str | None] = _give_no_token
     cert_file: str | None = None
     key_file: str | None = None
     verify: bool = True
 
 
 class TooLarge(Exception):  # noqa: N818
-    """An answer had more bytes than were asked for at most."""
+    """An answer had more bytes than the caller takes."""
 
 
 class Expected(NamedTuple):
-    """What a caller takes for an answer.
+    """The answer that a caller expects.
 
     Attributes:
-        accept: its media type.
-        seconds: how long it may take.
-        most_bytes: how large it may be; 0 takes any.
+        accept: the media type.
+        seconds: how long the answer may take.
+        most_bytes: the most bytes of the answer; 0 for any number.
     """
 
     accept: str = JSON
@@ -71,13 +71,13 @@ _OBJECT = Expected(seconds=30.0)
 
 
 def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
-    """Access from a kubeconfig file, from $KUBECONFIG, or from the pod's service account.
+    """Load access from a kubeconfig file, from $KUBECONFIG, or from the pod's service account.
 
     Raises:
         BadInput: there is none, or it cannot be read.
     """
     configuration = kubernetes_client.Configuration()
-    kubeconfigs.load(configuration, kubeconfig, context)
+    kubeconfigs.load_access(configuration, kubeconfig, context)
 
     def bearer() -> str | None:
         key: str = configuration.get_api_key_with_prefix("BearerToken", "authorization") or ""
@@ -94,10 +94,10 @@ def load_access(kubeconfig: str | None, context: str | None = None) -> Access:
 
 
 class ApiClient:
-    """Persistent connections to one API server: those of a session for what is read, others for writes.
+    """Persistent connections to one API server: those of a session for reads, others for writes.
 
     Attributes:
-        access: what it was made from.
+        access: where the API server is, and the credentials.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class ApiClient:
         self._bearer = ""
         self._ask_again_at = 0.0
         self._user_agent = user_agent
-        tls = _tls(access)
-        self._writes = Writes(access.url, tls, most=connections)
+        tls = _make_tls(access)
+        self._writes = WriteConnections(access.url, tls, most=connections)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=connections, ssl=True if tls is None else tls),
             headers={"User-Agent": user_agent},
@@ -131,7 +131,7 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         expect: Expected = SMALL,
     ) -> bytes:
-        """One call, one answer.
+        """Make one call, and return its answer.
 
         Raises:
             TooLarge: the answer has more bytes than expected.
@@ -144,11 +144,11 @@ class ApiClient:
                 method,
                 self._base + path,
                 params=params,
-                headers=self._headers(expect.accept),
+                headers=self._make_headers(expect.accept),
                 timeout=aiohttp.ClientTimeout(total=expect.seconds),
             ) as response:
-                payload = await _body(response, expect.most_bytes)
-                return _judged(response.status, payload)
+                payload = await _read_body(response, expect.most_bytes)
+                return _check_answer(response.status, payload)
         except TimeoutError as error:
             raise ApiError(
                 0, "Timeout", f"{method} {path}: no answer in {expect.seconds} s"
@@ -159,21 +159,21 @@ class ApiClient:
     async def _write(
         self, method: str, path: str, body: bytes, content_type: str, expect: Expected
     ) -> bytes:
-        """A call with a body; it has no parameters, and its answer is taken as large as it is."""
-        authorization = self._authorization()
+        """Make a call with a body; it has no parameters, and its answer may have any size."""
+        authorization = self._get_authorization()
         bearer = f"Authorization: {authorization}\r\n" if authorization else ""
         fields = (
             f"User-Agent: {self._user_agent}\r\n{bearer}"
             f"Accept: {expect.accept}\r\nContent-Type: {content_type}\r\n"
         )
-        answer = await self._writes.ask(method, path, fields, body, seconds=expect.seconds)
-        return _judged(answer.status, answer.payload)
+        answer = await self._writes.send_request(method, path, fields, body, seconds=expect.seconds)
+        return _check_answer(answer.status, answer.payload)
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
-        """An object or list as plain values.
+        """Read an object or list as plain values.
 
         Raises:
-            ApiError: as ``request``; or what came is no JSON, as when something else answers.
+            ApiError: as ``request``; or the answer is no JSON, because something else than the API server answers.
         """
         payload = await self.request("GET", path, params=params, expect=_OBJECT)
         try:
@@ -184,29 +184,29 @@ class ApiClient:
     async def send(
         self, method: str, path: str, body: object, *, content_type: str = JSON
     ) -> bytes:
-        """A call with a body of plain values."""
+        """Make a call with a body of plain values."""
         return await self.request(
             method, path, body=msgspec.json.encode(body), content_type=content_type
         )
 
     def stream(self, path: str, params: Mapping[str, str], *, silence_seconds: float) -> Any:
-        """A watch: a context manager of a response; fails when nothing arrives for that long."""
+        """Open a watch: a context manager of a response; it fails if nothing arrives for so long."""
         return self._session.get(
             self._base + path,
             params=params,
-            headers=self._headers(JSON),
+            headers=self._make_headers(JSON),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=silence_seconds),
         )
 
-    def _headers(self, accept: str) -> dict[str, str]:
+    def _make_headers(self, accept: str) -> dict[str, str]:
         headers = {"Accept": accept}
-        authorization = self._authorization()
+        authorization = self._get_authorization()
         if authorization:
             headers["Authorization"] = authorization
         return headers
 
-    def _authorization(self) -> str:
-        # Asking costs a tenth of a bind, and tokens live for minutes at least.
+    def _get_authorization(self) -> str:
+        # Reading the token costs a tenth of a bind, and tokens live for minutes at least.
         now = asyncio.get_running_loop().time()
         if now >= self._ask_again_at:
             self._ask_again_at = now + _BEARER_SECONDS
@@ -215,21 +215,21 @@ class ApiClient:
                 if not (token.isascii() and token.isprintable()):
                     raise ValueError("a token of characters that no header may have")
             except Exception as error:  # noqa: BLE001 - whatever a plugin or a file raises
-                # The last token most likely still holds; if not, the API server will say so.
+                # The last token is probably still valid; if not, the API server will say so.
                 _log.warning("token not renewed", error=str(error))
             else:
                 self._bearer = f"Bearer {token}" if token else ""
         return self._bearer
 
 
-def _judged(status: int, payload: bytes) -> bytes:
-    """The payload of an answer that is no error."""
+def _check_answer(status: int, payload: bytes) -> bytes:
+    """Return the payload of an answer; raise if it is an error."""
     if answers.is_failure(status):
-        raise answers.error_of(status, payload)
+        raise answers.make_error(status, payload)
     return payload
 
 
-async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     if not most_bytes:
         return await response.read()
     chunks, n_bytes = [], 0
@@ -237,19 +237,19 @@ async def _body(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
         chunks.append(chunk)
         n_bytes += len(chunk)
         if n_bytes > most_bytes:
-            # The rest will not be read, so the connection cannot be used again.
+            # The rest is not read, so the connection cannot be used again.
             response.close()
             raise TooLarge
     return b"".join(chunks)
 
 
-def backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:
-    """Seconds before attempt number ``attempt`` + 1: doubling, with half of it left to chance."""
+def get_backoff(attempt: int, *, first: float = 0.1, most: float = 10.0) -> float:
+    """Return the seconds before attempt number ``attempt`` + 1: they double, and half of them is random."""
     wait = min(most, first * 2.0 ** min(attempt, 20))
     return wait * (0.5 + random.random() / 2)  # noqa: S311 - jitter
 
 
-def _tls(access: Access) -> ssl.SSLContext | None:
+def _make_tls(access: Access) -> ssl.SSLContext | None:
     if urlsplit(access.url).scheme != "https":
         return None
     context = ssl.create_default_context(cafile=access.ca_file)

@@ -1,4 +1,4 @@
-"""The memory of a process that runs for long: what the garbage collector looks at, and what goes back to the system."""
+"""The memory of a long process: what the garbage collector looks at, and what goes back to the system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def freeze() -> None:
-    """The objects that start-up made stay for good, so the garbage collector need not look at them again."""
+    """Freeze all objects: those of the start stay for good, so the garbage collector need not look at them again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -20,9 +20,9 @@ def freeze() -> None:
 
 
 def freeze_anew() -> None:
-    """Free what is frozen and no longer in use, and freeze the rest; nothing where nothing is frozen.
+    """Free frozen objects that are no longer in use, and freeze the rest; do nothing if nothing is frozen.
 
-    The garbage collector frees nothing that is frozen.
+    The garbage collector frees no frozen object.
     """
     if gc.get_freeze_count():
         gc.unfreeze()
@@ -32,8 +32,8 @@ def freeze_anew() -> None:
 def trim() -> None:
     """Give freed memory back to the system.
 
-    glibc keeps what is freed, and after a burst of large pods that is tens of MiB. A C library without ``malloc_trim``
-    keeps what it keeps.
+    glibc keeps freed memory, which is tens of MiB after a burst of large pods. With a C library that has no
+    ``malloc_trim``, nothing is given back.
     """
     if _malloc_trim is not None:
         _malloc_trim(0)

@@ -22,16 +22,16 @@ Act = Callable[[], Awaitable[None]]
 
 
 @contextmanager
-def ends_at_once() -> Iterator[None]:
-    """While the main loop stands still, SIGTERM and Ctrl-C end the process: the loop would hear them late.
+def end_at_signals() -> Iterator[None]:
+    """Let SIGTERM and Ctrl-C end the process at once, while the main loop stands still and would notice them late.
 
-    For the time before there is anything to finish or to give back. The default would not do: the first process
-    of a container is not ended by it.
+    This is for the time before there is anything to finish or to give back. The default handlers are not enough: they do
+    not end the first process of a container.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = [signal.signal(number, _end) for number in _SIGNALS]
+    handlers = [signal.signal(number, _end_process) for number in _SIGNALS]
     try:
         yield
     finally:
@@ -39,40 +39,46 @@ def ends_at_once() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _hear_signals(stop_flag: asyncio.Event) -> None:
-    """A signal sets the flag, as often as it comes."""
+def _watch_signals(stop_flag: asyncio.Event) -> None:
+    """Let each signal set the flag, as often as it comes."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, stop_flag.set)
 
 
-def _end(number: int, _frame: object) -> None:
-    # Those that compile kernels.
+def _end_process(number: int, _frame: object) -> None:
+    # These processes compile kernels.
     for child in multiprocessing.active_children():
         child.kill()
     os._exit(128 + number)
 
 
 async def host(
-    access: Access, rare: Rare, *, start: Act, again: Act, stop: Act, stop_flag: asyncio.Event
+    access: Access,
+    get_rare: Callable[[], Rare],
+    *,
+    start: Act,
+    read_again: Act,
+    stop: Act,
+    stop_flag: asyncio.Event,
 ) -> None:
     """Run until SIGTERM or until the flag is set.
 
     Args:
-        access: how kopf is let in.
-        rare: what kopf watches.
+        access: the API server, and credentials for kopf.
+        get_rare: gives what kopf watches; called after the start.
         start: called first; cancelled when the flag is set meanwhile.
-        again: called before kopf is started again after an error: nobody knows what it has missed.
+        read_again: called before kopf is started again after an error: it is not known what kopf has missed.
         stop: called when the flag is set.
-        stop_flag: set by whoever wants the end.
+        stop_flag: a part of the process that must end sets it.
 
     Raises:
-        Exception: what the start met, or what ended the watch over kopf.
+        Exception: the start failed, or the task that watches over kopf did.
     """
-    _hear_signals(stop_flag)
-    if not await _finish(start, stop_flag):
+    _watch_signals(stop_flag)
+    if not await _finish_act(start, stop_flag):
         return
-    watching = asyncio.create_task(_watch_rare(access, rare, again, stop_flag))
+    watching = asyncio.create_task(_watch_rare(access, get_rare(), read_again, stop_flag))
     stopping = asyncio.create_task(stop_flag.wait())
     try:
         await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -84,8 +90,8 @@ async def host(
         watching.result()
 
 
-async def _finish(act: Act, stop_flag: asyncio.Event) -> bool:
-    """Let an act come to its end, or cancel it when the flag is set before; whether it has come to its end."""
+async def _finish_act(act: Act, stop_flag: asyncio.Event) -> bool:
+    """Let an act come to its end, or cancel it when the flag is set; return whether it has come to its end."""
     acting = asyncio.ensure_future(act())
     stopping = asyncio.create_task(stop_flag.wait())
     try:
@@ -100,7 +106,9 @@ async def _finish(act: Act, stop_flag: asyncio.Event) -> bool:
         await asyncio.gather(acting, stopping, return_exceptions=True)
 
 
-async def _watch_rare(access: Access, rare: Rare, again: Act, stop_flag: asyncio.Event) -> None:
-    # Nobody waits for the fifth of a second that it takes to import kopf.
+async def _watch_rare(
+    access: Access, rare: Rare, read_again: Act, stop_flag: asyncio.Event
+) -> None:
+    # Importing kopf takes a fifth of a second, for which nothing waits.
     kopf_host = await asyncio.to_thread(importlib.import_module, "scheduler.kube.kopf_host")
-    await kopf_host.keep_kopf(access, rare, partial(_finish, again, stop_flag), stop_flag)
+    await kopf_host.keep_kopf(access, rare, partial(_finish_act, read_again, stop_flag), stop_flag)

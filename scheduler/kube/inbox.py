@@ -1,7 +1,7 @@
 """Events from the streams, the binder and others, until the loop hands them to the engine.
 
-A page of a list comes as one event and leaves as many, so that others get their turn between its objects. No later
-event overtakes it.
+A page of a list comes as one event and leaves as one event for each object, so that other tasks get their turn between
+the objects. No later event overtakes a page.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class Inbox:
     """A queue of events.
 
     Attributes:
-        engine: whom it is for.
+        engine: takes the events.
         wake: set when there is something to do, here or elsewhere.
-        lists_waiting: lists that came to their end and are not handed on completely.
+        lists_waiting: number of lists that came to their end and are not handed on completely.
     """
 
     def __init__(self, engine: Engine) -> None:
-        """``engine`` takes the events; it is asked which known objects were not in a list."""
+        """``engine`` takes the events, and knows which known objects were not in a list."""
         self.engine = engine
         self._waiting: deque[Heard] = deque()
-        # The page that is being handed on; what lists have shown so far, by kind and scheduler.
+        # The page that is being handed on, and the keys that lists have shown so far, by kind and scheduler.
         self._page: Iterator[Event] = iter(())
         self._is_within_page = False
         self._shown: dict[tuple[str, str], set[str]] = {}
@@ -41,14 +41,14 @@ class Inbox:
         return len(self._waiting) + self._is_within_page
 
     def put(self, event: Heard) -> None:
-        """Take an event; it is handed on at the next turn."""
+        """Take an event, to hand it on at the next turn."""
         if isinstance(event, Page) and event.is_last:
             self.lists_waiting += 1
         self._waiting.append(event)
         self.wake.set()
 
-    def next(self) -> Event | None:
-        """The next event; None when there is none."""
+    def take_next(self) -> Event | None:
+        """Return the next event; None if there is none."""
         while True:
             event = next(self._page, None)
             if event is not None:
@@ -61,12 +61,12 @@ class Inbox:
                 return first
             self._page, self._is_within_page = self._hand_on(first), True
 
-    def rest(self) -> list[Event]:
-        """The events that are not handed on yet, except lists; for the end."""
+    def list_rest(self) -> list[Event]:
+        """For the end: list the events that are not handed on yet, except pages of lists."""
         return [e for e in self._waiting if not isinstance(e, Page)]
 
     def _hand_on(self, page: Page) -> Iterator[Event]:
-        """Yield all objects of a page; what no page of the list has shown is gone when the list ends."""
+        """Yield all objects of a page; objects that no page of the list has shown are gone when the list ends."""
         kind, scheduler = page.kind, page.scheduler
         if page.is_first:
             self._shown[kind, scheduler] = set()

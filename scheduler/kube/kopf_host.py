@@ -1,7 +1,7 @@
 """kopf in a thread and an event loop of its own, where it watches the rare kinds.
 
-kopf ends at answers that it does not expect, such as a watch that is refused with 410, and then cancels every task of
-its loop that it did not find there at its start. It is started again; the scheduler goes on meanwhile.
+kopf ends after an answer that it does not expect, such as a watch that is refused with 410, and then cancels every task of
+its loop that is younger than itself. It is started again; the scheduler goes on meanwhile.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import Any
 import kopf
 import structlog
 
-from scheduler.kube.client import Access, backoff
+from scheduler.kube.client import Access, get_backoff
 from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.watch.rare import Rare
 
-# Whoever has run for so long has recovered from what ended the run before.
+# A run of this length has recovered from what ended the run before.
 _RECOVERED_SECONDS = 60.0
 _log = structlog.get_logger("evenkeel")
 Act = Callable[[], Awaitable[None]]
 
 
-async def keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.Event) -> None:
+async def keep_kopf(access: Access, rare: Rare, read_again: Act, stop_flag: asyncio.Event) -> None:
     """Run kopf until the flag is set, and start it again whenever it ends before.
 
     Args:
-        access: how kopf is let in.
+        access: the API server, and credentials for kopf.
         rare: what kopf watches.
-        again: called before kopf is started again: nobody knows what it has missed.
+        read_again: called before kopf is started again: it is not known what kopf has missed.
         stop_flag: set when the process ends.
     """
     thread = LoopThread("kopf")
@@ -46,7 +46,7 @@ async def keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.E
         if stop_flag.is_set():
             break
         attempt = 0 if loop.time() - began > _RECOVERED_SECONDS else attempt + 1
-        wait = backoff(attempt, first=1.0, most=30.0)
+        wait = get_backoff(attempt, first=1.0, most=30.0)
         _log.warning(
             "the watch of policies and namespaces ended and starts again; their changes arrive late",
             error=repr(error),
@@ -55,14 +55,14 @@ async def keep_kopf(access: Access, rare: Rare, again: Act, stop_flag: asyncio.E
         with suppress(TimeoutError):
             await asyncio.wait_for(stop_flag.wait(), wait)
         if not stop_flag.is_set():
-            await again()
+            await read_again()
     await thread.stop()
 
 
 async def _run_kopf(
     thread: LoopThread, registry: kopf.OperatorRegistry, stop_flag: asyncio.Event
 ) -> Exception | None:
-    """Run kopf until it ends or the flag is set; the error at which it has ended."""
+    """Run kopf until it ends or the flag is set; return the error with which it has ended."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     # Otherwise kopf kills the process ten minutes after it has ended.
@@ -83,7 +83,7 @@ async def _run_kopf(
     await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if not running.done():
-        await thread.call(_set(end))
+        await thread.call(_set_flag(end))
     try:
         await running
     except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
@@ -91,12 +91,12 @@ async def _run_kopf(
     return None
 
 
-async def _set(flag: asyncio.Event) -> None:
+async def _set_flag(flag: asyncio.Event) -> None:
     flag.set()
 
 
 def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:
-    def logs_in(**_: Any) -> kopf.ConnectionInfo:
+    def log_in(**_: Any) -> kopf.ConnectionInfo:
         return kopf.ConnectionInfo(
             server=access.url,
             ca_path=access.ca_file,
@@ -107,12 +107,12 @@ def _make_registry(access: Access, rare: Rare) -> kopf.OperatorRegistry:
         )
 
     registry = kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(logs_in)
-    rare.register(registry)
+    kopf.on.login(registry=registry)(log_in)
+    rare.register_handlers(registry)
     return registry
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Signals, of which kopf warns that it hears none, are heard here, and what kopf fails with is logged here."""
+    """Whether a line of kopf's log is of use: signals are handled here, and kopf's failures are logged here."""
     message = record.getMessage()
     return "OS signals are ignored" not in message and " has failed: " not in message

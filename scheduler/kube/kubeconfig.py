@@ -1,4 +1,4 @@
-"""Where access to a cluster is read from, and what was looked for when there is none."""
+"""Reads the access to a cluster; if there is none, says what was looked for."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _OPTION = "--kubeconfig"
 
 
 class _Found(NamedTuple):
-    """Files of a kubeconfig, which are read as one, and what a user calls them."""
+    """The files of a kubeconfig, which are read as one, and their name for a user."""
 
     named: str
     files: tuple[Path, ...]
 
 
-def load(configuration: Any, path: str | None, context: str | None) -> None:
+def load_access(configuration: Any, path: str | None, context: str | None) -> None:
     """Read access into a configuration of the Kubernetes client.
 
-    In this order: the file that is named, the files of $KUBECONFIG, the service account of the pod unless a
-    context is asked for, ~/.kube/config.
+    It is read from the first of these: the file that is named, the files of $KUBECONFIG, the service account of the pod
+    (unless a context is named), ~/.kube/config.
 
     Raises:
-        BadInput: there is none, or it cannot be read; says what was looked for, or which contexts there are.
+        BadInput: there is no access, or it cannot be read; the text says what was looked for, or which contexts exist.
     """
     if not (path or context or os.environ.get("KUBECONFIG")) and IN_CLUSTER_TOKEN.exists():
         try:
@@ -39,7 +39,7 @@ def load(configuration: Any, path: str | None, context: str | None) -> None:
         except kubernetes_config.ConfigException as error:
             raise BadInput(_OPTION, f"the pod's service account cannot be used: {error}") from error
         return
-    found = _find(path)
+    found = _find_files(path)
     _check_context(found, context)
     try:
         kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
@@ -51,22 +51,22 @@ def load(configuration: Any, path: str | None, context: str | None) -> None:
         raise BadInput(found.named, join_lines(error)) from error
 
 
-def _find(path: str | None) -> _Found:
-    """The files that are there, of those that were named first.
+def _find_files(path: str | None) -> _Found:
+    """Return the existing files of the first place that is named: the option, $KUBECONFIG, or the home directory.
 
     Raises:
-        BadInput: none is there.
+        BadInput: none exists.
     """
     listed = os.environ.get("KUBECONFIG", "")
     if path:
-        named, files = f"{_OPTION} {path}", _paths(path)
+        named, files = f"{_OPTION} {path}", _split_paths(path)
     elif listed:
-        named, files = f"$KUBECONFIG={listed}", _paths(listed)
+        named, files = f"$KUBECONFIG={listed}", _split_paths(listed)
     else:
-        named, files = _HOME, _paths(_HOME)
-    there = tuple(file for file in files if file.exists())
-    if there:
-        return _Found(named, there)
+        named, files = _HOME, _split_paths(_HOME)
+    existing = tuple(file for file in files if file.exists())
+    if existing:
+        return _Found(named, existing)
     if path:
         raise BadInput(named, "no such file")
     if listed:
@@ -78,20 +78,20 @@ def _find(path: str | None) -> _Found:
     )
 
 
-def _paths(listed: str) -> list[Path]:
+def _split_paths(listed: str) -> list[Path]:
     return [Path(one).expanduser() for one in listed.split(os.pathsep) if one]
 
 
 def _check_context(found: _Found, context: str | None) -> None:
-    """Refuse a context that is not there, and none at all where one has to be chosen.
+    """Refuse a context that does not exist, and no context if one has to be chosen.
 
     Raises:
-        BadInput: names those that are there.
+        BadInput: names the contexts that exist.
     """
     names: dict[str, None] = {}
     current = ""
     for file in found.files:
-        content = _read(found, file)
+        content = _read_file(found, file)
         contexts = content.get("contexts")
         for one in contexts if isinstance(contexts, list) else ():
             if isinstance(one, dict) and one.get("name"):
@@ -104,7 +104,7 @@ def _check_context(found: _Found, context: str | None) -> None:
         raise BadInput("--context", f"is needed, {found.named} has no current-context; {known}")
 
 
-def _read(found: _Found, file: Path) -> Mapping[str, Any]:
+def _read_file(found: _Found, file: Path) -> Mapping[str, Any]:
     try:
         content = reading.read(reading.decoded(file.read_bytes()))
     except (OSError, UnicodeError) as error:

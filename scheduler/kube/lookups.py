@@ -1,4 +1,4 @@
-"""What parts that write to the API server look up in the engine right before."""
+"""What the parts that write to the API server look up in the engine right before they write."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from scheduler.kube.bind.volume_waits import ClusterLookups
 
 
 class Lookups:
-    """Short questions, with their answers as functions."""
+    """Short questions to the engine, as functions."""
 
     def __init__(self, engine: Engine, config: Config) -> None:
         self._engine, self._config = engine, config
 
     def get_version(self, uid: str) -> str:
-        """The last version seen of a pod, empty when it is not known."""
+        """Return the last version of a pod that was seen; empty if the pod is not known."""
         return self._engine.ask(PodVersion(uid))
 
     def find_objection(self, bind: Bind) -> str:
-        """Why a decision may no longer be carried out, empty when it may."""
+        """Return why a decision may no longer be carried out; empty if it may."""
         return self._engine.ask(BindObjection(bind))
 
     def get_labels(self, node: str) -> Mapping[str, str] | None:
-        """The labels of a node, None when it is not there."""
+        """Return the labels of a node; None if it does not exist."""
         facts = self._engine.ask(KnownNode(node))
         return facts.labels if facts is not None else None
 
     def get_volume_timeout(self, profile: str) -> float:
-        """How long pods of a profile wait for their volumes, in seconds."""
+        """Return how long pods of a profile wait for their volumes, in seconds."""
         return self._config.profile(profile).placement.kube.volume_binding.timeout_seconds
 
     def make_volume_lookups(self) -> ClusterLookups:
-        """What volume claims look up."""
+        """Return the look-ups of the step that binds volume claims."""
         ask = self._engine.ask
         return ClusterLookups(
             lambda key: ask(KnownClaim(key)),

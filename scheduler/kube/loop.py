@@ -1,6 +1,6 @@
-"""The loop: events into the engine, decisions out to the binder, words to the reporter. It decides nothing.
+"""The loop: it hands events to the engine, decisions to the binder and words to the reporter. It decides nothing.
 
-It is the only task that hands events in and takes decisions; others only ask.
+It is the only task that hands events in and takes decisions; other tasks only put questions to the engine.
 """
 
 from __future__ import annotations
@@ -41,14 +41,17 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """Who carries decisions out."""
+    """The parts that carry decisions out."""
 
     binder: Binder
     evictor: Evictor
 
 
 class _Decided(NamedTuple):
-    """A pod whose bind is under way, as it was decided, and by whose wish in words: policies may be others by then."""
+    """A pod whose bind is under way, and in words what chose its placement.
+
+    Both are as of the decision: the pod may be gone when the bind is done, and policies may have changed.
+    """
 
     pod: PodRecord
     how: str
@@ -58,8 +61,8 @@ class Loop:
     """Turns until cancelled.
 
     Attributes:
-        turned_at: loop time of the last turn, for the liveness probe.
-        mistakes: tells people of malformed objects.
+        turned_at: the loop time of the last turn, for the liveness probe.
+        mistakes: reports malformed objects.
     """
 
     def __init__(
@@ -88,25 +91,25 @@ class Loop:
         clock = asyncio.get_running_loop().time
         while True:
             self.turned_at = clock()
-            await self._sleep()
+            await self._wait_for_work()
             self.turn()
             await asyncio.sleep(0)
 
     def turn(self) -> None:
-        """Hand in the events, as far as a slice of time goes, and take the decisions."""
-        self._hand_in()
+        """Hand in events for a slice of time, and take decisions."""
+        self._hand_in_events()
         self._decide()
         if self._recorder is not None:
             self._recorder.keep_up(asyncio.get_running_loop().time())
 
     def finish(self) -> None:
-        """After the last turn: tell what became of the last binds."""
-        for event in self._inbox.rest():
+        """After the last turn: report what became of the last binds."""
+        for event in self._inbox.list_rest():
             if isinstance(event, events.BindDone | events.BindFailed):
-                self._handle(event)
+                self._handle_event(event)
 
     async def count_governed(self) -> Mapping[str, int]:
-        """Pods of ours by the policy that governs them; others get their turn meanwhile."""
+        """Count our pods by the policy that governs them; other tasks get their turn meanwhile."""
         steps = self._engine.ask(GovernedPods())
         while True:
             try:
@@ -116,14 +119,14 @@ class Loop:
                 return counts
             await asyncio.sleep(0)
 
-    async def _sleep(self) -> None:
-        """Until there is something to do."""
+    async def _wait_for_work(self) -> None:
+        """Wait until there is something to do."""
         if len(self._inbox) or self._engine.is_compiling:
             return
         now = asyncio.get_running_loop().time()
-        # Only a leader has dates to keep. For others they would be in the past, and the loop would spin.
+        # Only a leader has due dates. For others the dates would be in the past, and the loop would spin.
         wait = _IDLE_SECONDS
-        if self._is_leading() and self._room():
+        if self._is_leading() and self._find_room():
             wait = min(wait, self._engine.find_due(now) - now)
         if wait <= 0:
             return
@@ -139,26 +142,26 @@ class Loop:
         finally:
             alarm.cancel()
 
-    def _room(self) -> int:
-        """For how many pods to decide: decisions far ahead of the binder would be older than they need be."""
+    def _find_room(self) -> int:
+        """Return for how many pods to decide: decisions far ahead of the binder would be older than necessary."""
         config = self._engine.config
         room = 4 * config.binds_in_flight - self._binder.n_queued
         return max(room, config.slice_pods) if room > 0 else 0
 
-    # Events.
+    # Events in.
 
-    def _hand_in(self) -> None:
+    def _hand_in_events(self) -> None:
         clock = asyncio.get_running_loop().time
         until = clock() + slices.SECONDS
         while clock() < until:
-            event = self._inbox.next()
+            event = self._inbox.take_next()
             if event is None:
                 return
-            self._handle(event)
+            self._handle_event(event)
 
-    def _handle(self, event: Event) -> None:
+    def _handle_event(self, event: Event) -> None:
         for note in self._engine.handle(event, asyncio.get_running_loop().time()):
-            self._tell(note)
+            self._act_on_note(note)
         match event:
             case events.BindDone() | events.BindFailed():
                 self._end_bind(event)
@@ -170,40 +173,40 @@ class Loop:
                 meta = found.metadata
                 self._binder.see_object(kinds.name_of(found), meta.namespace, meta.name)
             case events.Gone(kinds.NODES.name, name):
-                self._binder.node_gone(name)
+                self._binder.note_node_gone(name)
             case events.Gone(kind, key):
                 self._binder.see_object(kind, *kinds.split(key))
             case events.ListEnds(kinds.PODS.name, scheduler) if scheduler:
-                self._binder.reconcile(self._engine.ask(KnownPods()))
+                self._binder.reconcile_pods(self._engine.ask(KnownPods()))
             case events.ListEnds(kinds.NODES.name):
                 self._binder.reconcile_nodes(self._engine.ask(KnownNodes()))
 
-    # Decisions.
+    # Decisions out.
 
     def _decide(self) -> None:
         clock = asyncio.get_running_loop().time
         # A list not yet handed in may hold pods on the very cards about to be allocated.
         may_decide = self._is_leading() and not self._inbox.lists_waiting
-        allowance = Slice(clock, self._room() if may_decide else 0)
+        allowance = Slice(clock, self._find_room() if may_decide else 0)
         outcome = self._engine.decide(clock(), allowance)
         seconds = time.perf_counter() - allowance.decided_from if allowance.decided_from else 0.0
-        self._tally.decided(outcome, seconds)
+        self._tally.note_outcome(outcome, seconds)
         self._carry_out(outcome)
 
     def _carry_out(self, outcome: Outcome) -> None:
         for note in outcome.notes:
-            self._tell(note)
+            self._act_on_note(note)
         for hold in outcome.explained:
-            self._reporter.unschedulable(
+            self._reporter.report_unschedulable(
                 self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
             )
         for plan in outcome.plans:
             pods = {bind.uid: self._engine.ask(NamedPod(bind.uid)) for bind in plan.binds}
             for uid, pod in pods.items():
-                # What was said of the pod no longer holds, and must not land behind its binding.
-                self._reporter.forget(uid)
+                # What was reported about the pod no longer holds, and must not land after its binding.
+                self._reporter.forget_object(uid)
                 self._decided[uid] = _Decided(pod, self._engine.ask(HowPlaced(uid)))
-            self._binder.submit(plan.binds, pods)
+            self._binder.submit_binds(plan.binds, pods)
         for evict in outcome.evicts:
             words = departures.describe_departure(evict, self._name_scheduler(evict))
             victims = [self._engine.ask(NamedPod(uid)) for uid in evict.victims]
@@ -211,68 +214,68 @@ class Loop:
         for nominate in outcome.nominates:
             self._evictor.nominate(self._engine.ask(NamedPod(nominate.uid)), nominate.node)
         for hold in outcome.holds:
-            self._reporter.unschedulable(
+            self._reporter.report_unschedulable(
                 self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
             )
 
     def _name_scheduler(self, evict: Evict) -> str:
-        """Return the name by which pods are sent away: that of the pod that needs the room, if there is one."""
+        """Return the scheduler name for an eviction: that of the pod that needs the room, if there is one."""
         if not evict.makes_room_for:
             return self._engine.config.scheduler_name
         return self._engine.ask(NamedPod(evict.makes_room_for)).profile
 
-    # Words.
+    # Words out.
 
-    def _tell(self, note: Note) -> None:
+    def _act_on_note(self, note: Note) -> None:
         match note:
             case notes.PodBound(uid):
-                self._tally.left(uid)
+                self._tally.note_left(uid)
                 self.mistakes.check_bound(self._engine.ask(NamedPod(uid)))
             case notes.Left(uid):
-                self._tally.left(uid)
-                self._reporter.forget(uid)
-                self._binder.cancel(uid)
+                self._tally.note_left(uid)
+                self._reporter.forget_object(uid)
+                self._binder.note_pod_gone(uid)
             case notes.NodeRead(name):
                 facts = self._engine.ask(KnownNode(name))
                 if facts is not None:
                     self.mistakes.check_node(facts)
             case notes.Scheduled(uid):
-                self._scheduled(uid)
+                self._report_scheduled(uid)
             case notes.Retried(uid, message):
-                self._retried(uid, message)
+                self._report_retried(uid, message)
             case notes.PolicyJudged(name, generation, problem, remark):
-                self._policy_status.judged(name, Verdict(generation, problem, remark))
+                self._policy_status.note_verdict(name, Verdict(generation, problem, remark))
             case notes.PolicyLeft(name):
-                self._policy_status.gone(name)
+                self._policy_status.forget_policy(name)
             case notes.PluginFellSilent(node, waits_for):
-                self._plugin_fell_silent(node, waits_for)
+                self._report_silent_plugin(node, waits_for)
 
-    def _scheduled(self, uid: str) -> None:
+    def _report_scheduled(self, uid: str) -> None:
         decided = self._decided.pop(uid, None)
         how = decided.how if decided is not None else ""
-        self._reporter.scheduled(
+        self._reporter.report_scheduled(
             self._engine.ask(NamedPod(uid)), self._engine.ask(PlacedNote(uid, how))
         )
 
     def _end_bind(self, event: events.BindDone | events.BindFailed) -> None:
-        """Say that a pod was bound which was finished or gone before that was known; its cards are no longer known."""
+        """Report the bind of a pod that was finished or gone before the bind was known; its cards are no longer known."""
         decided = self._decided.pop(event.uid, None)
         if decided is not None and isinstance(event, events.BindDone):
             pod, how = decided
             text = placements.write_assigned(pod, pod.node)
-            self._reporter.scheduled(pod, f"{text}; {how}" if how else text)
+            self._reporter.report_scheduled(pod, f"{text}; {how}" if how else text)
 
-    def _retried(self, uid: str, message: str) -> None:
-        # A replica that leads no more says nothing: the next leader may have bound the pod already.
+    def _report_retried(self, uid: str, message: str) -> None:
+        # A replica that no longer leads reports nothing: the next leader may have bound the pod already.
         if self._is_leading():
-            self._reporter.unschedulable(
+            self._reporter.report_unschedulable(
                 self._engine.ask(NamedPod(uid)),
                 sayings.say_plain(f"binding failed, trying again: {message}", sayings.ERROR),
             )
 
-    def _plugin_fell_silent(self, node: str, waits_for: str) -> None:
+    def _report_silent_plugin(self, node: str, waits_for: str) -> None:
         facts, pod = self._engine.ask(KnownNode(node)), self._engine.ask(KnownPod(waits_for))
         if facts is not None:
             whom = f"pod {pod.key}" if pod else "a pod of another scheduler"
             note = f"its device plugin has not served {whom}: no GPU of the node is allocated until the plugin answers"
-            self._reporter.on_node(facts, "DevicePluginSilent", note)
+            self._reporter.report_on_node(facts, "DevicePluginSilent", note)

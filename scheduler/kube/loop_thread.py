@@ -23,11 +23,11 @@ class LoopThread:
         self._thread.start()
 
     async def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the work comes to; to cancel the call is to cancel the work."""
+        """Return the result of the work; a cancelled call cancels the work."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def stop(self) -> None:
-        """End the thread; whatever ran in it must have ended."""
+        """End the thread; all work in it must have ended."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
         self._loop.close()

@@ -15,12 +15,12 @@ class Options:
     """How a replica runs, apart from what it decides.
 
     Attributes:
-        lease_namespace: where the Lease is; empty runs without leader election.
-        lease_name: what it is called; another name than Evenkeel's own is one that it shares.
-        lease_seconds: after how long others take the lease whose holder does not renew it.
-        port: probes and metrics; 0 takes a free port.
-        record: file for the engine's log; None for none.
-        record_bytes: the most that the log may take, its older half included.
+        lease_namespace: the namespace of the Lease; empty runs without leader election.
+        lease_name: the name of the Lease; a Lease of another name than Evenkeel's own is shared.
+        lease_seconds: after how long others take the lease if its holder does not renew it.
+        port: the port for probes and metrics; 0 takes a free port.
+        record: the file for the engine's log; None writes none.
+        record_bytes: the most bytes of the log, its older half included.
     """
 
     access: Access
@@ -36,11 +36,11 @@ class Options:
 
     @property
     def lease_times(self) -> tuple[float, float, float]:
-        """Duration, deadline and retry of the lease, in seconds: in the ratio that client-go has by default."""
+        """Duration, deadline and retry of the lease, in seconds, in client-go's default ratio."""
         seconds = self.lease_seconds
         return seconds, seconds * 10 / 15, seconds * 2 / 15
 
     @property
     def shares_lease(self) -> bool:
-        """Whether other schedulers take their turns by the same lease: kube-scheduler, by its own."""
+        """Whether other schedulers take turns by the same lease, as kube-scheduler does by its own."""
         return self.lease_name != names.LEASE

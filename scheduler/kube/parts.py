@@ -1,43 +1,184 @@
-"""The parts of a scheduler that work side by side until the stop."""
+"""All parts of a scheduler on a real cluster, and how they are wired; none of them runs yet."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata
 
-_END_SECONDS = 10.0
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.waiting import IsParked
+from scheduler.kube import heap, rights
+from scheduler.kube.bind.binder import Binder, BindWriters, Permit
+from scheduler.kube.bind.binding import Binding
+from scheduler.kube.bind.fence import Fence
+from scheduler.kube.bind.node_lock import NodeLock
+from scheduler.kube.bind.volumes import VolumeClaims
+from scheduler.kube.client import ApiClient
+from scheduler.kube.evict.evictor import Evictor, EvictPermit
+from scheduler.kube.inbox import Inbox
+from scheduler.kube.lead.always import AlwaysLeader
+from scheduler.kube.lead.heads import Heads
+from scheduler.kube.lead.leading import Leading
+from scheduler.kube.lead.lease import Lease, Place
+from scheduler.kube.lead.lifeline import NotesAcross
+from scheduler.kube.lead.memory import DemandNotes
+from scheduler.kube.lookups import Lookups
+from scheduler.kube.loop import Hands, Loop
+from scheduler.kube.options import Options
+from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.exposition import Exposition
+from scheduler.kube.report.metrics.reading import Sources
+from scheduler.kube.report.metrics.stranded import Stranded
+from scheduler.kube.report.metrics.tally import Tally
+from scheduler.kube.report.policy_status import PolicyStatus
+from scheduler.kube.report.probes import Probes, Signs
+from scheduler.kube.report.recording import Recorder
+from scheduler.kube.report.reporter import Reporter
+from scheduler.kube.rights import Rights
+from scheduler.kube.watch import sources
+from scheduler.kube.watch.rare import Rare
+from scheduler.kube.watch.streams import Stream
+
+# Not the loop's clock, which stands still while the loop is busy, but one that goes on while a machine sleeps.
+_boot_time = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Parts:
-    """Tasks of which none may end before the stop.
+    """All parts of one scheduler, wired.
 
     Args:
-        on_failure: told of the exception with which one ended all the same.
+        options: how the scheduler runs.
+        api: the API server.
+        side_api: the API server, for the lifeline.
+        recorder: an engine with a log, and its files; None makes an engine without.
+        lease_clock: the clock of the lease.
+        freeze: called once, before the first decision.
+
+    Attributes:
+        is_stopping: whether the stop has begun; nothing is decided any more then.
     """
 
-    def __init__(self, on_failure: Callable[[BaseException], None]) -> None:
-        self._on_failure = on_failure
-        self._tasks: list[asyncio.Task[None]] = []
+    def __init__(
+        self,
+        options: Options,
+        api: ApiClient,
+        side_api: ApiClient,
+        *,
+        recorder: Recorder | None,
+        lease_clock: Callable[[], float] = _boot_time,
+        freeze: Callable[[], None] = heap.freeze,
+    ) -> None:
+        config = options.config
+        self.options, self.api, self.recorder = options, api, recorder
+        self._freeze, self._is_frozen = freeze, False
+        self.is_stopping = False
+        self.engine = recorder.engine if recorder else Engine(config)
+        self.inbox = Inbox(self.engine)
+        table = sources.make_table(config.scheduler_names, config.pod_limits)
+        self.rare = Rare(table, self.inbox.put)
+        self._lookups = Lookups(self.engine, config)
+        metrics = Metrics(config)
+        clock = asyncio.get_running_loop().time
+        self._tally = Tally(metrics, self.engine, self.inbox.put, clock)
+        self.stranded = Stranded(self.engine, self.is_deciding, per_node=config.metrics.per_node)
+        self.reporter = Reporter(
+            api,
+            controller=config.scheduler_name,
+            instance=options.identity,
+            is_binding=lambda: self.binder.n_queued > 0,
+            get_version=self._lookups.get_version,
+            is_still_waiting=lambda uid: self.is_deciding() and self.engine.ask(IsParked(uid)),
+        )
+        self.policy_status = PolicyStatus(api, is_leading=self.is_deciding)
+        self.lease = self._make_lease(side_api, lease_clock)
+        fence = Fence(api, identity=options.identity)
+        self.binder = self._make_binder(fence)
+        self.evictor = Evictor(
+            api,
+            EvictPermit(self.lease.get_present_term, self.binder.withdraw_bind),
+            self.inbox.put,
+            self.reporter.report_departure,
+        )
+        self.loop = Loop(
+            self.inbox,
+            Hands(self.binder, self.evictor),
+            is_leading=self.is_deciding,
+            reporter=self.reporter,
+            tally=self._tally,
+            policy_status=self.policy_status,
+            recorder=recorder,
+        )
+        raw = [source for source in table if not source.kind.is_rare]
+        self.streams = [Stream(source, api, self.inbox.put) for source in raw]
+        self.leading = Leading(
+            self.lease,
+            fence,
+            Heads(api, config.scheduler_names, self.engine),
+            self.streams,
+            on_leading=self._begin_term,
+            on_lost=lambda: self.binder.give_back_waiting("no longer the leader"),
+        )
+        needed = rights.list_needed(options.lease_namespace, options.lease_name)
+        self.rights = Rights(side_api, needed)
+        signs = Signs(self.lease, fence, self.streams, self.rights, self.rare.troubles)
+        self.probes = Probes(lambda: self.loop.turned_at, signs)
+        self.exposition = self._make_exposition(metrics, signs)
 
-    def __len__(self) -> int:
-        return len(self._tasks)
+    def is_deciding(self) -> bool:
+        """Whether this replica leads and has seen all that its predecessor did."""
+        return self.leading.is_settled() and not self.is_stopping
 
-    def keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Let a part work until the stop."""
-        task = asyncio.ensure_future(work)
-        task.add_done_callback(self._ended)
-        self._tasks.append(task)
-        return task
+    def _make_lease(self, side_api: ApiClient, clock: Callable[[], float]) -> Lease | AlwaysLeader:
+        options = self.options
+        if not options.lease_namespace:
+            return AlwaysLeader()
+        notes = DemandNotes(self.engine, self.inbox.put, self.is_deciding)
+        return Lease(
+            side_api,
+            Place(options.lease_namespace, options.lease_name, options.shares_lease),
+            identity=options.identity,
+            notes=NotesAcross(notes, asyncio.get_running_loop()),
+            seconds=options.lease_times,
+            clock=clock,
+        )
 
-    async def end(self, *, but: asyncio.Task[None] | None = None) -> None:
-        """End all parts, or all but one."""
-        ending = [task for task in self._tasks if task is not but]
-        for task in ending:
-            task.cancel()
-        if ending:
-            await asyncio.wait(ending, timeout=_END_SECONDS)
+    def _make_binder(self, fence: Fence) -> Binder:
+        config = self.options.config
+        seconds = config.lock_timeout_seconds
+        return Binder(
+            BindWriters(
+                Binding(self.api, fence, self._lookups.get_version),
+                (
+                    VolumeClaims(self.api, self._lookups.make_volume_lookups()),
+                    NodeLock(self.api, schedulers=config.scheduler_names, timeout_seconds=seconds),
+                ),
+            ),
+            Permit(
+                self.lease.get_present_term, self._lookups.find_objection, self.reporter.quiet_pod
+            ),
+            self._tally.note_report,
+            in_flight=config.binds_in_flight,
+            allocate_timeout=seconds,
+        )
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._on_failure(error)
+    def _make_exposition(self, metrics: Metrics, signs: Signs) -> Exposition:
+        read = Sources(
+            signs,
+            self.engine,
+            self.reporter,
+            self._tally,
+            self.is_deciding,
+            metadata.version("evenkeel-scheduler"),
+        )
+        return Exposition(metrics, read, self.stranded, self.options.config.metrics)
+
+    def _begin_term(self) -> None:
+        """Do what comes before the first decision of a term."""
+        if not self._is_frozen:
+            self._freeze()
+            self._is_frozen = True
+        self.loop.mistakes.report_all()
+        self.inbox.wake.set()

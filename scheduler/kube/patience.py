@@ -1,8 +1,8 @@
-"""How long to wait for an answer before the same is asked again.
+"""How long to wait for an answer before a request is sent again.
 
-Some API servers answer most requests at once and some never: whoever waits long for each loses much time. Others
-answer everything late: whoever always gives up early never gets an answer. So the first wait is short, a request
-without an answer makes the next waits longer, and quick answers make them short again.
+Some API servers answer most requests at once and some requests never: long waits would lose much time. Others answer
+every request late: short waits would never get an answer. So the first wait is short, a request without an answer makes
+the next waits longer, and quick answers make them short again.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Patience:
 
     @asynccontextmanager
     async def limit(self, most: float) -> AsyncIterator[None]:
-        """Wait no longer than now seems sensible for what is done in the block, and never longer than ``most``.
+        """Bound the time of the block: by what earlier answers suggest, and by ``most`` seconds.
 
         Raises:
-            ApiError: there was no answer by then; what was sent may take effect all the same.
+            ApiError: there was no answer in time; what was sent may take effect all the same.
         """
         seconds = min(most, self._first * 2.0**self._doublings)
         clock = asyncio.get_running_loop().time

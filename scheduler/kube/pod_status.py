@@ -1,4 +1,4 @@
-"""Writes on a pod's status. Each names the pod's uid: another pod of its name is left alone."""
+"""Writes on a pod's status. Each names the pod's uid: another pod of the same name is left alone."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from scheduler.kube.client import ApiClient
 from scheduler.state.pods import PodRecord
 
 
-async def nominate(api: ApiClient, pod: PodRecord, node: str) -> None:
-    """Write which node a pod is nominated to; none when that is empty.
+async def write_nomination(api: ApiClient, pod: PodRecord, node: str) -> None:
+    """Write the node to which a pod is nominated; an empty node removes the nomination.
 
     Raises:
         ApiError: the API server refused.
     """
-    await patch(api, pod, {"nominatedNodeName": node or None})
+    await patch_status(api, pod, {"nominatedNodeName": node or None})
 
 
-async def patch(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -> None:
-    """Write some fields; of lists whose items have a key those items alone.
+async def patch_status(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -> None:
+    """Write some fields of the status; of a list whose items have a key, write those items only.
 
     Raises:
         ApiError: the API server refused.
     """
     body = {"metadata": {"uid": pod.uid}, "status": status}
-    await api.send("PATCH", f"{path(pod)}/status", body, content_type=client.STRATEGIC_PATCH)
+    await api.send("PATCH", f"{get_path(pod)}/status", body, content_type=client.STRATEGIC_PATCH)
 
 
-def path(pod: PodRecord) -> str:
-    """Where the pod is at the API server."""
+def get_path(pod: PodRecord) -> str:
+    """Return the path of a pod at the API server."""
     return kinds.PODS.path_of(pod.name, pod.namespace)

@@ -28,7 +28,7 @@ class Right(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """The right in words: ``create pods/binding at the cluster scope``."""
+        """Return the right in words: ``create pods/binding at the cluster scope``."""
         what = "/".join(filter(None, (self.resource, self.subresource)))
         group = f".{self.group}" if self.group else ""
         named = f" {self.name}" if self.name else ""
@@ -36,26 +36,26 @@ class Right(NamedTuple):
         return f"{self.verb} {what}{group}{named} {where}"
 
 
-def needed(lease_namespace: str, lease_name: str) -> list[Right]:
-    """Every right without which something does not work.
+def list_needed(lease_namespace: str, lease_name: str) -> list[Right]:
+    """List every right that Evenkeel needs.
 
     Args:
-        lease_namespace: where the Lease is; empty without leader election.
-        lease_name: its name.
+        lease_namespace: the namespace of the Lease; empty without leader election.
+        lease_name: the name of the Lease.
     """
     rights = [
-        *(_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
-        _right("get", kinds.PODS),
-        _right("delete", kinds.PODS),
-        _right("get", kinds.NODES),
-        _right("patch", kinds.NODES),
-        _right("create", kinds.PODS, "binding"),
-        _right("patch", kinds.CLAIMS),
-        _right("patch", kinds.VOLUMES),
-        _right("patch", kinds.PODS, "status"),
-        _right("create", kinds.EVENTS),
-        _right("get", kinds.POLICIES),
-        _right("patch", kinds.POLICIES, "status"),
+        *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
+        _make_right("get", kinds.PODS),
+        _make_right("delete", kinds.PODS),
+        _make_right("get", kinds.NODES),
+        _make_right("patch", kinds.NODES),
+        _make_right("create", kinds.PODS, "binding"),
+        _make_right("patch", kinds.CLAIMS),
+        _make_right("patch", kinds.VOLUMES),
+        _make_right("patch", kinds.PODS, "status"),
+        _make_right("create", kinds.EVENTS),
+        _make_right("get", kinds.POLICIES),
+        _make_right("patch", kinds.POLICIES, "status"),
     ]
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
@@ -64,15 +64,15 @@ def needed(lease_namespace: str, lease_name: str) -> list[Right]:
     return rights
 
 
-def _right(verb: str, kind: Kind, subresource: str = "") -> Right:
+def _make_right(verb: str, kind: Kind, subresource: str = "") -> Right:
     return Right(verb, kind.group, kind.plural, subresource)
 
 
 class Rights:
-    """Asks at the start and again from time to time, so that a mended Role is noticed.
+    """Checks rights at the start and again from time to time, so that a corrected Role is noticed.
 
     Attributes:
-        missing: the rights that the API server said no to; replaced as a whole.
+        missing: the rights that the API server denies; replaced as a whole.
     """
 
     def __init__(self, api: ApiClient, rights: list[Right]) -> None:
@@ -80,30 +80,30 @@ class Rights:
         self.missing: tuple[str, ...] = ()
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Check until cancelled."""
         while True:
             try:
-                self._told(await self._ask())
+                self._note_missing(await self._list_missing())
             except (ApiError, msgspec.MsgspecError) as error:
-                # Not every server knows the question. A missing right then shows when it is needed.
+                # Not every server can answer this. A missing right then shows when it is needed.
                 _log.info("rights cannot be checked", error=str(error))
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _ask(self) -> tuple[str, ...]:
-        answers = await asyncio.gather(*(self._has(right) for right in self._rights))
+    async def _list_missing(self) -> tuple[str, ...]:
+        answers = await asyncio.gather(*(self._has_right(right) for right in self._rights))
         return tuple(str(r) for r, has in zip(self._rights, answers, strict=True) if not has)
 
-    async def _has(self, right: Right) -> bool:
-        asked = {key: value for key, value in right._asdict().items() if value}
+    async def _has_right(self, right: Right) -> bool:
+        attributes = {key: value for key, value in right._asdict().items() if value}
         review = {
             "apiVersion": kinds.REVIEWS.api_version,
             "kind": kinds.REVIEWS.name,
-            "spec": {"resourceAttributes": asked},
+            "spec": {"resourceAttributes": attributes},
         }
         answer = msgspec.json.decode(await self._api.send("POST", kinds.REVIEWS.path, review))
         return bool(answer.get("status", {}).get("allowed"))
 
-    def _told(self, missing: tuple[str, ...]) -> None:
+    def _note_missing(self, missing: tuple[str, ...]) -> None:
         for right in missing:
             if right not in self.missing:
                 _log.error("a right is missing", right=right)

@@ -9,21 +9,21 @@ from scheduler.engine.allowance import Work
 
 # Streams and binds get their turn at least this often.
 SECONDS = 0.01
-# The part that looks at waiting pods, and decisions, get in any case.
+# The least time for looks at waiting pods, and for decisions.
 _OWN_SECONDS = 0.003
 
 
 class Slice:
-    """Allows pieces of work until their time is over; half of the slice is for what is done beside the decisions.
+    """Allows pieces of work until their time is over; half of the slice is for work beside the decisions.
 
     One expensive piece may take longer than the slice. The kinds of work after it still get a part of their own: else
-    a pod whose room is free would never be looked at while others send expensive pods without end.
+    a pod that now fits would never be looked at while others create expensive pods without end.
 
     Attributes:
         pods: the most pods to decide for.
-        spent: how often each kind of work was asked for.
-        decided_from: when the first batch was begun, by ``time.perf_counter``; 0 when none was. A decision takes
-            less than a tick of the clock of uvloop, which is a millisecond.
+        spent: how many pieces of each kind of work were allowed.
+        decided_from: when the first batch was begun, by ``time.perf_counter``; 0 if none was. A decision takes
+            less than a tick of uvloop's clock, which is a millisecond.
     """
 
     def __init__(self, clock: Callable[[], float], pods: int) -> None:
@@ -43,6 +43,6 @@ class Slice:
             self._until[work] = max(self._until[work], now + _OWN_SECONDS)
         if work == Work.BATCH and not self.decided_from:
             self.decided_from = time.perf_counter()
-        allowed = now < self._until[work]
-        self.spent[work] += allowed
-        return allowed
+        is_allowed = now < self._until[work]
+        self.spent[work] += is_allowed
+        return is_allowed

@@ -1,4 +1,4 @@
-"""Something that cannot be read: since when, and what the API server said."""
+"""Trouble with something that cannot be read: since when, and what the API server said."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from scheduler.kube import answers
 
 
 class Trouble(NamedTuple):
-    """A row of failures of one thing.
+    """Failures of one thing, one after another.
 
     Attributes:
-        since: monotonic time of the first.
-        message: the last.
-        is_refused: the API server knows the caller and says no, or does not know the caller.
+        since: the monotonic time of the first failure.
+        message: the message of the last failure.
+        is_refused: whether the API server does not allow the call, or does not know the caller.
     """
 
     since: float
@@ -22,7 +22,7 @@ class Trouble(NamedTuple):
     is_refused: bool
 
 
-def after(before: Trouble | None, error: Exception) -> Trouble:
-    """The trouble after one more failure."""
+def add_failure(before: Trouble | None, error: Exception) -> Trouble:
+    """Return the trouble after one more failure."""
     since = time.monotonic() if before is None else before.since
     return Trouble(since, str(error) or repr(error), answers.is_refused(error))

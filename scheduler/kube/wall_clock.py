@@ -6,5 +6,5 @@ import datetime as dt
 
 
 def now() -> dt.datetime:
-    """This moment in UTC."""
+    """Return this moment in UTC."""
     return dt.datetime.now(dt.UTC)

@@ -1,8 +1,8 @@
 """Writes to the API server: HTTP/1.1, one request and its answer at a time on each of several connections.
 
-A pod takes two of them, its bind and an event, and they are most of what a pod costs in this process: 190 µs each
-by a client for every purpose, 67 µs by these (8,000 small POSTs over TLS in turns, CPU of the process). What is
-known of them makes them cheap: they are small, sent in one piece, never redirected, and nothing about them is kept.
+A pod takes two writes, its bind and an event, and they are most of what a pod costs in this process: 190 µs each by a
+general client, 67 µs by this module (8,000 small POSTs over TLS in turns, CPU of the process). Writes are simple, so
+they can be cheap: they are small, sent in one piece, never redirected, and nothing about them is kept.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from urllib.parse import quote, unquote, urlsplit
 
 _HEAD_END, _LINE_END = b"\r\n\r\n", b"\r\n"
 _HEAD_MAX = 1 << 16
-# Kept open for so long without use. The API server keeps them longer, and who closes first never writes into a
-# connection that the other is about to close.
+# Unused connections are kept open for so long. The API server keeps them longer, and the side that closes first never
+# writes into a connection that the other side is about to close.
 _IDLE_SECONDS = 15.0
 _PATH_SAFE = "/:@!$&'()*+,;=~"
 _NO_CONTENT, _NOT_MODIFIED, _INFORMATIONAL = 204, 304, range(100, 200)
 
 
 class Reply(NamedTuple):
-    """What came back.
+    """The answer to a write.
 
     Attributes:
         status: the status code.
         payload: the body.
-        keeps: whether the connection may be used again.
+        is_reusable: whether the connection may be used again.
     """
 
     status: int
     payload: bytes
-    keeps: bool
+    is_reusable: bool
 
 
 class UnreadableError(ConnectionError):
@@ -41,79 +41,81 @@ class UnreadableError(ConnectionError):
 
 
 class Reading:
-    """Makes answers of bytes as they come, one answer for each request."""
+    """Makes answers from bytes as they come, one answer for each request."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> Reply | None:
-        """The answer once it is complete.
+        """Take bytes; return the answer once it is complete.
 
         Raises:
-            UnreadableError: it is none, or there is more than one.
+            UnreadableError: the bytes are no answer, or more than one.
         """
         if self._bytes:
             self._bytes += data
             data = bytes(self._bytes)
-        found = _answer(data, is_over=False)
+        found = _parse_reply(data, is_over=False)
         if found is None and not self._bytes:
             self._bytes += data
         return found
 
     def end(self) -> Reply | None:
-        """The answer that the end of the connection completes, None when it does not.
+        """Return the answer that the end of the connection completes; None if it completes none.
 
         Raises:
             UnreadableError: as ``feed``.
         """
-        return _answer(bytes(self._bytes), is_over=True)
+        return _parse_reply(bytes(self._bytes), is_over=True)
 
 
-def _answer(data: bytes, *, is_over: bool) -> Reply | None:
-    """The answer that the bytes are; ``is_over``: no more will come."""
+def _parse_reply(data: bytes, *, is_over: bool) -> Reply | None:
+    """Return the answer in the bytes; ``is_over`` says that no more will come."""
     begin = data.find(_HEAD_END) + len(_HEAD_END)
     if begin < len(_HEAD_END):
         if len(data) > _HEAD_MAX:
             raise UnreadableError("the head of an answer has no end")
         return None
     head = data[: begin - len(_LINE_END)].lower()
-    status = _status(head)
+    status = _parse_status(head)
     if status in _INFORMATIONAL:
-        return _answer(data[begin:], is_over=is_over)
-    keeps = b"close" not in _field(head, b"connection") and not head.startswith(b"http/1.0")
+        return _parse_reply(data[begin:], is_over=is_over)
+    is_reusable = b"close" not in _get_field(head, b"connection") and not head.startswith(
+        b"http/1.0"
+    )
     body = b"", begin
     if status not in {_NO_CONTENT, _NOT_MODIFIED}:
-        found = _body(head, data, begin)
+        found = _parse_body(head, data, begin)
         if found is None:
-            has_end = _field(head, b"transfer-encoding") or _field(head, b"content-length")
+            has_end = _get_field(head, b"transfer-encoding") or _get_field(head, b"content-length")
             is_whole = is_over and not has_end
-            return Reply(status, data[begin:], keeps=False) if is_whole else None
+            return Reply(status, data[begin:], is_reusable=False) if is_whole else None
         body = found
     if body[1] != len(data):
         raise UnreadableError("there is more than one answer")
-    return Reply(status, body[0], keeps)
+    return Reply(status, body[0], is_reusable)
 
 
-def _body(head: bytes, data: bytes, begin: int) -> tuple[bytes, int] | None:
-    """The body and where it ends, None when it is not complete or ends with the connection."""
-    if b"chunked" in _field(head, b"transfer-encoding"):
-        return _unchunked(data, begin)
-    length = _field(head, b"content-length")
+def _parse_body(head: bytes, data: bytes, begin: int) -> tuple[bytes, int] | None:
+    """Return the body and where it ends; None if it is not complete, or ends with the connection."""
+    if b"chunked" in _get_field(head, b"transfer-encoding"):
+        return _parse_chunks(data, begin)
+    length = _get_field(head, b"content-length")
     if not length:
         return None
-    end = begin + _number(length, 10)
+    end = begin + _parse_number(length, 10)
     return (data[begin:end], end) if end <= len(data) else None
 
 
-def _status(head: bytes) -> int:
+def _parse_status(head: bytes) -> int:
     version, _, rest = head.partition(b" ")
     if not version.startswith(b"http/1."):
         raise UnreadableError(f"not HTTP/1: {head[:20]!r}")
-    return _number(rest[:3], 10)
+    return _parse_number(rest[:3], 10)
 
 
-def _field(head: bytes, name: bytes) -> bytes:
-    """The value of a header, empty when it is not there; the head is in lower case and ends with a line."""
+def _get_field(head: bytes, name: bytes) -> bytes:
+    """Return the value of a header; empty if it is missing. The head is in lower case and ends with a line."""
     at = head.find(b"\r\n%b:" % name)
     if at < 0:
         return b""
@@ -121,14 +123,14 @@ def _field(head: bytes, name: bytes) -> bytes:
     return head[at : head.index(_LINE_END, at)].strip()
 
 
-def _unchunked(data: bytes, at: int) -> tuple[bytes, int] | None:
-    """The body in its chunks and where they end, None when they are not complete."""
+def _parse_chunks(data: bytes, at: int) -> tuple[bytes, int] | None:
+    """Return the body from its chunks and where they end; None if they are not complete."""
     parts: list[bytes] = []
     while (line_end := data.find(_LINE_END, at)) >= 0:
-        size = _number(data[at:line_end].partition(b";")[0].strip(), 16)
+        size = _parse_number(data[at:line_end].partition(b";")[0].strip(), 16)
         at = line_end + len(_LINE_END)
         if not size:
-            return _after_trailers(data, at, b"".join(parts))
+            return _skip_trailers(data, at, b"".join(parts))
         parts.append(data[at : at + size])
         at += size + len(_LINE_END)
         if at > len(data):
@@ -138,7 +140,7 @@ def _unchunked(data: bytes, at: int) -> tuple[bytes, int] | None:
     return None
 
 
-def _after_trailers(data: bytes, at: int, payload: bytes) -> tuple[bytes, int] | None:
+def _skip_trailers(data: bytes, at: int, payload: bytes) -> tuple[bytes, int] | None:
     while (line_end := data.find(_LINE_END, at)) >= 0:
         is_last = line_end == at
         at = line_end + len(_LINE_END)
@@ -147,7 +149,7 @@ def _after_trailers(data: bytes, at: int, payload: bytes) -> tuple[bytes, int] |
     return None
 
 
-def _number(text: bytes, base: int) -> int:
+def _parse_number(text: bytes, base: int) -> int:
     digits = b"0123456789abcdef"[:base]
     if not text or text.lower().strip(digits):
         raise UnreadableError(f"not a number: {text[:20]!r}")
@@ -155,7 +157,7 @@ def _number(text: bytes, base: int) -> int:
 
 
 class _Connection(asyncio.Protocol):
-    """A connection that is asked one thing at a time."""
+    """A connection with one request at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -165,7 +167,7 @@ class _Connection(asyncio.Protocol):
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's are no subclass of it.
+        # uvloop's transports are no subclass of it.
         self._transport = cast("asyncio.Transport", transport)
         self.is_open = True
 
@@ -176,23 +178,23 @@ class _Connection(asyncio.Protocol):
             self._fail(error)
             return
         if answer is not None:
-            self._take(answer)
+            self._take_reply(answer)
 
     def eof_received(self) -> None:
-        """What has no length ends with the connection."""
+        """End an answer without a length: it ends with the connection."""
         try:
             answer = self._reading.end()
         except UnreadableError as error:
             self._fail(error)
             return
         if answer is not None:
-            self._take(answer)
+            self._take_reply(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._fail(exc or ConnectionResetError("the connection was closed before the answer"))
 
-    async def ask(self, request: bytes) -> Reply:
+    async def send_request(self, request: bytes) -> Reply:
         """Send a request and return its answer.
 
         Raises:
@@ -206,18 +208,18 @@ class _Connection(asyncio.Protocol):
         return await self._waiter
 
     def close(self) -> None:
-        """Let go of it, whatever is under way."""
+        """Close the connection, whatever is under way."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
 
-    def _take(self, answer: Reply) -> None:
+    def _take_reply(self, answer: Reply) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
-            # An answer that nobody asked for.
+            # An answer without a request.
             self.close()
             return
-        if not answer.keeps:
+        if not answer.is_reusable:
             self.close()
         if not waiter.done():
             waiter.set_result(answer)
@@ -229,13 +231,13 @@ class _Connection(asyncio.Protocol):
             waiter.set_exception(error if isinstance(error, OSError) else ConnectionError(repr(error)))  # fmt: skip
 
 
-class Writes:
+class WriteConnections:
     """Connections to one API server, opened as they are needed.
 
     Args:
-        url: where it is; a path in it stands before every path.
-        tls: how it is trusted, None for plain HTTP.
-        most: connections at once; who wants one more waits.
+        url: the URL of the API server; its path stands before every path.
+        tls: the TLS settings; None for plain HTTP.
+        most: the most connections at once; further writes wait.
     """
 
     def __init__(self, url: str, tls: ssl.SSLContext | None, *, most: int) -> None:
@@ -248,20 +250,20 @@ class Writes:
             word = b64encode(unquote(who).encode()).decode()
             self._always += f"Authorization: Basic {word}\r\n"
         self._places = asyncio.Semaphore(most)
-        # The last that was used is used next: few are kept open where few are needed.
+        # The connection that was used last is used next: so no more are kept open than are needed.
         self._idle: list[_Connection] = []
 
-    async def ask(
+    async def send_request(
         self, method: str, path: str, headers: str, body: bytes, *, seconds: float
     ) -> Reply:
-        """One write and its answer.
+        """Send one write, and return its answer.
 
         Args:
-            method: of the request.
-            path: of the request; what no path may have is quoted.
+            method: the method of the request.
+            path: the path of the request; characters that no path may have are quoted.
             headers: lines, each with its end.
-            body: what is sent.
-            seconds: how long it may take, the wait for a connection included.
+            body: the body of the request.
+            seconds: how long all may take, including the wait for a connection.
 
         Raises:
             TimeoutError: there was no answer in time.
@@ -272,9 +274,9 @@ class Writes:
             f"{self._always}{headers}Content-Length: {len(body)}\r\n\r\n"
         )
         async with asyncio.timeout(seconds), self._places:
-            connection = self._kept() or await self._opened()
+            connection = self._reuse_connection() or await self._open_connection()
             try:
-                answer = await connection.ask(head.encode("latin-1") + body)
+                answer = await connection.send_request(head.encode("latin-1") + body)
             except BaseException:
                 connection.close()
                 raise
@@ -284,12 +286,12 @@ class Writes:
             return answer
 
     def close(self) -> None:
-        """Close what is open and not in use."""
+        """Close the connections that are not in use."""
         while self._idle:
             self._idle.pop().close()
 
-    def _kept(self) -> _Connection | None:
-        """An open connection that was used not long ago."""
+    def _reuse_connection(self) -> _Connection | None:
+        """Return an open connection that was used not long ago; None if there is none."""
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
         while self._idle:
             connection = self._idle.pop()
@@ -298,7 +300,7 @@ class Writes:
             connection.close()
         return None
 
-    async def _opened(self) -> _Connection:
+    async def _open_connection(self) -> _Connection:
         _, connection = await asyncio.get_running_loop().create_connection(
             _Connection, self._host, self._port, ssl=self._tls
         )

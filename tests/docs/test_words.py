@@ -48,7 +48,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 # Packages that contributors read first: their docstrings and comments, too, have no private words.
-_CONTRIBUTED = ("plugins", "devices", "cli", "simulate", "replay", "documents")
+_CONTRIBUTED = ("plugins", "devices", "kube", "cli", "simulate", "replay", "documents")
 # Words in which a reader looks for the person or the court.
 _RIDDLES = re.compile(
     r"\b(whom|nobody|judge[sd]?|judging|otherwise than)\b|\bstands? in (the|its|their) place\b",

@@ -54,7 +54,7 @@ async def test_a_running_cluster_is_audited_and_nothing_in_it_changes(tmp_path: 
 async def test_lists_come_in_pages() -> None:
     async with embedded.start() as cluster:
         cluster.add(nodes.gpu_node("g1", cards=1), *(pod(f"p{i}") for i in range(1203)))
-        found_nodes, pods = await listing.nodes_and_pods(Access(url=cluster.url))
+        found_nodes, pods = await listing.read_nodes_and_pods(Access(url=cluster.url))
     assert [node.metadata.name for node in found_nodes] == ["g1"]
     assert len({pod.metadata.name for pod in pods}) == 1203
 
@@ -71,7 +71,7 @@ async def test_a_list_that_expires_halfway_is_read_again() -> None:
     async with embedded.start() as cluster:
         cluster.add(*(pod(f"p{i}") for i in range(501)))
         cluster.server.around = around
-        _, pods = await listing.nodes_and_pods(Access(url=cluster.url))
+        _, pods = await listing.read_nodes_and_pods(Access(url=cluster.url))
     assert refused == ["/api/v1/pods"]
     assert len(pods) == 501
 

@@ -194,7 +194,7 @@ async def test_a_kind_that_is_not_served_is_said_unless_it_comes_with_evenkeel(
 async def test_a_snapshot_has_what_there_is() -> None:
     async with embedded.start() as cluster:
         fill(cluster)
-        found = await snapshot.of_cluster(Access(url=cluster.url))
+        found = await snapshot.read_snapshot(Access(url=cluster.url))
     assert not found.unlisted
     kinds = {one["kind"] for one in found.objects}
     assert {"Node", "Pod", "Namespace"} <= kinds

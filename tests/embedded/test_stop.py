@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -14,6 +15,10 @@ def test_a_signal_that_comes_again_and_again_ends_it_once(number: signal.Signals
         operator = process.Operator(server)
         try:
             operator.wait_ready()
+            # It may be ready before its kernels are loaded, and a signal until then ends the start.
+            while not operator.said("started"):
+                assert operator.is_running, operator.log
+                time.sleep(0.05)
             # Faster than any loop turns, so that some come before the first is heard of.
             for _ in range(50):
                 os.kill(operator.pid, number)

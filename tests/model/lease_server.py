@@ -58,10 +58,10 @@ class Api:
 class Notes:
     """Hands nothing on."""
 
-    def write(self) -> dict[str, str]:
+    def write_annotations(self) -> dict[str, str]:
         return {}
 
-    def read(self, _: dict[str, str]) -> None:
+    def read_annotations(self, _: dict[str, str]) -> None:
         """Takes nothing over."""
 
 

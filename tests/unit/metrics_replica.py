@@ -33,13 +33,13 @@ class Replica:
         self.engine, self.is_deciding = Engine(config), deciding
         self.metrics = Metrics(config)
         self.tally = Tally(self.metrics, self.engine, lambda _: None, lambda: self.now)
-        lease = SimpleNamespace(holder=lambda: Holder.SELF, errors=3)
-        stream = SimpleNamespace(name="nodes", age=lambda _: 1.0, relists=2, trouble=None)
+        lease = SimpleNamespace(find_holder=lambda: Holder.SELF, n_errors=3)
+        stream = SimpleNamespace(name="nodes", get_age=lambda _: 1.0, n_lists=2, trouble=None)
         rights = SimpleNamespace(missing=("create pods/binding",))
         signs: Any = SimpleNamespace(
             lease=lease, streams=[stream], rights=rights, fence=SimpleNamespace(n_left=0)
         )
-        reporter: Any = SimpleNamespace(waiting=1, dropped=0)
+        reporter: Any = SimpleNamespace(n_waiting=1, n_dropped=0)
 
         def leads() -> bool:
             return self.is_deciding
@@ -54,12 +54,12 @@ class Replica:
 
     def decide(self) -> Any:
         outcome = self.engine.decide(self.now, Unlimited())
-        self.tally.decided(outcome, 0.25)
+        self.tally.note_outcome(outcome, 0.25)
         return outcome
 
     def bound(self, uid: str) -> None:
         done = events.BindDone(uid)
-        self.tally.report(done)
+        self.tally.note_report(done)
         self.engine.handle(done, self.now)
 
     async def measure(self) -> None:
@@ -70,7 +70,7 @@ class Replica:
         measuring.cancel()
 
     async def text(self, accept: str = "") -> str:
-        _, parts = await self.exposition.across(accept)
+        _, parts = await self.exposition.make_text(accept)
         return b"".join([part async for part in parts]).decode()
 
     async def scrape(self) -> Samples:

@@ -48,15 +48,15 @@ def test_etcds_refusal_of_a_large_request_is_known_by_its_words() -> None:
 
 
 def test_an_error_has_the_words_of_the_status_object_or_the_beginning_of_the_page() -> None:
-    told = answers.error_of(409, b'{"kind":"Status","reason":"Conflict","message":"changed"}')
+    told = answers.make_error(409, b'{"kind":"Status","reason":"Conflict","message":"changed"}')
     assert str(told) == "409 Conflict: changed"
-    page = answers.error_of(502, b"<html>" + b"x" * 5000)
+    page = answers.make_error(502, b"<html>" + b"x" * 5000)
     assert page.status == 502
     assert page.message == "<html>" + "x" * 194
 
 
 def test_a_list_without_end_is_told_as_an_expired_one() -> None:
-    error = answers.expired("GET /x: too fast")
+    error = answers.make_expired_error("GET /x: too fast")
     assert answers.is_expired(error)
     assert str(error) == "410 Expired: GET /x: too fast"
 

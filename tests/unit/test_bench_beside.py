@@ -14,7 +14,7 @@ from bench.beside.null_scheduler import NullScheduler
 from bench.rows import table
 from bench.rows.row import INCOMING, Size, for_scheduler
 from scheduler.embedded import cluster
-from scheduler.kube.writes import Writes
+from scheduler.kube.writes import WriteConnections
 
 SIZE = Size(4, 12)
 Json = dict[str, Any]
@@ -53,7 +53,7 @@ async def calling(url: str, row: str) -> AsyncIterator[Caller]:
     given = argparse.Namespace(
         token="any", row=row, scheduler="evenkeel", nodes=SIZE.nodes, pods=SIZE.pods
     )
-    writes = Writes(url, None, most=8)
+    writes = WriteConnections(url, None, most=8)
     async with aiohttp.ClientSession(base_url=url) as session:
         yield Caller(session, writes, given)
     writes.close()

@@ -11,7 +11,7 @@ from scheduler.api import storage
 from scheduler.api.door.decisions import Bind
 from scheduler.api.storage import Given
 from scheduler.kube.bind.jobs import GiveBack, Job, Start
-from scheduler.kube.bind.volume_waits import Claims, GivenClaim
+from scheduler.kube.bind.volume_waits import ClaimWaits, GivenClaim
 from scheduler.state.nodes import NodeTable
 from scheduler.state.volumes.store import Storage
 from tests import make
@@ -48,23 +48,27 @@ class Scene:
         self.storage = Storage(NodeTable(()))
         self.nodes = {"n": {"host": "n"}}
         known = lookups_of(self.storage, self.nodes.get, PATIENCE)
-        self.claims = Claims(known)
+        self.claims = ClaimWaits(known)
         (record,) = make.cluster(pods=[make.pod(name="p")]).pods.values()
         self.job = Job(Bind(record.uid, "n", given=(Given("c"),)), record, 1, 0.0)
         self.ended: list[Start | GiveBack] = []
 
     def begin(self, *, given: str = "", version: int = 2) -> None:
-        self.ended += self.claims.begun(self.job, (GivenClaim(CLAIM, given, str(version)),), 0.0)
+        self.ended += self.claims.begin_waiting(
+            self.job, (GivenClaim(CLAIM, given, str(version)),), 0.0
+        )
 
     def see(self, *bodies: Json) -> None:
         for body in bodies:
             self.storage.see(msgspec.convert(body, storage.KINDS[body["kind"]]))
             meta = body["metadata"]
-            self.ended += self.claims.seen(body["kind"], meta.get("namespace", ""), meta["name"])
+            self.ended += self.claims.see_object(
+                body["kind"], meta.get("namespace", ""), meta["name"]
+            )
 
     def gone(self, kind: str, namespace: str, name: str) -> None:
         self.storage.drop_object(kind, namespace, name)
-        self.ended += self.claims.seen(kind, namespace, name)
+        self.ended += self.claims.see_object(kind, namespace, name)
 
     @property
     def why(self) -> str:
@@ -142,7 +146,7 @@ def test_a_node_that_is_gone_ends_it() -> None:
     scene.see(claim(2))
     scene.begin()
     del scene.nodes["n"]
-    scene.ended += scene.claims.node_gone("n")
+    scene.ended += scene.claims.note_node_gone("n")
     assert scene.why == 'binding volumes: node "n" is gone'
 
 
@@ -150,18 +154,18 @@ def test_it_is_given_back_when_its_time_is_over_and_not_before() -> None:
     scene = Scene()
     scene.see(claim(2))
     scene.begin()
-    assert list(scene.claims.passed(PATIENCE - 1)) == []
-    scene.ended += scene.claims.passed(PATIENCE)
+    assert list(scene.claims.pass_time(PATIENCE - 1)) == []
+    scene.ended += scene.claims.pass_time(PATIENCE)
     assert scene.why == "binding volumes: not all are bound in time"
-    assert list(scene.claims.passed(2 * PATIENCE)) == []
+    assert list(scene.claims.pass_time(2 * PATIENCE)) == []
 
 
 def test_the_job_of_a_pod_that_is_gone_waits_no_more() -> None:
     scene = Scene()
     scene.see(claim(2))
     scene.begin()
-    assert scene.claims.drop(scene.job)
-    assert not scene.claims.drop(scene.job)
+    assert scene.claims.drop_job(scene.job)
+    assert not scene.claims.drop_job(scene.job)
     scene.see(claim(3, volume="v", bound=True), volume(4))
     assert scene.ended == []
 

@@ -32,13 +32,13 @@ class Step:
         self.is_needed = True
         self.undone: Exception | None = None
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         assert job.node == "n"
         return self.is_needed
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
         assert may_write()
-        assert self.is_final or job.begun[-1] is self
+        assert self.is_final or job.begun_steps[-1] is self
         self.said.append(f"take {self.name}")
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -88,7 +88,7 @@ async def test_a_job_that_must_wait_holds_nothing_meanwhile() -> None:
     job = made_job()
     assert await steps.take(job, yes) == HELD
     assert said == ["take a", "take b", "undo a"]
-    assert not job.begun
+    assert not job.begun_steps
 
 
 async def test_a_step_whose_answer_was_lost_is_undone_too() -> None:
@@ -125,10 +125,10 @@ async def test_rows_before_the_turn_are_taken_first_and_the_others_when_it_is_th
     steps = Steps([Step("in", said), Step("before", said, is_in_turn=False)])
     job = Job(Bind(made_job().uid, "n", ((),), "HAMi"), made_job().pod, 1, 0.0)
     assert job.takes_turns
-    assert steps.are_before_turn(job)
+    assert steps.has_step_before_turn(job)
     assert await steps.take(job, yes) == DONE
     assert said == ["take before"]
-    assert not steps.are_before_turn(job)
+    assert not steps.has_step_before_turn(job)
     job.has_turn = True
     assert await steps.take(job, yes) == DONE
     assert said == ["take before", "take in"]
@@ -143,7 +143,7 @@ async def test_a_turn_that_is_begun_again_takes_its_rows_again_and_no_others() -
         assert await steps.take(job, yes) == HELD
     again = ["take a", "take b", "undo a"]
     assert said == ["take before", *again, *again]
-    assert job.begun == [before]
+    assert job.begun_steps == [before]
 
 
 async def test_a_step_that_waits_is_behind_the_job_once_it_goes_on() -> None:
@@ -169,19 +169,19 @@ async def test_what_is_final_is_never_undone() -> None:
 
 def test_a_job_ends_once() -> None:
     ledger, job = OpenJobs(), made_job()
-    ledger.begin(job)
-    ledger.end(job)
+    ledger.add_job(job)
+    ledger.end_job(job)
     with pytest.raises(KeyError):
-        ledger.end(job)
+        ledger.end_job(job)
 
 
 def test_a_pod_that_goes_while_its_job_is_on_its_way_is_remembered_with_that_job_only() -> None:
     """Seen again after a list that was behind, it is another decision's."""
     ledger, first, second = OpenJobs(), made_job(), made_job()
-    ledger.begin(first)
-    ledger.pod_gone(first.uid)
-    ledger.begin(second)
-    assert (first.pod_is_gone, second.pod_is_gone) == (True, False)
-    ledger.end(first)
+    ledger.add_job(first)
+    ledger.note_pod_gone(first.uid)
+    ledger.add_job(second)
+    assert (first.is_pod_gone, second.is_pod_gone) == (True, False)
+    ledger.end_job(first)
     assert list(ledger) == [second.uid]
     assert len(ledger) == 1

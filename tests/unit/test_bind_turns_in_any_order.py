@@ -77,7 +77,7 @@ class AnyOrder(RuleBasedStateMachine):
         one = job(str(len(self.jobs)), node)
         self.jobs.append(one)
         self.queue[node].append(one)
-        self.heed(self.turns.submitted(one))
+        self.heed(self.turns.add_job(one))
 
     def at_work(self) -> list[Occupied]:
         return [one for one in self.held.values() if not one.is_bound]
@@ -87,7 +87,7 @@ class AnyOrder(RuleBasedStateMachine):
     def takes(self, data: st.DataObject) -> None:
         one = data.draw(st.sampled_from(self.at_work()))
         if MOVES[self.turns._turns[one.job.node].state].get(Event.TAKEN):
-            self.heed(self.turns.taken(one.job))
+            self.heed(self.turns.note_taken(one.job))
 
     @precondition(lambda self: self.at_work())
     @rule(data=st.data())
@@ -100,12 +100,12 @@ class AnyOrder(RuleBasedStateMachine):
         self.leave(one.node)
         self.queue[one.node].insert(0, one)
         self.retry_at[one.node] = self.now + 1.0
-        self.heed(self.turns.contended(one, self.now))
+        self.heed(self.turns.note_contended(one, self.now))
 
     @precondition(lambda self: self.at_work())
     @rule(data=st.data())
     def doubts(self, data: st.DataObject) -> None:
-        self.turns.doubted(data.draw(st.sampled_from(self.at_work())).job, self.now)
+        self.turns.note_doubt(data.draw(st.sampled_from(self.at_work())).job, self.now)
 
     @precondition(lambda self: self.at_work())
     @rule(data=st.data())
@@ -116,7 +116,7 @@ class AnyOrder(RuleBasedStateMachine):
         one.is_bound, one.bound_at = True, self.now
         one.until = self.now + (1.0 if one.answered else ALLOCATE)
         self.ends[one.job] += 1
-        self.heed(self.turns.bound(one.job, self.now))
+        self.heed(self.turns.note_bound(one.job, self.now))
 
     @precondition(lambda self: self.at_work())
     @rule(data=st.data())
@@ -124,7 +124,7 @@ class AnyOrder(RuleBasedStateMachine):
         one = data.draw(st.sampled_from(self.at_work()))
         self.leave(one.job.node)
         self.ends[one.job] += 1
-        self.heed(self.turns.failed(one.job))
+        self.heed(self.turns.note_failed(one.job))
 
     @precondition(lambda self: self.jobs)
     @rule(data=st.data(), node=st.sampled_from(NODES))
@@ -135,14 +135,14 @@ class AnyOrder(RuleBasedStateMachine):
             holder.answered = True
             if holder.is_bound:
                 holder.until = min(holder.until, self.now + 1.0)
-        self.heed(self.turns.answered(uid, node, self.now))
+        self.heed(self.turns.note_answer(uid, node, self.now))
 
     @rule(node=st.sampled_from(NODES))
     def lock_goes(self, node: str) -> None:
         self.retry_at.pop(node, None)
         if node in self.held and self.held[node].is_bound:
             self.leave(node)
-        self.heed(self.turns.unlocked(node))
+        self.heed(self.turns.note_unlocked(node))
         assert node not in self.silent
 
     @precondition(lambda self: self.jobs)
@@ -152,25 +152,25 @@ class AnyOrder(RuleBasedStateMachine):
         holder = self.held.get(one.node)
         if holder is not None and holder.job is one and holder.is_bound:
             self.leave(one.node)
-        self.heed(self.turns.pod_gone(one.uid))
+        self.heed(self.turns.note_pod_gone(one.uid))
 
     @rule(node=st.sampled_from(NODES))
     def node_goes(self, node: str) -> None:
         self.retry_at.pop(node, None)
         if node in self.held and self.held[node].is_bound:
             self.leave(node)
-        self.heed(self.turns.node_gone(node))
-        assert not self.turns.waiting(node)
+        self.heed(self.turns.note_node_gone(node))
+        assert not self.turns.list_waiting(node)
 
     @precondition(lambda self: any(self.queue.values()))
     @rule(data=st.data())
     def objects(self, data: st.DataObject) -> None:
         waiting = [one for queue in self.queue.values() for one in queue]
-        self.heed(self.turns.withdrawn(data.draw(st.sampled_from(waiting)), "cordoned"))
+        self.heed(self.turns.withdraw_job(data.draw(st.sampled_from(waiting)), "cordoned"))
 
     @rule()
     def lease_is_lost(self) -> None:
-        self.heed(self.turns.given_up("no longer the leader"))
+        self.heed(self.turns.give_up_waiting("no longer the leader"))
         assert not any(self.queue.values())
 
     @rule(seconds=st.sampled_from((0.1, 0.5, 1.0, 5.0, 20.0, 60.0, 300.0)))
@@ -179,7 +179,7 @@ class AnyOrder(RuleBasedStateMachine):
         for node, one in list(self.held.items()):
             if one.is_bound and self.now >= one.until:
                 self.leave(node)
-        effects = self.turns.passed(self.now)
+        effects = self.turns.pass_time(self.now)
         self.heed(effects)
         for node, one in self.held.items():
             if one.is_bound and not one.answered and self.now - one.bound_at >= SILENCE:
@@ -190,11 +190,11 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def those_who_wait_are_known(self) -> None:
         for node in NODES:
-            assert list(self.turns.waiting(node)) == self.queue[node]
+            assert list(self.turns.list_waiting(node)) == self.queue[node]
 
     @invariant()
     def whose_turn_it_is_is_known(self) -> None:
-        assert set(self.turns.pods()) == {one.job.uid for one in self.held.values()}
+        assert set(self.turns.list_pods()) == {one.job.uid for one in self.held.values()}
 
     @invariant()
     def jobs_end_once(self) -> None:
@@ -212,7 +212,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.time_passes(1.0 if self.contends else ALLOCATE)
         self.time_passes(ALLOCATE)
         assert all(self.ends[one] == 1 for one in self.jobs)
-        assert self.turns.nodes() == set()
+        assert self.turns.list_nodes() == set()
 
 
 AnyOrder.TestCase.settings = settings(

@@ -11,7 +11,7 @@ from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
-from scheduler.kube.bind.binder import Binder, Permit, Writes
+from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
 from scheduler.kube.bind.jobs import Step
@@ -72,7 +72,7 @@ async def binder(
     known = lookups_of(stored, lambda _: {}, 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
-        Writes(
+        BindWriters(
             Binding(api, fence, lambda _: "1"),  # type: ignore[arg-type]
             (
                 VolumeClaims(api, known),  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ def unbound(path: str, *, version: str) -> Any:
 def submit(made: Binder, *wanted: str) -> None:
     for name in wanted:
         one = pod(name)
-        made.submit([Bind(one.uid, "node", ())], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "node", ())], {one.uid: one})
 
 
 async def until(check: Callable[[], bool]) -> None:
@@ -279,7 +279,7 @@ async def test_a_plan_falls_with_the_first_of_its_binds_that_comes_to_nothing() 
     async with binder(api, in_flight=1) as (made, reported):
         group = [pod(name) for name in ("first", "bad", "x", "y")]
         binds = [Bind(one.uid, "node", ()) for one in group]
-        made.submit(binds, {one.uid: one for one in group})
+        made.submit_binds(binds, {one.uid: one for one in group})
         submit(made, "other")
         await until(lambda: len(reported) == 5)
         assert made.backlog == 0
@@ -294,7 +294,7 @@ async def test_a_large_plan_falls_at_once() -> None:
     """Those that wait for their turn before a node are given back, also if they are many."""
     group = [pod(f"p{i}") for i in range(500)]
     async with binder(Api(lambda *_: {}), term=lambda: 0) as (made, reported):
-        made.submit(
+        made.submit_binds(
             [Bind(one.uid, "n", ((),), "HAMi") for one in group], {one.uid: one for one in group}
         )
         await until(lambda: len(reported) == len(group))

@@ -62,7 +62,7 @@ async def test_what_others_have_decided_since_stays(now: list[Json], given: str,
     """A decision waits for a worker, and its volume may be another's by then, whose data it would be given."""
     api, one = Api(answer), pod("p")
     async with binder(api, storage=stored(*now)) as (made, reported):
-        made.submit([Bind(one.uid, "n", given=(Given("c", given),))], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "n", given=(Given("c", given),))], {one.uid: one})
         await until(lambda: bool(reported))
     assert reported == [events.BindFailed(one.uid, f"Conflict: binding volumes: {why}")]
     assert api.asked == [NOMINATED]
@@ -72,23 +72,23 @@ async def test_a_pod_that_waits_for_its_claims_is_taken_back_at_once() -> None:
     """Who is to have its place would wait until its volumes are made."""
     api, one = Api(answer), pod("p")
     async with binder(api, storage=stored(claim())) as (made, reported):
-        made.submit([Bind(one.uid, "n", given=(Given("c"),))], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "n", given=(Given("c"),))], {one.uid: one})
         await until(lambda: made._steps.n_waiting == 1)
-        assert made.withdraw(one.uid, "preempted")
+        assert made.withdraw_bind(one.uid, "preempted")
         assert reported == [events.BindFailed(one.uid, "preempted")]
         assert made.backlog == 0
-        assert not made.withdraw(one.uid, "preempted")
+        assert not made.withdraw_bind(one.uid, "preempted")
 
 
 async def test_nor_does_it_begin_to_wait_once_it_is_taken_back() -> None:
     one = pod("p")
 
     def withdrawn_meanwhile(method: str, path: str) -> Json:
-        assert (method, path) == NOMINATED or made.withdraw(one.uid, "preempted")
+        assert (method, path) == NOMINATED or made.withdraw_bind(one.uid, "preempted")
         return answer(method, path)
 
     async with binder(Api(withdrawn_meanwhile), storage=stored(claim())) as (made, reported):
-        made.submit([Bind(one.uid, "n", given=(Given("c"),))], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "n", given=(Given("c"),))], {one.uid: one})
         await until(lambda: bool(reported))
     assert reported == [events.BindFailed(one.uid, "preempted")]
 
@@ -96,8 +96,8 @@ async def test_nor_does_it_begin_to_wait_once_it_is_taken_back() -> None:
 async def test_the_claims_of_a_pod_that_is_gone_are_not_waited_for() -> None:
     api, one = Api(answer), pod("p")
     async with binder(api, storage=stored(claim())) as (made, reported):
-        made.submit([Bind(one.uid, "n", given=(Given("c"),))], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "n", given=(Given("c"),))], {one.uid: one})
         await until(lambda: made._steps.n_waiting == 1)
-        made.cancel(one.uid)
+        made.note_pod_gone(one.uid)
         assert reported == [events.BindFailed(one.uid, "the pod is gone", gone=True)]
         assert made._steps.n_waiting == 0

@@ -28,21 +28,21 @@ class Book:
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def seen(self, kind: str, namespace: str, name: str) -> Iterable[Start | GiveBack]:
+    def see_object(self, kind: str, namespace: str, name: str) -> Iterable[Start | GiveBack]:
         assert (namespace, name) == ("default", "x")
         return [Start(job) for job in self._take_all()] if kind == "Go" else []
 
-    def node_gone(self, node: str) -> Iterable[Start | GiveBack]:
+    def note_node_gone(self, node: str) -> Iterable[Start | GiveBack]:
         return [GiveBack(job, f"{node} is gone") for job in self._take_all()]
 
-    def passed(self, now: float) -> Iterable[Start | GiveBack]:
+    def pass_time(self, now: float) -> Iterable[Start | GiveBack]:
         assert now > 0
         return ()
 
-    def given_up(self, why: str) -> Iterable[Start | GiveBack]:
+    def give_up_waiting(self, why: str) -> Iterable[Start | GiveBack]:
         return [GiveBack(job, why) for job in self._take_all()]
 
-    def drop(self, job: Job) -> bool:
+    def drop_job(self, job: Job) -> bool:
         if job not in self.jobs:
             return False
         self.jobs.remove(job)
@@ -65,7 +65,7 @@ class Row:
         self.waiting = Book()
         self._did, self._answer = did, answer
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         return job.node.startswith("n")
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
@@ -104,7 +104,7 @@ async def test_a_job_that_is_given_back_while_it_waits_has_undone_what_it_began(
     async with binder(Api(lambda *_: {}), steps=rows) as (made, reported):
         submit(made, "p")
         await until(lambda: made._steps.n_waiting == 1)
-        made.node_gone("node")
+        made.note_node_gone("node")
         await until(lambda: bool(reported))
         assert made.backlog == 0
     assert did == ["a", "b", "no b", "no a"]
@@ -140,7 +140,7 @@ async def test_a_job_that_waits_in_its_turn_keeps_it(*, goes_on: bool) -> None:
     async with binder(Api(lambda *_: {}), steps=rows) as (made, reported):
         for name in ("p", "q"):
             one = pod(name)
-            made.submit([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
+            made.submit_binds([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
         await until(lambda: made._steps.n_waiting == 1)
         assert did == ["a"]
         if goes_on:
@@ -149,7 +149,7 @@ async def test_a_job_that_waits_in_its_turn_keeps_it(*, goes_on: bool) -> None:
             assert reported == [events.BindDone("default/p")]
             assert did == ["a"]
         else:
-            assert made.withdraw("default/p", "preempted")
+            assert made.withdraw_bind("default/p", "preempted")
             await until(lambda: made._steps.n_waiting == 1)
             assert reported == [events.BindFailed("default/p", "preempted")]
             assert did == ["a", "no a", "a"]

@@ -38,7 +38,7 @@ class Server(Api):
         return ApiError(422, "Invalid", "refused") if path.split("/")[6] in self.refused else {}
 
     def did(self) -> list[str]:
-        """Writes by what they are, in order."""
+        """BindWriters by what they are, in order."""
         words = {("PATCH", NODE): "lock"}
         return [words.get(one, one[1].split("/")[-2]) for one in self.asked if one[0] != "GET"]
 
@@ -50,7 +50,7 @@ class Server(Api):
 def submit(made: Binder, *wanted: str) -> None:
     for name in wanted:
         one = pod(name)
-        made.submit([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
 
 
 def answered(name: str) -> wire.Pod:
@@ -92,8 +92,8 @@ async def test_a_pod_that_is_deleted_before_its_turn_costs_the_api_server_nothin
         submit(made, "p", "q")
         await until(lambda: len(reported) == 1)
         asked = len(server.asked)
-        made.cancel("default/q")
-        made.cancel("default/p")
+        made.note_pod_gone("default/q")
+        made.note_pod_gone("default/p")
         await until(lambda: len(reported) == 2)
     assert reported[1] == events.BindFailed("default/q", "the pod is gone", gone=True)
     assert len(server.asked) == asked
@@ -104,7 +104,7 @@ async def test_pods_that_are_in_no_list_are_not_waited_for() -> None:
     async with binder(server) as (made, reported):
         submit(made, "p", "q")
         await until(lambda: len(reported) == 1)
-        made.reconcile({"default/q"})
+        made.reconcile_pods({"default/q"})
         await until(lambda: len(reported) == 2)
         made.reconcile_nodes(set())
         submit(made, "r")
@@ -148,7 +148,7 @@ async def test_a_pod_that_waits_for_its_nodes_lock_is_taken_back() -> None:
             lambda: server.asked[-1:] == [("GET", "/api/v1/namespaces/default/pods/foreign")]
         )
         await asyncio.sleep(0.01)
-        assert made.withdraw("default/p", "preempted")
+        assert made.withdraw_bind("default/p", "preempted")
         assert reported == [events.BindFailed("default/p", "preempted")]
         assert made.backlog == 0
         submit(made, "q")
@@ -163,11 +163,11 @@ async def withdrawn_at(server: Held, is_time: Callable[[str], bool]) -> tuple[bo
     """Take a pod back at the first request of a kind: whether it was taken back, and what was reported."""
     taken: list[bool] = []
 
-    def withdraw(request: str) -> None:
+    def withdraw_bind(request: str) -> None:
         if is_time(request) and not taken:
-            taken.append(made.withdraw("default/p", "preempted"))
+            taken.append(made.withdraw_bind("default/p", "preempted"))
 
-    server.meanwhile = withdraw
+    server.meanwhile = withdraw_bind
     async with binder(server) as (made, reported):
         submit(made, "p")
         await until(lambda: bool(reported))

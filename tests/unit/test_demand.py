@@ -233,7 +233,9 @@ def test_a_note_that_is_no_number_is_passed_over(text: str, part: str) -> None:
 
 def heard_of(note: str) -> list[events.Event]:
     heard: list[events.Event] = []
-    DemandNotes(Engine(Config()), heard.append, lambda: True).read({names.DEPARTURES: note})
+    DemandNotes(Engine(Config()), heard.append, lambda: True).read_annotations(
+        {names.DEPARTURES: note}
+    )
     return heard
 
 
@@ -246,11 +248,11 @@ def test_departures_are_handed_on_by_a_note() -> None:
     def hear(event: events.Event) -> None:
         second.handle(event, 0.0)
 
-    note = DemandNotes(first, hear, lambda: True).write()
+    note = DemandNotes(first, hear, lambda: True).write_annotations()
     # Before it decides it knows nothing better than what is on the lease.
-    assert DemandNotes(first, hear, lambda: False).write() == {}
+    assert DemandNotes(first, hear, lambda: False).write_annotations() == {}
     assert note == {names.DEPARTURES: "0.346/25,0.910/640"}
-    DemandNotes(second, hear, lambda: True).read(note)
+    DemandNotes(second, hear, lambda: True).read_annotations(note)
     # What was a mean of few is still one of few.
     learnt = second._cluster.demand
     assert (learnt.devices.departures, learnt.devices.horizon) == (0.346, 25)

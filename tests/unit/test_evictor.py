@@ -10,7 +10,7 @@ import structlog
 from scheduler.api.door.decisions import Evict, Why
 from scheduler.api.door.events import EvictDone, EvictFailed
 from scheduler.errors import ApiError
-from scheduler.kube.evict.evictor import Evictor, Leave
+from scheduler.kube.evict.evictor import Evictor, EvictPermit
 from scheduler.state.pods import PodRecord
 from scheduler.telling.departures import describe_departure
 from tests import make
@@ -46,7 +46,7 @@ class Stage:
         api: Any = self.api
         self.evictor = Evictor(
             api,
-            Leave(lambda: self.term, lambda uid, _: uid in self.withdrawn),
+            EvictPermit(lambda: self.term, lambda uid, _: uid in self.withdrawn),
             self.reported.append,
             lambda pod, _, note: self.told.append((pod.name, note)),
         )

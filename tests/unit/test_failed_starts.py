@@ -86,7 +86,7 @@ async def starting(
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     access = Access(url=f"http://127.0.0.1:{runner.addresses[0][1]}")
     options = Options(access=access, config=Config(), identity="new", lease_namespace="ek", port=0)
-    task = asyncio.create_task(Operator(options)._start())
+    task = asyncio.create_task(Operator(options).start())
     try:
         yield task
         task.cancel()

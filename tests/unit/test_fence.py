@@ -45,7 +45,7 @@ class Api:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.0)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.0)
 
 
 def made(api: Api) -> Fence:
@@ -56,8 +56,8 @@ async def test_a_touch_says_who_and_is_never_twice_the_same() -> None:
     """The API server leaves the version as it is when a patch changes nothing."""
     api = Api()
     one = made(api)
-    assert await one.sweep([POD], set()) == 0
-    assert await one.sweep([POD._replace(version="8")], set()) == 0
+    assert await one.sweep_pods([POD], set()) == 0
+    assert await one.sweep_pods([POD._replace(version="8")], set()) == 0
     words = [body["metadata"]["annotations"][names.FENCED] for body in api.bodies]
     assert "me" in words[0]
     assert words[0] != words[1]
@@ -67,11 +67,11 @@ async def test_a_touch_says_who_and_is_never_twice_the_same() -> None:
 async def test_what_landed_first_is_counted_and_what_changed_needs_no_touch() -> None:
     api = Api()
     api.version, api.node = 8, "n"
-    assert await made(api).sweep([POD], set()) == 1
+    assert await made(api).sweep_pods([POD], set()) == 1
     api.node = ""
-    assert await made(api).sweep([POD], set()) == 0
+    assert await made(api).sweep_pods([POD], set()) == 0
     api.uid = "another"
-    assert await made(api).sweep([POD], set()) == 0
+    assert await made(api).sweep_pods([POD], set()) == 0
     assert api.version == 8
 
 
@@ -79,7 +79,7 @@ async def test_a_touch_on_a_pod_that_was_bound_says_so() -> None:
     """Its sender knew the version from the watch, and not that this is the version of a bound pod."""
     api = Api()
     api.node = "n"
-    assert await made(api).sweep([POD], set()) == 1
+    assert await made(api).sweep_pods([POD], set()) == 1
 
 
 async def test_after_a_touch_whose_answer_was_lost_the_pod_is_only_read() -> None:
@@ -99,7 +99,7 @@ async def test_after_a_touch_whose_answer_was_lost_the_pod_is_only_read() -> Non
             return await super().get(path)
 
     api = Lossy()
-    assert await made(api).sweep([POD], set()) == 0
+    assert await made(api).sweep_pods([POD], set()) == 0
     assert api.version == 8
     assert len(api.bodies) == 2
 
@@ -112,7 +112,7 @@ async def test_what_the_watch_tells_of_a_touch_in_doubt_is_enough() -> None:
         raise ApiError(500, "", "after it took effect")
 
     api.refuse = lost
-    assert await made(api).sweep([POD], set(), lambda pod: api.version > int(pod.version)) == 0
+    assert await made(api).sweep_pods([POD], set(), lambda pod: api.version > int(pod.version)) == 0
     assert len(api.bodies) == 1
 
 
@@ -120,7 +120,7 @@ async def test_a_sweep_that_was_cancelled_goes_on_where_it_was() -> None:
     api = Api()
     fenced = {"other"}
     other = POD._replace(uid="other", name="other")
-    assert await made(api).sweep([other, POD], fenced) == 0
+    assert await made(api).sweep_pods([other, POD], fenced) == 0
     assert len(api.bodies) == 1
     assert fenced == {"other", "uid"}
 
@@ -133,7 +133,7 @@ async def test_a_pod_whose_annotations_are_full_is_touched_by_a_condition() -> N
             raise ApiError(422, "Invalid", "metadata.annotations: Too long")
 
     api = Api(full)
-    assert await made(api).sweep([POD], set()) == 0
+    assert await made(api).sweep_pods([POD], set()) == 0
     assert api.version == 8
     (condition,) = api.bodies[-1]["status"]["conditions"]
     assert condition["type"] == names.FENCED
@@ -144,7 +144,7 @@ async def test_a_pod_that_fills_etcds_request_keeps_nobody_from_leading() -> Non
         raise ApiError(500, "", "etcdserver: request is too large")
 
     one = made(Api(too_large))
-    assert await one.sweep([POD], set()) == 0
+    assert await one.sweep_pods([POD], set()) == 0
     assert one.n_left == 0
 
 
@@ -162,7 +162,7 @@ async def test_it_is_tried_until_it_is_done() -> None:
         troubles.append(error)
         return contextlib.nullcontext()
 
-    found = await made(api).seal(POD, trouble)
+    found = await made(api).seal_pod(POD, trouble)
     assert found is not None
     assert found["metadata"]["resourceVersion"] == "8"
     assert len(troubles) == 2

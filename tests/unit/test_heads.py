@@ -68,7 +68,7 @@ async def test_only_pods_that_a_bind_could_land_on_are_fenced() -> None:
             head("gated", "8"), head("was-gated", "9"),
         ]
     )  # fmt: skip
-    found = await made(api, waits="5", gated="g8", **{"was-gated": "g4"}).unbound()
+    found = await made(api, waits="5", gated="g8", **{"was-gated": "g4"}).list_unbound()
     # A pod whose newest state is not known here may have lost its gates.
     assert [(pod.name, pod.version) for pod in found] == [("waits", "5"), ("new", "6"), ("was-gated", "9")]  # fmt: skip
 
@@ -77,7 +77,7 @@ async def test_pods_of_each_of_our_names_are_fenced() -> None:
     api = Api(unbound=[head("p", "1")])
     api.pods[_UNBOUND.replace("evenkeel", "default-scheduler")] = [head("q", "2")]
     heads = Heads(api, ("evenkeel", "default-scheduler"), knowing())  # type: ignore[arg-type]
-    assert [pod.uid for pod in await heads.unbound()] == ["p", "q"]
+    assert [pod.uid for pod in await heads.list_unbound()] == ["p", "q"]
 
 
 @pytest.mark.parametrize(
@@ -86,35 +86,35 @@ async def test_pods_of_each_of_our_names_are_fenced() -> None:
 )
 async def test_what_is_bound_and_newer_than_known_is_unheard(known: str, is_heard: bool) -> None:
     heads = made(Api(bound=[head("p", "10")]), **({"p": known} if known else {}))
-    assert [pod.uid for pod in await heads.unheard()] == ([] if is_heard else ["p"])
+    assert [pod.uid for pod in await heads.list_newer()] == ([] if is_heard else ["p"])
 
 
 async def test_what_was_known_and_is_gone_since_is_heard() -> None:
     """Else a new leader would list all pods again wherever some of them finish all the time."""
     engine = knowing(finishes="7")
     heads = Heads(Api(bound=[head("finishes", "10"), head("new", "11")]), ("evenkeel",), engine)  # type: ignore[arg-type]
-    unheard = await heads.unheard()
+    unheard = await heads.list_newer()
     assert [pod.uid for pod in unheard] == ["finishes", "new"]
     engine._cluster.drop_pod("finishes")
-    assert [pod.uid for pod in heads.still_unheard(unheard)] == ["new"]
+    assert [pod.uid for pod in heads.keep_newer(unheard)] == ["new"]
 
 
 async def test_versions_that_are_no_numbers_are_the_same_or_unheard() -> None:
     heads = made(Api(bound=[head("p", "odd"), head("q", "odder")]), p="odd", q="odd")
-    assert [pod.uid for pod in await heads.unheard()] == ["q"]
+    assert [pod.uid for pod in await heads.list_newer()] == ["q"]
 
 
 async def test_an_empty_cluster_has_nothing_to_hear_of_or_to_fence() -> None:
     heads = made(Api())
-    assert (await heads.unheard(), await heads.unbound()) == ([], [])
+    assert (await heads.list_newer(), await heads.list_unbound()) == ([], [])
 
 
 async def test_metadata_is_asked_for_and_again_until_there_is_an_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A pod can be a megabyte; its metadata is bounded."""
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.0)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.0)
     api = Api(bound=[head("p", "10")])
     api.fails = [ApiError(410, "Expired", ""), ApiError(503, "", "busy")]
-    assert [pod.uid for pod in await made(api).unheard()] == ["p"]
+    assert [pod.uid for pod in await made(api).list_newer()] == ["p"]
     assert all(form.startswith("application/json;as=PartialObjectMetadataList") for form in api.accepted)  # fmt: skip

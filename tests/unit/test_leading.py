@@ -22,7 +22,7 @@ class Lease:
     def lose(self) -> None:
         self.n_lost += 1
 
-    def present_term(self) -> int:
+    def get_present_term(self) -> int:
         return self.held.term if self.held.until else 0
 
 
@@ -33,22 +33,22 @@ class Heads:
         self.devices = devices
         self.n_asked = 0
 
-    async def unbound(self) -> list[Target]:
+    async def list_unbound(self) -> list[Target]:
         return [Target("default", name, name, "1") for name in ("a", "b")]
 
-    async def unheard(self) -> list[Target]:
+    async def list_newer(self) -> list[Target]:
         self.n_asked += 1
         return []
 
-    def still_unheard(self, pods: list[Target]) -> list[Target]:
+    def keep_newer(self, pods: list[Target]) -> list[Target]:
         return pods
 
     def has_changed(self, _: Target) -> bool:
         return False
 
-    has_changed_or_goes = has_changed
+    is_changed_placed_or_gone = has_changed
 
-    def asks_devices(self, pod: Target) -> bool:
+    def requests_devices(self, pod: Target) -> bool:
         return pod.uid in self.devices
 
 
@@ -58,7 +58,9 @@ class Fence:
     def __init__(self) -> None:
         self.found: list[set[str]] = []
 
-    async def sweep(self, pods: list[Target], fenced: set[str], _: Callable[[Target], bool]) -> int:
+    async def sweep_pods(
+        self, pods: list[Target], fenced: set[str], _: Callable[[Target], bool]
+    ) -> int:
         self.found.append(set(fenced))
         fenced.add(pods[0].uid)
         if len(self.found) < 3:
@@ -102,10 +104,10 @@ async def test_what_is_listed_in_a_clean_term_is_not_asked_for_again(
     parts: dict[str, Any] = {"lease": lease, "fence": fence, "heads": heads}
     made = Leading(**parts, streams=[], on_leading=lambda: None, on_lost=lease.lose)
     if not term_of_lists:
-        made.lists_begin()
+        made.note_lists_begin()
     lease.held = Held(1.0, 1, 1, is_clean)
     if term_of_lists:
-        made.lists_begin()
+        made.note_lists_begin()
     running = asyncio.create_task(made.run())
     await _until(made.is_settled)
     assert heads.n_asked == n_asked
@@ -126,7 +128,7 @@ class SlowFence:
         self.swept: list[tuple[list[str], bool]] = []
         self.may_end = asyncio.Event()
 
-    async def sweep(
+    async def sweep_pods(
         self,
         pods: list[Target],
         fenced: set[str],

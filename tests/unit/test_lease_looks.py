@@ -18,18 +18,18 @@ async def test_the_time_of_a_holder_runs_from_the_first_look_and_it_is_tried_whe
     """A process that starts looks before it has compiled its kernels, which may take a minute."""
     api, clock = Api(), Clock()
     first, second = lease_of("first", api, clock), lease_of("second", api, clock)
-    await first._try()
-    await second.look()
-    assert (second.holder(), second.present_term()) == (Holder.REPLICA, 0)
+    await first._take_or_renew()
+    await second.observe_holder()
+    assert (second.find_holder(), second.get_present_term()) == (Holder.REPLICA, 0)
     clock.now += 14.5
-    await second._try()
-    assert second.present_term() == 0
+    await second._take_or_renew()
+    assert second.get_present_term() == 0
     # Not at the next of its tries, which are two seconds apart.
-    assert second._next_try() == 0.5
+    assert second._find_wait() == 0.5
     clock.now += 0.5
-    await second._try()
-    assert second.present_term() == 1
-    assert second._next_try() == 2.0
+    await second._take_or_renew()
+    assert second.get_present_term() == 1
+    assert second._find_wait() == 2.0
 
 
 async def test_a_look_at_no_lease_and_at_no_api_server_is_no_trouble(
@@ -37,14 +37,14 @@ async def test_a_look_at_no_lease_and_at_no_api_server_is_no_trouble(
 ) -> None:
     api = Api()
     lease = lease_of("one", api, Clock())
-    await lease.look()
+    await lease.observe_holder()
 
     async def fail(_: str) -> Json:
         raise ApiError(503, "ServiceUnavailable", "")
 
     with monkeypatch.context() as away:
         away.setattr(api, "get", fail)
-        await lease.look()
-    assert (lease.holder(), lease.trouble, lease.errors) == (Holder.NOBODY, None, 0)
-    await lease._try()
+        await lease.observe_holder()
+    assert (lease.find_holder(), lease.trouble, lease.n_errors) == (Holder.NOBODY, None, 0)
+    await lease._take_or_renew()
     assert lease.held.is_clean

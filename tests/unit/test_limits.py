@@ -265,7 +265,7 @@ def test_whatever_a_running_pod_says_besides_it_is_charged_all_that_it_asks(
     """Else its cards, memory and CPU would be given away twice."""
     asks = make.container(name="asks", requests={**WHOLE_NODE, "zzz.example/fpga": 4})
     pod = make.pod(node="n", containers=[*surplus, asks])
-    read = listing.read_pod(PodLimits())(msgspec.json.encode(pod))
+    read = listing.make_pod_reader(PodLimits())(msgspec.json.encode(pod))
     template = templates.of_pod(read)
     asked = dict(template.requests.amounts)
     assert (asked["cpu"], asked["memory"]) == (60_000, 400 << 30)
@@ -279,7 +279,7 @@ def test_a_pod_that_etcd_could_hardly_take_again_is_held() -> None:
     """Before a bind can be given up its pod is changed, so one that cannot be is not bound."""
     pod = attacks.bulk("ns", 0.1)[0]
     pod["spec"]["containers"][0]["args"] = ["x" * bounded.UNCHANGEABLE_BYTES]
-    read = listing.read_pod(PodLimits())(msgspec.json.encode(pod))
+    read = listing.make_pod_reader(PodLimits())(msgspec.json.encode(pod))
     problem = templates.of_pod(read).problem
     assert problem is not None
     assert problem.field == "pod"

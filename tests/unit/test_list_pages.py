@@ -33,7 +33,7 @@ def put_page(inbox: Inbox, *pods: str, scheduler: str = OURS, **more: bool) -> N
 def hand_on(inbox: Inbox, engine: Engine) -> list[str]:
     """Hand everything to the engine; return the types of the events."""
     heard = []
-    while (event := inbox.next()) is not None:
+    while (event := inbox.take_next()) is not None:
         heard.append(type(event).__name__)
         engine.handle(event, 0.0)
     return heard
@@ -152,10 +152,10 @@ class Server:
 async def test_a_stream_hands_over_pages_and_begins_again_when_a_list_breaks_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.0)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.0)
     server, heard = Server(), list[Any]()
     api: Any = server
-    [source] = [one for one in sources.table((OURS,), Config().pod_limits) if one.scheduler]
+    [source] = [one for one in sources.make_table((OURS,), Config().pod_limits) if one.scheduler]
     stream = Stream(source, api, heard.append)
     running = asyncio.create_task(stream.run())
     async with asyncio.timeout(10.0):
@@ -170,4 +170,4 @@ async def test_a_stream_hands_over_pages_and_begins_again_when_a_list_breaks_off
         (kinds.PODS.name, ["a1"], True, False),
         (kinds.PODS.name, ["b"], False, True),
     ]
-    assert (stream.is_listed, stream.relists) == (True, 1)
+    assert (stream.is_listed, stream.n_lists) == (True, 1)

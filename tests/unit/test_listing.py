@@ -45,7 +45,7 @@ def page_reader(read: list[tuple[str, int]], api: Api) -> Any:
 
 async def read_whole(api: Api, read: Any) -> tuple[list[str], str]:
     client: ApiClient = api  # type: ignore[assignment]
-    return await listing.whole(client, "/p", {"a": "b"}, read)
+    return await listing.read_list(client, "/p", {"a": "b"}, read)
 
 
 async def test_the_next_page_is_asked_for_before_one_is_read(

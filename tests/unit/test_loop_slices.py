@@ -145,7 +145,7 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
     told: list[str] = []
 
     class Told(Silent):
-        def scheduled(self, _: Any, note: str) -> None:
+        def report_scheduled(self, _: Any, note: str) -> None:
             told.append(note)
 
     parts = Parts(is_leading=False, reporter=Told())
@@ -164,7 +164,7 @@ async def test_a_pod_that_finished_before_its_bind_was_known_gets_its_event() ->
     told: list[tuple[str, str]] = []
 
     class Told(Silent):
-        def scheduled(self, pod: PodRecord, note: str) -> None:
+        def report_scheduled(self, pod: PodRecord, note: str) -> None:
             told.append((pod.uid, note))
 
     parts = Parts(reporter=Told())
@@ -204,7 +204,7 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
     parts.put(events.Seen(make.pod(name="behind", cpu="1")))
     with structlog.testing.capture_logs() as logs:
         parts.turns_until(lambda: "default/behind" in parts.cluster.pods)
-        parts.loop.mistakes.tell_all()
+        parts.loop.mistakes.report_all()
     assert [(log["log_level"], log["pod"]) for log in logs] == [("error", "default/odd")] * 3
     assert set(parts.cluster.pods_on["n"]) == {"default/odd"}
     assert [pod.key for pod in parts.engine._pending.list_pods()] == ["default/behind"]

@@ -13,8 +13,8 @@ async def test_a_bind_of_a_pod_that_was_deleted_meanwhile_is_no_error() -> None:
     replica = Replica()
     replica.see(node(), pod("a"), pod("b"))
     assert len(replica.decide().binds) == 2
-    replica.tally.report(events.BindFailed("default/a", "the pod is gone", gone=True))
-    replica.tally.report(events.BindFailed("default/b", "422 Invalid: refused"))
+    replica.tally.note_report(events.BindFailed("default/a", "the pod is gone", gone=True))
+    replica.tally.note_report(events.BindFailed("default/b", "422 Invalid: refused"))
     attempts = "scheduler_schedule_attempts_total"
     assert of(await replica.scrape(), attempts, result="error") == 1
 
@@ -31,7 +31,7 @@ async def test_a_pod_whose_bind_has_ended_is_remembered_no_more() -> None:
         replica.see(node(f"n{i}"), pod("p"))
         assert replica.decide().binds
         for _ in range(2):
-            replica.tally.report(end)
+            replica.tally.note_report(end)
         assert not replica.tally._journeys
         replica.engine.handle(end, replica.now)
         replica.engine.handle(events.Gone("Pod", "default/p"), replica.now)
@@ -46,7 +46,7 @@ async def test_what_kept_a_pod_that_left_is_remembered_no_more() -> None:
     assert replica.decide().holds
     assert replica.tally._causes
     for note in replica.engine.handle(events.Gone("Pod", "default/p"), replica.now):
-        replica.tally.left(note.uid)  # type: ignore[union-attr]
+        replica.tally.note_left(note.uid)  # type: ignore[union-attr]
     assert not replica.tally._causes
 
 

@@ -106,7 +106,7 @@ async def test_placements_are_told_by_mode_and_policy_and_failures_by_profile() 
     replica.decide()
     replica.bound("default/a")
     replica.bound("default/b")
-    replica.tally.report(events.BindFailed("default/c", "no"))
+    replica.tally.note_report(events.BindFailed("default/c", "no"))
     found = await replica.scrape()
     placed = "evenkeel_placements_total"
     assert of(found, placed, mode="spread", policy="team-a") == 1
@@ -125,7 +125,7 @@ async def test_why_pods_wait_is_told_by_rule_until_they_wait_no_more() -> None:
     assert of(found, name, plugin="NodeAffinity", profile="evenkeel") == 1
     for uid in ("default/huge", "default/both"):
         for note in replica.engine.handle(events.Gone("Pod", uid), replica.now):
-            replica.tally.left(note.uid)  # type: ignore[union-attr]
+            replica.tally.note_left(note.uid)  # type: ignore[union-attr]
     assert not [key for key in await replica.scrape() if key[0] == name]
 
 

@@ -67,7 +67,7 @@ async def test_every_one_of_thousands_is_written_once_with_what_was_said_last(
             box.put(report(f"p{i}", text))
     await written(box, 30.0)
     assert Counter(api.sent) == Counter(f"/p{i}/condition last" for i in range(3000))
-    assert box.dropped == 0
+    assert box.n_dropped == 0
 
 
 async def test_what_is_said_anew_keeps_the_place_of_the_old(api: Api, box: Outbox) -> None:
@@ -81,7 +81,7 @@ async def test_what_is_said_anew_keeps_the_place_of_the_old(api: Api, box: Outbo
 async def test_a_write_that_fails_is_tried_until_it_is_written(
     api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.001)
     tries: Counter[str] = Counter()
 
     def refuse(path: str) -> ApiError | None:
@@ -93,7 +93,7 @@ async def test_a_write_that_fails_is_tried_until_it_is_written(
         box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
     await written(box)
     assert len(api.sent) == 10
-    assert box.dropped == 0
+    assert box.n_dropped == 0
 
 
 async def test_after_an_hour_a_report_is_given_up_and_may_be_said_again(
@@ -103,10 +103,10 @@ async def test_after_an_hour_a_report_is_given_up_and_may_be_said_again(
     api.refuse = lambda _: ApiError(503, "ServiceUnavailable", "")
     given_up: list[str] = []
     late = report("p", "x")
-    late.given_up = lambda: given_up.append("p")
+    late.on_given_up = lambda: given_up.append("p")
     box.put(late)
     await written(box)
-    assert (given_up, box.dropped) == (["p"], 1)
+    assert (given_up, box.n_dropped) == (["p"], 1)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +121,18 @@ async def test_after_an_hour_a_report_is_given_up_and_may_be_said_again(
 async def test_what_is_of_no_use_is_not_tried_for_ever(
     api: Api, box: Outbox, error: ApiError, dropped: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.001)
     api.refuse = lambda _: error
     box.put(report("p", "x", Lane.NEWS, "POST"))
     await written(box)
-    assert (api.sent, box.dropped) == ([], dropped)
+    assert (api.sent, box.n_dropped) == ([], dropped)
 
 
 async def test_every_event_is_written_although_most_answers_are_wrong(
     api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seven answers in ten are errors, some of which look final: what stands before an API server may say them."""
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.001)
     rng = random.Random(1)
     faults = (429, 500, 503, 0, 404, 409, 422)
 
@@ -145,13 +145,13 @@ async def test_every_event_is_written_although_most_answers_are_wrong(
         box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
     await written(box)
     assert len(api.sent) == 300
-    assert box.dropped == 0
+    assert box.n_dropped == 0
 
 
 async def test_a_newer_report_takes_the_place_of_one_that_failed(
     api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.02)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.02)
     api.refuse = lambda _: ApiError(500, "InternalError", "")
     box.put(report("p", "old"))
     working = asyncio.ensure_future(box.run())
@@ -214,7 +214,7 @@ async def test_nothing_that_waits_is_written_on_a_pod_that_is_about_to_be_bound(
 ) -> None:
     box.put(report("p", "waits"))
     box.put(report("q", "waits"))
-    await box.quiet(("p", "condition"))
+    await box.quiet_key(("p", "condition"))
     await written(box)
     assert api.sent == ["/q/condition waits"]
 
@@ -223,14 +223,14 @@ async def test_what_is_forgotten_while_it_is_written_is_not_written_again_should
     api: Api, box: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a condition that failed would be said of a pod that was bound meanwhile."""
-    monkeypatch.setattr(client, "backoff", lambda *_, **__: 0.001)
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.001)
     api.seconds = 0.02
     api.refuse = lambda _: ApiError(0, "Timeout", "")
     box.put(report("p", "waits"))
     working = asyncio.ensure_future(box.run())
     while not box._writing:
         await asyncio.sleep(0.001)
-    await box.quiet(("p", "condition"))
+    await box.quiet_key(("p", "condition"))
     api.refuse = lambda _: None
     await asyncio.sleep(0.1)
     working.cancel()
@@ -245,7 +245,7 @@ async def test_the_oldest_reasons_are_given_up_when_there_are_too_many_and_no_co
     for i in range(5):
         box.put(report(f"p{i}", "why", Lane.WHY, "POST"))
         box.put(report(f"p{i}", "waits"))
-    assert box.dropped == 2
+    assert box.n_dropped == 2
     await written(box)
     told = {line.split()[0] for line in api.sent}
     conditions = {f"/p{i}/condition" for i in range(5)}

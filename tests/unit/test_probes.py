@@ -17,9 +17,13 @@ class Replica:
     def __init__(self) -> None:
         self.turned_at = time.monotonic()
         self.holder = Holder.SELF
-        self.lease = SimpleNamespace(holder=lambda: self.holder, seen=FoundLease(), trouble=None)
+        self.lease = SimpleNamespace(
+            find_holder=lambda: self.holder, last_found=FoundLease(), trouble=None
+        )
         self.fence = SimpleNamespace(trouble=None)
-        self.stream = SimpleNamespace(name="nodes", is_listed=True, trouble=None, age=lambda _: 1.0)
+        self.stream = SimpleNamespace(
+            name="nodes", is_listed=True, trouble=None, get_age=lambda _: 1.0
+        )
         self.rights = SimpleNamespace(missing=())
         self.troubles: dict[str, Trouble] = {}
 
@@ -33,21 +37,24 @@ def trouble(seconds: float) -> Trouble:
 
 
 def test_who_is_well_says_nothing() -> None:
-    assert (Replica().probes().ill(), Replica().probes().not_ready()) == ([], [])
+    assert (
+        Replica().probes().list_reasons_to_end(),
+        Replica().probes().list_reasons_not_ready(),
+    ) == ([], [])
 
 
 def test_who_has_not_begun_is_not_ready_and_not_ill() -> None:
     """Kernels may be compiled for a minute before the first turn."""
     replica = Replica()
     replica.turned_at = 0.0
-    assert replica.probes().ill() == []
-    assert replica.probes().not_ready() == ["starting"]
+    assert replica.probes().list_reasons_to_end() == []
+    assert replica.probes().list_reasons_not_ready() == ["starting"]
 
 
 def test_a_loop_that_does_not_turn_is_ill() -> None:
     replica = Replica()
     replica.turned_at -= 70.0
-    assert replica.probes().ill() == ["the loop has not turned for 70 s"]
+    assert replica.probes().list_reasons_to_end() == ["the loop has not turned for 70 s"]
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(5.0, False), (40.0, True)])
@@ -61,13 +68,13 @@ def test_what_cannot_be_read_for_long_is_told(seconds: float, *, told: bool) -> 
         "the lease cannot be read or written: 403 Forbidden: no",
         "pods cannot be fenced: 403 Forbidden: no",
     ]
-    assert replica.probes().not_ready() == (wanted if told else [])
+    assert replica.probes().list_reasons_not_ready() == (wanted if told else [])
 
 
 def test_missing_rights_are_told() -> None:
     replica = Replica()
     replica.rights.missing = ("create pods/binding at the cluster scope",)
-    assert replica.probes().not_ready() == [
+    assert replica.probes().list_reasons_not_ready() == [
         "a right is missing: create pods/binding at the cluster scope"
     ]
 
@@ -87,5 +94,5 @@ def test_a_lease_that_nobody_or_a_stranger_holds_is_told(
 ) -> None:
     replica = Replica()
     replica.holder = holder
-    replica.lease.seen = FoundLease("x", {}, time.monotonic() - seconds, 15.0)
-    assert replica.probes().not_ready() == told
+    replica.lease.last_found = FoundLease("x", {}, time.monotonic() - seconds, 15.0)
+    assert replica.probes().list_reasons_not_ready() == told

@@ -23,7 +23,7 @@ from tests import make
 Json = dict[str, Any]
 NOT_THERE = ApiError(404, "NotFound", "no such kind")
 BUSY = ApiError(0, "Timeout", "no answer")
-TABLE = sources.table(("evenkeel",), DEFAULT)
+TABLE = sources.make_table(("evenkeel",), DEFAULT)
 TEAM = events.Seen(make.namespace("team", {"a": "b"}))
 POLICIES, NAMESPACES = kinds.POLICIES.path, kinds.NAMESPACES.path
 
@@ -76,7 +76,7 @@ async def tell(to: Rare, kind: str, name: str) -> None:
 
 
 async def hear(to: Rare, source: Source[Any], kind: str | None, body: Json) -> None:
-    await to._handler(source, asyncio.get_running_loop())(event={"type": kind}, body=body)
+    await to._make_handler(source, asyncio.get_running_loop())(event={"type": kind}, body=body)
     # kopf is in another thread: what it tells comes with the next turn of the loop.
     await asyncio.sleep(0)
 
@@ -84,20 +84,20 @@ async def hear(to: Rare, source: Source[Any], kind: str | None, body: Json) -> N
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rare, "_LATE_SECONDS", 0.0)
-    monkeypatch.setattr(rare, "backoff", lambda *_, **__: 0.0)
+    monkeypatch.setattr(rare, "get_backoff", lambda *_, **__: 0.0)
 
 
 async def started(server: Server) -> tuple[Rare, list[Heard]]:
     told: list[Heard] = []
     made = server.rare = Rare(TABLE, told.append)
-    await made.read(server.api)
+    await made.read_all(server.api)
     return made, told
 
 
 async def test_all_there_is_is_handed_in_and_nothing_is_followed() -> None:
     server = Server(["a", "b"])
     made, told = await started(server)
-    await made.follow(server.api)
+    await made.follow_late(server.api)
     assert told == [
         TEAM,
         seen("a"),
@@ -109,7 +109,7 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_needs_it() -
     server = Server(NOT_THERE, NOT_THERE, ["too late"])
     with structlog.testing.capture_logs() as logs:
         made, told = await started(server)
-        await made.follow(server.api)
+        await made.follow_late(server.api)
     assert [(line["event"], line["needed_by"]) for line in logs] == [
         (
             "the BalancePolicy CRD is not installed; pods are placed by the configuration",
@@ -137,7 +137,7 @@ async def test_objects_that_kopf_never_finds_come_and_go_all_the_same() -> None:
     server = Server(NOT_THERE, NOT_THERE, ["a", "b"], BUSY, ["b"], ["too late"])
     made, told = await started(server)
     del told[:]
-    await made.follow(server.api)
+    await made.follow_late(server.api)
     assert told[:4] == [
         seen("a"),
         seen("b"),
@@ -150,7 +150,7 @@ async def test_what_kopf_tells_is_newer_than_a_list_under_way() -> None:
     server = Server(NOT_THERE, ["too late"])
     made, told = await started(server)
     del told[:]
-    await made.follow(server.api)
+    await made.follow_late(server.api)
     assert told == [seen("from-kopf")]
 
 
@@ -160,7 +160,7 @@ async def test_what_is_read_again_hands_in_what_has_changed_and_what_is_gone() -
     made, told = await started(server)
     del told[:]
     await tell(made, "ADDED", "by-kopf")
-    await made.read(server.api)
+    await made.read_all(server.api)
     assert told[1:] == [
         TEAM,
         seen("b"),
@@ -177,9 +177,9 @@ async def test_objects_whose_version_is_known_are_not_handed_in_again() -> None:
     typed = {version: make.policy(body) for version, body in bodies.items()}
     del told[:]
     for version in "1122":
-        made._take(source, [typed[version]])
+        made._take_list(source, [typed[version]])
     await hear(made, source, "DELETED", bodies["2"])
-    made._take(source, [])
+    made._take_list(source, [])
     assert told == [
         events.Seen(typed["1"]), events.Seen(typed["2"]), gone("a")
     ]  # fmt: skip
@@ -213,6 +213,6 @@ async def test_what_kopf_tells_becomes_the_events_of_the_table() -> None:
 
 async def test_kopf_watches_the_rare_kinds_and_no_others() -> None:
     registry = kopf.OperatorRegistry()
-    Rare(TABLE, lambda _: None).register(registry)
+    Rare(TABLE, lambda _: None).register_handlers(registry)
     found = {(one.group, one.version, one.plural or one.any_name) for one in registry._watching.get_all_selectors()}  # fmt: skip
     assert found == {(one.group, one.version, one.plural) for one in (kinds.POLICIES, kinds.NAMESPACES)}  # fmt: skip

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reasons.md"
 # Who writes an event or a condition, and the argument of it that is the reason.
 REPORTER = ROOT / "scheduler/kube/report/reporter.py"
-WRITERS = {"_pod_event": 2, "on_node": 1}
+WRITERS = {"_put_pod_event": 2, "report_on_node": 1}
 
 
 def test_every_reason_has_a_heading_and_every_heading_is_a_reason() -> None:

@@ -27,7 +27,7 @@ UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 def by_name(*schedulers: str) -> dict[str, Source[Any]]:
-    found = sources.table(schedulers, DEFAULT)
+    found = sources.make_table(schedulers, DEFAULT)
     assert len({source.name for source in found}) == len(found)
     return {source.name: source for source in found}
 
@@ -78,23 +78,23 @@ def test_an_empty_list_is_news_of_whose_objects_there_are_none(
     name: str, listed: events.Heard
 ) -> None:
     """Else what has gone meanwhile would stay for ever."""
-    assert by_name("a", "b")[name].tell_page([], is_first=True, is_last=True) == listed
+    assert by_name("a", "b")[name].make_page_event([], is_first=True, is_last=True) == listed
 
 
 def test_changes_of_pods_and_nodes_become_their_events() -> None:
     pod, node = make.pod(name="p"), make.node(name="n")
-    table = sources.table(("evenkeel",), DEFAULT)
+    table = sources.make_table(("evenkeel",), DEFAULT)
     pods, nodes = table[0], table[2]
-    assert pods.tell_change(pod, is_gone=False) == events.Seen(pod)
-    assert pods.tell_change(pod, is_gone=True) == events.Gone("Pod", pod.metadata.uid)
-    assert nodes.tell_change(node, is_gone=False) == events.Seen(node)
-    assert nodes.tell_change(node, is_gone=True) == events.Gone("Node", "n")
+    assert pods.make_change_event(pod, is_gone=False) == events.Seen(pod)
+    assert pods.make_change_event(pod, is_gone=True) == events.Gone("Pod", pod.metadata.uid)
+    assert nodes.make_change_event(node, is_gone=False) == events.Seen(node)
+    assert nodes.make_change_event(node, is_gone=True) == events.Gone("Node", "n")
 
 
 def test_all_that_is_watched_may_be_listed_and_watched() -> None:
-    wanted = rights.needed("", "evenkeel")
+    wanted = rights.list_needed("", "evenkeel")
     assert len(set(wanted)) == len(wanted)
-    for source in sources.table(("a", "b"), DEFAULT):
+    for source in sources.make_table(("a", "b"), DEFAULT):
         for verb in ("list", "watch"):
             assert Right(verb, source.kind.group, source.kind.plural) in wanted
 
@@ -126,7 +126,7 @@ def given_rights() -> set[tuple[str, str, str]]:
 def test_the_manifests_give_every_right_that_is_needed() -> None:
     """A line more in the table is a right more, and without it the first look at a cluster fails."""
     given = given_rights()
-    for right in rights.needed("evenkeel-system", "evenkeel"):
+    for right in rights.list_needed("evenkeel-system", "evenkeel"):
         resource = "/".join(filter(None, (right.resource, right.subresource)))
         assert (right.verb, right.group, resource) in given
 
@@ -153,23 +153,23 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     )
     seen = events.Seen(service)
     gone = events.Gone("Service", "a/web")
-    assert found["services"].tell_change(service, is_gone=False) == seen
-    assert found["services"].tell_change(service, is_gone=True) == gone
+    assert found["services"].make_change_event(service, is_gone=False) == seen
+    assert found["services"].make_change_event(service, is_gone=True) == gone
     engine = Engine(Config())
     inbox = Inbox(engine)
     of_set = steering.ReplicaSet(service.metadata, steering.SetSpec(service.selector))
     for event in (
-        found["services"].tell_page([service], is_first=True, is_last=True),
+        found["services"].make_page_event([service], is_first=True, is_last=True),
         events.Seen(of_set),
     ):
         inbox.put(event)
-    while heard := inbox.next():
+    while heard := inbox.take_next():
         engine.handle(heard, 0.0)
     assert inbox.lists_waiting == 0
     assert engine._cluster.peers.list_of_kind(GroupKind.SERVICE) == {("a", "web")}
     inbox.put(events.Page("Service", []))
-    assert inbox.next() == events.ListBegins("Service")
-    assert inbox.next() == gone
+    assert inbox.take_next() == events.ListBegins("Service")
+    assert inbox.take_next() == gone
     engine.handle(gone, 0.0)
     assert engine._cluster.peers.list_of_kind(GroupKind.SERVICE) == set()
     assert engine._cluster.peers.list_of_kind(GroupKind.REPLICA_SET) == {("a", "web")}

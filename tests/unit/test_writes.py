@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scheduler.errors import ApiError
 from scheduler.kube import writes
 from scheduler.kube.client import Access, ApiClient
-from scheduler.kube.writes import Reading, Reply, UnreadableError, Writes
+from scheduler.kube.writes import Reading, Reply, UnreadableError, WriteConnections
 
 ANSWER = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"
 
@@ -81,7 +81,7 @@ def test_an_answer_without_length_ends_with_the_connection() -> None:
     reading = Reading()
     assert reading.feed(b"HTTP/1.1 200 OK\r\n\r\nall of ") is None
     assert reading.feed(b"it") is None
-    assert reading.end() == Reply(200, b"all of it", keeps=False)
+    assert reading.end() == Reply(200, b"all of it", is_reusable=False)
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,18 @@ def answering(*given_answers: bytes, heard: list[bytes] | None = None) -> Serve:
 
 
 async def ask(
-    made: Writes, path: str = "/pods", body: bytes = b"{}", seconds: float = 5.0
+    made: WriteConnections, path: str = "/pods", body: bytes = b"{}", seconds: float = 5.0
 ) -> Reply:
-    return await made.ask("POST", path, "Accept: application/json\r\n", body, seconds=seconds)
+    return await made.send_request(
+        "POST", path, "Accept: application/json\r\n", body, seconds=seconds
+    )
 
 
 async def test_a_connection_is_used_again() -> None:
     async with serving(answering(ANSWER)) as server:
-        made = Writes(server.url, None, most=4)
+        made = WriteConnections(server.url, None, most=4)
         for _ in range(3):
-            assert await ask(made) == Reply(201, b"ok", keeps=True)
+            assert await ask(made) == Reply(201, b"ok", is_reusable=True)
         assert server.n_connections == 1
         made.close()
 
@@ -181,7 +183,7 @@ async def test_a_request_is_what_was_asked() -> None:
     heard: list[bytes] = []
     async with serving(answering(ANSWER, heard=heard)) as server:
         where = server.url.replace("http://", "http://me:p%40ss@") + "/k8s/clusters/c-1/"
-        made = Writes(where, None, most=1)
+        made = WriteConnections(where, None, most=1)
         await ask(made, "/api/a b\r\nX: y", b'{"a": 1}')
         made.close()
     head, _, body = heard[0].partition(b"\r\n\r\n")
@@ -201,7 +203,7 @@ async def test_a_request_is_what_was_asked() -> None:
 )  # fmt: skip
 async def test_a_connection_that_the_server_ends_is_not_used_again(last: bytes) -> None:
     async with serving(answering(last)) as server:
-        made = Writes(server.url, None, most=1)
+        made = WriteConnections(server.url, None, most=1)
         for _ in range(3):
             assert (await ask(made)).status == 200
         assert server.n_connections == 3
@@ -213,7 +215,7 @@ async def test_a_connection_closed_while_idle_is_not_used_again() -> None:
         writer.write(ANSWER)
 
     async with serving(once) as server:
-        made = Writes(server.url, None, most=1)
+        made = WriteConnections(server.url, None, most=1)
         for _ in range(3):
             assert (await ask(made)).status == 201
             await asyncio.sleep(0.05)
@@ -225,7 +227,7 @@ async def test_a_connection_that_was_idle_for_long_is_not_used_again(
 ) -> None:
     """Who closes it first never writes into one that the other is about to close."""
     async with serving(answering(ANSWER)) as server:
-        made = Writes(server.url, None, most=1)
+        made = WriteConnections(server.url, None, most=1)
         await ask(made)
         monkeypatch.setattr(writes, "_IDLE_SECONDS", -1.0)
         await ask(made)
@@ -243,7 +245,7 @@ async def test_no_answer_is_an_error_and_no_later_request_gets_it() -> None:
             writer.write(ANSWER.replace(b"ok", b"no") if b"first" in asked else ANSWER)
 
     async with serving(late) as server:
-        made = Writes(server.url, None, most=1)
+        made = WriteConnections(server.url, None, most=1)
         with pytest.raises(TimeoutError):
             await ask(made, "/first", seconds=0.1)
         assert (await ask(made, "/second")).payload == b"ok"
@@ -254,7 +256,7 @@ async def test_no_answer_is_an_error_and_no_later_request_gets_it() -> None:
 
 async def test_a_request_that_is_given_up_gives_its_place_back() -> None:
     async with serving(answering(ANSWER)) as server:
-        made = Writes(server.url, None, most=1)
+        made = WriteConnections(server.url, None, most=1)
         for _ in range(3):
             task = asyncio.create_task(ask(made))
             await asyncio.sleep(0)
@@ -271,19 +273,19 @@ async def test_a_connection_lost_before_the_answer_is_an_error() -> None:
 
     async with serving(silent) as server:
         with pytest.raises(OSError, match="closed"):
-            await ask(Writes(server.url, None, most=1))
+            await ask(WriteConnections(server.url, None, most=1))
 
 
 async def test_nobody_there_is_an_error() -> None:
     async with serving(answering(ANSWER)) as server:
         pass
     with pytest.raises(ConnectionRefusedError):
-        await ask(Writes(server.url, None, most=1))
+        await ask(WriteConnections(server.url, None, most=1))
 
 
 async def test_no_more_connections_are_open_than_are_allowed() -> None:
     async with serving(answering(ANSWER)) as server:
-        made = Writes(server.url, None, most=3)
+        made = WriteConnections(server.url, None, most=3)
         found = await asyncio.gather(*(ask(made) for _ in range(50)))
         assert {answer.status for answer in found} == {201}
         assert server.n_connections == 3

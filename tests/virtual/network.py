@@ -237,7 +237,7 @@ class ModelClient(client.ApiClient):
         if not status:
             raise ApiError(0, "Connection", f"{method} {path}")
         if status >= 400:
-            raise answers.error_of(status, payload)
+            raise answers.make_error(status, payload)
         return payload
 
     def stream(self, path: str, params: Mapping[str, str], *, silence_seconds: float) -> Any:

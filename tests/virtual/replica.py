@@ -1,17 +1,18 @@
-"""One operator, wired by the product's own code, on the model server and without kopf and probes."""
+"""One scheduler, wired and run by the product's own code, on the model server and without kopf and probes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from scheduler.config import Config
 from scheduler.engine import rerun
-from scheduler.kube.app import Operator
 from scheduler.kube.client import Access
 from scheduler.kube.options import Options
+from scheduler.kube.parts import Parts
 from scheduler.kube.report.recording import Recorder
+from scheduler.kube.running import RunningParts
 from tests.virtual.clock import Process
 from tests.virtual.network import ModelClient, Network
 
@@ -39,36 +40,8 @@ class Recording:
     def close(self) -> None:
         """There is nothing to close."""
 
-    def turn_over(self) -> None:
+    def begin_new_file(self) -> None:
         self.files.append([])
-
-
-class VirtualOperator(Operator):
-    """An operator among hundreds in one test: what it leaves behind must be collected.
-
-    Whatever happens to it, each of its logs gives the same decisions again.
-    """
-
-    recording: Recording | None = None
-
-    def _make_recorder(self) -> Recorder:
-        self.recording = Recording()
-        return Recorder(self.options.config, "virtual", self.recording)  # type: ignore[arg-type]
-
-    def reruns(self) -> list[rerun.Report]:
-        """What comes of running every one of its logs again."""
-        return [rerun.rerun(lines) for lines in (self.recording.files if self.recording else ())]
-
-    @staticmethod
-    def _freeze() -> None:
-        """Nothing is frozen."""
-
-    async def _let_go(self) -> None:
-        """Nothing listens, and no connection is open."""
-
-    @staticmethod
-    def _clock() -> Callable[[], float]:
-        return asyncio.get_running_loop().time
 
 
 class _Here:
@@ -79,11 +52,16 @@ class _Here:
 
 
 class Replica:
-    """A process with an operator in it.
+    """A process with a scheduler in it: one of hundreds in a test, so what it leaves behind must be collected.
+
+    Whatever happens to it, each of its logs gives the same decisions again.
 
     Attributes:
+        parts: the parts of the scheduler, made at the process's first turn.
         is_over: it was killed or has stopped by itself.
     """
+
+    parts: Parts
 
     def __init__(
         self, network: Network, config: Config, name: str, *, has_lease: bool = True
@@ -93,14 +71,15 @@ class Replica:
         self.process = Process(network.clock)
         self.api = ModelClient(network, name)
         self.is_over = False
-        self.operator = VirtualOperator(
-            Options(
-                access=Access(url="http://model"),
-                config=config,
-                identity=name,
-                lease_namespace="evenkeel" if has_lease else "",
-            )
+        self._recording: Recording | None = None
+        self._options = Options(
+            access=Access(url="http://model"),
+            config=config,
+            identity=name,
+            lease_namespace="evenkeel" if has_lease else "",
         )
+        self._running: RunningParts | None = None
+        self._died_of: list[BaseException] = []
         self._stopping: asyncio.Task[None] | None = None
         self._main = self.process.create_task(self._run())
 
@@ -110,8 +89,8 @@ class Replica:
 
     def stop(self) -> None:
         """As on SIGTERM: the process ends when it has cleaned up."""
-        if self._stopping is None and self.operator._parts:
-            self._stopping = self.process.create_task(self.operator._stop())
+        if self._stopping is None and self._running is not None:
+            self._stopping = self.process.create_task(self._running.stop())
 
     def kill(self) -> None:
         """As on SIGKILL: what was sent is on its way all the same."""
@@ -122,27 +101,37 @@ class Replica:
 
     def is_deciding(self) -> bool:
         """Whether it leads and decides."""
-        return bool(self.operator._parts) and self.process.ask(self.operator.is_deciding)
+        return self._running is not None and self.process.ask(self.parts.is_deciding)
 
     def is_stopped(self) -> bool:
         """Whether a stop has come to its end."""
         return self._stopping is not None and self._stopping.done()
 
     def failures(self) -> list[str]:
-        """What no operator may die of."""
-        found = list(self.process.died_of)
-        failure = self.operator._failure
-        if failure is not None:
-            found.append(repr(failure))
+        """What no scheduler may die of."""
+        found = [*self.process.died_of, *map(repr, self._died_of)]
         over = [task for task in (self._main, self._stopping) if task is not None and task.done()]
         found += [repr(t.exception()) for t in over if not t.cancelled() and t.exception()]
         return [f"{self.name}: {one}" for one in found]
 
+    def reruns(self) -> list[rerun.Report]:
+        """What comes of running every one of its logs again."""
+        return [rerun.rerun(lines) for lines in (self._recording.files if self._recording else ())]
+
     async def _run(self) -> None:
-        self.operator._make_parts(self.api, self.api)
-        self.operator._lifeline = _Here()  # type: ignore[assignment]
-        await self.operator._lease.look()
-        await self.operator._rare.read(self.api)
-        await self.operator._run_lease()
-        self.operator._read_streams()
-        self.operator._run_parts()
+        self._recording = Recording()
+        recorder = Recorder(self._options.config, "virtual", self._recording)  # type: ignore[arg-type]
+        self.parts = Parts(
+            self._options,
+            self.api,
+            self.api,
+            recorder=recorder,
+            lease_clock=asyncio.get_running_loop().time,
+            freeze=lambda: None,
+        )
+        await self.parts.lease.observe_holder()
+        await self.parts.rare.read_all(self.api)
+        self._running = RunningParts(self.parts, _Here(), self._died_of.append)  # type: ignore[arg-type]
+        await self._running.take_lease()
+        self._running.read_streams()
+        self._running.run_rest()

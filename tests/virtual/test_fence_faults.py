@@ -52,7 +52,7 @@ def test_pods_are_fenced_soon(seed: int) -> None:
     process = Process(clock)
     fence = Fence(api, identity="a")  # type: ignore[arg-type]
     pods = [Target("ns", f"p{i}", f"/api/v1/namespaces/ns/pods/p{i}", "1") for i in range(_N_PODS)]
-    sweeping = process.create_task(fence.sweep(pods, set()))
+    sweeping = process.create_task(fence.sweep_pods(pods, set()))
     clock.run(1030.0)
     is_done = sweeping.done()
     process.kill()

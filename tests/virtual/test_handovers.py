@@ -182,15 +182,15 @@ def test_who_starts_anew_knows_from_the_lease_how_fast_pods_leave(
     """It stands in no pod; a mean over a thousand arrivals is a day's work on many a cluster."""
     world = make_world(seed, climate.quiet(replicas=1))
     leader = led(world)
-    leader.operator.engine._cluster.demand.devices.recall(0.7, 1000)
-    leader.operator.engine._cluster.demand.plain.recall(0.8, 1000)
+    leader.parts.engine._cluster.demand.devices.recall(0.7, 1000)
+    leader.parts.engine._cluster.demand.plain.recall(0.8, 1000)
     world.run(5.0)
     world.kill(leader)
     world.run(1.0)
     world.start_replica()
     successor = led(world)
     assert successor is not leader
-    demand = successor.operator.engine._cluster.demand
+    demand = successor.parts.engine._cluster.demand
     found = demand.devices.departures, demand.plain.departures
     assert found == pytest.approx((0.7, 0.8), abs=0.05), world.report([str(found)])
 
@@ -204,12 +204,12 @@ def test_a_standby_goes_on_at_once_with_what_it_has_heard(make_world: Make, seed
     world.create("plain", count=2)
     world.run(3.0)
     assert world.n_bound == 2
-    lists = [stream.relists for stream in standby.operator._streams]
+    lists = [stream.n_lists for stream in standby.parts.streams]
     leader.stop()
     world.run(0.7)
     assert leader.is_stopped()
     assert standby.is_deciding(), world.report(["it has not heard that the lease is free"])
-    assert [stream.relists for stream in standby.operator._streams] == lists
+    assert [stream.n_lists for stream in standby.parts.streams] == lists
 
 
 @pytest.mark.parametrize("whose", ["ours", "others"])
@@ -247,14 +247,14 @@ def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
     assert standby.is_deciding(), world.report(["it does not lead"])
     world.create("exclusive", count=1)
     world.run(5.0)
-    pods = [one for one in standby.operator._streams if one.source.kind == kinds.PODS]
-    assert [stream.relists for stream in pods] == [2, 2]
+    pods = [one for one in standby.parts.streams if one.source.kind == kinds.PODS]
+    assert [stream.n_lists for stream in pods] == [2, 2]
     assert world.n_bound == n_bound
 
 
 def assert_given_up(world: World, replica: Replica) -> None:
     """It comes back to a decision that another carried out meanwhile, and lets go of it."""
-    binder = replica.operator._binder
+    binder = replica.parts.binder
     assert binder.backlog == 1, world.report(["it was given up too early for this story"])
     assert world.leader() is not replica
     world.run(8.0)

@@ -96,7 +96,7 @@ def test_a_lease_that_is_lost_and_regained_frees_nothing_that_is_still_on_its_wa
         return Faults(late=1.0, late_seconds=5.0) if tries[path] == 1 else Faults(refused=1.0)
 
     world.network.special = cut_off
-    lease = leader.operator._lease
+    lease = leader.parts.lease
     assert isinstance(lease, Lease)
     while lease.held.until - world.clock.now > 0.2:
         world.run(0.02)

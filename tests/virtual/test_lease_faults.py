@@ -49,10 +49,10 @@ class FaultyApi:
 class Notes:
     """Hands nothing on."""
 
-    def write(self) -> dict[str, str]:
+    def write_annotations(self) -> dict[str, str]:
         return {}
 
-    def read(self, _: dict[str, str]) -> None:
+    def read_annotations(self, _: dict[str, str]) -> None:
         """Takes nothing over."""
 
 
@@ -69,7 +69,7 @@ def test_a_leader_is_there_although_most_answers_go_wrong(seed: int) -> None:
     samples = []
     for second in range(30, 1830):
         clock.run(1000.0 + second)
-        samples.append(bool(lease.present_term()))
+        samples.append(bool(lease.get_present_term()))
     assert not keeping.done()
     process.kill()
     assert not process.died_of
@@ -95,10 +95,10 @@ def test_an_api_server_that_is_slow_costs_no_leadership(seconds: float) -> None:
     """A try that is given up early is followed by one that waits longer."""
     clock, process, lease, keeping = start(SlowApi(seconds), 0)
     clock.run(1060.0)
-    term = lease.present_term()
+    term = lease.get_present_term()
     assert term
     clock.run(1360.0)
-    assert lease.present_term() == term
+    assert lease.get_present_term() == term
     assert not keeping.done()
     process.kill()
 

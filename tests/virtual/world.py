@@ -105,7 +105,7 @@ class World:
         for replica in self.replicas:
             replica.kill()
         for replica in self.recorded:
-            for report in replica.operator.reruns():
+            for report in replica.reruns():
                 assert report.difference is None, self.report([rerun.write_report(report)])
 
     def report(self, problems: list[str]) -> str:

@@ -1,7 +1,7 @@
-"""Carry out decisions: a bounded number of requests in flight, each result reported once.
+"""Carries decisions out: a bounded number of requests is in flight, and each result is reported once.
 
 A decision becomes a job. A worker (``crew``) takes the steps before the bind (``steps``), binds (``binding``) and reports.
-A step may have the job wait without a worker. Where a device plugin serves the node's pods one at a time, the job waits
+A step may make the job wait without a worker. Where a device plugin serves the node's pods one at a time, the job waits
 for its turn as well (``turns``), between the steps before the turn and those that are taken in it.
 """
 
@@ -40,26 +40,26 @@ _log = structlog.get_logger("evenkeel.binder")
 
 
 class Permit(NamedTuple):
-    """What is asked right before a write.
+    """What the binder calls right before a write.
 
     Attributes:
-        term: the present term of leadership, 0 when not leading.
-        objection: why a decision may no longer be carried out, empty when it may. The API server itself
+        get_term: gives the present term of leadership, 0 when this replica does not lead.
+        find_objection: says why a decision may no longer be carried out; empty when it may. The API server itself
             accepts a node that does not exist.
-        quiet: awaited with the pod's uid before its bind, until no other write on it is under way.
+        quiet_pod: waits, before the bind of the pod with this uid, until no other write on the pod is under way.
     """
 
-    term: Callable[[], int]
-    objection: Callable[[Bind], str]
-    quiet: Callable[[str], Awaitable[None]]
+    get_term: Callable[[], int]
+    find_objection: Callable[[Bind], str]
+    quiet_pod: Callable[[str], Awaitable[None]]
 
 
-class Writes(NamedTuple):
-    """What writes for a decision.
+class BindWriters(NamedTuple):
+    """What carries a decision out.
 
     Attributes:
-        binding: one bind until its outcome is known.
-        steps: what must be done before a bind, in that order.
+        binding: writes one bind until its outcome is known.
+        steps: what must be done before a bind, in this order.
     """
 
     binding: Binding
@@ -70,128 +70,128 @@ class Binder:
     """Binds pods; reports each result through ``report`` exactly once.
 
     Args:
-        writes: what writes for a decision.
-        permit: what is asked right before a write.
+        writers: what carries a decision out.
+        permit: what the binder calls right before a write.
         report: takes BindDone, BindFailed and PluginSilent.
-        in_flight: most requests at once.
+        in_flight: the most requests at once.
         allocate_timeout: seconds that the device plugin gets per pod.
     """
 
     def __init__(
         self,
-        writes: Writes,
+        writers: BindWriters,
         permit: Permit,
         report: Callable[[BindDone | BindFailed | PluginSilent], None],
         *,
         in_flight: int,
         allocate_timeout: float,
     ) -> None:
-        self._binding, self._steps = writes.binding, Steps(writes.steps)
+        self._binding, self._steps = writers.binding, Steps(writers.steps)
         self._permit, self._report = permit, report
         self._turns = Turns(allocate_timeout)
         self._open = OpenJobs()
-        self._crew = Crew(in_flight, self._work)
+        self._crew = Crew(in_flight, self._work_on)
 
     @property
     def backlog(self) -> int:
-        """Decisions not yet settled; those that wait for a device plugin's turn included."""
+        """Number of decisions that are not settled yet, including those that wait for a device plugin's turn."""
         return len(self._open)
 
     @property
     def n_queued(self) -> int:
-        """Decisions that wait for nothing but a free request."""
+        """Number of decisions that wait for nothing but a free request."""
         return self._crew.n_queued
 
-    def submit(self, binds: Sequence[Bind], pods: Mapping[str, PodRecord]) -> None:
+    def submit_binds(self, binds: Sequence[Bind], pods: Mapping[str, PodRecord]) -> None:
         """Queue the binds of one plan; ``pods`` by uid."""
-        term, now = self._permit.term(), _now()
+        term, now = self._permit.get_term(), _now()
         jobs = [Job(bind, pods[bind.uid], term, now) for bind in binds]
         for job in jobs:
             job.others = jobs if len(jobs) > 1 else ()
-            self._open.begin(job)
+            self._open.add_job(job)
         for job in jobs:
-            self._enter(job)
+            self._queue_job(job)
 
-    def _enter(self, job: Job) -> None:
-        """Hand a job to a worker, or let it wait for its turn where nothing is to be done before."""
-        needs_turn = job.takes_turns and not (job.has_turn or job.withdrawn)
-        if needs_turn and not self._steps.are_before_turn(job):
-            self._do(self._turns.submitted(job))
+    def _queue_job(self, job: Job) -> None:
+        """Hand a job to a worker, or let it wait for its turn if nothing is to be done before the turn."""
+        needs_turn = job.takes_turns and not (job.has_turn or job.why_withdrawn)
+        if needs_turn and not self._steps.has_step_before_turn(job):
+            self._apply(self._turns.add_job(job))
         else:
-            self._crew.put(job)
+            self._crew.put_job(job)
 
-    def cancel(self, uid: str) -> None:
-        """The pod is gone: do not write if that has not begun."""
-        self._open.pod_gone(uid)
-        self._do(self._turns.pod_gone(uid))
-        if (job := self._open.get_job(uid)) and self._steps.drop(job):
-            self._give_back(job, "the pod is gone")
+    def note_pod_gone(self, uid: str) -> None:
+        """Note that a pod is gone: write nothing for it if that has not begun."""
+        self._open.note_pod_gone(uid)
+        self._apply(self._turns.note_pod_gone(uid))
+        if (job := self._open.get_job(uid)) and self._steps.drop_job(job):
+            self._give_back_job(job, "the pod is gone")
 
-    def withdraw(self, uid: str, why: str) -> bool:
-        """Take a decision back of which no bind was sent; whether there was one."""
+    def withdraw_bind(self, uid: str, why: str) -> bool:
+        """Take a decision back if no bind of it was sent; return whether there was such a decision."""
         job = self._open.get_job(uid)
-        if job is None or job.is_sent or job.withdrawn:
+        if job is None or job.is_sent or job.why_withdrawn:
             return False
-        job.withdrawn = why
-        self._stop(job)
+        job.why_withdrawn = why
+        self._stop_job(job)
         return True
 
-    def _stop(self, job: Job) -> None:
-        """End a job that was withdrawn, if no worker has it."""
-        if self._steps.drop(job):
-            self._give_back(job, job.withdrawn)
+    def _stop_job(self, job: Job) -> None:
+        """End a withdrawn job, if no worker has it."""
+        if self._steps.drop_job(job):
+            self._give_back_job(job, job.why_withdrawn)
         else:
             self._stop_waiting(job)
 
     def _stop_waiting(self, job: Job) -> None:
-        """End a job that was withdrawn, if it waits for its turn; otherwise the worker that has it ends it."""
-        if job.takes_turns and job in self._turns.waiting(job.node):
-            self._do(self._turns.withdrawn(job, job.withdrawn))
+        """End a withdrawn job, if it waits for its turn; otherwise the worker that has it ends it."""
+        if job.takes_turns and job in self._turns.list_waiting(job.node):
+            self._apply(self._turns.withdraw_job(job, job.why_withdrawn))
 
-    def reconcile(self, pods: Container[str]) -> None:
-        """After a list: pods that are not among these are gone."""
-        for uid in {*self._open, *self._turns.pods()}:
+    def reconcile_pods(self, pods: Container[str]) -> None:
+        """After a list: note that all other pods are gone."""
+        for uid in {*self._open, *self._turns.list_pods()}:
             if uid not in pods:
-                self.cancel(uid)
+                self.note_pod_gone(uid)
 
     def see_pod(self, pod: wire.Pod) -> None:
         """Watch for the plugin's answer on pods whose cards are being allocated."""
         if devices.is_served(pod.metadata.annotations or {}):
             node = pod.spec.node_name or ""
-            self._do(self._turns.answered(pod.metadata.uid, node, _now()))
+            self._apply(self._turns.note_answer(pod.metadata.uid, node, _now()))
 
     def see_node(self, node: wire.Node) -> None:
-        """A node without lock is free for its next pod; pods it no longer takes need not wait."""
+        """Let the next pod go to a node without a lock, and withdraw pods that the node no longer takes."""
         name = node.metadata.name
-        for job in self._turns.waiting(name):
-            if why := self._permit.objection(job.bind):
-                self._do(self._turns.withdrawn(job, why))
+        for job in self._turns.list_waiting(name):
+            if why := self._permit.find_objection(job.bind):
+                self._apply(self._turns.withdraw_job(job, why))
         if not devices.is_locked(node.metadata.annotations or {}):
-            self._do(self._turns.unlocked(name))
+            self._apply(self._turns.note_unlocked(name))
 
-    def node_gone(self, name: str) -> None:
-        """Nobody will answer for this node: what waits for it is given back."""
-        self._do(self._turns.node_gone(name))
-        self._go_on(self._steps.node_gone(name))
+    def note_node_gone(self, name: str) -> None:
+        """Note that a node is gone: no plugin will answer for it, so the jobs that wait for it are given back."""
+        self._apply(self._turns.note_node_gone(name))
+        self._continue_jobs(self._steps.note_node_gone(name))
 
     def see_object(self, kind: str, namespace: str, name: str) -> None:
-        """An object is there, another, or gone."""
-        self._go_on(self._steps.see_object(kind, namespace, name))
+        """Let jobs go on that waited for an object, which is new, changed or gone."""
+        self._continue_jobs(self._steps.see_object(kind, namespace, name))
 
     def reconcile_nodes(self, nodes: Container[str]) -> None:
-        """After a list: nodes that are not among these are gone."""
-        for name in self._turns.nodes():
+        """After a list: note that all other nodes are gone."""
+        for name in self._turns.list_nodes():
             if name not in nodes:
-                self.node_gone(name)
+                self.note_node_gone(name)
 
-    def give_back(self, why: str) -> None:
-        """Give up what waits for a node's turn, or for a step."""
-        self._do(self._turns.given_up(why))
-        self._go_on(self._steps.given_up(why))
+    def give_back_waiting(self, why: str) -> None:
+        """Give back the jobs that wait for their turn before a node, or for a step."""
+        self._apply(self._turns.give_up_waiting(why))
+        self._continue_jobs(self._steps.give_up_waiting(why))
 
     async def drain(self, seconds: float) -> None:
-        """Finish what is in flight; give back what waits for a turn. For a stop."""
-        self.give_back("stopped before its turn")
+        """For a stop: finish the jobs in flight, and give back those that wait."""
+        self.give_back_waiting("stopped before its turn")
         deadline = _now() + seconds
         while len(self._open) and _now() < deadline:
             await asyncio.sleep(0.01)
@@ -205,166 +205,166 @@ class Binder:
     async def _watch_turns(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self._do(self._turns.passed(_now()))
-            self._go_on(self._steps.passed(_now()))
+            self._apply(self._turns.pass_time(_now()))
+            self._continue_jobs(self._steps.pass_time(_now()))
 
-    def _go_on(self, effects: Iterable[Start | GiveBack]) -> None:
-        """With jobs that have waited for a step."""
+    def _continue_jobs(self, effects: Iterable[Start | GiveBack]) -> None:
+        """Go on with jobs that have waited for a step."""
         for effect in effects:
             if isinstance(effect, GiveBack):
-                self._give_back(*effect)
+                self._give_back_job(*effect)
             else:
-                self._enter(effect.job)
+                self._queue_job(effect.job)
 
-    def _give_back(self, job: Job, why: str) -> None:
+    def _give_back_job(self, job: Job, why: str) -> None:
         """End a job that no worker has."""
-        if job.begun or job.has_turn:
-            # A worker undoes that.
-            job.withdrawn = job.withdrawn or why
-            self._crew.put(job)
+        if job.begun_steps or job.has_turn:
+            # A worker undoes what was begun.
+            job.why_withdrawn = job.why_withdrawn or why
+            self._crew.put_job(job)
         else:
-            self._end(job, BindFailed(job.uid, why, job.pod_is_gone))
+            self._end_job(job, BindFailed(job.uid, why, job.is_pod_gone))
 
-    def _do(self, effects: list[Effect]) -> None:
+    def _apply(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Start(job):
                     job.has_turn = True
-                    self._crew.put(job)
+                    self._crew.put_job(job)
                 case GiveBack(job, why):
-                    self._give_back(job, why)
+                    self._give_back_job(job, why)
                 case PluginSilent():
                     self._report(effect)
 
-    # A worker's way with one job.
+    # What a worker does with one job.
 
-    async def _work(self, job: Job) -> None:
+    async def _work_on(self, job: Job) -> None:
         try:
             await self._carry_out(job)
         except (ApiError, Impossible) as error:
-            await self._fail(job, str(error))
+            await self._end_failed(job, str(error))
         except Exception as error:  # noqa: BLE001
             # Whatever one object provokes, the others are bound.
             _log.exception("a bind failed in an unexpected way", pod=job.pod.key)
             if job.is_sent:
-                await self._ascertain(job, f"internal error: {error!r}")
+                await self._end_uncertain(job, f"internal error: {error!r}")
             else:
-                await self._fail(job, f"internal error: {error!r}")
+                await self._end_failed(job, f"internal error: {error!r}")
 
     async def _carry_out(self, job: Job) -> None:
-        if obstacle := self._obstacle(job):
-            await self._fail(job, obstacle, gone=job.pod_is_gone)
+        if obstacle := self._find_obstacle(job):
+            await self._end_failed(job, obstacle, is_gone=job.is_pod_gone)
             return
         answer = await self._steps.take(job, lambda: self._may_write(job))
         match answer:
             case Waits():
-                self._wait(job)
+                self._let_wait(job)
                 return
             case Contended(by):
-                await self._contend(job, by)
+                await self._put_back_contended(job, by)
                 return
         if job.has_turn:
-            self._do(self._turns.taken(job))
+            self._apply(self._turns.note_taken(job))
         elif job.takes_turns:
-            self._enter(job)
+            self._queue_job(job)
             return
-        await self._permit.quiet(job.uid)
-        fate, message = await self._binding.settle(
+        await self._permit.quiet_pod(job.uid)
+        fate, message = await self._binding.settle_bind(
             job.bind,
             job.pod,
-            obstacle=lambda: self._begin_to_send(job),
-            doubt=lambda: self._doubt(job),
+            find_obstacle=lambda: self._begin_to_send(job),
+            note_doubt=lambda: self._note_doubt(job),
         )
-        await self._settle(job, fate, message)
+        await self._end_with_fate(job, fate, message)
 
-    def _wait(self, job: Job) -> None:
-        """For a step, unless the job was to end meanwhile."""
-        why = job.withdrawn or ("the pod is gone" if job.pod_is_gone else "")
-        if why and self._steps.drop(job):
-            self._give_back(job, why)
+    def _let_wait(self, job: Job) -> None:
+        """Let a job wait for a step, unless the job was to end meanwhile."""
+        why = job.why_withdrawn or ("the pod is gone" if job.is_pod_gone else "")
+        if why and self._steps.drop_job(job):
+            self._give_back_job(job, why)
 
-    async def _contend(self, job: Job, by: str) -> None:
-        """Let a job wait at the head of those before its node; one that takes no turns is decided anew."""
+    async def _put_back_contended(self, job: Job, by: str) -> None:
+        """Let a job wait as the next one before its node; a job that takes no turns is decided anew."""
         if not job.has_turn:
-            await self._fail(job, f"contended by {by}")
+            await self._end_failed(job, f"contended by {by}")
             return
         job.has_turn = False
-        self._do(self._turns.contended(job, _now()))
-        if job.withdrawn:
+        self._apply(self._turns.note_contended(job, _now()))
+        if job.why_withdrawn:
             self._stop_waiting(job)
 
-    async def _ascertain(self, job: Job, message: str) -> None:
-        """End a job of which nobody knows how far it came: a write may be on its way."""
-        self._doubt(job)
-        fate = await self._binding.ascertain(job.bind, job.pod, lambda: self._doubt(job))
-        await self._settle(job, fate, message)
+    async def _end_uncertain(self, job: Job, message: str) -> None:
+        """End a job when it is not known how far it came: a write may be on its way."""
+        self._note_doubt(job)
+        fate = await self._binding.ascertain_fate(job.bind, job.pod, lambda: self._note_doubt(job))
+        await self._end_with_fate(job, fate, message)
 
-    def _doubt(self, job: Job) -> Gate:
-        """The first write did not settle it; what to enter for every request from here on."""
+    def _note_doubt(self, job: Job) -> Gate:
+        """Note that the first write did not settle a bind; return what to enter for every further request."""
         if job.has_turn:
-            self._turns.doubted(job, _now())
-        return self._crew.relieve(job)
+            self._turns.note_doubt(job, _now())
+        return self._crew.relieve_worker(job)
 
     def _may_write(self, job: Job) -> bool:
-        """Whether this is the term of the decision: a leader in between may have given its cards away.
+        """Whether this is the term of the decision: a leader in between may have allocated its cards to others.
 
         A decision made while the lease lapsed has none.
         """
-        return job.term != 0 and job.term == self._permit.term()
+        return job.term != 0 and job.term == self._permit.get_term()
 
     def _begin_to_send(self, job: Job) -> str:
-        """Why no bind may be sent at this moment; when nothing is in the way, it is sent now."""
-        obstacle = self._obstacle(job)
+        """Return why no bind may be sent at this moment; if nothing is in the way, note that it is sent."""
+        obstacle = self._find_obstacle(job)
         job.is_sent = job.is_sent or not obstacle
         return obstacle
 
-    def _obstacle(self, job: Job) -> str:
-        """Why nothing may be written for a decision at this moment, empty when nothing is in the way."""
-        if job.pod_is_gone:
+    def _find_obstacle(self, job: Job) -> str:
+        """Return why nothing may be written for a decision at this moment; empty if nothing is in the way."""
+        if job.is_pod_gone:
             return "the pod is gone"
-        if job.withdrawn:
-            return job.withdrawn
+        if job.why_withdrawn:
+            return job.why_withdrawn
         if not self._may_write(job):
             return "no longer the leader"
-        return self._permit.objection(job.bind)
+        return self._permit.find_objection(job.bind)
 
-    async def _settle(self, job: Job, fate: Fate, message: str) -> None:
+    async def _end_with_fate(self, job: Job, fate: Fate, message: str) -> None:
         if fate == Fate.DONE:
-            self._bound(job)
+            self._end_bound(job)
         else:
-            await self._fail(job, message, gone=fate == Fate.GONE or job.pod_is_gone)
+            await self._end_failed(job, message, is_gone=fate == Fate.GONE or job.is_pod_gone)
 
-    def _bound(self, job: Job) -> None:
+    def _end_bound(self, job: Job) -> None:
         now = _now()
         if job.has_turn:
-            self._do(self._turns.bound(job, now))
-            if job.pod_is_gone:
-                self._do(self._turns.pod_gone(job.uid))
-        self._end(job, BindDone(job.uid))
+            self._apply(self._turns.note_bound(job, now))
+            if job.is_pod_gone:
+                self._apply(self._turns.note_pod_gone(job.uid))
+        self._end_job(job, BindDone(job.uid))
 
-    async def _fail(self, job: Job, message: str, *, gone: bool = False) -> None:
-        if job.begun:
-            async with self._crew.gate(job):
+    async def _end_failed(self, job: Job, message: str, *, is_gone: bool = False) -> None:
+        if job.begun_steps:
+            async with self._crew.get_gate(job):
                 await self._steps.undo(job, lambda: self._may_write(job))
         if job.has_turn:
-            self._do(self._turns.failed(job))
-        self._end(job, BindFailed(job.uid, message, gone))
+            self._apply(self._turns.note_failed(job))
+        self._end_job(job, BindFailed(job.uid, message, is_gone))
 
-    def _end(self, job: Job, result: BindDone | BindFailed) -> None:
-        self._open.end(job)
+    def _end_job(self, job: Job, result: BindDone | BindFailed) -> None:
+        self._open.end_job(job)
         self._report(result)
         if isinstance(result, BindFailed):
             self._withdraw_others(job)
 
     def _withdraw_others(self, job: Job) -> None:
-        """A plan stands or falls as a whole: where one bind came to nothing, no other is sent that was not yet."""
+        """Withdraw the binds of the same plan that were not sent yet: a plan stands or falls as a whole."""
         others = [one for one in job.others if one is self._open.get_job(one.uid)]
-        unsent = [one for one in others if not (one.is_sent or one.withdrawn)]
-        # All of them first: each that ends comes here, too.
+        unsent = [one for one in others if not (one.is_sent or one.why_withdrawn)]
+        # All of them are withdrawn before the first one ends: its end leads here again.
         for one in unsent:
-            one.withdrawn = f"pod {job.pod.key} of its group was not bound"
+            one.why_withdrawn = f"pod {job.pod.key} of its group was not bound"
         for one in unsent:
-            self._stop(one)
+            self._stop_job(one)
 
 
 def _now() -> float:

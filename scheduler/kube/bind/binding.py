@@ -1,4 +1,4 @@
-"""One bind, written until it is known what became of it.
+"""Writes one bind until it is known what became of it.
 
 ``POST pods/{name}/binding`` with the pod's uid and version and, where cards were chosen, the device
 annotations: the API server merges them in the transaction that sets the node, so a pod is never bound
@@ -32,7 +32,7 @@ _log = structlog.get_logger("evenkeel.binding")
 class Fate(Enum):
     """What became of a bind: it took effect, it was refused, the pod is gone or going, or it may be tried anew.
 
-    Whichever it is, no try of it can land any more.
+    In each case, no try of the bind can land any more.
     """
 
     DONE = 1
@@ -47,137 +47,143 @@ class Binding:
     Args:
         api: the API server.
         fence: makes tries impossible whose answers were lost.
-        version: the version of a pod by its uid, as last seen; empty when the pod is gone.
+        get_version: gives the version of a pod by its uid, as last seen; empty when the pod is gone.
     """
 
-    def __init__(self, api: ApiClient, fence: Fence, version: Callable[[str], str]) -> None:
-        self._api, self._fence, self._version = api, fence, version
+    def __init__(self, api: ApiClient, fence: Fence, get_version: Callable[[str], str]) -> None:
+        self._api, self._fence, self._get_version = api, fence, get_version
 
-    async def settle(
+    async def settle_bind(
         self,
         bind: Bind,
         pod: PodRecord,
         *,
-        obstacle: Callable[[], str],
-        doubt: Callable[[], Gate],
+        find_obstacle: Callable[[], str],
+        note_doubt: Callable[[], Gate],
     ) -> tuple[Fate, str]:
-        """Write until the outcome is known; what became of the bind, and the last that was said of it.
+        """Write until the outcome is known; return what became of the bind, and the last message about it.
 
         A write whose answer was lost may still take effect, even after a look at the pod says that it
-        did not. So it is written again until the API server says yes, conflict or not found. When it
-        says nothing of the kind, the pod is fenced: only then can no try land on cards that were given
-        away meanwhile.
+        did not. So it is written again until the API server says yes, conflict or not found. If it
+        says none of these, the pod is fenced: only then can no try land on cards that were allocated
+        to others meanwhile.
 
         Args:
             bind: the decision.
             pod: its pod.
-            obstacle: asked before every write, the first included (taking a lock may have lasted longer
-                than the lease): why nothing may be written any more, empty when nothing is in the way.
-            doubt: called when the first write did not settle it; what it gives is entered for every
-                request from then on.
+            find_obstacle: called before every write, the first included (taking a lock may have lasted longer
+                than the lease); says why nothing may be written any more, empty if nothing is in the way.
+            note_doubt: called when the first write did not settle the bind; what it returns is entered for
+                every request from then on.
         """
         gate: Gate = contextlib.nullcontext()
-        # ``read``: the version as read here, ``at_large``: that of tries whose fate is not known.
-        read = at_large = message = ""
-        moved = False
+        # ``version_in_doubt``: the version of tries whose fate is not known.
+        version_read = version_in_doubt = message = ""
+        has_changed = False
         for attempt in range(_ATTEMPTS):
-            if attempt and not moved:
-                gate = doubt()
-                await asyncio.sleep(client.backoff(attempt))
-            moved = False
+            if attempt and not has_changed:
+                gate = note_doubt()
+                await asyncio.sleep(client.get_backoff(attempt))
+            has_changed = False
             try:
                 async with gate:
                     # The version first: what is sent in a term carries what was known in that term.
-                    version = read or self._version(bind.uid)
-                    if reason := obstacle() or ("" if version else "the pod is gone"):
+                    version = version_read or self._get_version(bind.uid)
+                    if reason := find_obstacle() or ("" if version else "the pod is gone"):
                         message = message or reason
                         break
                     await self._api.request(
-                        "POST", f"{pod_status.path(pod)}/binding", body=_body(bind, pod, version)
+                        "POST",
+                        f"{pod_status.get_path(pod)}/binding",
+                        body=_make_body(bind, pod, version),
                     )
             except ApiError as error:
                 message = str(error)
                 if answers.is_unknown(error):
-                    at_large = version
-                fate = _fate_after(error, unknown=bool(at_large))
+                    version_in_doubt = version
+                fate = _get_fate_after(error, is_unknown=bool(version_in_doubt))
                 if answers.is_conflict(error):
-                    found = await self._look(pod, doubt)
-                    fate = _fate_of(found, bind)
-                    read = found["metadata"]["resourceVersion"] if found else ""
-                    moved = read != version
-                    at_large = "" if read != at_large else at_large
+                    found = await self._read_pod(pod, note_doubt)
+                    fate = _get_fate(found, bind)
+                    version_read = found["metadata"]["resourceVersion"] if found else ""
+                    has_changed = version_read != version
+                    version_in_doubt = "" if version_read != version_in_doubt else version_in_doubt
                 if fate != Fate.OPEN:
                     return fate, message
             else:
                 return Fate.DONE, ""
-        if not at_large:
+        if not version_in_doubt:
             return Fate.OPEN, message
-        return await self._seal(bind, pod, at_large, doubt), message
+        return await self._seal_pod(bind, pod, version_in_doubt, note_doubt), message
 
-    async def ascertain(self, bind: Bind, pod: PodRecord, doubt: Callable[[], Gate]) -> Fate:
-        """What became of a bind of which nobody knows whether it was sent; no try of it lands any more."""
-        found = await self._look(pod, doubt)
-        fate = _fate_of(found, bind)
+    async def ascertain_fate(
+        self, bind: Bind, pod: PodRecord, note_doubt: Callable[[], Gate]
+    ) -> Fate:
+        """Find out what became of a bind that may have been sent; after that, no try of it lands any more."""
+        found = await self._read_pod(pod, note_doubt)
+        fate = _get_fate(found, bind)
         if found is None or fate != Fate.OPEN:
             return fate
-        return await self._seal(bind, pod, found["metadata"]["resourceVersion"], doubt)
+        return await self._seal_pod(bind, pod, found["metadata"]["resourceVersion"], note_doubt)
 
-    async def _seal(
-        self, bind: Bind, pod: PodRecord, version: str, doubt: Callable[[], Gate]
+    async def _seal_pod(
+        self, bind: Bind, pod: PodRecord, version: str, note_doubt: Callable[[], Gate]
     ) -> Fate:
-        def trouble(error: Exception) -> Gate:
+        def note_trouble(error: Exception) -> Gate:
             _log.warning(
                 "a pod whose bind is in doubt cannot be fenced", pod=pod.key, error=str(error)
             )
-            return doubt()
+            return note_doubt()
 
         target = Target(pod.namespace, pod.name, pod.uid, version)
-        return _fate_of(await self._fence.seal(target, trouble), bind)
+        return _get_fate(await self._fence.seal_pod(target, note_trouble), bind)
 
-    async def _look(self, pod: PodRecord, doubt: Callable[[], Gate]) -> dict[str, Any] | None:
-        """The pod as it is; None when it is gone. Asks until it is told: a guess could give cards away twice."""
+    async def _read_pod(
+        self, pod: PodRecord, note_doubt: Callable[[], Gate]
+    ) -> dict[str, Any] | None:
+        """Read the pod until there is an answer; None if the pod is gone. A guess could allocate cards twice."""
         gate: Gate = contextlib.nullcontext()
         attempt = 0
         while True:
             try:
                 async with gate:
-                    found: dict[str, Any] = await self._api.get(pod_status.path(pod))
+                    found: dict[str, Any] = await self._api.get(pod_status.get_path(pod))
                     return found if found["metadata"]["uid"] == pod.uid else None
-            except Exception as error:  # noqa: BLE001 - whatever keeps it from being told
+            except Exception as error:  # noqa: BLE001 - whatever keeps it from being read
                 if answers.is_not_found(error):
                     return None
                 _log.warning(
                     "a pod whose bind is in doubt cannot be read", pod=pod.key, error=str(error)
                 )
-                gate = doubt()
+                gate = note_doubt()
                 attempt += 1
-                await asyncio.sleep(client.backoff(attempt))
+                await asyncio.sleep(client.get_backoff(attempt))
 
 
-def _fate_after(error: ApiError, *, unknown: bool) -> Fate:
-    """What a refusal says. After a lost answer one by a server that has just started tells nothing."""
+def _get_fate_after(error: ApiError, *, is_unknown: bool) -> Fate:
+    """Return what a refusal says about the bind; after a lost answer, a server that has just started refuses for other reasons."""
     if answers.is_not_found(error):
         return Fate.GONE
-    return Fate.OPEN if unknown or answers.is_transient(error) else Fate.REFUSED
+    return Fate.OPEN if is_unknown or answers.is_transient(error) else Fate.REFUSED
 
 
-def _fate_of(found: dict[str, Any] | None, bind: Bind) -> Fate:
+def _get_fate(found: dict[str, Any] | None, bind: Bind) -> Fate:
     if found is None:
         return Fate.GONE
     if not is_closed(found):
         return Fate.OPEN
     node = found["spec"].get("nodeName")
     if not node:
-        # It is being deleted: no bind of anybody can land, and nothing failed.
+        # It is being deleted: no bind can land, and nothing failed.
         return Fate.GONE
     notes = found["metadata"].get("annotations") or {}
-    ours = node == bind.node and (
+    is_ours = node == bind.node and (
         not bind.slots or devices.get_card_driver(bind.driver).is_answered(notes, bind.slots)
     )
-    return Fate.DONE if ours else Fate.REFUSED
+    return Fate.DONE if is_ours else Fate.REFUSED
 
 
-def _body(bind: Bind, pod: PodRecord, version: str) -> bytes:
+def _make_body(bind: Bind, pod: PodRecord, version: str) -> bytes:
     metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
     if bind.slots:
         now = int(wall_clock.now().timestamp())

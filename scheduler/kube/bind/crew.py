@@ -1,4 +1,4 @@
-"""Workers: so many jobs at once, and stand-ins for the workers of jobs in doubt.
+"""Workers: a bounded number of jobs at once, and stand-ins for the workers of jobs in doubt.
 
 A job is in doubt when its first write did not settle it. It goes on until its outcome is known, which can
 take as long as the API server's trouble lasts; meanwhile a stand-in does its worker's work, so that binds
@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable
 from scheduler.kube.bind.fence import Gate
 from scheduler.kube.bind.jobs import Job
 
-# Jobs in doubt that have a stand-in; beyond that many they take places of workers.
+# The most jobs in doubt that have a stand-in; further ones keep their workers.
 _STAND_INS_MAX = 1000
-# Requests at once for jobs in doubt: of the client's connections, which the lease needs too.
+# The most requests at once for jobs in doubt: they use the client's connections, which others need too.
 _DOUBT_REQUESTS = 8
 
 
@@ -24,8 +24,8 @@ class Crew:
     """Carries jobs out, in the order they come.
 
     Args:
-        size: most jobs at once, those in doubt not counted.
-        carry_out: carries one job out; what it raises ends the crew.
+        size: the most jobs at once, without those in doubt.
+        carry_out: carries one job out; an exception from it ends the crew.
     """
 
     def __init__(self, size: int, carry_out: Callable[[Job], Awaitable[None]]) -> None:
@@ -36,22 +36,22 @@ class Crew:
 
     @property
     def n_queued(self) -> int:
-        """Jobs that wait for a worker."""
+        """Number of jobs that wait for a worker."""
         return self._queue.qsize()
 
-    def put(self, job: Job) -> None:
+    def put_job(self, job: Job) -> None:
         """Carry a job out when a worker is free."""
         self._queue.put_nowait(job)
 
-    def relieve(self, job: Job) -> Gate:
-        """A job is in doubt: another worker takes its worker's place; what to enter for its requests."""
+    def relieve_worker(self, job: Job) -> Gate:
+        """Let a stand-in take the place of the worker whose job is in doubt; return what to enter for the job's requests."""
         if job not in self._relieved and len(self._relieved) < _STAND_INS_MAX:
             self._relieved.add(job)
             self._group.create_task(self._work())
         return self._doubt_gate
 
-    def gate(self, job: Job) -> Gate:
-        """What to enter for a request of a job, in doubt or not."""
+    def get_gate(self, job: Job) -> Gate:
+        """Return what to enter for a request of a job, in doubt or not."""
         return self._doubt_gate if job in self._relieved else contextlib.nullcontext()
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""Decisions on their way to the API server, and the record of those that have not ended."""
+"""Jobs, which are decisions on their way to the API server, and the record of those that have not ended."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """A step is begun, and is done when the watch says so; no worker is held up until then."""
+    """A step is begun; the watch will show when it is done. No worker is held up until then."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class Contended:
-    """Somebody else rightly holds what a step needs."""
+    """Another owner rightly holds what a step needs."""
 
     by: str
 
@@ -44,32 +44,32 @@ class Start(NamedTuple):
 
 
 class GiveBack(NamedTuple):
-    """End a job that no worker has, without effect."""
+    """End a job without effect; no worker has the job."""
 
     job: Job
     why: str
 
 
 class Waiting(Protocol):
-    """The jobs that wait for a step, and what is to become of them when something happens."""
+    """The jobs that wait for a step, and what becomes of them when something happens."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many jobs wait."""
 
-    def seen(self, kind: str, namespace: str, name: str) -> Iterable[Start | GiveBack]:
-        """An object is there, another, or gone."""
+    def see_object(self, kind: str, namespace: str, name: str) -> Iterable[Start | GiveBack]:
+        """Return what becomes of jobs now that an object is new, changed or gone."""
 
-    def node_gone(self, node: str) -> Iterable[Start | GiveBack]:
-        """A node was deleted."""
+    def note_node_gone(self, node: str) -> Iterable[Start | GiveBack]:
+        """Return what becomes of jobs now that a node was deleted."""
 
-    def passed(self, now: float) -> Iterable[Start | GiveBack]:
-        """It is ``now``, by the loop's time."""
+    def pass_time(self, now: float) -> Iterable[Start | GiveBack]:
+        """Return what becomes of jobs now that the loop's time is ``now``."""
 
-    def given_up(self, why: str) -> Iterable[Start | GiveBack]:
-        """Nothing that waits shall be carried out."""
+    def give_up_waiting(self, why: str) -> Iterable[Start | GiveBack]:
+        """Give back all jobs that wait."""
 
-    def drop(self, job: Job) -> bool:
-        """A job waits no more; whether it did."""
+    def drop_job(self, job: Job) -> bool:
+        """Let a job wait no more; return whether it waited."""
 
 
 class Step(Protocol):
@@ -77,33 +77,33 @@ class Step(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in the log."""
+        """Name of the step in the log."""
 
     @property
     def is_in_turn(self) -> bool:
-        """Whether it is taken while it is the job's turn before its node, where it takes turns; else before that."""
+        """Whether a job that takes turns takes the step in its turn before the node, not before the turn."""
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing of it is undone when the bind comes to nothing."""
+        """Whether the step stays done if the bind comes to nothing."""
 
     @property
     def waiting(self) -> Waiting | None:
-        """The jobs that wait for it; None where it makes none wait."""
+        """The jobs that wait for the step; None if the step makes no job wait."""
 
-    def concerns(self, job: Job) -> bool:
-        """Whether the job needs it."""
+    def is_needed_by(self, job: Job) -> bool:
+        """Whether a job needs the step."""
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
-        """Do it. ``may_write`` is asked before every write.
+        """Do the step for a job. ``may_write`` is called before every write.
 
         Raises:
             ApiError: the API server refused, or could not be reached.
-            Impossible: it cannot be done.
+            Impossible: the step cannot be done.
         """
 
     async def undo(self, job: Job) -> None:
-        """Undo what an earlier ``take`` has done, or may have done without knowing."""
+        """Undo what an earlier ``take`` has done, or may have done if its answer was lost."""
 
 
 @dataclass(slots=True, eq=False)
@@ -113,14 +113,14 @@ class Job:
     Attributes:
         bind: the decision.
         pod: its pod, as it was when the decision was made.
-        term: the term of leadership it was made in, 0 when that had lapsed.
+        term: the term of leadership in which the decision was made, 0 if the term had lapsed.
         submitted_at: loop time.
-        pod_is_gone: the pod was deleted meanwhile.
-        is_sent: a bind of it was sent, and may take effect.
-        withdrawn: why it was taken back before that; empty when it was not.
-        n_taken: how many rows of the table of steps are behind it.
-        begun: the steps that may have to be undone, in the order they were begun.
-        has_turn: it is its turn before the node.
+        is_pod_gone: whether the pod was deleted meanwhile.
+        is_sent: whether a bind was sent, which may take effect.
+        why_withdrawn: why the decision was taken back before a bind was sent; empty if it was not.
+        n_taken: how many rows of the table of steps the job has passed.
+        begun_steps: the steps that may have to be undone, in the order they were begun.
+        has_turn: whether it is the job's turn before the node.
         others: the jobs of the same plan, which stands or falls as a whole.
     """
 
@@ -128,10 +128,10 @@ class Job:
     pod: PodRecord
     term: int
     submitted_at: float
-    pod_is_gone: bool = False
-    begun: list[Step] = field(default_factory=list)
+    is_pod_gone: bool = False
+    begun_steps: list[Step] = field(default_factory=list)
     is_sent: bool = False
-    withdrawn: str = ""
+    why_withdrawn: str = ""
     n_taken: int = 0
     has_turn: bool = False
     others: Sequence[Job] = ()
@@ -143,12 +143,12 @@ class Job:
 
     @property
     def node(self) -> str:
-        """The node that the pod is to go to."""
+        """The node to which the pod is to go."""
         return self.bind.node
 
     @property
     def takes_turns(self) -> bool:
-        """Whether the node's device plugin has to serve the pod, which it does one pod at a time."""
+        """Whether the node's device plugin has to serve the pod; it serves one pod at a time."""
         return bool(self.bind.slots) and devices.get_card_driver(self.bind.driver).takes_turns
 
 
@@ -163,28 +163,28 @@ class OpenJobs:
         return len(self._open)
 
     def __iter__(self) -> Iterator[str]:
-        """The uids of their pods."""
+        """Iterate over the uids of the jobs' pods."""
         return iter(self._by_uid)
 
-    def begin(self, job: Job) -> None:
-        """A job was submitted."""
+    def add_job(self, job: Job) -> None:
+        """Add a job that was submitted."""
         self._open.add(job)
         self._by_uid[job.uid] = job
 
     def get_job(self, uid: str) -> Job | None:
-        """The job of a pod; None when it has none."""
+        """Return the job of a pod; None if the pod has none."""
         return self._by_uid.get(uid)
 
-    def pod_gone(self, uid: str) -> None:
-        """A pod was deleted: nothing more is written for it if that has not begun."""
+    def note_pod_gone(self, uid: str) -> None:
+        """Note that a pod was deleted: nothing more is written for it if that has not begun."""
         if job := self._by_uid.get(uid):
-            job.pod_is_gone = True
+            job.is_pod_gone = True
 
-    def end(self, job: Job) -> None:
-        """A job ends here.
+    def end_job(self, job: Job) -> None:
+        """Remove a job that ends.
 
         Raises:
-            KeyError: it has ended before.
+            KeyError: the job has ended before.
         """
         self._open.remove(job)
         if self._by_uid.get(job.uid) is job:

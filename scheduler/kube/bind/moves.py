@@ -2,7 +2,7 @@
 
 The plugin serves one pod at a time, so the pods that go to one node take turns. A turn begins when a worker
 takes up a job. It ends when the plugin has given the node's lock back, or when there is nothing to wait for
-any more. A state a row, an event a column, and where the event leads:
+any more. Each row is a state, each column an event; the cell is the state to which the event leads:
 
     state       START   TAKEN    CONTENDED  BOUND       FAILED  ANSWERED   UNLOCKED  POD_GONE  NODE_GONE  TIME_OVER
     FREE        TAKING  -        -          -           -       .          .         .         .          .
@@ -13,8 +13,8 @@ any more. A state a row, an event a column, and where the event leads:
     ALLOCATING  .       -        -          -           -       RELEASING  FREE      FREE      FREE       FREE
     RELEASING   .       -        -          -           -       .          FREE      FREE      FREE       FREE
 
-A dot says that the event changes nothing, and a dash that it cannot happen: it is a worker's, and no worker
-has a job of this node.
+A dot says that the event changes nothing. A dash says that the event cannot happen: only a worker causes it, and no
+worker has a job of this node.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """What the turn before a node has come to."""
+    """The state of the turn before a node."""
 
     FREE = auto()
-    """Nobody has it."""
+    """No job has the turn."""
     TAKING = auto()
     """A worker goes through the steps before the bind."""
     BINDING = auto()
     """A worker binds."""
     EARLY = auto()
-    """The plugin has answered before the API server told the worker that the pod is bound."""
+    """The plugin has answered before the worker knows that the pod is bound."""
     BUSY = auto()
-    """Another scheduler's pod has the lock; the job waits at the head of the queue."""
+    """A pod of another scheduler has the lock; the job is the next one that waits."""
     ALLOCATING = auto()
     """The pod is bound, and the plugin has to answer."""
     RELEASING = auto()
@@ -49,13 +49,13 @@ class Event(Enum):
     TAKEN = auto()
     """The steps before the bind are done."""
     CONTENDED = auto()
-    """Somebody else rightly holds what a step needs."""
+    """Another owner rightly holds what a step needs."""
     BOUND = auto()
     """The API server has bound the pod."""
     FAILED = auto()
     """The job came to nothing, and what it had begun is undone."""
     ANSWERED = auto()
-    """The plugin has said of the pod that it succeeded or failed."""
+    """The plugin has reported that it succeeded or failed for the pod."""
     UNLOCKED = auto()
     """The node was seen without a lock."""
     POD_GONE = auto()
@@ -63,11 +63,11 @@ class Event(Enum):
     NODE_GONE = auto()
     """The node was deleted."""
     TIME_OVER = auto()
-    """What the turn waits for is not waited for any longer."""
+    """The time to wait is over."""
 
 
-# A worker that tells one of these where the table has a dash has lost its way.
-OF_WORKERS = frozenset({Event.TAKEN, Event.CONTENDED, Event.BOUND, Event.FAILED})
+# Events of workers. If one comes where the table has a dash, the worker has lost its way.
+WORKER_EVENTS = frozenset({Event.TAKEN, Event.CONTENDED, Event.BOUND, Event.FAILED})
 _FREED = {
     Event.UNLOCKED: State.FREE,
     Event.POD_GONE: State.FREE,

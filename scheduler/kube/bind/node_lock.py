@@ -1,7 +1,7 @@
-"""HAMi's node lock: the device plugin serves one pod at a time and reads from the lock which one.
+"""HAMi's node lock: the device plugin serves one pod at a time, and the lock names this pod.
 
 The lock is an annotation ``time,namespace,pod`` on the node, written with the node's resourceVersion
-so that a race ends in 409. It may be taken over when it is ours, older than five minutes, or its
+so that a race ends in 409. A lock may be taken over when it is ours, when it is older than five minutes, or when its
 holder is gone, done, or a pod of ours that was never bound (left by a crash).
 """
 
@@ -26,8 +26,8 @@ class NodeLock:
 
     Args:
         api: the API server.
-        schedulers: whose unbound pods cannot rightly hold a lock: the names that this process goes by.
-        timeout_seconds: age from which a lock may be taken over.
+        schedulers: the scheduler names of this process, whose unbound pods cannot rightly hold a lock.
+        timeout_seconds: the age from which a lock may be taken over.
     """
 
     name = "node lock"
@@ -40,16 +40,16 @@ class NodeLock:
         self._schedulers = frozenset(schedulers)
         self._timeout = timeout_seconds
 
-    def concerns(self, job: Job) -> bool:
+    def is_needed_by(self, job: Job) -> bool:
         """Whether HAMi's plugin has to serve the pod."""
         return job.takes_turns and job.bind.driver == HamiCards.name
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
-        """Have the lock name the pod; contended while another pod rightly holds it.
+        """Make the lock name the pod; contended while another pod rightly holds the lock.
 
         Args:
             job: a pod and its node.
-            may_write: asked right before the lock is written; False when it may not be.
+            may_write: whether the lock may be written; called right before that.
 
         Raises:
             ApiError: the node cannot be read or written, or is gone.
@@ -64,7 +64,7 @@ class NodeLock:
                 return Contended("the next leader")
             now = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             try:
-                await self._write(found, f"{now},{namespace},{pod}")
+                await self._write_lock(found, f"{now},{namespace},{pod}")
             except ApiError as error:
                 if answers.is_conflict(error):
                     continue
@@ -83,7 +83,7 @@ class NodeLock:
                 found = await self._api.get(kinds.NODES.path_of(job.node))
                 held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
                 if held.endswith(f",{job.pod.namespace},{job.pod.name}"):
-                    await self._write(found, None)
+                    await self._write_lock(found, None)
             except ApiError as error:
                 if answers.is_conflict(error):
                     continue
@@ -91,7 +91,7 @@ class NodeLock:
                     raise
             return
 
-    async def _write(self, node: dict[str, Any], value: str | None) -> None:
+    async def _write_lock(self, node: dict[str, Any], value: str | None) -> None:
         metadata = node["metadata"]
         body = {
             "metadata": {
@@ -106,11 +106,11 @@ class NodeLock:
         try:
             holder = hami.lock_holder(held)
         except BadInput:
-            # Nobody can release what nobody can read.
+            # A lock that cannot be read cannot be released either.
             return True
-        since = _age(held.split(",", 1)[0])
-        if since is None or abs(since) > self._timeout:
-            # Too old; or from a future that no clock's error explains, and would never be.
+        age = _get_age(held.split(",", 1)[0])
+        if age is None or abs(age) > self._timeout:
+            # It is too old, or from a future that no error of a clock explains.
             return True
         if holder is None:
             return False
@@ -127,20 +127,20 @@ class NodeLock:
     def _is_over(self, holder: dict[str, Any]) -> bool:
         spec, annotations = holder["spec"], holder["metadata"].get("annotations") or {}
         if not spec.get("nodeName"):
-            # In this process pods of one node take turns, so an unbound holder of ours was left by
-            # a leader that died between its lock and its bind; that bind was fenced off since.
+            # Pods of one node take turns in this process, so an unbound holder of ours was left by a leader
+            # that died between its lock and its bind; the bind was fenced since.
             return spec.get("schedulerName") in self._schedulers
         if holder.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
             return True
         return annotations.get(names.HAMI_BIND_PHASE) in {names.BIND_SUCCESS, names.BIND_FAILED}
 
 
-def _age(text: str) -> float | None:
-    """Seconds since a lock was taken; None when the text is no time of day a clock can have shown."""
+def _get_age(text: str) -> float | None:
+    """Return the seconds since a lock was taken; None if the text is no time that a clock can show."""
     try:
-        since = dt.datetime.fromisoformat(text)
-        if since.tzinfo is None:
-            since = since.astimezone()
-        return (wall_clock.now() - since).total_seconds()
+        taken_at = dt.datetime.fromisoformat(text)
+        if taken_at.tzinfo is None:
+            taken_at = taken_at.astimezone()
+        return (wall_clock.now() - taken_at).total_seconds()
     except (ValueError, OverflowError, OSError):
         return None

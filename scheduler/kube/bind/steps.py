@@ -1,4 +1,4 @@
-"""The table of steps before a bind: rows are taken in order, and what was begun is undone when the bind fails."""
+"""The table of steps before a bind: steps are taken in order, and steps that were begun are undone if the bind fails."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _log = structlog.get_logger("evenkeel.binder")
 
 
 class Steps:
-    """Walks jobs through a table of steps; those before the turn come first.
+    """Walks jobs through a table of steps; the steps before the turn come first.
 
     Args:
-        steps: the rows, in the order they are taken.
+        steps: the rows, in the order in which they are taken.
     """
 
     def __init__(self, steps: Sequence[Step]) -> None:
@@ -23,61 +23,60 @@ class Steps:
         self._turn_at = sum(not step.is_in_turn for step in self._rows)
         self._waiting = [step.waiting for step in self._rows if step.waiting is not None]
 
-    def are_before_turn(self, job: Job) -> bool:
-        """Whether a row concerns the job that is taken before its turn."""
+    def has_step_before_turn(self, job: Job) -> bool:
+        """Whether the job needs a step that is taken before its turn."""
         rows = self._rows[job.n_taken : self._turn_at]
-        return any(step.concerns(job) for step in rows)
+        return any(step.is_needed_by(job) for step in rows)
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
-        """Take all rows that can be taken now: without its turn, those before it.
+        """Take all steps that can be taken now: if it is not the job's turn, those before the turn.
 
-        A job that must wait for what another holds has nothing of its turn left begun, and takes the rows of its
-        turn again.
+        If a step is contended, the steps of the turn are undone, and the job takes them again later.
 
         Raises:
             ApiError: a step failed; what was begun stays begun until ``undo``.
             Impossible: likewise.
         """
-        while (step := self._next(job)) is not None:
-            # Before it is taken: a write whose answer is lost may have taken effect.
+        while (step := self._find_next(job)) is not None:
+            # Noted before the step is taken: a write whose answer is lost may have taken effect.
             if not step.is_final:
-                job.begun.append(step)
+                job.begun_steps.append(step)
             answer = await step.take(job, may_write)
             if isinstance(answer, Contended):
                 if not step.is_final:
-                    job.begun.pop()
-                await self._undo(job, may_write, lambda one: one.is_in_turn)
+                    job.begun_steps.pop()
+                await self._undo_where(job, may_write, lambda one: one.is_in_turn)
                 job.n_taken = min(job.n_taken, self._turn_at)
             else:
                 job.n_taken += 1
             if not isinstance(answer, Done):
-                _say(job, step, answer)
+                _log_wait(job, step, answer)
                 return answer
         return Done()
 
-    def _next(self, job: Job) -> Step | None:
-        """The next row that concerns the job, None when there is none before its turn comes."""
+    def _find_next(self, job: Job) -> Step | None:
+        """Return the next step that the job needs; None if it needs none before its turn comes."""
         end = self._turn_at if job.takes_turns and not job.has_turn else len(self._rows)
         while job.n_taken < end:
             step = self._rows[job.n_taken]
-            if step.concerns(job):
+            if step.is_needed_by(job):
                 return step
             job.n_taken += 1
         return None
 
     async def undo(self, job: Job, may_write: Callable[[], bool]) -> None:
-        """Undo what was begun, the last step first; a step that cannot be undone holds up no other.
+        """Undo the steps that were begun, the last one first; a step that cannot be undone holds up no other.
 
-        Nothing is undone once ``may_write`` says no: what is held may be a successor's by then, for the
-        same pod, and a successor takes over what is left.
+        Nothing is undone once ``may_write`` says no: a successor may hold the same things for the same pod by then,
+        and a successor takes over what is left.
         """
-        await self._undo(job, may_write, lambda _: True)
+        await self._undo_where(job, may_write, lambda _: True)
 
-    async def _undo(
-        self, job: Job, may_write: Callable[[], bool], is_meant: Callable[[Step], bool]
+    async def _undo_where(
+        self, job: Job, may_write: Callable[[], bool], is_undone: Callable[[Step], bool]
     ) -> None:
-        while job.begun and is_meant(job.begun[-1]):
-            step = job.begun.pop()
+        while job.begun_steps and is_undone(job.begun_steps[-1]):
+            step = job.begun_steps.pop()
             if not may_write():
                 continue
             try:
@@ -95,31 +94,31 @@ class Steps:
 
     @property
     def n_waiting(self) -> int:
-        """How many jobs wait for a step."""
+        """Number of jobs that wait for a step."""
         return sum(map(len, self._waiting))
 
     def see_object(self, kind: str, namespace: str, name: str) -> list[Start | GiveBack]:
-        """An object is there, another, or gone."""
-        return [one for some in self._waiting for one in some.seen(kind, namespace, name)]
+        """Return what becomes of jobs now that an object is new, changed or gone."""
+        return [one for some in self._waiting for one in some.see_object(kind, namespace, name)]
 
-    def node_gone(self, node: str) -> list[Start | GiveBack]:
-        """A node was deleted."""
-        return [one for some in self._waiting for one in some.node_gone(node)]
+    def note_node_gone(self, node: str) -> list[Start | GiveBack]:
+        """Return what becomes of jobs now that a node was deleted."""
+        return [one for some in self._waiting for one in some.note_node_gone(node)]
 
-    def passed(self, now: float) -> list[Start | GiveBack]:
-        """It is ``now``, by the loop's time."""
-        return [one for some in self._waiting for one in some.passed(now)]
+    def pass_time(self, now: float) -> list[Start | GiveBack]:
+        """Return what becomes of jobs now that the loop's time is ``now``."""
+        return [one for some in self._waiting for one in some.pass_time(now)]
 
-    def given_up(self, why: str) -> list[Start | GiveBack]:
-        """Nothing that waits shall be carried out."""
-        return [one for some in self._waiting for one in some.given_up(why)]
+    def give_up_waiting(self, why: str) -> list[Start | GiveBack]:
+        """Give back all jobs that wait."""
+        return [one for some in self._waiting for one in some.give_up_waiting(why)]
 
-    def drop(self, job: Job) -> bool:
-        """A job waits for no step any more; whether it did."""
-        return any(some.drop(job) for some in self._waiting)
+    def drop_job(self, job: Job) -> bool:
+        """Let a job wait for no step any more; return whether it waited."""
+        return any(some.drop_job(job) for some in self._waiting)
 
 
-def _say(job: Job, step: Step, answer: Waits | Contended) -> None:
-    """Why a bind takes its time."""
+def _log_wait(job: Job, step: Step, answer: Waits | Contended) -> None:
+    """Log why a bind waits."""
     what = {"waits_for": answer.what} if isinstance(answer, Waits) else {"contended_by": answer.by}
     _log.debug("a bind waits", step=step.name, pod=job.pod.key, node=job.node, **what)

@@ -1,7 +1,7 @@
-"""Evicts pods that are sent away, and writes the nominations of pods for which others go.
+"""Evicts pods, and writes the nominations of pods for which others go.
 
-The last victim goes after all others: when it goes, the pod that waits may be tried again, and nobody else is to go
-for it any more. A victim whose bind has not begun is taken back without a word to the API server.
+The last victim goes after all others: when it goes, the pod that waits may be tried again, and no other pod should
+still have to go for it. A victim whose bind has not begun is taken back without a request to the API server.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.departures import Departure
 
 _log = structlog.get_logger("evenkeel.evictor")
-# Pods for which others go, at once, victims of one of them, and nominations.
+# The most evictions at once, victims of one of them at once, and nominations at once.
 _WORKERS, _AT_ONCE, _WRITERS = 16, 8, 8
 
 
-class Leave(NamedTuple):
-    """What is asked right before a write.
+class EvictPermit(NamedTuple):
+    """What the evictor calls right before a write.
 
     Attributes:
-        term: the present term of leadership, 0 when not leading.
-        withdraw: takes a bind back that has not begun; whether there was one.
+        get_term: gives the present term of leadership, 0 when this replica does not lead.
+        withdraw_bind: takes a bind back that has not begun; returns whether there was one.
     """
 
-    term: Callable[[], int]
-    withdraw: Callable[[str, str], bool]
+    get_term: Callable[[], int]
+    withdraw_bind: Callable[[str, str], bool]
 
 
 class Eviction(NamedTuple):
-    """Pods that are sent away together, in which words, and in which term it was decided."""
+    """Pods that are evicted together, the words for it, and the term in which it was decided."""
 
     victims: tuple[PodRecord, ...]
     words: Departure
@@ -46,7 +46,7 @@ class Eviction(NamedTuple):
 
 
 class Nomination(NamedTuple):
-    """A pod and the node that it is nominated to, if any, and in which term it was decided."""
+    """A pod, the node to which it is nominated, if any, and the term in which it was decided."""
 
     pod: PodRecord
     node: str
@@ -58,38 +58,39 @@ class Evictor:
 
     Args:
         api: the API server.
-        leave: what is asked right before a write.
+        permit: what the evictor calls right before a write.
         report: takes EvictDone and EvictFailed.
-        tell: tells people that a pod was sent away: the pod, the words, and a note.
+        report_departure: writes for people that a pod was evicted; takes the pod, the words and a note.
     """
 
     def __init__(
         self,
         api: ApiClient,
-        leave: Leave,
+        permit: EvictPermit,
         report: Callable[[EvictDone | EvictFailed], None],
-        tell: Callable[[PodRecord, Departure, str], None],
+        report_departure: Callable[[PodRecord, Departure, str], None],
     ) -> None:
-        self._api, self._leave, self._report, self._tell = api, leave, report, tell
+        self._api, self._permit, self._report = api, permit, report
+        self._report_departure = report_departure
         self._evictions: asyncio.Queue[Eviction] = asyncio.Queue()
         # A pod's nominations are written by one writer, in their order.
         self._nominations: list[asyncio.Queue[Nomination]] = [
             asyncio.Queue() for _ in range(_WRITERS)
         ]
-        # Victims whose eviction is under way, for whomever: none is evicted twice.
+        # Victims whose eviction is under way, for any pod: none is evicted twice.
         self._going: set[str] = set()
 
     def evict(self, victims: Sequence[PodRecord], words: Departure) -> None:
-        """Queue an eviction. Victims that are being deleted, or sent away for another pod, are left alone."""
+        """Queue an eviction. Victims that are being deleted, or evicted for another pod, are left alone."""
         fresh = tuple(one for one in victims if not one.deleting and one.uid not in self._going)
         self._going.update(one.uid for one in fresh)
         if fresh:
-            self._evictions.put_nowait(Eviction(fresh, words, self._leave.term()))
+            self._evictions.put_nowait(Eviction(fresh, words, self._permit.get_term()))
 
     def nominate(self, pod: PodRecord, node: str) -> None:
-        """Queue a nomination; to no node, when that is empty."""
+        """Queue a nomination; an empty node withdraws one."""
         writer = sum(pod.uid.encode()) % _WRITERS
-        self._nominations[writer].put_nowait(Nomination(pod, node, self._leave.term()))
+        self._nominations[writer].put_nowait(Nomination(pod, node, self._permit.get_term()))
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -104,42 +105,44 @@ class Evictor:
             job = await self._evictions.get()
             *first, last = job.victims
             gate = asyncio.Semaphore(_AT_ONCE)
-            gone = await asyncio.gather(*(self._send_away(job, one, gate) for one in first))
-            if all(gone):
-                await self._send_away(job, last, gate)
+            are_going = await asyncio.gather(*(self._evict_victim(job, one, gate) for one in first))
+            if all(are_going):
+                await self._evict_victim(job, last, gate)
             else:
                 # The pod is to be tried again soon, and may not need this one to go.
-                self._end(last, "another pod that was to go with it stays")
+                self._end_victim(last, "another pod that was to go with it stays")
 
-    async def _send_away(self, job: Eviction, victim: PodRecord, gate: asyncio.Semaphore) -> bool:
-        """Whether the victim goes."""
+    async def _evict_victim(
+        self, job: Eviction, victim: PodRecord, gate: asyncio.Semaphore
+    ) -> bool:
+        """Evict a victim; return whether it goes."""
         words = job.words
-        if self._leave.withdraw(victim.uid, words.why):
-            self._tell(victim, words, f"{words.note} (in kube-scheduler memory).")
-            self._end(victim, "")
+        if self._permit.withdraw_bind(victim.uid, words.why):
+            self._report_departure(victim, words, f"{words.note} (in kube-scheduler memory).")
+            self._end_victim(victim, "")
             return True
         async with gate:
             try:
-                for write in (requests.condition, requests.delete):
+                for write in (requests.write_condition, requests.delete_pod):
                     if not self._may_write(job.term):
-                        self._end(victim, "no longer the leader")
+                        self._end_victim(victim, "no longer the leader")
                         return False
                     await write(self._api, victim, words)
             except ApiError as error:
-                # A conflict may be about another pod of its name, or about words written at the same time: who knows
-                # no better than that it stays tries again, and hears of a pod that is gone by itself.
+                # A conflict may be about another pod of the same name, or about words that were written at the same
+                # time: the engine tries again, and the watch reports a pod that is gone by itself.
                 if not answers.is_not_found(error):
                     _log.warning("a pod was not evicted", pod=victim.key, error=str(error))
-                    self._end(victim, str(error))
+                    self._end_victim(victim, str(error))
                     return False
                 # It is gone by itself.
-                self._end(victim, "")
+                self._end_victim(victim, "")
                 return True
-        self._tell(victim, words, words.note)
-        self._end(victim, "")
+        self._report_departure(victim, words, words.note)
+        self._end_victim(victim, "")
         return True
 
-    def _end(self, victim: PodRecord, trouble: str) -> None:
+    def _end_victim(self, victim: PodRecord, trouble: str) -> None:
         self._going.discard(victim.uid)
         uid = victim.uid
         self._report(EvictFailed(uid, trouble) if trouble else EvictDone(uid))
@@ -150,7 +153,7 @@ class Evictor:
             if not self._may_write(job.term):
                 continue
             try:
-                await pod_status.nominate(self._api, job.pod, job.node)
+                await pod_status.write_nomination(self._api, job.pod, job.node)
             except ApiError as error:
                 # A pod whose victims have gone is bound at once, perhaps before its nomination is written.
                 if not (
@@ -161,4 +164,4 @@ class Evictor:
                     _log.warning("a nomination was not written", pod=job.pod.key, error=str(error))
 
     def _may_write(self, term: int) -> bool:
-        return term != 0 and term == self._leave.term()
+        return term != 0 and term == self._permit.get_term()

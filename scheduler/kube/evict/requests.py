@@ -1,4 +1,4 @@
-"""The requests that send a pod away. Each names the pod's uid: another pod of its name is left alone."""
+"""The requests that evict a pod. Each names the pod's uid: another pod of the same name is left alone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.departures import Departure
 
 
-async def condition(api: ApiClient, victim: PodRecord, words: Departure) -> None:
-    """Say on a pod why it is about to be deleted: who restarts it does not count that as its failure.
+async def write_condition(api: ApiClient, victim: PodRecord, words: Departure) -> None:
+    """Write on a pod why it is about to be deleted, so that its controller does not count this as a failure.
 
     Raises:
         ApiError: the API server refused.
     """
-    said = {
+    condition = {
         "type": names.DISRUPTION_TARGET,
         "observedGeneration": victim.generation,
         "status": "True",
@@ -23,18 +23,18 @@ async def condition(api: ApiClient, victim: PodRecord, words: Departure) -> None
         "message": words.message,
         "lastTransitionTime": wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    await pod_status.patch(api, victim, {"conditions": [said]})
+    await pod_status.patch_status(api, victim, {"conditions": [condition]})
 
 
-async def delete(api: ApiClient, victim: PodRecord, _: Departure) -> None:
-    """Have a pod deleted, with the time that it gives itself.
+async def delete_pod(api: ApiClient, victim: PodRecord, _: Departure) -> None:
+    """Delete a pod, with its own grace period.
 
     Raises:
-        ApiError: as ``condition``.
+        ApiError: as ``write_condition``.
     """
     options = {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "preconditions": {"uid": victim.uid},
     }
-    await api.send("DELETE", pod_status.path(victim), options)
+    await api.send("DELETE", pod_status.get_path(victim), options)

@@ -1,1 +1,1 @@
-"""Who decides: the lease, and what comes between taking it and the first decision."""
+"""Leadership: the lease, and what a replica does between taking it and its first decision."""

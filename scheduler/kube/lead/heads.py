@@ -1,8 +1,8 @@
-"""Versions of pods: which a new leader must have received, and which it must fence.
+"""Versions of pods: which pods a new leader must have received, and which it must fence.
 
-A standby has watched all the time, so of nearly every pod it knows the newest state already. To list them
-once more would be to read hundreds of megabytes before the first decision when a tenant has put as much
-into them. What is listed is their metadata; whatever is behind comes by the watch a moment later.
+A standby has watched all the time, so it knows the newest state of nearly every pod already. Another list of the pods
+would be hundreds of megabytes to read before the first decision, if a tenant has put as much into them. So only their
+metadata is listed; the watch delivers the rest a moment later.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from scheduler.kube.patience import Patience
 from scheduler.kube.watch import listing, sources
 from scheduler.kube.watch.listing import Expired
 
-# A server that does not know the form sends whole pods, in which all that is read is there too.
+# A server that does not know this form sends whole pods, which contain all that is read.
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-# How long a page of metadata is waited for at first, and the longest wait after a list that failed: nobody decides
+# How long to wait for a page of metadata at first, and the longest wait after a list that failed: nothing is decided
 # meanwhile.
 _PATIENCE_SECONDS, _BACKOFF_SECONDS = 1.0, 1.0
 _log = structlog.get_logger("evenkeel.heads")
@@ -51,25 +51,25 @@ class Heads:
 
     Args:
         api: the API server.
-        schedulers: the names that this process goes by.
-        engine: what is known here.
+        schedulers: the scheduler names of this process.
+        engine: knows the pods that this replica has received.
     """
 
     def __init__(self, api: ApiClient, schedulers: tuple[str, ...], engine: Engine) -> None:
         self._api, self._schedulers, self._engine = api, schedulers, engine
         self._patience = Patience(_PATIENCE_SECONDS)
-        # Pods that were known since the last list was asked for.
+        # Pods that have been known at any time since the last list was requested.
         self._known: set[str] = set()
 
-    async def unbound(self) -> list[Target]:
-        """Those of ours that a bind could land on: the API server binds none that is deleted or gated.
+    async def list_unbound(self) -> list[Target]:
+        """List our pods that a bind could land on: the API server binds no pod that is being deleted or is gated.
 
-        No gate can be set on a pod that has none, so of one that still has some no bind was ever sent.
+        No gate can be added to a pod that has none, so no bind was ever sent for a pod that still has one.
         """
         return [
-            _target(pod)
+            _make_target(pod)
             for name in self._schedulers
-            for pod in await self._list(f"spec.nodeName=,spec.schedulerName={name}")
+            for pod in await self._list_pods(f"spec.nodeName=,spec.schedulerName={name}")
             if not (pod.deletion_timestamp or self._is_gated(pod))
         ]
 
@@ -77,29 +77,29 @@ class Heads:
         """Whether a newer version of a pod is known here."""
         return _is_newer(self._engine.ask(PodVersion(pod.uid)), pod.version)
 
-    def has_changed_or_goes(self, pod: Target) -> bool:
-        """As ``has_changed``, or a node is chosen for the pod here, or it is known to be gone."""
+    def is_changed_placed_or_gone(self, pod: Target) -> bool:
+        """Whether ``has_changed`` holds, or a node is chosen for the pod here, or the pod is known to be gone."""
         known = self._engine.ask(KnownPod(pod.uid))
         return known is None or bool(known.node) or self.has_changed(pod)
 
-    def asks_devices(self, pod: Target) -> bool:
-        """Whether a pod asks devices, as far as is known here."""
+    def requests_devices(self, pod: Target) -> bool:
+        """Whether a pod requests devices; true for a pod that is not known here."""
         known = self._engine.ask(KnownPod(pod.uid))
         return known is None or known.template.gpu is not None
 
-    async def unheard(self) -> list[Target]:
-        """Those with a node, whoever bound them, that are newer at the API server than here."""
+    async def list_newer(self) -> list[Target]:
+        """List the pods with a node, ours or not, that are newer at the API server than here."""
         self._known = set(self._engine.ask(KnownPods()))
-        pods = [_target(pod) for pod in await self._list("spec.nodeName!=")]
-        return self.still_unheard(pods)
+        pods = [_make_target(pod) for pod in await self._list_pods("spec.nodeName!=")]
+        return self.keep_newer(pods)
 
-    def still_unheard(self, pods: list[Target]) -> list[Target]:
-        """Those of the last list that are neither known at that version or a newer one nor gone since."""
+    def keep_newer(self, pods: list[Target]) -> list[Target]:
+        """Keep the pods of the last list that are neither known at that version or a newer one nor gone since."""
         known = self._engine.ask(KnownPods())
         self._known.update(pod.uid for pod in pods if pod.uid in known)
-        return [pod for pod in pods if not self._is_heard(pod)]
+        return [pod for pod in pods if not self._is_known(pod)]
 
-    def _is_heard(self, pod: Target) -> bool:
+    def _is_known(self, pod: Target) -> bool:
         known = self._engine.ask(PodVersion(pod.uid))
         if not known:
             return pod.uid in self._known
@@ -109,13 +109,13 @@ class Heads:
         known = self._engine.ask(KnownPod(pod.uid))
         return known is not None and known.gated and known.version == pod.resource_version
 
-    async def _list(self, where: str) -> list[_HeadMeta]:
-        """Tries until it is read: nobody can lead without."""
-        params = {"fieldSelector": f"{where},{sources.UNFINISHED}"}
+    async def _list_pods(self, selector: str) -> list[_HeadMeta]:
+        """List pods; try until that succeeds, because no replica can lead without."""
+        params = {"fieldSelector": f"{selector},{sources.UNFINISHED}"}
         attempt = 0
         while True:
             try:
-                found, _ = await listing.whole(
+                found, _ = await listing.read_list(
                     self._api,
                     kinds.PODS.path,
                     params,
@@ -124,7 +124,7 @@ class Heads:
                     patience=self._patience,
                 )
             except (ApiError, Expired, msgspec.MsgspecError) as error:
-                wait = client.backoff(attempt, first=0.1, most=_BACKOFF_SECONDS)
+                wait = client.get_backoff(attempt, first=0.1, most=_BACKOFF_SECONDS)
                 attempt += 1
                 _log.warning("pods cannot be listed", error=str(error), retry_seconds=wait)
                 await asyncio.sleep(wait)
@@ -132,10 +132,10 @@ class Heads:
                 return [one.metadata for one in found]
 
 
-def _target(pod: _HeadMeta) -> Target:
+def _make_target(pod: _HeadMeta) -> Target:
     return Target(pod.namespace, pod.name, pod.uid, pod.resource_version)
 
 
 def _is_newer(one: str, other: str) -> bool:
-    """Versions of one kind are compared as numbers (KEP-5504); what is no number is never newer."""
+    """Whether one version is newer than another. Versions of one kind are compared as numbers (KEP-5504)."""
     return one.isdecimal() and other.isdecimal() and int(one) > int(other)

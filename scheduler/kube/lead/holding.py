@@ -1,4 +1,4 @@
-"""What a replica knows of the lease: who holds it, and its own hold on it."""
+"""What a replica knows about the lease: who holds it, and its own hold on it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ class Holder(StrEnum):
 
     SELF = "self"
     REPLICA = "replica"
-    # Another scheduler that takes its turns by the same lease.
+    # Another scheduler that takes turns by the same lease.
     PEER = "peer"
     OTHER = "other"
     NOBODY = "nobody"
 
 
 class Held(NamedTuple):
-    """What a replica knows of its own hold on the lease; replaced as a whole, so any thread may read it.
+    """What a replica knows about its own hold on the lease; replaced as a whole, so any thread may read it.
 
     Attributes:
-        until: until when it may act, by its clock.
-        term: counts the times it could act again; what was decided in one term is not carried out in
+        until: until when the replica may act, by its clock.
+        term: counts the times that the replica could act again; what was decided in one term is not carried out in
             another.
-        reign: counts the times it took the lease over, be it from itself without having known.
-        is_clean: before this reign the lease was given back with nothing on its way, or there was none, as far as is
-            known here.
+        reign: counts the times that the replica took the lease over, even from itself without knowing it.
+        is_clean: whether, as far as is known here, the lease was given back with nothing on its way before this reign,
+            or did not exist.
     """
 
     until: float = 0.0
@@ -41,11 +41,11 @@ class FoundLease(NamedTuple):
     """The lease as it was found last; replaced as a whole.
 
     Attributes:
-        holder: who holds it, empty when nobody does.
+        holder: who holds the lease; empty if it has no holder.
         spec: the record that the holder wrote.
-        at: since when it has been the same, by this replica's clock.
-        duration: seconds after which others may take it.
-        is_stranger: the holder is none of Evenkeel's replicas.
+        at: since when the record has been the same, by this replica's clock.
+        duration: seconds after which others may take the lease.
+        is_stranger: whether the holder is no replica of Evenkeel.
     """
 
     holder: str = ""

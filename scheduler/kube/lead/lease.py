@@ -5,8 +5,8 @@ programs that use it, kube-scheduler among them: a holder renews every ``retry``
 it wrote last; it stops acting when it could not renew for ``deadline``; others take over when the record has not
 changed for ``duration``, by their own clock, or when its holder is empty. While no other replica holds the lease, a
 try that fails, or is not answered soon, is followed by the next: many tries fit into the deadline. A renewal whose answer
-was lost counts once the lease is read and is found as that renewal wrote it: whoever else has seen the record has seen it
-after the renewal was sent. That keeps leaders apart in what they send, not in what lands: for that see ``fence``.
+was lost counts once the lease is found as that renewal wrote it: every other reader of the record has read it after the
+renewal was sent. These rules keep leaders apart in what they send, not in what lands; ``fence`` does the latter.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
 import structlog
 
-from scheduler.api import kinds, names
+from scheduler.api import kinds
 from scheduler.errors import ApiError
-from scheduler.kube import answers, client, troubles, wall_clock
+from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient
+from scheduler.kube.lead import record
 from scheduler.kube.lead.holding import FoundLease, Held, Holder
 from scheduler.kube.patience import Patience
 from scheduler.kube.troubles import Trouble
 
-# Tries to give the lease back: more than one renewal is not on its way.
+# Tries to give the lease back: no more than one renewal can be on its way.
 _RELEASES = 3
 # How long the first try waits for an answer, as a part of ``retry``.
 _FIRST_PATIENCE = 0.125
@@ -40,22 +40,22 @@ _log = structlog.get_logger("evenkeel.lease")
 
 
 class Notes(Protocol):
-    """What a leader hands on with the lease, as annotations of it."""
+    """What a leader hands on with the lease, as annotations."""
 
-    def write(self) -> dict[str, str]:
-        """Annotations for whoever leads next."""
+    def write_annotations(self) -> dict[str, str]:
+        """Return the annotations for the next leader."""
 
-    def read(self, annotations: dict[str, str]) -> None:
-        """What another leader has left."""
+    def read_annotations(self, annotations: dict[str, str]) -> None:
+        """Take over what another leader has left."""
 
 
 class Place(NamedTuple):
-    """Which Lease it is.
+    """The place of a Lease.
 
     Attributes:
-        namespace: where it is.
-        name: what it is called.
-        is_shared: other schedulers take their turns by it too, and leave it in good order.
+        namespace: the namespace of the Lease.
+        name: the name of the Lease.
+        is_shared: whether other schedulers take turns by it too; they leave it in good order.
     """
 
     namespace: str
@@ -67,12 +67,12 @@ class Lease:
     """This replica's view of the lease.
 
     Attributes:
-        identity: what is written as holder.
-        is_shared: whether other schedulers take their turns by it too.
-        held: the present hold on it, or the last.
-        seen: how it was found last.
-        trouble: what keeps it from being read or written, None while nothing does.
-        errors: how often it could not be read or written.
+        identity: the name that is written as holder.
+        is_shared: whether other schedulers take turns by the lease too.
+        held: this replica's present hold on the lease, or its last one.
+        last_found: the lease as it was found last.
+        trouble: what keeps the lease from being read or written; None while nothing does.
+        n_errors: how often the lease could not be read or written.
     """
 
     def __init__(
@@ -94,106 +94,109 @@ class Lease:
         self._duration, self._deadline, self._retry = seconds
         self.held = Held()
         self._acquired = self._version = ""
-        # The lease as this replica has written it last, or has found it written; None once it is another.
+        # The lease as this replica has written it last, or has found its own write; None once the lease is another.
         self._written: dict[str, Any] | None = None
-        # When renewals were sent of which nobody knows whether they took effect, by their ``renewTime``.
+        # When renewals were sent that may have taken effect without an answer, by their ``renewTime``.
         self._in_doubt: dict[str, float] = {}
         # A write that takes the lease was sent, and has not been answered.
         self._is_taking = False
         self._patience = Patience(_FIRST_PATIENCE * self._retry)
-        self.seen = FoundLease()
+        self.last_found = FoundLease()
         self.trouble: Trouble | None = None
-        self.errors = 0
+        self.n_errors = 0
 
-    def present_term(self) -> int:
-        """The term that lasts right now, 0 when none does."""
+    def get_present_term(self) -> int:
+        """Return the term that lasts right now; 0 if none does."""
         held = self.held
         return held.term if self._clock() < held.until else 0
 
-    def holder(self) -> Holder:
-        """Who holds the lease by what is known now."""
-        if self.present_term():
+    def find_holder(self) -> Holder:
+        """Return who holds the lease, as far as is known now."""
+        if self.get_present_term():
             return Holder.SELF
-        seen = self.seen
-        if seen.holder in {"", self.identity} or self._clock() - seen.at >= seen.duration:
+        found = self.last_found
+        if found.holder in {"", self.identity} or self._clock() - found.at >= found.duration:
             return Holder.NOBODY
-        if not seen.is_stranger:
+        if not found.is_stranger:
             return Holder.REPLICA
         return Holder.PEER if self.is_shared else Holder.OTHER
 
-    async def look(self) -> None:
-        """Note how the lease stands, without taking it: the time of a dead holder runs out from this look on.
+    async def observe_holder(self) -> None:
+        """Read who holds the lease, without taking it: from now on the time of a dead holder runs out.
 
-        If the lease cannot be read, its time runs from the first try to take it.
+        If the lease cannot be read, the time runs from the first try to take it.
         """
         with suppress(ApiError):
             async with self._patience.limit(self._retry):
-                self._note(await self._api.get(f"{self._path}/{self._name}"))
+                self._note_found(await self._api.get(f"{self._path}/{self._name}"))
 
     async def run(self) -> None:
         """Take the lease when it is free and keep it, until cancelled."""
         failures = 0
         while True:
             try:
-                await self._try_in_time()
+                await self._take_or_renew_in_time()
                 self.trouble, failures = None, 0
             except ApiError as error:
-                self.trouble = troubles.after(self.trouble, error)
-                self.errors += 1
-                holder = self.holder()
+                self.trouble = troubles.add_failure(self.trouble, error)
+                self.n_errors += 1
+                holder = self.find_holder()
                 if not failures:
                     _log.warning("lease not renewed", error=str(error), held=holder == Holder.SELF)
                 if answers.is_transient(error) and holder in {Holder.SELF, Holder.NOBODY}:
-                    await asyncio.sleep(self._wait_after(failures))
+                    await asyncio.sleep(self._find_backoff(failures))
                     failures += 1
                     continue
                 failures = 0
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._next_try()):
+                async with asyncio.timeout(self._find_wait()):
                     await self._stand_by()
 
-    def _next_try(self) -> float:
-        """Seconds until the next try: as soon as the time of another holder is over."""
-        left = self.seen.at + self.seen.duration - self._clock()
-        is_waiting = self.holder() in {Holder.REPLICA, Holder.PEER, Holder.OTHER}
+    def _find_wait(self) -> float:
+        """Return the seconds until the next try: it comes as soon as the time of another holder is over."""
+        left = self.last_found.at + self.last_found.duration - self._clock()
+        is_waiting = self.find_holder() in {Holder.REPLICA, Holder.PEER, Holder.OTHER}
         return min(self._retry, left) if is_waiting else self._retry
 
-    def _wait_after(self, failures: int) -> float:
+    def _find_backoff(self, failures: int) -> float:
+        """Return the seconds until the next try after one that failed."""
         first, most = _FIRST_WAIT * self._retry, _LONGEST_WAIT * self._retry
-        return client.backoff(failures, first=first, most=most)
+        return client.get_backoff(failures, first=first, most=most)
 
-    async def _try_in_time(self) -> None:
-        """Try to take or to renew the lease, and give it up in time for another try within the deadline.
+    async def _take_or_renew_in_time(self) -> None:
+        """Try to take or to renew the lease, and give the try up in time for another one within the deadline.
 
         Raises:
-            ApiError: as the API server answers, or that it does not.
+            ApiError: the API server refused, or did not answer.
         """
-        # To take it are two requests, and nothing is lost meanwhile.
-        most = self._deadline / 2 if self.present_term() else self._deadline
+        # Taking the lease needs two requests, and nothing is lost meanwhile.
+        most = self._deadline / 2 if self.get_present_term() else self._deadline
         # A write without an answer may take effect all the same; then the version is another.
         async with self._patience.limit(most):
-            await self._try()
+            await self._take_or_renew()
 
     async def _stand_by(self) -> None:
-        """Until the lease changes, when another holds it; who held it may have given it back."""
-        if not self.present_term() and self.seen.holder and not self.trouble:
-            # Never more often than this, whoever changes it.
+        """Wait for the next try; if another holds the lease, until it changes: its holder may have given it back."""
+        if not self.get_present_term() and self.last_found.holder and not self.trouble:
+            # The lease is never tried more often than this, however often it changes.
             await asyncio.sleep(self._retry / _LOOKS_PER_RETRY)
-            if await self._hears_change():
+            if await self._wait_for_change():
                 return
         await asyncio.sleep(self._retry)
 
-    async def _hears_change(self) -> bool:
-        """Whether the lease is another than was seen last; False when that cannot be watched."""
-        asked = {
+    async def _wait_for_change(self) -> bool:
+        """Wait until the lease differs from what was found last; return False if that cannot be watched."""
+        params = {
             "watch": "true",
             "fieldSelector": f"metadata.name={self._name}",
             "resourceVersion": self._version,
         }
         try:
-            async with self._api.stream(self._path, asked, silence_seconds=self._retry) as response:
+            async with self._api.stream(
+                self._path, params, silence_seconds=self._retry
+            ) as response:
                 async for news in response.content.iter_any():
-                    # A version that is too old is told as an error, again and again.
+                    # A version that is too old comes as an error, again and again.
                     return not (answers.is_failure(response.status) or news.startswith(_ERROR))
         except client.TRANSPORT_ERRORS as error:
             _log.info("lease cannot be watched", error=repr(error))
@@ -202,18 +205,18 @@ class Lease:
     async def release(self, *, settled_reign: int) -> None:
         """Give the lease back so that a standby need not wait it out.
 
-        ``settled_reign``: in that reign nothing that this replica or one before it has sent is on its way
-        any more; 0 for none.
+        ``settled_reign`` is the reign in which nothing that this replica or an earlier leader has sent is on its way
+        any more; 0 if there is none.
         """
-        was_held = self.present_term()
-        # Who has not heard whether it took the lease knows nothing of what is on its way.
-        settled = bool(was_held) and settled_reign == self.held.reign
+        term = self.get_present_term()
+        # A replica that does not know whether it took the lease does not know what is on its way.
+        is_settled = bool(term) and settled_reign == self.held.reign
         self.held = self.held._replace(until=0.0)
-        if not (was_held or self._is_taking):
+        if not (term or self._is_taking):
             return
         for _ in range(_RELEASES):
             try:
-                await self._give_back(settled=settled)
+                await self._give_back_lease(is_settled=is_settled)
             except ApiError as error:
                 _log.warning("lease not released", error=str(error))
                 if answers.is_conflict(error):
@@ -221,21 +224,16 @@ class Lease:
                     continue
             return
 
-    async def _give_back(self, *, settled: bool) -> None:
+    async def _give_back_lease(self, *, is_settled: bool) -> None:
         lease = await self._api.get(f"{self._path}/{self._name}")
-        if lease["spec"].get("holderIdentity") != self.identity:
-            return
-        lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
-        if settled:
-            # Only true of this reign: whoever takes the lease counts on.
-            annotations = lease["metadata"].setdefault("annotations", {})
-            annotations[names.SETTLED] = str(lease["spec"]["leaseTransitions"])
-        await self._api.send("PUT", f"{self._path}/{self._name}", lease)
+        if lease["spec"].get("holderIdentity") == self.identity:
+            free = record.make_free(lease, is_settled=is_settled)
+            await self._api.send("PUT", f"{self._path}/{self._name}", free)
 
-    async def _try(self) -> None:
+    async def _take_or_renew(self) -> None:
         began = self._clock()
-        if self._written is not None and self.present_term():
-            if await self._write(began, "PUT", self._written):
+        if self._written is not None and self.get_present_term():
+            if await self._write_held(began, "PUT", self._written):
                 return
             self._written, began = None, self._clock()
         try:
@@ -244,149 +242,93 @@ class Lease:
             if not answers.is_not_found(error):
                 raise
             self._version = ""
-            if self.holder() in {Holder.REPLICA, Holder.PEER}:
-                # Someone deleted it; who held it may act all the same until its time is up.
+            if self.find_holder() in {Holder.REPLICA, Holder.PEER}:
+                # The lease was deleted; its holder may act all the same until its time is up.
                 return
-            await self._write(began, "POST", {"metadata": {"name": self._name}})
+            await self._write_held(began, "POST", {"metadata": {"name": self._name}})
             return
         self._version = lease["metadata"]["resourceVersion"]
-        spec = lease.get("spec") or {}
-        holder = spec.get("holderIdentity") or ""
+        spec = record.get_spec(lease)
+        holder = record.get_holder(spec)
         if holder != self.identity:
-            self._notes.read(lease["metadata"].get("annotations") or {})
-        now = self._note(lease)
-        if holder and holder != self.identity and now - self.seen.at < self.seen.duration:
+            self._notes.read_annotations(record.get_annotations(lease))
+        now = self._note_found(lease)
+        if (
+            holder
+            and holder != self.identity
+            and now - self.last_found.at < self.last_found.duration
+        ):
             self.held = self.held._replace(until=0.0)
             return
         if holder == self.identity:
             self._written = lease
-            self._recognize(spec)
-        await self._write(began, "PUT", lease)
+            self._recognize_renewal(spec)
+        await self._write_held(began, "PUT", lease)
 
-    def _note(self, lease: Mapping[str, Any]) -> float:
-        """The lease is found so; when that is, by this replica's clock."""
-        spec, now = lease.get("spec") or {}, self._clock()
-        if not self.seen.at or spec != self.seen.spec:
-            holder = spec.get("holderIdentity") or ""
-            signed = (lease["metadata"].get("annotations") or {}).get(names.HOLDER, "")
-            duration = float(spec.get("leaseDurationSeconds") or self._duration)
-            self.seen = FoundLease(holder, spec, now, duration, is_stranger=signed != holder)
+    def _note_found(self, lease: dict[str, Any]) -> float:
+        """Note how the lease was found; return when that was, by this replica's clock."""
+        now = self._clock()
+        if not self.last_found.at or record.get_spec(lease) != self.last_found.spec:
+            self.last_found = record.read_lease(lease, now, self._duration)
         return now
 
-    def _begin_to_renew(self, renewed: str, began: float) -> None:
+    def _note_renewal_sent(self, renewed: str, began: float) -> None:
         too_old = self._clock() - self._deadline
         self._in_doubt = {text: at for text, at in self._in_doubt.items() if at > too_old}
-        # Should a clock that was set back give one time twice, the renewal that was sent first counts.
+        # If a clock that was set back gives one time twice, the renewal that was sent first counts.
         self._in_doubt.setdefault(renewed, began)
 
-    def _recognize(self, spec: Mapping[str, Any]) -> None:
-        """The lease as it is read: if a renewal in doubt wrote that, it took effect."""
+    def _recognize_renewal(self, spec: Mapping[str, Any]) -> None:
+        """Extend the term if a renewal in doubt wrote the lease that was read: the renewal took effect."""
         began = self._in_doubt.get(spec.get("renewTime") or "")
         if began is not None and spec.get("acquireTime") == self._acquired:
-            self._may_act_from(began)
+            self._extend_term(began)
 
-    def _may_act_from(self, began: float) -> None:
-        """The lease was renewed by a write that was sent then; a term that has lapsed meanwhile is followed by another."""
+    def _extend_term(self, began: float) -> None:
+        """Extend the term by the renewal that was sent at ``began``; if the term has lapsed, begin a new one."""
         held = self.held
         until = max(held.until, began + self._deadline)
         if self._clock() < until:
-            self.held = held._replace(until=until, term=held.term + (not self.present_term()))
+            self.held = held._replace(until=until, term=held.term + (not self.get_present_term()))
 
-    async def _write(self, began: float, method: str, lease: dict[str, Any]) -> bool:
-        """Take or renew the lease, as it was read or written last; False when someone else wrote first."""
-        spec, metadata = lease.get("spec") or {}, lease["metadata"]
-        # A write whose answer was lost may have taken it over too: then the time is not the one known.
-        goes_on = spec.get("holderIdentity") == self.identity and (
+    async def _write_held(self, began: float, method: str, lease: dict[str, Any]) -> bool:
+        """Take or renew the lease, as it was read or written last; return False if another write came first."""
+        spec = record.get_spec(lease)
+        # A write whose answer was lost may have taken the lease over, too: then its acquireTime is not the known one.
+        is_renewal = spec.get("holderIdentity") == self.identity and (
             spec.get("acquireTime") == self._acquired
         )
-        # Who takes the lease and is not one of us leaves this as it was.
-        signed = {names.HOLDER: self.identity}
-        annotations = {**(metadata.get("annotations") or {}), **self._notes.write(), **signed}
-        settled = annotations.pop(names.SETTLED, "")
-        renewed = _now()
-        acquired = self._acquired if goes_on else renewed
-        is_transition = method == "PUT" and not goes_on
-        record = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {**metadata, "annotations": annotations},
-            # Nothing else that is in it: a preferred holder or a strategy is of who held it before.
-            "spec": {
-                "holderIdentity": self.identity,
-                "leaseDurationSeconds": max(1, round(self._duration)),
-                "renewTime": renewed,
-                "acquireTime": acquired,
-                "leaseTransitions": int(spec.get("leaseTransitions") or 0) + is_transition,
-            },
-        }
+        renewed = record.format_now()
+        acquired = self._acquired if is_renewal else renewed
+        held_lease = record.make_held(
+            lease,
+            identity=self.identity,
+            seconds=self._duration,
+            renewed=renewed,
+            acquired=acquired,
+            is_transition=method == "PUT" and not is_renewal,
+            notes=self._notes.write_annotations(),
+        )
         path = self._path if method == "POST" else f"{self._path}/{self._name}"
-        if goes_on:
-            self._begin_to_renew(renewed, began)
-        self._is_taking = not goes_on
+        if is_renewal:
+            self._note_renewal_sent(renewed, began)
+        self._is_taking = not is_renewal
         try:
-            payload = await self._api.send(method, path, record)
+            answer = await self._api.send(method, path, held_lease)
         except ApiError as error:
             if answers.is_conflict(error):
                 self._is_taking = False
                 return False
             raise
         self._is_taking = False
-        self._written = _written(record, payload)
+        self._written = record.add_version(held_lease, answer)
         self._in_doubt.clear()
-        if goes_on:
-            self._may_act_from(began)
+        if is_renewal:
+            self._extend_term(began)
         else:
             self._acquired = acquired
-            given_back = str(spec.get("leaseTransitions")), ""
-            is_new = method == "POST" and not self.seen.holder
-            is_clean = is_new or (settled, spec.get("holderIdentity")) == given_back
+            is_new = method == "POST" and not self.last_found.holder
+            is_clean = is_new or record.is_clean(lease)
             held = self.held
             self.held = Held(began + self._deadline, held.term + 1, held.reign + 1, is_clean)
         return True
-
-
-def _written(record: dict[str, Any], payload: bytes) -> dict[str, Any] | None:
-    """The lease as it was written, with the version that the answer names; None when it names none."""
-    try:
-        version = msgspec.json.decode(payload)["metadata"]["resourceVersion"]
-    except (msgspec.MsgspecError, LookupError, TypeError):
-        return None
-    return {**record, "metadata": {**record["metadata"], "resourceVersion": version}}
-
-
-def _now() -> str:
-    return wall_clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-class AlwaysLeader:
-    """Leadership without a lease, for a single replica and for trials."""
-
-    identity = "single"
-    is_shared = False
-    held = Held(until=float("inf"), term=1, reign=1)
-
-    seen = FoundLease()
-    trouble = None
-    errors = 0
-
-    def holder(self) -> Holder:
-        """This process."""
-        return Holder.SELF
-
-    def present_term(self) -> int:
-        """Always the first."""
-        return self.held.term
-
-    async def look(self) -> None:
-        """There is nothing to see."""
-
-    async def run(self) -> None:
-        """Nothing to keep, but to say what that means: a second one would bind what this one has given away."""
-        _log.warning(
-            "running without a lease: no other scheduler of the same name may run",
-            risk="a second scheduler would allocate the same GPUs again",
-            remedy="set --lease-namespace NAMESPACE",
-        )
-
-    async def release(self, *, settled_reign: int) -> None:
-        """Nothing to give back."""

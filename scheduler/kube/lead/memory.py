@@ -1,7 +1,7 @@
-"""Learnt demand that cannot be read from pods, handed over with the lease.
+"""Learnt demand that cannot be read from pods; leaders hand it over with the lease.
 
-A new leader finds the shapes of pods again in the pods that are there, but not how fast pods leave. Without
-that it would score as in a cluster that only fills up, until some tens of pods have come.
+A new leader learns the shapes of pods again from the pods that exist, but not how fast pods leave. Without that it would
+score as in a cluster that only fills up, until some tens of pods have come.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scheduler.engine.questions.measures import Departures
 class DemandNotes:
     """Departures per arrival, each a mean over so many arrivals, as an annotation of the lease.
 
-    Of pods with devices and of those without: 0.532/1000,0.910/640. Earlier leaders wrote only the first.
+    ``0.532/1000,0.910/640`` is for pods with devices, then for pods without. Earlier versions wrote only the first.
     """
 
     def __init__(
@@ -27,11 +27,11 @@ class DemandNotes:
         put: Callable[[DemandRecalled], None],
         is_deciding: Callable[[], bool],
     ) -> None:
-        """``engine`` is only read; ``put`` takes for it what another leader has left; ``is_deciding`` once it has done so."""
+        """``engine`` is only read; ``put`` takes what another leader has left; then ``is_deciding`` becomes true."""
         self._engine, self._put, self._is_deciding = engine, put, is_deciding
 
-    def write(self) -> dict[str, str]:
-        """Return the annotation for whoever leads next; none before the first decision, so that the lease keeps its own."""
+    def write_annotations(self) -> dict[str, str]:
+        """Return the annotation for the next leader; none before the first decision, so that the lease keeps what it has."""
         if not self._is_deciding():
             return {}
         known = self._engine.ask(Departures())
@@ -41,9 +41,9 @@ class DemandNotes:
         )
         return {names.DEPARTURES: ",".join(f"{mean:.3f}/{over}" for mean, over in means)}
 
-    def read(self, annotations: dict[str, str]) -> None:
-        """Take over what another leader has left; anything but one or two such means is passed over."""
-        means = [_mean(text) for text in annotations.get(names.DEPARTURES, "").split(",")]
+    def read_annotations(self, annotations: dict[str, str]) -> None:
+        """Take over what another leader has left; anything but one or two such means is ignored."""
+        means = [_read_mean(text) for text in annotations.get(names.DEPARTURES, "").split(",")]
         match means:
             case [(departures, horizon)]:
                 self._put(DemandRecalled(departures, horizon))
@@ -51,8 +51,8 @@ class DemandNotes:
                 self._put(DemandRecalled(departures, horizon, plain, over))
 
 
-def _mean(text: str) -> tuple[float, int] | None:
-    """A mean and over how many it is, None for anything but two numbers of 0 or more."""
+def _read_mean(text: str) -> tuple[float, int] | None:
+    """Return a mean and over how many arrivals it is; None for anything but two numbers of 0 or more."""
     mean, _, over = text.partition("/")
     try:
         departures, horizon = float(mean), int(over)

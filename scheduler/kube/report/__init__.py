@@ -1,1 +1,1 @@
-"""Telling people and machines: events, conditions, statuses, metrics and probes."""
+"""Reports to people and machines: events, conditions, statuses, metrics and probes."""

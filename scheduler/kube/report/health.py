@@ -15,21 +15,21 @@ class Health:
     """A small server beside the loop.
 
     Args:
-        alive, ready: what is wrong, empty when nothing.
-        metrics: makes the content type and the parts of the exposition text, as an ``Accept`` header asks
-            for it; ``TimeoutError`` when that takes too long.
+        alive, ready: list what is wrong; empty if nothing is.
+        metrics: makes the content type and the parts of the exposition text for an ``Accept`` header;
+            raises ``TimeoutError`` if that takes too long.
     """
 
     def __init__(self, *, alive: Check, ready: Check, metrics: Metrics) -> None:
         self._app = web.Application()
-        self._app.router.add_get("/livez", _probe(alive))
-        self._app.router.add_get("/readyz", _probe(ready))
-        self._app.router.add_get("/metrics", _text(metrics))
+        self._app.router.add_get("/livez", _make_probe(alive))
+        self._app.router.add_get("/readyz", _make_probe(ready))
+        self._app.router.add_get("/metrics", _make_metrics_handler(metrics))
         self._runner = web.AppRunner(self._app, access_log=None)
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; port 0 takes a free one, then told by ``port``."""
+        """Listen; port 0 takes a free port. Then ``port`` is the port."""
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port)
         await site.start()
@@ -40,7 +40,7 @@ class Health:
         await self._runner.cleanup()
 
 
-def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _make_probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(_: web.Request) -> web.Response:
         problems = check()
         if problems:
@@ -52,7 +52,7 @@ def _probe(check: Check) -> Callable[[web.Request], Awaitable[web.Response]]:
     return answer
 
 
-def _text(
+def _make_metrics_handler(
     metrics: Metrics,
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -61,7 +61,7 @@ def _text(
         except TimeoutError:
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="the loop is busy\n")
         response = web.StreamResponse(headers={"Content-Type": content_type})
-        # Lines are much alike: packed they are a twentieth of the size.
+        # Lines are much alike: compressed, they are a twentieth of the size.
         response.enable_compression()
         await response.prepare(request)
         async for part in parts:

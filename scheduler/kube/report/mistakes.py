@@ -18,49 +18,49 @@ _log = structlog.get_logger("evenkeel.mistakes")
 
 
 class Mistakes:
-    """Tells people what to mend, as long as this replica leads.
+    """Reports what people must mend, as long as this replica leads.
 
-    Nothing is charged here, so an error costs no more than the news of one pod.
+    Nothing is charged here, so an error costs no more than the report about one pod.
     """
 
     def __init__(self, engine: Engine, reporter: Reporter, is_leading: Callable[[], bool]) -> None:
         self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
         self._noticed: set[str] = set()
 
-    def tell_all(self) -> None:
-        """For a new leader: tell all there is, whether a predecessor told it or not."""
+    def report_all(self) -> None:
+        """For a new leader: report all mistakes, whether a predecessor has reported them or not."""
         for facts in self._engine.ask(KnownNodes()).values():
             self.check_node(facts)
         for pod in self._engine.ask(KnownPods()).values():
             self.check_bound(pod)
 
     def check_node(self, facts: NodeFacts) -> None:
-        """A node was seen."""
+        """Report what is malformed in a node that was read."""
         for one in self._engine.ask(DriverNotices(facts.name)):
             if one.driver not in self._noticed:
                 self._noticed.add(one.driver)
                 _log.warning(one.notice, node=facts.name, taken=one.taken)
         if not facts.problem:
-            # Should the same mistake come back, it is news again.
-            self._reporter.forget(facts.uid)
+            # If the same mistake comes back, it is reported again.
+            self._reporter.forget_object(facts.uid)
         elif self._is_leading():
-            self._reporter.malformed_node(facts)
+            self._reporter.report_malformed_node(facts)
 
     def check_bound(self, pod: PodRecord) -> None:
-        """A bound pod was seen, ours or another's; only what it tells of its cards can be malformed."""
+        """Report what is malformed in a bound pod, ours or another's; only its annotations about cards can be malformed."""
         if pod.life != Life.BOUND:
             return
         try:
-            self._tell_bound(pod, self._engine.ask(ToldCardsMistake(pod.uid)))
+            self._report_bound(pod, self._engine.ask(ToldCardsMistake(pod.uid)))
         except Exception:  # noqa: BLE001 - whatever it is, the others are scheduled
             _log.exception("the mistake of a bound pod cannot be reported", pod=pod.key)
 
-    def _tell_bound(self, pod: PodRecord, problem: Mistake | None) -> None:
+    def _report_bound(self, pod: PodRecord, problem: Mistake | None) -> None:
         if not problem:
-            # Should the same mistake come back, it is news again.
-            self._reporter.forget(pod.uid)
+            # If the same mistake comes back, it is reported again.
+            self._reporter.forget_object(pod.uid)
         elif self._is_leading():
-            self._reporter.malformed_pod(
+            self._reporter.report_malformed_pod(
                 pod,
                 self._engine.ask(KnownNode(pod.node)),
                 f"{problem}; until this is corrected, requested cards that the claim does not name are charged to the first "

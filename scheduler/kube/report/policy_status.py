@@ -20,12 +20,12 @@ _log = structlog.get_logger("evenkeel.policies")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What there is to say of a policy.
+    """What the status of a policy says.
 
     Attributes:
-        generation: of the policy that was judged.
-        problem: why it is not in force; empty when it is.
-        remark: what part of it is without effect; empty for none.
+        generation: the generation of the policy that was checked.
+        problem: why the policy is not in force; empty if it is.
+        remark: which part of the policy has no effect; empty if all of it has.
     """
 
     generation: int
@@ -34,24 +34,24 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        """For the person who wrote the policy."""
+        """The message for the person who wrote the policy."""
         return self.problem or "; ".join(filter(None, (_IN_FORCE, self.remark)))
 
 
 class PolicyStatus:
-    """Remembers what was judged and written; writes differences every two seconds."""
+    """Remembers verdicts and what was written; writes differences every two seconds."""
 
     def __init__(self, api: ApiClient, *, is_leading: Callable[[], bool]) -> None:
         self._api, self._is_leading = api, is_leading
         self._verdicts: dict[str, Verdict] = {}
         self._written: dict[str, tuple[Verdict, int]] = {}
 
-    def judged(self, name: str, verdict: Verdict) -> None:
-        """A policy was parsed."""
+    def note_verdict(self, name: str, verdict: Verdict) -> None:
+        """Note the verdict on a policy that was parsed."""
         self._verdicts[name] = verdict
 
-    def gone(self, name: str) -> None:
-        """A policy was deleted."""
+    def forget_policy(self, name: str) -> None:
+        """Forget a policy that was deleted."""
         self._verdicts.pop(name, None)
         self._written.pop(name, None)
 
@@ -64,20 +64,20 @@ class PolicyStatus:
             governed = await count_governed()
             for name, verdict in list(self._verdicts.items()):
                 wanted = (verdict, governed.get(name, 0))
-                if self._written.get(name) != wanted and await self._write(name, *wanted):
+                if self._written.get(name) != wanted and await self._write_status(name, *wanted):
                     self._written[name] = wanted
 
-    async def _write(self, name: str, verdict: Verdict, governed: int) -> bool:
+    async def _write_status(self, name: str, verdict: Verdict, governed: int) -> bool:
         previous = self._written.get(name)
-        ready = not verdict.problem
+        is_ready = not verdict.problem
         condition = {
             "type": "Ready",
-            "status": "True" if ready else "False",
-            "reason": "InForce" if ready else "Invalid",
+            "status": "True" if is_ready else "False",
+            "reason": "InForce" if is_ready else "Invalid",
             "message": verdict.message,
             "observedGeneration": verdict.generation,
         }
-        if previous is None or bool(previous[0].problem) == ready:
+        if previous is None or bool(previous[0].problem) == is_ready:
             condition["lastTransitionTime"] = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
         path = kinds.POLICIES.path_of(name)
         try:

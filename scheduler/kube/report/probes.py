@@ -1,4 +1,4 @@
-"""What the probes and the metrics report. Another thread calls it, so it only reads."""
+"""What the probes and the metrics report. Another thread calls this module, so it only reads."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from typing import Any, NamedTuple
 import structlog
 
 from scheduler.kube.bind.fence import Fence
+from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.holding import Holder
-from scheduler.kube.lead.lease import AlwaysLeader, Lease
+from scheduler.kube.lead.lease import Lease
 from scheduler.kube.rights import Rights
 from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch.streams import Stream
 
 _STALE_SECONDS = 180.0
 _STUCK_SECONDS = 60.0
-# A moment's trouble of the API server is no news.
+# Trouble of the API server is reported only if it lasts longer than this.
 _TROUBLE_SECONDS = 30.0
 _LOOK_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel")
 
 
 class Signs(NamedTuple):
-    """The parts of a replica that show how it is.
+    """The parts of a replica that show its health.
 
     Attributes:
         lease: the lease.
-        fence: what a new leader waits for.
+        fence: the fence, for which a new leader waits.
         streams: all streams.
-        rights: the rights that are missing.
-        troubles: what keeps kinds from being read that have no stream, by their name.
+        rights: knows the rights that are missing.
+        troubles: what keeps kinds without a stream from being read, by their name.
     """
 
     lease: Lease | AlwaysLeader
@@ -46,34 +47,34 @@ class Probes:
     """Health of one replica.
 
     Args:
-        turned_at: monotonic time of the main loop's last turn, 0 before the first.
-        signs: what to look at.
+        turned_at: gives the monotonic time of the main loop's last turn, 0 before the first.
+        signs: the parts to look at.
     """
 
     def __init__(self, turned_at: Callable[[], float], signs: Signs) -> None:
         self._turned_at = turned_at
         self._lease, self._fence, self._streams, self._rights, self._troubles = signs
 
-    def ill(self) -> list[str]:
-        """Why the process should be ended; empty when it should not."""
+    def list_reasons_to_end(self) -> list[str]:
+        """List why the process should be ended; empty if it should not."""
         turned_at = self._turned_at()
         idle = time.monotonic() - turned_at if turned_at else 0.0
         return [f"the loop has not turned for {idle:.0f} s"] if idle > _STUCK_SECONDS else []
 
-    def not_ready(self) -> list[str]:
-        """Why it cannot do its work, or take it over; empty when it can."""
+    def list_reasons_not_ready(self) -> list[str]:
+        """List why the replica cannot do its work, or take it over; empty if it can."""
         now = time.monotonic()
         starting = [] if self._turned_at() else ["starting"]
         stale = [
             f"stream {stream.name} is not fresh"
             for stream in self._streams
-            if not stream.is_listed or stream.age(now) > _STALE_SECONDS
+            if not stream.is_listed or stream.get_age(now) > _STALE_SECONDS
         ]
-        # What a person must mend comes before what may follow from it.
-        return self.ill() + starting + self.hindrances() + stale
+        # What a person must mend comes before what may result from it.
+        return self.list_reasons_to_end() + starting + self.list_hindrances() + stale
 
-    def hindrances(self) -> list[str]:
-        """What a person must mend: each is the same text for as long as it lasts."""
+    def list_hindrances(self) -> list[str]:
+        """List what a person must mend. A text stays the same as long as its cause lasts."""
         now = time.monotonic()
         found = [f"a right is missing: {right}" for right in self._rights.missing]
         read = [(f"stream {one.name} cannot be read", one.trouble) for one in self._streams]
@@ -85,24 +86,26 @@ class Probes:
             for what, trouble in read
             if trouble is not None and now - trouble.since > _TROUBLE_SECONDS
         ]
-        found += self._of_the_holder(now)
+        found += self._list_lease_hindrances(now)
         return found
 
-    def _of_the_holder(self, now: float) -> list[str]:
-        holder, seen = self._lease.holder(), self._lease.seen
+    def _list_lease_hindrances(self, now: float) -> list[str]:
+        holder, found = self._lease.find_holder(), self._lease.last_found
         if holder == Holder.OTHER:
-            return [f"the lease is held by {seen.holder}, which is not a replica of Evenkeel"]
-        # Twice as long as others wait before they take it.
-        if holder == Holder.NOBODY and seen.at and now - seen.at > 2 * seen.duration:
+            return [f"the lease is held by {found.holder}, which is not a replica of Evenkeel"]
+        # Twice as long as other replicas wait before they take it.
+        if holder == Holder.NOBODY and found.at and now - found.at > 2 * found.duration:
             return ["nobody leads"]
         return []
 
-    async def tell(self) -> None:
-        """Log each hindrance once, and that it is over, until cancelled."""
+    async def log_hindrances(self) -> None:
+        """Log the begin and the end of each hindrance, until cancelled."""
         known: set[str] = set()
         while True:
-            # A missing right has been logged by who found out.
-            found = {one for one in self.hindrances() if not one.startswith("a right is missing")}
+            # ``Rights`` logs missing rights.
+            found = {
+                one for one in self.list_hindrances() if not one.startswith("a right is missing")
+            }
             for reason in found - known:
                 _log.error("not ready", reason=reason)
             for reason in known - found:

@@ -1,4 +1,4 @@
-"""The engine's log in files: within a bound of bytes, the older half in a file of its own."""
+"""The engine's log in two files of bounded size: the present one, and an older one."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
 from scheduler.kube import heap
 
-# Lines are written when so many bytes are collected, or when there is nothing else to do.
+# Lines are written when so many bytes have been collected, or when there is nothing else to do.
 _BUFFER_BYTES = 1 << 16
 _log = structlog.get_logger("evenkeel.recording")
 
 
 class Recording:
-    """Takes lines and writes them to ``path``; what stood there goes to ``path``.1 when a file is full."""
+    """Writes lines to the file ``path``; a full file is renamed to ``path``.1."""
 
     def __init__(self, path: Path, most_bytes: int) -> None:
-        """Files are made anew, and only their owner can read them.
+        """Make the file anew; only its owner can read it.
 
         Args:
             path: the log.
-            most_bytes: of both files together.
+            most_bytes: the most bytes of both files together.
 
         Raises:
             BadInput: the file cannot be written.
@@ -64,9 +64,9 @@ class Recording:
         try:
             self._file.write(whole)
         except OSError as error:
-            self._end(error)
+            self._end_recording(error)
 
-    def turn_over(self) -> None:
+    def begin_new_file(self) -> None:
         """Begin a new file. The present file becomes the older one, and the older one is deleted."""
         self.flush()
         try:
@@ -74,10 +74,10 @@ class Recording:
             self._path.replace(self._older)
             self._open()
         except OSError as error:
-            self._end(error)
+            self._end_recording(error)
 
     def close(self) -> None:
-        """Write the rest; nothing more comes."""
+        """Write the rest, and close the file."""
         self.flush()
         self._file.close()
 
@@ -90,7 +90,7 @@ class Recording:
         self._file = os.fdopen(os.open(self._path, flags, 0o600), "wb", buffering=0)
         self._n_bytes = 0
 
-    def _end(self, error: OSError) -> None:
+    def _end_recording(self, error: OSError) -> None:
         self._is_broken = True
         self._file.close()
         _log.error("the recording has ended", file=str(self._path), error=str(error))
@@ -106,9 +106,9 @@ class Recorder:
     def keep_up(self, now: float) -> None:
         """Between two turns: begin a new file when this one is full."""
         if self._recording.is_full:
-            self._recording.turn_over()
+            self._recording.begin_new_file()
             self.engine.start_anew(now)
-            # The state of before may be frozen.
+            # The garbage collector does not free the old state if it is frozen.
             heap.freeze_anew()
 
     def flush(self) -> None:
@@ -116,5 +116,5 @@ class Recorder:
         self._recording.flush()
 
     def close(self) -> None:
-        """Write the rest; nothing more comes."""
+        """Write the rest, and close the file."""
         self._recording.close()

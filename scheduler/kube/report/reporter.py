@@ -1,9 +1,9 @@
-"""Events and conditions: what people and autoscalers read of a pod or a node.
+"""Events and conditions: what people and autoscalers read about a pod or a node.
 
-A text is said once, not every cycle. Why a pod waits has figures in it that differ after almost every bind: new
-reasons are said at once, new figures only when the pod has been told nothing else for a minute, and to few pods
-a second. One node that comes or goes can give all that wait new reasons: then so many pods a second are told them.
-How what is said gets to the API server is told in ``outbox``.
+A text is written once, not in every cycle. The text that says why a pod waits has figures that differ after almost
+every bind. New reasons are written at once; new figures are written only when nothing else was written about the pod
+for a minute, and for few pods a second. One node that comes or goes can give all waiting pods new reasons: then the
+reasons are written for a bounded number of pods a second. ``outbox`` sends the texts to the API server.
 """
 
 from __future__ import annotations
@@ -30,21 +30,23 @@ from scheduler.telling.departures import Departure
 from scheduler.telling.sayings import NOTE_MAX, Saying
 
 _CONDITION = "condition"
-# How long a text stands while only its figures change, and how many such texts are said at once, each second.
+# How long a text stands while only its figures change, how often such texts are looked at, and how many of them are
+# written each time.
 _STANDS_SECONDS, _LATER_SECONDS, _LATER_MOST = 60.0, 1.0, 10
-# To how many pods that have been told something new reasons are said each second.
+# For how many pods with an older text new reasons are written each second.
 _ANEW_MOST = 100
 
 
 @dataclass(slots=True)
-class _Said:
-    """What was said last of an object.
+class _LastText:
+    """The text that was written last about an object.
 
     Attributes:
-        about: what it was about, apart from its figures.
-        at: when, in seconds of the loop.
-        later: what to say once the text has stood for long enough, if it differs in figures only, or once it is the
-            pod's turn.
+        text: the text.
+        about: what the text is about, apart from its figures.
+        at: when it was written, by the loop's time.
+        later: writes a newer text: if only its figures are new, once the present text has stood for long enough; else
+            once it is the pod's turn.
     """
 
     text: str
@@ -54,14 +56,14 @@ class _Said:
 
 
 class Reporter:
-    """Says what is new, through an outbox.
+    """Writes what is new, through an outbox.
 
     Args:
         api: the API server.
-        controller, instance: who says it; of a pod of ours, its own scheduler name does.
+        controller, instance: the author of events; for a pod of ours, the controller is the pod's scheduler name.
         is_binding: whether binds wait to be written.
-        version_of: the last known resourceVersion of a pod, empty when it is not known.
-        still_waits: whether a pod still waits for a change, and nobody else decides for it.
+        get_version: gives the last known resourceVersion of a pod, empty if it is not known.
+        is_still_waiting: whether a pod still waits for a change, and this replica decides for it.
     """
 
     def __init__(
@@ -71,70 +73,70 @@ class Reporter:
         controller: str,
         instance: str,
         is_binding: Callable[[], bool],
-        version_of: Callable[[str], str],
-        still_waits: Callable[[str], bool],
+        get_version: Callable[[str], str],
+        is_still_waiting: Callable[[str], bool],
     ) -> None:
         self._controller, self._instance = controller, instance
-        self._version_of, self._still_waits = version_of, still_waits
+        self._get_version, self._is_still_waiting = get_version, is_still_waiting
         self._outbox = Outbox(api, is_binding=is_binding)
         self._serial = itertools.count(int(wall_clock.now().timestamp() * 1e6))
-        self._said: dict[str, _Said] = {}
-        # When to look whether new figures are to be said of a pod; each is in it once at most.
+        self._last_texts: dict[str, _LastText] = {}
+        # When to look whether new figures are to be written for a pod; each pod is in it at most once.
         self._later: list[tuple[float, str]] = []
         self._queued: set[str] = set()
-        # Pods that have new reasons, and how many of these may be said before the next look.
+        # Pods that have new reasons, and how many of them may be written before the next look.
         self._anew: dict[str, None] = {}
         self._anew_left = _ANEW_MOST
 
     @property
-    def dropped(self) -> int:
-        """Reports given up."""
-        return self._outbox.dropped
+    def n_dropped(self) -> int:
+        """Number of reports that were given up."""
+        return self._outbox.n_dropped
 
     @property
-    def waiting(self) -> int:
-        """Reports not written yet."""
+    def n_waiting(self) -> int:
+        """Number of reports that are not written yet."""
         return len(self._outbox)
 
-    def scheduled(self, pod: PodRecord, note: str) -> None:
-        """The pod is bound."""
-        self._said.pop(pod.uid, None)
-        self._pod_event(pod, "Normal", "Scheduled", "Binding", note)
+    def report_scheduled(self, pod: PodRecord, note: str) -> None:
+        """Report that a pod is bound."""
+        self._last_texts.pop(pod.uid, None)
+        self._put_pod_event(pod, "Normal", "Scheduled", "Binding", note)
 
-    def departed(self, pod: PodRecord, words: Departure, note: str) -> None:
-        """The pod is sent away, and this is noted."""
-        self._pod_event(pod, "Normal", words.event, words.action, note)
+    def report_departure(self, pod: PodRecord, words: Departure, note: str) -> None:
+        """Report that a pod is evicted, with a note."""
+        self._put_pod_event(pod, "Normal", words.event, words.action, note)
 
-    def unschedulable(self, pod: PodRecord, saying: Saying) -> None:
-        """The pod stays pending; event and condition, when the text is new."""
-        said = self._said.get(pod.uid)
-        if said is None:
-            self._say_why(pod, saying)
+    def report_unschedulable(self, pod: PodRecord, saying: Saying) -> None:
+        """Report why a pod stays pending, by an event and a condition, if the text is new."""
+        last = self._last_texts.get(pod.uid)
+        if last is None:
+            self._report_why(pod, saying)
             return
-        if said.text == saying.message:
-            said.later = None
+        if last.text == saying.message:
+            last.later = None
             return
-        said.later = partial(self._say_why, pod, saying)
-        if said.about == saying.about:
-            # Also when the text has stood for long: one change can give all that wait new figures at once.
+        last.later = partial(self._report_why, pod, saying)
+        if last.about == saying.about:
+            # Even if the text has stood for long: one change can give all waiting pods new figures at once.
             self._anew.pop(pod.uid, None)
-            self._look_later(pod.uid, said)
+            self._look_again_later(pod.uid, last)
         elif self._anew_left and not self._anew:
             self._anew_left -= 1
-            said.later()
+            last.later()
         else:
             self._anew[pod.uid] = None
 
-    def _look_later(self, uid: str, said: _Said) -> None:
-        """When the text has stood for long enough."""
+    def _look_again_later(self, uid: str, last: _LastText) -> None:
+        """Look at the pod again when its text has stood for long enough."""
         if uid not in self._queued:
             self._queued.add(uid)
-            heapq.heappush(self._later, (said.at + _STANDS_SECONDS, uid))
+            heapq.heappush(self._later, (last.at + _STANDS_SECONDS, uid))
 
-    def _say_why(self, pod: PodRecord, saying: Saying) -> None:
+    def _report_why(self, pod: PodRecord, saying: Saying) -> None:
         now = asyncio.get_running_loop().time()
-        self._said[pod.uid] = _Said(saying.message, saying.about, now)
-        self._pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
+        self._last_texts[pod.uid] = _LastText(saying.message, saying.about, now)
+        self._put_pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
         condition = {
             "type": "PodScheduled",
             "observedGeneration": pod.generation,
@@ -149,120 +151,120 @@ class Reporter:
                 (pod.uid, _CONDITION),
                 Lane.CONDITION,
                 "PATCH",
-                f"{pod_status.path(pod)}/status",
-                partial(self._condition_body, pod.uid, condition),
+                f"{pod_status.get_path(pod)}/status",
+                partial(self._make_condition_body, pod.uid, condition),
                 client.STRATEGIC_PATCH,
-                given_up=partial(self._unsay, pod.uid, saying.message),
+                on_given_up=partial(self._forget_text, pod.uid, saying.message),
             )
         )
 
-    def _condition_body(self, uid: str, condition: dict[str, Any]) -> bytes:
-        """With the pod's version: a condition that is delivered late must not land behind a binding."""
+    def _make_condition_body(self, uid: str, condition: dict[str, Any]) -> bytes:
+        """Return a body with the pod's version: a condition that is delivered late must not land after a binding."""
         metadata = {"uid": uid}
-        if version := self._version_of(uid):
+        if version := self._get_version(uid):
             metadata["resourceVersion"] = version
         return msgspec.json.encode({"metadata": metadata, "status": {"conditions": [condition]}})
 
-    def forget(self, uid: str) -> None:
-        """The object is gone: its last text need not be remembered."""
-        self._said.pop(uid, None)
-        self._outbox.forget((uid, _CONDITION))
+    def forget_object(self, uid: str) -> None:
+        """Forget an object that is gone, or whose text no longer holds."""
+        self._last_texts.pop(uid, None)
+        self._outbox.forget_key((uid, _CONDITION))
 
-    async def quiet(self, uid: str) -> None:
-        """Wait until nothing is being written on the pod, and let nothing that waits be written.
+    async def quiet_pod(self, uid: str) -> None:
+        """Wait until nothing is being written on a pod, and drop what waits to be written.
 
-        A condition that lands behind the pod's binding would say "unschedulable" of a pod that runs,
-        and autoscalers would add a node for it.
+        A condition that lands after the pod's binding would call a pod unschedulable that runs, and
+        autoscalers would add a node for it.
         """
-        self._said.pop(uid, None)
-        await self._outbox.quiet((uid, _CONDITION))
+        self._last_texts.pop(uid, None)
+        await self._outbox.quiet_key((uid, _CONDITION))
 
-    def malformed_pod(self, pod: PodRecord, node: NodeFacts | None, problem: str) -> None:
-        """What a bound pod holds cannot be read; said once for each text, on the pod and on its node."""
-        if not self._is_new(pod.uid, problem):
+    def report_malformed_pod(self, pod: PodRecord, node: NodeFacts | None, problem: str) -> None:
+        """Report a problem with the cards that a bound pod holds; once for each text, on the pod and on its node."""
+        if not self._note_text(pod.uid, problem):
             return
-        self._pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, said=problem)
+        self._put_pod_event(pod, "Warning", "MalformedPod", "Scheduling", problem, text=problem)
         if node is not None:
-            self.on_node(node, "MalformedPod", f"pod {pod.key}: {problem}", about=pod.uid)
+            self.report_on_node(node, "MalformedPod", f"pod {pod.key}: {problem}", about=pod.uid)
 
-    def malformed_node(self, node: NodeFacts) -> None:
-        """A node's annotations or status cannot be read; said once for each text."""
+    def report_malformed_node(self, node: NodeFacts) -> None:
+        """Report that a node's annotations or status cannot be read; once for each text."""
         problem = str(node.problem)
-        if self._is_new(node.uid, problem):
+        if self._note_text(node.uid, problem):
             note = f"left out by {self._controller}: {problem}"
-            self.on_node(node, "MalformedNode", note, said=problem)
+            self.report_on_node(node, "MalformedNode", note, text=problem)
 
-    def on_node(
-        self, node: NodeFacts, reason: str, note: str, *, about: str = "", said: str = ""
+    def report_on_node(
+        self, node: NodeFacts, reason: str, note: str, *, about: str = "", text: str = ""
     ) -> None:
-        """A warning on a node's own page; one waits for each of ``about``."""
-        regarding = {**_kind(kinds.NODES), "name": node.name, "uid": node.uid}
-        self._event(
-            self._controller, regarding, ("Warning", reason, "Scheduling", note), about, said
+        """Report a warning on a node; at most one waits for each of ``about``."""
+        regarding = {**_name_kind(kinds.NODES), "name": node.name, "uid": node.uid}
+        self._put_event(
+            self._controller, regarding, ("Warning", reason, "Scheduling", note), about, text
         )
 
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._outbox.run())
-            group.create_task(self._say_later())
+            group.create_task(self._catch_up_forever())
 
-    async def _say_later(self) -> None:
+    async def _catch_up_forever(self) -> None:
         while True:
             await asyncio.sleep(_LATER_SECONDS)
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Say new reasons of the pods that have had them for longest, and new figures of texts that stood for longest."""
+        """Write new reasons that have waited longest, and new figures in place of the oldest texts."""
         self._anew_left = _ANEW_MOST
         while self._anew_left and self._anew:
             uid = next(iter(self._anew))
             del self._anew[uid]
-            self._anew_left -= self._catches_up(uid)
+            self._anew_left -= self._report_pod_later(uid)
         now, left = asyncio.get_running_loop().time(), _LATER_MOST
         while left and self._later and self._later[0][0] <= now:
             _, uid = heapq.heappop(self._later)
             self._queued.discard(uid)
-            said = self._said.get(uid)
-            if said is not None and said.later is not None and now < said.at + _STANDS_SECONDS:
-                self._look_later(uid, said)
+            last = self._last_texts.get(uid)
+            if last is not None and last.later is not None and now < last.at + _STANDS_SECONDS:
+                self._look_again_later(uid, last)
             elif uid not in self._anew:
-                left -= self._catches_up(uid)
+                left -= self._report_pod_later(uid)
 
-    def _catches_up(self, uid: str) -> bool:
-        """Say what is to be said of a pod, if it still waits; whether it was."""
-        said = self._said.get(uid)
-        if said is None or said.later is None or not self._still_waits(uid):
+    def _report_pod_later(self, uid: str) -> bool:
+        """Write the newer text about a pod, if the pod still waits; return whether it was written."""
+        last = self._last_texts.get(uid)
+        if last is None or last.later is None or not self._is_still_waiting(uid):
             return False
-        said.later()
+        last.later()
         return True
 
     async def drain(self, seconds: float) -> None:
         """Wait until all is written, or the time is up."""
         await self._outbox.drain(seconds)
 
-    def _pod_event(
-        self, pod: PodRecord, kind: str, reason: str, action: str, note: str, *, said: str = ""
+    def _put_pod_event(
+        self, pod: PodRecord, kind: str, reason: str, action: str, note: str, *, text: str = ""
     ) -> None:
         regarding = {
-            **_kind(kinds.PODS),
+            **_name_kind(kinds.PODS),
             "namespace": pod.namespace,
             "name": pod.name,
             "uid": pod.uid,
         }
-        self._event(
-            pod.profile or self._controller, regarding, (kind, reason, action, note), "", said
+        self._put_event(
+            pod.profile or self._controller, regarding, (kind, reason, action, note), "", text
         )
 
-    def _event(
+    def _put_event(
         self,
         controller: str,
         regarding: dict[str, str],
         words: tuple[str, str, str, str],
         about: str,
-        said: str,
+        text: str,
     ) -> None:
-        """``words``: type, reason, action and note; ``about`` tells events of one reason apart."""
+        """Put an event. ``words`` are type, reason, action and note; ``about`` distinguishes events of one reason."""
         kind, reason, action, note = words
         name, namespace = regarding["name"], regarding.get("namespace", "default")
         note = shortened(note, NOTE_MAX)
@@ -292,29 +294,29 @@ class Reporter:
                 "POST",
                 kinds.EVENTS.path_in(namespace),
                 partial(msgspec.json.encode, body),
-                given_up=partial(self._unsay, uid, said) if said else lambda: None,
+                on_given_up=partial(self._forget_text, uid, text) if text else lambda: None,
             )
         )
 
-    def _is_new(self, uid: str, text: str) -> bool:
-        """Whether a text was not the last that was said of an object; from now on it was."""
-        said = self._said.get(uid)
-        if said is not None and said.text == text:
+    def _note_text(self, uid: str, text: str) -> bool:
+        """Note the last text about an object; return whether it is a new one."""
+        last = self._last_texts.get(uid)
+        if last is not None and last.text == text:
             return False
-        self._said[uid] = _Said(text, text, asyncio.get_running_loop().time())
+        self._last_texts[uid] = _LastText(text, text, asyncio.get_running_loop().time())
         return True
 
-    def _unsay(self, uid: str, text: str) -> None:
-        """What was given up may be said again."""
-        said = self._said.get(uid)
-        if said is not None and said.text == text:
-            del self._said[uid]
+    def _forget_text(self, uid: str, text: str) -> None:
+        """Forget a text that was given up: it may be written again."""
+        last = self._last_texts.get(uid)
+        if last is not None and last.text == text:
+            del self._last_texts[uid]
 
 
 def _now(*, micro: bool) -> str:
-    said = wall_clock.now().isoformat(timespec="microseconds" if micro else "seconds")
-    return f"{said.removesuffix('+00:00')}Z"
+    text = wall_clock.now().isoformat(timespec="microseconds" if micro else "seconds")
+    return f"{text.removesuffix('+00:00')}Z"
 
 
-def _kind(kind: Kind) -> dict[str, str]:
+def _name_kind(kind: Kind) -> dict[str, str]:
     return {"apiVersion": kind.api_version, "kind": kind.name}

@@ -1,1 +1,1 @@
-"""Reading the cluster: lists and watches, and which kinds are read how."""
+"""Reads the cluster: lists and watches, and how each kind is read."""

@@ -1,4 +1,4 @@
-"""Whole lists, read in pages; nodes and pods read once, for commands that do not watch."""
+"""Reads whole lists in pages, and reads nodes and pods once for commands that do not watch."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ T = TypeVar("T")
 Read = Callable[[bytes | msgspec.Raw], T]
 
 _PAGE = 500
-# A page of large objects is asked for again in smaller pages: it would be in memory as a whole. While a page is read,
-# the next one comes in: two pages are in memory.
+# A page of large objects is requested again as smaller pages, because a whole page is in memory. While one page is
+# read, the next one comes in: two pages are in memory.
 _PAGE_BYTES = 16 << 20
 _PAGE_SMALLER = 8
 _PAGE_SECONDS = 60.0
-# After so much, others get their turn.
+# After so much of a page, other tasks get their turn.
 _SLICE_ITEMS, _SLICE_BYTES = 100, 1 << 20
 _TRIES = 3
 
@@ -40,7 +40,7 @@ class _ListMeta(msgspec.Struct, rename="camel"):
 
 class _RawPage(msgspec.Struct):
     metadata: _ListMeta
-    # Of metadata alone the API server writes an empty list as null.
+    # In a list of metadata the API server writes an empty list as null.
     items: list[msgspec.Raw] | None
 
 
@@ -49,8 +49,8 @@ class Page(Generic[T]):
     """A part of a list.
 
     Attributes:
-        items: its objects.
-        version: of the whole list, to watch from.
+        items: the objects of the page.
+        version: the version of the whole list, to watch from.
         is_last: whether the list is complete with this page.
     """
 
@@ -68,18 +68,18 @@ class Expired(Exception):  # noqa: N818
     """The version to resume from is too old: list again."""
 
 
-def reader(kind: Kind) -> Read[Any]:
-    """Reads objects of a kind from their JSON; of pods there is ``read_pod``."""
+def make_reader(kind: Kind) -> Read[Any]:
+    """Return a function that reads objects of a kind from their JSON; for pods use ``make_pod_reader``."""
     return msgspec.json.Decoder(kind.shape).decode
 
 
 def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:
-    """An object of any kind from its JSON, as plain values."""
+    """Read an object of any kind from its JSON, as plain values."""
     return _plain.decode(raw)
 
 
-def read_pod(limits: PodLimits) -> Read[wire.Pod]:
-    """Reads a pod from its JSON; of one beyond the limits only what is charged."""
+def make_pod_reader(limits: PodLimits) -> Read[wire.Pod]:
+    """Return a function that reads a pod from its JSON; of a pod beyond the limits it reads only what is charged."""
 
     def read(raw: bytes | msgspec.Raw) -> wire.Pod:
         if len(raw) <= bounded.LARGE_BYTES:
@@ -89,7 +89,7 @@ def read_pod(limits: PodLimits) -> Read[wire.Pod]:
     return read
 
 
-async def whole(
+async def read_list(
     api: ApiClient,
     path: str,
     params: Mapping[str, str],
@@ -120,37 +120,37 @@ async def read_pages(
 ) -> AsyncGenerator[Page[T], None]:
     """Read everything under a path, page by page; the API server works on the next page while one is read and used.
 
-    ``patience``: how long to wait for each page, where the list is tried again soon.
+    ``patience`` bounds the wait for each page, if the list is tried again soon.
 
     Raises:
-        Expired: the snapshot behind the pages was compacted away: begin again.
+        Expired: the API server has forgotten the version that the pages are of: begin again.
         ApiError: as ``ApiClient.request``.
         MsgspecError: what came is no such list.
     """
 
-    def ask(token: str, limit: int) -> asyncio.Future[bytes]:
-        asked = {**params, "limit": str(limit)} | ({"continue": token} if token else {})
+    def request(token: str, limit: int) -> asyncio.Future[bytes]:
+        page_params = {**params, "limit": str(limit)} | ({"continue": token} if token else {})
         expect = client.Expected(accept, _PAGE_SECONDS, _PAGE_BYTES if limit > 1 else 0)
-        return asyncio.ensure_future(_request(api, path, asked, expect, patience))
+        return asyncio.ensure_future(_request_page(api, path, page_params, expect, patience))
 
     token, limit = "", _PAGE
-    coming = ask(token, limit)
+    coming = request(token, limit)
     try:
         while True:
             try:
                 payload = await coming
             except TooLarge:
                 limit = max(1, limit // _PAGE_SMALLER)
-                coming = ask(token, limit)
+                coming = request(token, limit)
                 continue
             page = _pages.decode(payload)
             raws = page.items or []
-            # Half of the bound, should the next ones be as large as these.
+            # Half of the bound, if the next objects are as large as these.
             fitting = _PAGE_BYTES // 2 * len(raws) // len(payload)
             token, limit = page.metadata.continue_, max(1, min(_PAGE, fitting))
             if token:
-                coming = ask(token, limit)
-            items = await _read_all(raws, read)
+                coming = request(token, limit)
+            items = await _read_items(raws, read)
             yield Page(items, page.metadata.resource_version, is_last=not token)
             if not token:
                 return
@@ -159,24 +159,24 @@ async def read_pages(
         await asyncio.gather(coming, return_exceptions=True)
 
 
-async def _request(
+async def _request_page(
     api: ApiClient,
     path: str,
-    asked: Mapping[str, str],
+    params: Mapping[str, str],
     expect: client.Expected,
     patience: Patience | None,
 ) -> bytes:
-    """One page."""
+    """Request one page."""
     try:
         async with patience.limit(_PAGE_SECONDS) if patience else contextlib.nullcontext():
-            return await api.request("GET", path, params=asked, expect=expect)
+            return await api.request("GET", path, params=params, expect=expect)
     except ApiError as error:
         if answers.is_expired(error):
             raise Expired from error
         raise
 
 
-async def _read_all(raws: list[msgspec.Raw], read: Read[T]) -> list[T]:
+async def _read_items(raws: list[msgspec.Raw], read: Read[T]) -> list[T]:
     items: list[T] = []
     n_items = n_bytes = 0
     for raw in raws:
@@ -188,34 +188,34 @@ async def _read_all(raws: list[msgspec.Raw], read: Read[T]) -> list[T]:
     return items
 
 
-async def nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod]]:
-    """All nodes and pods of a cluster, each list as of one moment; needs the right to list both.
+async def read_nodes_and_pods(access: Access) -> tuple[list[wire.Node], list[wire.Pod]]:
+    """Read all nodes and pods of a cluster, each list as of one moment; needs the right to list both.
 
     Raises:
         ApiError: the API server refused, could not be reached, or answered something else.
     """
     api = ApiClient(access, connections=2)
     try:
-        nodes = await once(api, kinds.NODES.path, reader(kinds.NODES))
-        pods = await once(api, kinds.PODS.path, read_pod(DEFAULT))
+        nodes = await read_items(api, kinds.NODES.path, make_reader(kinds.NODES))
+        pods = await read_items(api, kinds.PODS.path, make_pod_reader(DEFAULT))
     finally:
         await api.close()
     return nodes, pods
 
 
-async def once(api: ApiClient, path: str, read: Read[T]) -> list[T]:
-    """Everything under a path, as of one moment.
+async def read_items(api: ApiClient, path: str, read: Read[T]) -> list[T]:
+    """Read everything under a path, as of one moment; read again if the list expires meanwhile.
 
     Raises:
         ApiError: the API server refused, could not be reached, or answered something else.
     """
     for _ in range(_TRIES):
         try:
-            items, _version = await whole(api, path, {}, read)
+            items, _version = await read_list(api, path, {}, read)
         except Expired:
             continue
         except msgspec.MsgspecError as error:
             raise ApiError(0, "Unreadable", f"GET {path}: {error}") from error
         else:
             return items
-    raise answers.expired(f"GET {path}: the list changed faster than it could be read")
+    raise answers.make_expired_error(f"GET {path}: the list changed faster than it could be read")

@@ -1,6 +1,6 @@
 """One snapshot of all objects that affect placement, as plain objects, for simulations.
 
-What is read is the whole table of kinds: a rule that needs a kind finds it here as well as in the operator.
+All kinds of the table are read: a rule that needs a kind finds it here as well as in the operator.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from scheduler.kube.watch import listing
 Json = dict[str, Any]
 _NEEDED = (kinds.NODES, kinds.PODS)
 _HELPFUL = tuple(kind for kind in kinds.TABLE if kind not in _NEEDED)
-# Long, and nobody reads them here.
+# It is long, and not read here.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a cluster has.
+    """The objects of a cluster.
 
     Attributes:
-        objects: as ``kubectl get -o yaml`` prints them, without ``managedFields``.
+        objects: the objects as ``kubectl get -o yaml`` prints them, without ``managedFields``.
         unlisted: kinds that cannot be listed, and why: the right is missing, or the API server does not serve them.
     """
 
@@ -38,8 +38,8 @@ class Snapshot:
     unlisted: dict[str, str] = field(default_factory=dict)
 
 
-async def of_cluster(access: Access) -> Snapshot:
-    """Each kind as of one moment. Needs the right to list nodes and pods, and takes what else it may.
+async def read_snapshot(access: Access) -> Snapshot:
+    """Read each kind as of one moment. Needs the right to list nodes and pods; other kinds are read if they may be listed.
 
     Raises:
         ApiError: nodes or pods are refused, or the API server could not be reached.
@@ -48,30 +48,30 @@ async def of_cluster(access: Access) -> Snapshot:
     api = ApiClient(access, connections=4)
     try:
         for kind in _NEEDED:
-            found.objects.extend(await _objects(api, kind))
+            found.objects.extend(await _read_objects(api, kind))
         lists = await asyncio.gather(
-            *(_objects(api, kind) for kind in _HELPFUL), return_exceptions=True
+            *(_read_objects(api, kind) for kind in _HELPFUL), return_exceptions=True
         )
     finally:
         await api.close()
     for kind, answer in zip(_HELPFUL, lists, strict=True):
         if not isinstance(answer, BaseException):
             found.objects.extend(answer)
-        elif not isinstance(answer, ApiError) or not _is_no(answer):
+        elif not isinstance(answer, ApiError) or not _is_unlisted(answer):
             raise answer
         elif not (kind.absent and answers.is_not_found(answer)):
             found.unlisted[kind.name] = f"{answer.status} {answer.reason}"
     return found
 
 
-def _is_no(error: ApiError) -> bool:
-    """Whether the kind cannot be listed, and every other may be."""
+def _is_unlisted(error: ApiError) -> bool:
+    """Whether an answer says that this kind cannot be listed; others may still be."""
     return answers.is_forbidden(error) or answers.is_not_found(error)
 
 
-async def _objects(api: ApiClient, kind: Kind) -> list[Json]:
+async def _read_objects(api: ApiClient, kind: Kind) -> list[Json]:
     def read(raw: bytes | msgspec.Raw) -> Json:
-        # Items of a list do not repeat what they are.
+        # Items of a list do not repeat their kind.
         body = {"apiVersion": kind.api_version, "kind": kind.name, **listing.read_plain(raw)}
         metadata = body.get("metadata")
         if isinstance(metadata, dict):
@@ -81,4 +81,4 @@ async def _objects(api: ApiClient, kind: Kind) -> list[Json]:
                 annotations.pop(_LAST_APPLIED, None)
         return body
 
-    return await listing.once(api, kind.path, read)
+    return await listing.read_items(api, kind.path, read)

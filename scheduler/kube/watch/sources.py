@@ -1,7 +1,7 @@
-"""What is read of the cluster: a source for every list and watch, made of the table of kinds.
+"""What is read from the cluster: a source for every list and watch, made from the table of kinds.
 
-What there can be many of comes through a stream of its own (``streams``), because kopf takes a millisecond
-for each event. What is rare is heard through kopf's handlers (``rare``).
+Kinds that can have many objects come through streams of their own (``streams``), because kopf takes a millisecond
+for each event. Rare kinds come through kopf's handlers (``rare``).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Source(Generic[T]):
     """A list and watch.
 
     Attributes:
-        name: what logs and metrics call it.
-        kind: whose objects are read.
-        read: makes an object of its JSON.
-        selector: which of them, by field selector; empty for all.
-        scheduler: of pods, the one of our names that they give; empty for pods of others.
+        name: the name in logs and metrics.
+        kind: the kind whose objects are read.
+        read: makes an object from its JSON.
+        selector: a field selector for some of the objects; empty for all.
+        scheduler: for pods of ours, their scheduler name; empty for pods of other schedulers, and for other kinds.
     """
 
     name: str
@@ -44,40 +44,40 @@ class Source(Generic[T]):
 
     @property
     def params(self) -> dict[str, str]:
-        """What to ask for in a list or watch."""
+        """The parameters of a list or watch."""
         return {"fieldSelector": self.selector} if self.selector else {}
 
-    def tell_page(self, found: list[Any], *, is_first: bool, is_last: bool) -> Heard:
-        """What a page of a list of all objects says."""
+    def make_page_event(self, found: list[Any], *, is_first: bool, is_last: bool) -> Heard:
+        """Return the event of a page of a list of all objects."""
         return events.Page(self.kind.name, found, self.scheduler, is_first, is_last)
 
-    def tell_change(self, found: Any, *, is_gone: bool) -> Event:
-        """What a change says; ``found`` is as it was last seen when it is gone or no longer under the selector."""
+    def make_change_event(self, found: Any, *, is_gone: bool) -> Event:
+        """Return the event of a change. An object that is gone, or no longer under the selector, is as it was last."""
         if is_gone:
             return events.Gone(self.kind.name, kinds.key_of(found))
         return events.Seen(found)
 
 
-def table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], ...]:
-    """All sources, pods of ours first.
+def make_table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], ...]:
+    """Return all sources, those of our pods first.
 
     Args:
-        schedulers: the names that this process goes by. A field selector knows no "or", so each name has a
-            source of its own, and that of other schedulers' pods leaves out all of them.
+        schedulers: the scheduler names of this process. A field selector has no "or", so each name has a
+            source of its own, and the source of other schedulers' pods excludes all of these names.
         limits: how much of a pod is read.
     """
     return (
-        *_of_pods(schedulers, limits),
+        *_make_pod_sources(schedulers, limits),
         *(
-            Source(kind.stream or kind.plural, kind, listing.reader(kind))
+            Source(kind.stream or kind.plural, kind, listing.make_reader(kind))
             for kind in kinds.WATCHED
             if kind != kinds.PODS
         ),
     )
 
 
-def _of_pods(schedulers: tuple[str, ...], limits: PodLimits) -> Iterable[Source[Any]]:
-    read = listing.read_pod(limits)
+def _make_pod_sources(schedulers: tuple[str, ...], limits: PodLimits) -> Iterable[Source[Any]]:
+    read = listing.make_pod_reader(limits)
     for one in schedulers:
         name = "pods-ours" if len(schedulers) == 1 else f"pods-ours-{one}"
         yield Source(name, kinds.PODS, read, f"spec.schedulerName={one},{UNFINISHED}", one)

@@ -1,8 +1,8 @@
-"""Pods and nodes as they are and as they change: list, then watch, for ever.
+"""Lists and watches of kinds with many objects: a stream lists, then watches, for ever.
 
-One task per stream. A list comes in pages, and each page is handed over when it is read; a watch resumes from the
-last version seen, bookmarks included; 410 Gone means list again and compare. A stream that has heard
-nothing for longer than bookmarks take is dead and reconnects.
+Each stream is one task. A list comes in pages, and each page is handed over when it is read. A watch resumes from the
+last version that it saw, bookmarks included; after 410 Gone, the stream lists again and compares. A stream that
+receives nothing for longer than bookmarks take is dead, and reconnects.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Bookmarked(msgspec.Struct):
 
 
 class _Bookmark(msgspec.Struct):
-    """Its object has a version and, for pods, ``containers: null``, which no pod has."""
+    """A bookmark; its object has a version and, for pods, ``containers: null``, which no pod has."""
 
     object: _Bookmarked
 
@@ -64,7 +64,7 @@ class Versioned(Protocol):
 
     @property
     def metadata(self) -> wire.Meta:
-        """With the version to go on from."""
+        """The metadata, with the version to go on from."""
 
 
 V = TypeVar("V", bound=Versioned)
@@ -75,25 +75,25 @@ class Stream(Generic[V]):
 
     Attributes:
         source: what is read.
-        heard_at: loop time of the last sign of life; 0 before the first list.
-        relists: how often it had to list, the first included.
-        trouble: what keeps it from being read, None while nothing does.
+        alive_at: the loop time of the last sign of life; 0 before the first list.
+        n_lists: how often the stream had to list, the first time included.
+        trouble: what keeps the source from being read; None while nothing does.
     """
 
     def __init__(self, source: Source[V], api: ApiClient, put: Put) -> None:
-        """``put`` takes all that is heard of, as events."""
+        """``put`` takes all that is read, as events."""
         self.source = source
         self._api, self._put = api, put
         self._version = ""
-        self._asked_again = asyncio.Event()
+        self._relist_requested = asyncio.Event()
         self._listed = asyncio.Event()
-        self.heard_at = 0.0
-        self.relists = 0
+        self.alive_at = 0.0
+        self.n_lists = 0
         self.trouble: Trouble | None = None
 
     @property
     def name(self) -> str:
-        """What logs and metrics call it."""
+        """Name of the stream in logs and metrics."""
         return self.source.name
 
     @property
@@ -101,14 +101,14 @@ class Stream(Generic[V]):
         """Whether the list on hand is complete."""
         return self._listed.is_set()
 
-    def age(self, now: float) -> float:
-        """Seconds since the last sign of life."""
-        return now - self.heard_at if self.heard_at else float("inf")
+    def get_age(self, now: float) -> float:
+        """Return the seconds since the last sign of life."""
+        return now - self.alive_at if self.alive_at else float("inf")
 
     async def relist(self) -> None:
         """List again from the API server's newest state, and return when that is handed over."""
         self._listed.clear()
-        self._asked_again.set()
+        self._relist_requested.set()
         await self._listed.wait()
 
     async def run(self) -> None:
@@ -116,53 +116,55 @@ class Stream(Generic[V]):
         attempt, broke_at = 0, 0.0
         while True:
             try:
-                if not self._version or self._asked_again.is_set():
-                    self._asked_again.clear()
-                    # Should the list fail, there is no version to watch from: it is tried again.
+                if not self._version or self._relist_requested.is_set():
+                    self._relist_requested.clear()
+                    # If the list fails, there is no version to watch from, and the list is tried again.
                     self._version = ""
-                    await self._list()
-                await self._watch_until_asked()
+                    await self._list_objects()
+                await self._watch_until_relist()
                 attempt = 0
             except Expired:
                 self._version = ""
                 _log.info("watch expired, listing again", stream=self.name)
             except (ApiError, OSError, TimeoutError, msgspec.MsgspecError) as error:
-                # aiohttp's client errors are OSErrors or wrapped; anything decoded wrong is listed anew.
-                if self.heard_at > broke_at:
+                # aiohttp's client errors are OSErrors or wrapped; what cannot be decoded is listed again.
+                if self.alive_at > broke_at:
                     attempt = 0
                 broke_at = asyncio.get_running_loop().time()
-                self.trouble = troubles.after(self.trouble, error)
-                wait = client.backoff(attempt, first=0.2, most=5.0)
+                self.trouble = troubles.add_failure(self.trouble, error)
+                wait = client.get_backoff(attempt, first=0.2, most=5.0)
                 attempt += 1
                 _log.warning("stream broke", stream=self.name, error=str(error), retry_seconds=wait)
                 await asyncio.sleep(wait)
 
-    async def _list(self) -> None:
+    async def _list_objects(self) -> None:
         source = self.source
         is_first = True
         pages = listing.read_pages(self._api, source.kind.path, source.params, source.read)
         async with contextlib.aclosing(pages):
             async for page in pages:
-                self._heard()
-                self._put(source.tell_page(page.items, is_first=is_first, is_last=page.is_last))
+                self._note_sign_of_life()
+                self._put(
+                    source.make_page_event(page.items, is_first=is_first, is_last=page.is_last)
+                )
                 is_first = False
         self._version = page.version
-        self.relists += 1
-        # Who asked while this list was under way wants a newer one.
-        if not self._asked_again.is_set():
+        self.n_lists += 1
+        # A request that came while this list was under way needs a newer list.
+        if not self._relist_requested.is_set():
             self._listed.set()
 
-    async def _watch_until_asked(self) -> None:
+    async def _watch_until_relist(self) -> None:
         watching = asyncio.ensure_future(self._watch())
-        asking = asyncio.ensure_future(self._asked_again.wait())
+        requesting = asyncio.ensure_future(self._relist_requested.wait())
         try:
-            await asyncio.wait({watching, asking}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({watching, requesting}, return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
                 watching.result()
         finally:
-            for task in (watching, asking):
+            for task in (watching, requesting):
                 task.cancel()
-            await asyncio.gather(watching, asking, return_exceptions=True)
+            await asyncio.gather(watching, requesting, return_exceptions=True)
 
     async def _watch(self) -> None:
         params = {
@@ -176,42 +178,44 @@ class Stream(Generic[V]):
                 self.source.kind.path, params, silence_seconds=_SILENCE_SECONDS
             ) as response:
                 if answers.is_failure(response.status):
-                    raise _told(answers.error_of(response.status, await response.read()))
-                self._heard()
-                # A line can be a megabyte in many chunks: they are joined once, when it is complete.
+                    raise _make_watch_error(
+                        answers.make_error(response.status, await response.read())
+                    )
+                self._note_sign_of_life()
+                # A line can be a megabyte in many chunks: the chunks are joined once, when the line is complete.
                 begun: list[bytes] = []
                 async for chunk in response.content.iter_any():
-                    self._heard()
+                    self._note_sign_of_life()
                     first, *lines = chunk.split(b"\n")
                     begun.append(first)
                     if lines:
-                        self._take(b"".join(begun))
+                        self._take_line(b"".join(begun))
                         begun = [lines.pop()]
                         for line in lines:
-                            self._take(line)
+                            self._take_line(line)
         except client.TRANSPORT_ERRORS as error:
             raise ApiError(0, "Connection", f"watch {self.name}: {error!r}") from error
 
-    def _take(self, line: bytes) -> None:
+    def _take_line(self, line: bytes) -> None:
         if not line:
             return
         if line.startswith(b'{"type":"ERROR"'):
             failure = _errors.decode(line).object
-            raise _told(ApiError(failure.code, failure.reason, failure.message))
+            raise _make_watch_error(ApiError(failure.code, failure.reason, failure.message))
         if line.startswith(b'{"type":"BOOKMARK"'):
             self._version = _bookmarks.decode(line).object.metadata.resource_version
             return
         event = _events.decode(line)
         found = self.source.read(event.object)
         is_gone = event.type == "DELETED"
-        self._put(self.source.tell_change(found, is_gone=is_gone))
+        self._put(self.source.make_change_event(found, is_gone=is_gone))
         self._version = found.metadata.resource_version
 
-    def _heard(self) -> None:
+    def _note_sign_of_life(self) -> None:
         self.trouble = None
-        self.heard_at = asyncio.get_running_loop().time()
+        self.alive_at = asyncio.get_running_loop().time()
 
 
-def _told(error: ApiError) -> Exception:
-    """What a watch ends with that was told this."""
+def _make_watch_error(error: ApiError) -> Exception:
+    """Return the exception with which a watch ends after an error."""
     return Expired() if answers.is_expired(error) else error

@@ -1,4 +1,4 @@
-"""Does not trust watches: compares the known objects with a fresh list at intervals."""
+"""Compares the known objects with a fresh list at intervals, because watches are not trusted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from scheduler.kube.watch.streams import Stream
 _SECONDS = 600.0
 
 
-async def verify(engine: Engine, streams: list[Stream[Any]], rare: Rare, api: ApiClient) -> None:
-    """Recount every total and read everything anew, now and then, until cancelled.
+async def verify_forever(
+    engine: Engine, streams: list[Stream[Any]], rare: Rare, api: ApiClient
+) -> None:
+    """Recount every total and list everything again, now and then, until cancelled.
 
     Raises:
         BrokenInvariant: a total is not the sum of its parts.

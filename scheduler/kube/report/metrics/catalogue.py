@@ -1,6 +1,6 @@
-"""Every metric of Evenkeel's own: kube-scheduler's names where the meaning is the same, ``evenkeel_*`` else.
+"""Every metric of Evenkeel: with kube-scheduler's name if the meaning is the same, else ``evenkeel_*``.
 
-The values of every label are bounded by what administrators and nodes bring: nothing that only pods say is one.
+Administrators and nodes bound the values of every label: no text that only pods contain is a label.
 """
 
 from __future__ import annotations
@@ -223,7 +223,9 @@ NODE_MODELS = Family(
 _OF_NODE, _OF_CARD = ("node", "resource"), ("node", "resource", "card", "uuid", "model")
 
 
-def _devices(what: str, name: str, meaning: str, labels: tuple[str, ...]) -> tuple[Family, Family]:
+def _make_pair(
+    what: str, name: str, meaning: str, labels: tuple[str, ...]
+) -> tuple[Family, Family]:
     unit = "_bytes" if name.endswith("_bytes") else ""
     stem = name.removesuffix(unit)
     return (
@@ -232,24 +234,24 @@ def _devices(what: str, name: str, meaning: str, labels: tuple[str, ...]) -> tup
     )
 
 
-NODE_DEVICES = _devices("node", "gpus", "GPUs of a node", _OF_NODE)
-NODE_CORES = _devices(
+NODE_DEVICES = _make_pair("node", "gpus", "GPUs of a node", _OF_NODE)
+NODE_CORES = _make_pair(
     "node", "gpu_cores", "Compute of a node's shared GPUs, in percent of one GPU", _OF_NODE
 )  # fmt: skip
-NODE_MEMORY = _devices(
+NODE_MEMORY = _make_pair(
     "node", "gpu_memory_bytes", "Memory of a node's shared GPUs, in bytes", _OF_NODE
 )  # fmt: skip
-NODE_SHARERS = _devices(
+NODE_SHARERS = _make_pair(
     "node", "gpu_sharers", "Places for sharers on a node's shared GPUs", _OF_NODE
 )  # fmt: skip
-CARD_CORES = _devices("card", "cores", "Compute of a card, in percent of one GPU", _OF_CARD)
-CARD_MEMORY = _devices("card", "memory_bytes", "Memory of a card, in bytes", _OF_CARD)
-CARD_SHARERS = _devices("card", "sharers", "Places for sharers on a card", _OF_CARD)
+CARD_CORES = _make_pair("card", "cores", "Compute of a card, in percent of one GPU", _OF_CARD)
+CARD_MEMORY = _make_pair("card", "memory_bytes", "Memory of a card, in bytes", _OF_CARD)
+CARD_SHARERS = _make_pair("card", "sharers", "Places for sharers on a card", _OF_CARD)
 
-_TOLD = (one for one in tuple(globals().values()))
+_VALUES = (one for one in tuple(globals().values()))
 ALL: tuple[Family, ...] = tuple(
     family
-    for told in _TOLD
+    for told in _VALUES
     for family in (told if isinstance(told, tuple) else (told,))
     if isinstance(family, Family)
 )

@@ -1,4 +1,4 @@
-"""What happens, as counters and histograms."""
+"""Counters and histograms of what happens."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scheduler.config import Config
 from scheduler.kube.report.metrics import catalogue
 from scheduler.kube.report.metrics.families import CountedFamily, Observed
 
-# More policies than anybody has; a cluster that makes and deletes them for ever must not fill the memory.
+# More policies than any cluster has; a cluster that makes and deletes policies for ever must not fill the memory.
 _PLACEMENTS_MOST = 1000
 _DECIDED = ("scheduled", "unschedulable")
 
 
 class Metrics:
-    """Of one scheduler, from its start.
+    """The counters and histograms of one scheduler, from its start.
 
     Attributes:
         attempts, attempt_seconds: by result and profile.
@@ -27,7 +27,7 @@ class Metrics:
     """
 
     def __init__(self, config: Config) -> None:
-        """``config`` has the profiles there are."""
+        """``config`` has the profiles."""
         profiles = config.scheduler_names
         decided = [(result, profile) for profile in profiles for result in _DECIDED]
         tried = [*decided, *(("error", profile) for profile in profiles)]
@@ -43,7 +43,7 @@ class Metrics:
         self.plugin_silences = CountedFamily(catalogue.PLUGIN_SILENCES, [()])
 
     def collect(self) -> Iterator[Metric]:
-        """All of them, as they are now."""
+        """Yield all of them, as they are now."""
         for one in (
             self.attempts,
             self.attempt_seconds,

@@ -1,8 +1,7 @@
 """Devices of every node and every card, as lines of the exposition format.
 
-There are as many lines as forty thousand cards have figures, so they are not made on the main loop: there the
-columns are copied, and another thread makes the text. The labels of a card are put together once, and again
-when nodes or their cards change.
+Forty thousand cards have so many lines that the main loop does not make them: it copies the columns, and another thread
+makes the text. The labels of a card are made once, and again when nodes or their cards change.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from scheduler.measure.cards import list_run_rows
 from scheduler.schema import columns as c
 
 _BYTES_A_MIB = 1 << 20
-# The metrics of a node and of a card, by the first index of the columns, and the unit of these in the metric's.
+# The first index of the columns for each metric of a node and of a card, and the factor to the metric's unit.
 _FIGURES = ((c.CORES, 1), (c.MIB, _BYTES_A_MIB), (c.SLOTS, 1))
 _OF_NODE = (catalogue.NODE_CORES, catalogue.NODE_MEMORY, catalogue.NODE_SHARERS)
 _OF_CARD = (catalogue.CARD_CORES, catalogue.CARD_MEMORY, catalogue.CARD_SHARERS)
 
 
 class _Labels(NamedTuple):
-    """Labels of what has figures, and where these are.
+    """Labels, and the places of their figures.
 
     Attributes:
-        of: what they were made of.
-        pools: [p] of a node's pool that has devices; ``family`` and ``node`` are its place.
+        made_from: the input of the labels.
+        pools: [p] labels of a node's pool that has devices; ``family`` and ``node`` are its place.
         shared: which of the pools have cards.
-        models: [q] of a pool and a model; ``of_model`` is how many GPUs it has of it.
-        cards: [d] of a card; ``rows`` is its place, ``owner`` the place of its pool among those.
+        models: [q] labels of a pool and a model; ``of_model`` is how many GPUs of the model the pool has.
+        cards: [d] labels of a card; ``rows`` is its place, ``owner`` the index of its pool among ``pools``.
     """
 
-    of: tuple[object, ...]
+    made_from: tuple[object, ...]
     pools: list[str]
     family: c.Ints
     node: c.Ints
@@ -50,10 +49,10 @@ class _Labels(NamedTuple):
 
 
 class Lines:
-    """Makes the text, in whatever thread.
+    """Makes the text, in any thread.
 
     Args:
-        per_node, per_card: what is told.
+        per_node, per_card: whether there are lines for each node, and for each card.
     """
 
     def __init__(self, *, per_node: bool, per_card: bool) -> None:
@@ -62,68 +61,70 @@ class Lines:
         self._labels: _Labels | None = None
         self._lock = threading.Lock()
 
-    def parts(self, copies: DeviceColumns) -> Iterator[bytes]:
-        """All lines, a metric at a time: together they may be fifty megabytes."""
+    def write_parts(self, copies: DeviceColumns) -> Iterator[bytes]:
+        """Yield all lines, one metric at a time: together they may be fifty megabytes."""
         with self._lock:
-            labels = self._labels_of(copies)
+            labels = self._get_labels(copies)
         if self._per_node:
-            yield from self._nodes(copies, labels)
+            yield from self._write_nodes(copies, labels)
         if self._per_card:
-            yield from self._cards(copies, labels)
+            yield from self._write_cards(copies, labels)
 
-    def _nodes(self, copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
+    def _write_nodes(self, copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
         used = (copies.cards[1, c.SLOTS, labels.rows] > 0).astype(np.int64)
         held = np.bincount(labels.owner, used, len(labels.pools)).astype(np.int64)
         offered = copies.offered[:, labels.family, labels.node]
         there = offered[0] + copies.runs[1, labels.family, labels.node]
-        yield text.of_gauge(catalogue.NODE_DEVICES[0], labels.pools, there)
-        yield text.of_gauge(catalogue.NODE_DEVICES[1], labels.pools, offered[1] + held)
-        yield text.of_gauge(catalogue.NODE_MODELS, labels.models, labels.of_model)
+        yield text.write_gauge(catalogue.NODE_DEVICES[0], labels.pools, there)
+        yield text.write_gauge(catalogue.NODE_DEVICES[1], labels.pools, offered[1] + held)
+        yield text.write_gauge(catalogue.NODE_MODELS, labels.models, labels.of_model)
         shared = [labels.pools[i] for i in labels.shared.tolist()]
         family, node = labels.family[labels.shared], labels.node[labels.shared]
         for both, (figure, unit) in zip(_OF_NODE, _FIGURES, strict=True):
             for metric, figures in zip(both, copies.figures, strict=True):
-                yield text.of_gauge(metric, shared, figures[family, figure, node] * unit)
+                yield text.write_gauge(metric, shared, figures[family, figure, node] * unit)
 
     @staticmethod
-    def _cards(copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
+    def _write_cards(copies: DeviceColumns, labels: _Labels) -> Iterator[bytes]:
         for both, (figure, unit) in zip(_OF_CARD, _FIGURES, strict=True):
             for metric, figures in zip(both, copies.cards, strict=True):
-                yield text.of_gauge(metric, labels.cards, figures[figure, labels.rows] * unit)
+                yield text.write_gauge(metric, labels.cards, figures[figure, labels.rows] * unit)
 
-    def _labels_of(self, copies: DeviceColumns) -> _Labels:
+    def _get_labels(self, copies: DeviceColumns) -> _Labels:
         runs, there = copies.runs, copies.offered[0]
         rows = list_run_rows(runs[0].ravel(), runs[1].ravel())
         words = copies.words[:, rows]
-        # Numbers stay what they are as long as it is the same list that they are of.
+        # Numbers mean the same as long as the list to which they refer is the same.
         names = (copies.nodes, id(copies.uuids), id(copies.models))
-        of = (names, runs.tobytes(), there.tobytes(), words.tobytes())
-        if self._labels is None or self._labels.of != of:
-            self._labels = self._made(of, copies, rows, words)
+        made_from = (names, runs.tobytes(), there.tobytes(), words.tobytes())
+        if self._labels is None or self._labels.made_from != made_from:
+            self._labels = self._make_labels(made_from, copies, rows, words)
         return self._labels
 
-    def _made(
-        self, of: tuple[object, ...], copies: DeviceColumns, rows: c.Ints, words: c.Ints
+    def _make_labels(
+        self, made_from: tuple[object, ...], copies: DeviceColumns, rows: c.Ints, words: c.Ints
     ) -> _Labels:
         n_cards = copies.runs[1]
         family, node = np.nonzero((n_cards > 0) | (copies.offered[0] > 0))
         pools = [
-            f'node="{text.escaped(copies.nodes[j])}",resource="{text.escaped(copies.resources[i])}"'
+            f'node="{text.escape_label(copies.nodes[j])}",resource="{text.escape_label(copies.resources[i])}"'
             for i, j in zip(family.tolist(), node.tolist(), strict=True)
         ]
-        # Rows of cards come pool by pool, as the pools do.
+        # Rows of cards are in the order of the pools.
         owner = np.repeat(np.arange(len(pools)), n_cards[family, node])
         makers = model_names.list_makers(copies.resources)
-        names = [text.escaped(model_names.print_name(one, makers)) for one in copies.models]
+        names = [text.escape_label(model_names.print_name(one, makers)) for one in copies.models]
         cards: list[str] = []
         if self._per_card:
             cards = [
-                f'{{{pools[p]},card="{index}",uuid="{text.escaped(copies.uuids[uuid])}",model="{names[model]}"}}'
+                f'{{{pools[p]},card="{index}",uuid="{text.escape_label(copies.uuids[uuid])}",model="{names[model]}"}}'
                 for p, index, uuid, model in zip(owner.tolist(), *words.tolist(), strict=True)
             ]
-        models, of_model = _models(pools, copies.offered[0][family, node], owner, words[2], names)
+        models, of_model = _make_model_labels(
+            pools, copies.offered[0][family, node], owner, words[2], names
+        )
         return _Labels(
-            of,
+            made_from,
             [f"{{{pool}}}" for pool in pools],
             family,
             node,
@@ -136,11 +137,11 @@ class Lines:
         )
 
 
-def _models(
+def _make_model_labels(
     pools: list[str], counted: c.Floats, owner: c.Ints, model: c.Ints, names: list[str]
 ) -> tuple[list[str], c.Ints]:
-    """Labels of every pool and each model of its cards, with how many it has; GPUs that are counted have none."""
-    # What nodes write in several ways is one model.
+    """Return labels of every pool and each model of its cards, and how many it has; counted GPUs have no model."""
+    # Nodes may write one model in several ways.
     printed = {name: i for i, name in enumerate(dict.fromkeys(names))}
     which = np.array([printed[name] for name in names], np.int64)
     n_models, words = max(len(printed), 1), list(printed)

@@ -1,4 +1,4 @@
-"""The text that Prometheus reads, in the format that it asks for."""
+"""The text that Prometheus reads, in the format that it requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS = 5.0
 
 
 class _Read(NamedTuple):
-    """What the main loop has handed over; nothing in it changes any more."""
+    """What the main loop has handed over; it does not change any more."""
 
     families: list[Metric]
     copies: DeviceColumns | None
@@ -31,7 +31,7 @@ class _Read(NamedTuple):
 
 
 class _Families(Collector):
-    """Families that are made already, and those of the process."""
+    """Families that are already made, and those of the process."""
 
     def __init__(self, families: Iterable[Metric], process: CollectorRegistry) -> None:
         self._families, self._process = families, process
@@ -45,10 +45,10 @@ class Exposition:
     """Joins all metrics of one replica.
 
     Args:
-        metrics: what has happened.
-        sources: what is read.
-        measured: what is used, and which free capacity no pod can use.
-        config: how much is told of nodes and cards.
+        metrics: counters and histograms.
+        sources: the parts from which present figures are read.
+        measured: the capacity that is used, and the free capacity that no pod can use.
+        config: whether there are lines for each node, and for each card.
     """
 
     def __init__(
@@ -61,44 +61,44 @@ class Exposition:
         PlatformCollector(registry=self._process)
         self._main = asyncio.get_running_loop()
 
-    async def across(self, accept: str) -> tuple[str, AsyncIterator[bytes]]:
-        """The content type and the text, part by part, for another thread.
+    async def make_text(self, accept: str) -> tuple[str, AsyncIterator[bytes]]:
+        """Return the content type and the parts of the text, for a caller in another thread.
 
-        What is read is read on the main loop, where everything else changes; the text is made in a third thread, so
-        that neither the main loop nor the caller's stands still meanwhile.
+        Figures are read on the main loop, which also changes them; the text is made in a third thread, so that neither
+        the main loop nor the caller's loop stands still meanwhile.
 
         Raises:
             TimeoutError: the main loop is busy.
         """
 
         async def read() -> _Read:
-            return self._read()
+            return self._read_all()
 
         reading_it = asyncio.run_coroutine_threadsafe(read(), self._main)
         async with asyncio.timeout(_SECONDS):
             found = await asyncio.wrap_future(reading_it)
         encoder, content_type = choose_encoder(accept)
-        return content_type, self._parts(found, encoder)
+        return content_type, self._write_parts(found, encoder)
 
-    def _read(self) -> _Read:
+    def _read_all(self) -> _Read:
         families = [
             *self._metrics.collect(),
             *reading.collect(self._sources, self._main.time()),
             *self._measured.collect(),
         ]
-        # As with the measures: once, by the replica that decides, or sums would count everything twice.
-        tells = self._lines.is_asked and self._sources.is_deciding()
-        copies = self._sources.engine.ask(Devices()) if tells else None
-        return _Read(families, copies, self._measured.of_nodes())
+        # Only the replica that decides has them, as with the measures: else sums would count everything twice.
+        has_lines = self._lines.is_asked and self._sources.is_deciding()
+        copies = self._sources.engine.ask(Devices()) if has_lines else None
+        return _Read(families, copies, self._measured.get_node_figures())
 
-    async def _parts(
+    async def _write_parts(
         self, found: _Read, encoder: Callable[[Collector], bytes]
     ) -> AsyncIterator[bytes]:
         if found.copies is not None:
-            # In front: one of the formats ends with a line of its own.
-            lines = self._lines.parts(found.copies)
+            # They come first: one of the formats has a last line of its own.
+            lines = self._lines.write_parts(found.copies)
             while (part := await asyncio.to_thread(next, lines, None)) is not None:
                 yield part
         if found.stranded is not None:
-            yield await asyncio.to_thread(stranded.lines, found.stranded)
+            yield await asyncio.to_thread(stranded.write_lines, found.stranded)
         yield await asyncio.to_thread(encoder, _Families(found.families, self._process))

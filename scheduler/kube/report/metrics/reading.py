@@ -1,4 +1,4 @@
-"""The figures of the metrics at the moment of a scrape, read from the parts of a replica."""
+"""Reads the figures of the metrics from the parts of a replica, at the moment of a scrape."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from scheduler.kube.report.reporter import Reporter
 
 
 class Sources(NamedTuple):
-    """What is read.
+    """The parts from which figures are read.
 
     Attributes:
-        signs: what the probes look at too.
-        engine: what is known and waits.
-        reporter: what is told.
-        tally: why pods wait.
+        signs: the parts that the probes look at, too.
+        engine: knows nodes and waiting pods.
+        reporter: knows how many reports wait.
+        tally: knows why pods wait.
         is_deciding: whether this replica leads.
-        version: of Evenkeel.
+        version: the version of Evenkeel.
     """
 
     signs: Signs
@@ -39,46 +39,46 @@ class Sources(NamedTuple):
 
 
 def collect(sources: Sources, now: float) -> Iterator[Metric]:
-    """All of it; ``now`` is the loop's time."""
-    yield from _replica(sources)
-    yield from _streams(sources, now)
-    yield from _queue(sources)
-    yield from _nodes(sources.engine)
+    """Yield all metrics; ``now`` is the loop's time."""
+    yield from _collect_replica(sources)
+    yield from _collect_streams(sources, now)
+    yield from _collect_queue(sources)
+    yield from _collect_nodes(sources.engine)
     if sources.is_deciding():
         yield from namespaces.collect_waiting(sources.engine.ask(WaitsByNamespace()), now)
 
 
-def _replica(sources: Sources) -> Iterator[Metric]:
+def _collect_replica(sources: Sources) -> Iterator[Metric]:
     signs, reporter = sources.signs, sources.reporter
-    yield catalogue.LEADER.one(sources.is_deciding())
-    holder = signs.lease.holder()
+    yield catalogue.LEADER.make_single(sources.is_deciding())
+    holder = signs.lease.find_holder()
     yield catalogue.LEASE_HOLDER.make_metric(((one,), one == holder) for one in Holder)
-    yield catalogue.LEASE_ERRORS.one(signs.lease.errors)
+    yield catalogue.LEASE_ERRORS.make_single(signs.lease.n_errors)
     yield catalogue.MISSING_RIGHT.make_metric(((right,), 1) for right in signs.rights.missing)
-    yield catalogue.UNFENCED.one(signs.fence.n_left)
-    yield catalogue.REPORTS_WAITING.one(reporter.waiting)
-    yield catalogue.REPORTS_DROPPED.one(reporter.dropped)
+    yield catalogue.UNFENCED.make_single(signs.fence.n_left)
+    yield catalogue.REPORTS_WAITING.make_single(reporter.n_waiting)
+    yield catalogue.REPORTS_DROPPED.make_single(reporter.n_dropped)
     build = (sources.version, platform.python_version(), platform.machine())
     yield catalogue.BUILD.make_metric([(build, 1)])
 
 
-def _streams(sources: Sources, now: float) -> Iterator[Metric]:
+def _collect_streams(sources: Sources, now: float) -> Iterator[Metric]:
     streams = sources.signs.streams
-    yield catalogue.STREAM_AGE.make_metric(((one.name,), one.age(now)) for one in streams)
-    yield catalogue.STREAM_LISTS.make_metric(((one.name,), one.relists) for one in streams)
+    yield catalogue.STREAM_AGE.make_metric(((one.name,), one.get_age(now)) for one in streams)
+    yield catalogue.STREAM_LISTS.make_metric(((one.name,), one.n_lists) for one in streams)
     yield catalogue.STREAM_REFUSED.make_metric(
         ((one.name,), bool(one.trouble and one.trouble.is_refused)) for one in streams
     )
 
 
-def _queue(sources: Sources) -> Iterator[Metric]:
+def _collect_queue(sources: Sources) -> Iterator[Metric]:
     counts = sources.engine.ask(QueueCounts())
     yield catalogue.PENDING.make_metric(((where,), n) for where, n in counts.pods.items())
     yield catalogue.INCOMING.make_metric(counts.came.items())
-    yield catalogue.UNSCHEDULABLE.make_metric(sources.tally.unschedulable().items())
+    yield catalogue.UNSCHEDULABLE.make_metric(sources.tally.count_unschedulable().items())
 
 
-def _nodes(engine: Engine) -> Iterator[Metric]:
+def _collect_nodes(engine: Engine) -> Iterator[Metric]:
     counts = engine.ask(NodeCounts())
-    yield catalogue.NODES.one(counts.n_nodes)
+    yield catalogue.NODES.make_single(counts.n_nodes)
     yield catalogue.NODES_CLOSED.make_metric(((why,), n) for why, n in counts.closed.items())

@@ -1,7 +1,7 @@
 """Measures used and stranded capacity from time to time, with the audit's own measure.
 
-It is measured on the main loop, a typical pod at a time, so that others get their turn between; and so seldom that
-it takes no more than a hundredth of the loop's time.
+The main loop measures one typical pod after another, so that other tasks get their turn in between; and so seldom that it
+takes no more than a hundredth of the loop's time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOOK_SECONDS = 1.0
 _SHARE = 0.01
 _GIB = 2.0**30
 _log = structlog.get_logger("evenkeel.metrics")
-# The unit of each dimension of the figures in the metric's.
+# The metric of each dimension of the figures, and the factor to the metric's unit.
 _METRICS = (
     (catalogue.CPU_CORES, 1.0),
     (catalogue.MEMORY_BYTES, _GIB),
@@ -45,9 +45,9 @@ class Stranded:
     """Measures as long as this replica decides.
 
     Args:
-        engine: what is measured.
+        engine: knows the nodes that are measured.
         is_deciding: whether this replica leads.
-        per_node: whether each node is told of.
+        per_node: whether there are figures for each node.
     """
 
     def __init__(self, engine: Engine, is_deciding: Callable[[], bool], *, per_node: bool) -> None:
@@ -59,12 +59,12 @@ class Stranded:
         while True:
             rest = _LOOK_SECONDS
             if self._is_deciding():
-                rest = max(_SECONDS, await self._try() / _SHARE)
+                rest = max(_SECONDS, await self._try_to_measure() / _SHARE)
             else:
                 self._last = None
             await asyncio.sleep(rest)
 
-    async def _try(self) -> float:
+    async def _try_to_measure(self) -> float:
         try:
             return await self._measure()
         except Exception:  # noqa: BLE001 - whatever it is, pods are placed without it
@@ -73,7 +73,7 @@ class Stranded:
             return 0.0
 
     async def _measure(self) -> float:
-        """Measure once; seconds that it took of the loop."""
+        """Measure once; return the seconds of the loop that it took."""
         spent, steps = 0.0, self._engine.ask(measures.Stranded())
         while True:
             began = time.perf_counter()
@@ -86,7 +86,7 @@ class Stranded:
             await asyncio.sleep(0)
 
     def collect(self) -> Iterator[Metric]:
-        """As it was measured last; nothing on a replica that does not decide."""
+        """Yield the last measures; none on a replica that does not decide."""
         if self._last is None or not self._is_deciding():
             return
         (figures, gpus), at = self._last
@@ -96,16 +96,18 @@ class Stranded:
                 ((part,), amounts[i][dimension] * unit) for i, part in enumerate(m.FIGURES)
             )
         yield namespaces.make_allocated(gpus)
-        yield catalogue.MEASURED.one(at)
+        yield catalogue.MEASURED.make_single(at)
 
-    def of_nodes(self) -> Figures | None:
-        """The figures of every node, if nodes are told of, likewise."""
-        told = self._last if self._per_node and self._is_deciding() else None
-        return told.found.figures if told is not None else None
+    def get_node_figures(self) -> Figures | None:
+        """Return the last figures of every node, if there are to be any; None on a replica that does not decide."""
+        last = self._last if self._per_node and self._is_deciding() else None
+        return last.found.figures if last is not None else None
 
 
-def lines(figures: Figures) -> bytes:
-    """How much of the GPUs of every node that has any is stranded."""
-    has = np.flatnonzero(figures.amounts[m.CAPACITY, m.GPU] > 0)
-    labels = [f'{{node="{figures.names[i]}"}}' for i in has.tolist()]
-    return text.of_gauge(catalogue.NODE_STRANDED, labels, figures.amounts[m.STRANDED, m.GPU, has])
+def write_lines(figures: Figures) -> bytes:
+    """Write lines with how much of its GPUs is stranded, for every node that has any."""
+    rows = np.flatnonzero(figures.amounts[m.CAPACITY, m.GPU] > 0)
+    labels = [f'{{node="{figures.names[i]}"}}' for i in rows.tolist()]
+    return text.write_gauge(
+        catalogue.NODE_STRANDED, labels, figures.amounts[m.STRANDED, m.GPU, rows]
+    )

@@ -1,4 +1,4 @@
-"""Feeds the metrics about pods: decisions, bind times, and the rules that keep pods waiting."""
+"""Counts for the metrics about pods: decisions, bind times, and the rules that keep pods waiting."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from scheduler.kube.report.metrics.counting import Metrics
 
 _MOST_ATTEMPTS = 15
 _MISTAKE, _NO_NODES = "PodWellFormed", "NoNodes"
-Told = BindDone | BindFailed | PluginSilent
+BinderReport = BindDone | BindFailed | PluginSilent
 
 
 class _Journey(NamedTuple):
     """A pod whose bind is under way.
 
     Attributes:
-        decided_at: loop time of the decision.
-        since: loop time at which the pod could be tried first.
-        attempts: how often it was tried, this time included.
-        governing: who has decided where it goes.
+        decided_at: the loop time of the decision.
+        since: the loop time from which the pod could be tried.
+        attempts: how often the pod was tried, this time included.
+        governing: the mode or node policy, and the BalancePolicy, that chose its place.
     """
 
     decided_at: float
@@ -36,41 +36,41 @@ class _Journey(NamedTuple):
 
 
 class Tally:
-    """Keeps, of pods that wait or are on their way, what the metrics will say of them.
+    """Keeps what the metrics need to know about pods that wait or are being bound.
 
     Args:
-        metrics: they are told.
+        metrics: counters and histograms.
         engine: knows the pods.
-        report: takes what the binder reports, after it was looked at.
-        clock: the loop's.
+        report: takes the binder's reports after this class.
+        clock: the loop's clock.
     """
 
     def __init__(
         self,
         metrics: Metrics,
         engine: Engine,
-        report: Callable[[Told], None],
+        report: Callable[[BinderReport], None],
         clock: Callable[[], float],
     ) -> None:
         self._metrics, self._engine = metrics, engine
         self._report, self._clock = report, clock
         self._journeys: dict[str, _Journey] = {}
-        # By uid, the rules that kept a pod from every node when it was told last.
+        # By uid, the rules that kept a pod from every node at its last report.
         self._causes: dict[str, tuple[str, ...]] = {}
 
-    def decided(self, outcome: Outcome, seconds: float) -> None:
-        """All that one call of the engine has decided, in so many seconds; before it is carried out."""
+    def note_outcome(self, outcome: Outcome, seconds: float) -> None:
+        """Count all that one call of the engine has decided, in so many seconds; before it is carried out."""
         binds, holds = outcome.binds, outcome.holds
         if not (binds or holds or outcome.explained):
             return
         now, results = self._clock(), Counter[tuple[str, str]]()
         for bind in binds:
-            results["scheduled", self._begun(bind, now)] += 1
+            results["scheduled", self._begin_journey(bind, now)] += 1
         for hold in outcome.holds:
-            results["unschedulable", self._profile(hold.uid)] += 1
-            self._waited(hold.uid)
+            results["unschedulable", self._get_profile(hold.uid)] += 1
+            self._note_wait(hold.uid)
         for hold in (*outcome.explained, *holds):
-            self._causes[hold.uid] = _causes(hold)
+            self._causes[hold.uid] = _list_causes(hold)
         self._metrics.preemption_attempts.add(n=sum(one.attempt is not None for one in holds))
         for evict in outcome.evicts:
             self._metrics.preemption_victims.add(len(evict.victims))
@@ -79,58 +79,58 @@ class Tally:
             self._metrics.attempts.add(result, profile, n=times)
             self._metrics.attempt_seconds.add(seconds / n, result, profile, n=times)
 
-    def _begun(self, bind: Bind, now: float) -> str:
-        """A bind is under way; the profile of its pod."""
-        uid, profile = bind.uid, self._profile(bind.uid)
+    def _begin_journey(self, bind: Bind, now: float) -> str:
+        """Note that a bind is under way; return the profile of its pod."""
+        uid, profile = bind.uid, self._get_profile(bind.uid)
         wait, governing = self._engine.ask(WaitOf(uid)), self._engine.ask(WhoGoverns(uid))
         since = now if wait is None or wait.since is None else wait.since
         attempts = 1 if wait is None else wait.attempts
         self._journeys[uid] = _Journey(now, since, attempts, profile, governing)
         self._causes.pop(uid, None)
-        self._waited(uid)
+        self._note_wait(uid)
         return profile
 
-    def _profile(self, uid: str) -> str:
+    def _get_profile(self, uid: str) -> str:
         return self._engine.ask(NamedPod(uid)).profile
 
-    def _waited(self, uid: str) -> None:
+    def _note_wait(self, uid: str) -> None:
         wait = self._engine.ask(WaitOf(uid))
         if wait is not None:
             self._metrics.queue_wait.add(wait.waited)
 
-    def report(self, told: Told) -> None:
-        """What the binder reports, passed on."""
-        if isinstance(told, PluginSilent):
-            self._metrics.plugin_silences.add(n=int(told.silent))
+    def note_report(self, report: BinderReport) -> None:
+        """Count a report of the binder, and pass it on."""
+        if isinstance(report, PluginSilent):
+            self._metrics.plugin_silences.add(n=int(report.silent))
         else:
-            self._ended(told)
-        self._report(told)
+            self._end_journey(report)
+        self._report(report)
 
-    def _ended(self, told: BindDone | BindFailed) -> None:
-        journey = self._journeys.pop(told.uid, None)
+    def _end_journey(self, report: BindDone | BindFailed) -> None:
+        journey = self._journeys.pop(report.uid, None)
         if journey is None:
             return
         metrics, now = self._metrics, self._clock()
-        if isinstance(told, BindFailed):
-            # Who deletes a pod meanwhile raises no alert: anybody may, as often as they like.
-            if not told.gone:
+        if isinstance(report, BindFailed):
+            # A pod that was deleted meanwhile raises no alert: its owner may delete pods at any time.
+            if not report.gone:
                 metrics.attempts.add("error", journey.profile)
             return
-        many = journey.attempts >= _MOST_ATTEMPTS
-        attempts = f"{_MOST_ATTEMPTS}+" if many else str(journey.attempts)
+        is_many = journey.attempts >= _MOST_ATTEMPTS
+        attempts = f"{_MOST_ATTEMPTS}+" if is_many else str(journey.attempts)
         metrics.bind_seconds.add(now - journey.decided_at)
         metrics.sli_seconds.add(now - journey.since, attempts)
         metrics.pod_attempts.add(journey.attempts)
         metrics.placements.add(*journey.governing)
 
-    def left(self, uid: str) -> None:
-        """A pod is gone, or has a node."""
+    def note_left(self, uid: str) -> None:
+        """Forget a pod that is gone, or has a node."""
         self._causes.pop(uid, None)
 
-    def unschedulable(self) -> dict[tuple[str, str], float]:
-        """How many pods wait, by each rule that keeps them from a node, and by profile."""
+    def count_unschedulable(self) -> dict[tuple[str, str], float]:
+        """Count the pods that wait, by each rule that keeps them from a node, and by profile."""
         tried = self._engine.ask(TriedInVain(self._causes))
-        # Pods that wait are many, and what keeps them is alike.
+        # Many pods wait for the same causes.
         alike = Counter((self._causes[uid], profile) for uid, profile in tried.items())
         found: Counter[tuple[str, str]] = Counter()
         for (causes, profile), n in alike.items():
@@ -139,7 +139,7 @@ class Tally:
         return dict(found)
 
 
-def _causes(hold: Hold) -> tuple[str, ...]:
+def _list_causes(hold: Hold) -> tuple[str, ...]:
     if hold.problem:
         return (_MISTAKE,)
     if hold.diagnosis is None or not hold.diagnosis.n_nodes:

@@ -1,4 +1,4 @@
-"""Many lines of one gauge at once, as both exposition formats have them."""
+"""Writes many lines of one gauge at once, in a form that both exposition formats have."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from scheduler.schema.columns import Floats, Ints
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def escaped(value: str) -> str:
-    """The value of a label, as it stands between its quotes."""
+def escape_label(value: str) -> str:
+    """Escape the value of a label, for its place between quotes."""
     return value.translate(_ESCAPES)
 
 
-def of_gauge(metric: Family, labels: list[str], figures: Ints | Floats) -> bytes:
-    """A line for each of the labels, which stand in their braces, and its figure."""
+def write_gauge(metric: Family, labels: list[str], figures: Ints | Floats) -> bytes:
+    """Write a line for each figure; the labels come with their braces."""
     head = f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
     name = metric.name
     pairs = zip(labels, figures.tolist(), strict=True)
