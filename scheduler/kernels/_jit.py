@@ -101,8 +101,15 @@ if _folder is not None:
 
 def is_missing(kernel: Any) -> bool:
     """Whether a kernel is still to be compiled for the cache, which takes up to some seconds."""
-    if _config.DISABLE_JIT or _folder is None or not _is_writable:
+    return _folder is not None and _is_writable and is_uncached(kernel)
+
+
+def is_uncached(kernel: Any) -> bool:
+    """Whether a kernel cannot be read from a cache, so that each process has to compile it."""
+    if _config.DISABLE_JIT:
         return False
+    if _folder is None:
+        return True
     cache_file = kernel._cache._cache_file  # noqa: SLF001 - numba has no door for it
     return not Path(cache_file._index_path).exists()  # noqa: SLF001
 

@@ -43,6 +43,11 @@ def list_missing() -> list[str]:
     return [key for key, one in list_kernels().items() if _jit.is_missing(one)]
 
 
+def has_uncached() -> bool:
+    """Whether getting all kernels ready takes long, because some of them are in no cache."""
+    return any(map(_jit.is_uncached, list_kernels().values()))
+
+
 def compile_kernels(progressed: Callable[[int], None]) -> None:
     """Get all kernels ready in this process; ``progressed`` is told how many are ready, as the work goes on."""
     every = list_kernels()

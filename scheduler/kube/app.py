@@ -64,7 +64,7 @@ class Operator:
             health = await self._get_ready()
         except BaseException as error:
             await self._open.aclose()
-            if isinstance(error, asyncio.CancelledError):
+            if isinstance(error, asyncio.CancelledError) and self._failure is None:
                 # The stop came before there was anything to finish.
                 _log.info("stopped before it had started")
             raise
@@ -82,7 +82,11 @@ class Operator:
         self._open.push_async_callback(lifeline.stop)
         side_api = await lifeline.call(_make_client(options.access))
         self._open.push_async_callback(lambda: lifeline.call(side_api.close()))
-        self._parts = Parts(options, api, side_api, recorder=_make_recorder(options))
+        recorder = _make_recorder(options)
+        if recorder is not None:
+            # After a start that has failed, too: the log has the event by which it failed.
+            self._open.callback(recorder.close)
+        self._parts = Parts(options, api, side_api, recorder=recorder)
         self._running = RunningParts(self._parts, lifeline, self._fail)
         health = await self._answer_probes(lifeline)
         self._open.push_async_callback(self._running.abandon)
@@ -93,11 +97,11 @@ class Operator:
         )
         # From now on the time of a leader that has died runs out.
         await lifeline.call(self._parts.lease.observe_holder())
-        if compiling.list_missing():
+        if compiling.has_uncached():
             with hosting.end_at_signals():
                 compiling.compile_kernels(lambda _: None)
         _log.info("listing", server=options.access.url)
-        # Who cannot read what every decision needs leaves the lease to others.
+        # Who cannot read policies and namespaces leaves the lease to others.
         await self._running.read_rare()
         await self._running.take_lease()
         self._running.read_streams()

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from scheduler.config import Config
+from scheduler.waiting.active import ActiveQueue
 from scheduler.waiting.admissions import Admission, Door
 from scheduler.waiting.dues import Dues
 from scheduler.waiting.entries import Came, Entry, Where
 from scheduler.waiting.orders import Order
 from scheduler.waiting.parked import Parked
-from scheduler.waiting.turns import Turns
 
 _STALE_MAX = 64
 # kube-scheduler, too, tries a pod again after five minutes, in case an event was missed. Of thousands of such pods
@@ -25,7 +25,7 @@ class Parts:
 
     Attributes:
         entries: the entries by the uid of their entity.
-        turns: the active entities in the order of their turns.
+        active: the active entities in the order in which they are tried.
         parked: the pods that wait for a change.
         came: how often an entity came to each part of the queue, by the reason.
     """
@@ -35,7 +35,7 @@ class Parts:
     ) -> None:
         self._config = config
         self.entries: dict[str, Entry] = {}
-        self.turns = Turns(order, self._is_stale)
+        self.active = ActiveQueue(order, self._is_stale)
         self.parked = parked
         self.came: Counter[tuple[Where, Came]] = Counter()
         # Entries in their backoff. Those in ``_penance`` wait until its end, even while no entity is active.
@@ -66,7 +66,7 @@ class Parts:
         if entry.since is None:
             entry.since = now
         self._compact()
-        self.turns.push(entry.entity, entry.ticket)
+        self.active.push(entry.entity, entry.ticket)
 
     def park(self, entry: Entry, now: float, kind: Hashable) -> None:
         """Let an entity wait for a change that could help the pods of its kind."""
@@ -99,7 +99,7 @@ class Parts:
         """
         while (uid := self._backoff.pop(now) or self._penance.pop(now)) is not None:
             self.activate(self.entries[uid], now, Came.BACKOFF_OVER)
-        if self.turns.find_head() is None:
+        if self.active.find_head() is None:
             while most and (uid := self._backoff.pop(_EVER)) is not None:
                 self.activate(self.entries[uid], now, Came.BACKOFF_OVER)
                 most -= 1
@@ -141,6 +141,6 @@ class Parts:
         if self._n_changes <= most:
             return
         self._n_changes = 0
-        self.turns.compact(most)
+        self.active.compact(most)
         for heap in (self._backoff, self._penance, self._parked_at):
             heap.compact(most)

@@ -135,11 +135,11 @@ class Pending:
         """
         self._parts.release(limit, now)
         self.order.fade_debts(now)
-        turns = self._parts.turns
+        active = self._parts.active
         batch: list[AnyEntity] = []
         paid: set[tuple[str, int]] = set()
         n_pods = spent = 0
-        while n_pods < limit and (uid := turns.find_head()) is not None:
+        while n_pods < limit and (uid := active.find_head()) is not None:
             entry = self._entries[uid]
             entity = entry.entity
             n_pods += len(entity.members) if isinstance(entity, Entity) else 1
@@ -150,7 +150,7 @@ class Pending:
             extra = cost(entry.pod) if self._is_shared and like not in paid else 0
             if batch and extra and spent + extra > most:
                 break
-            turns.pop()
+            active.pop()
             if extra:
                 paid.add(like)
                 spent += extra
@@ -179,7 +179,7 @@ class Pending:
     def peek(self, now: float) -> PodRecord | None:
         """Return the pod that would be popped next; None when none is active."""
         self._parts.release(1, now)
-        uid = self._parts.turns.find_head()
+        uid = self._parts.active.find_head()
         return None if uid is None else self._entries[uid].pod
 
     def park_pod(self, uid: str, now: float, kind: Hashable) -> None:
@@ -237,7 +237,7 @@ class Pending:
         if entry is not None:
             entry.attempts -= 1
             self._parts.move(entry, Where.ACTIVE, Came.POD_ADDED)
-            self._parts.turns.push(entry.entity, entry.ticket)
+            self._parts.active.push(entry.entity, entry.ticket)
 
     def retry_longest_parked(self, now: float) -> None:
         """Try a few of the entities again that were parked for five minutes, in case an event was missed."""
@@ -253,7 +253,7 @@ class Pending:
     @property
     def has_active(self) -> bool:
         """Whether a pod may be waiting for the cycle (stale entries count)."""
-        return len(self._parts.turns) > 0
+        return len(self._parts.active) > 0
 
     def list_active(self) -> list[PodRecord]:
         """List the active pods in the order in which they would be popped if no namespace had to pay."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
 from typer.testing import CliRunner
 
 from scheduler.api import names, wire
@@ -187,6 +188,29 @@ def test_a_recording_keeps_to_its_size_and_each_of_its_files_runs_by_itself(tmp_
             report = rerun.rerun(lines)
         assert report.difference is None
         assert report.n_binds > 0
+
+
+def test_a_recording_that_is_smaller_than_the_state_does_not_begin_anew_again_and_again(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log"
+    recorder = Recorder(Config(), "test", Recording(path, 20_000))
+    begun: list[None] = []
+    begin_new_file, recording = recorder._recording.begin_new_file, recorder._recording
+    recording.begin_new_file = lambda: begun.append(begin_new_file())  # type: ignore[method-assign]
+    with structlog.testing.capture_logs() as logs:
+        for i in range(400):
+            recorder.engine.handle(events.Seen(make.pod(name=f"p{i}", cpu="1")), float(i))
+            recorder.flush()
+            for _ in range(10):
+                recorder.keep_up(float(i))
+    recorder.close()
+    # Each file is at least twice as long as the state with which it begins.
+    assert 3 <= len(begun) <= 10
+    warnings = [one for one in logs if "larger than it was to be" in one["event"]]
+    assert 0 < len(warnings) <= len(begun)
+    with path.open("rb") as lines:
+        assert rerun.rerun(lines).difference is None
 
 
 def test_the_state_of_before_a_new_file_is_freed_though_it_was_frozen(tmp_path: Path) -> None:

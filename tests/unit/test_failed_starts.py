@@ -2,20 +2,25 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import structlog
 from aiohttp import web
 
-from scheduler.api import names
+from scheduler.api import names, wire
 from scheduler.config import Config
+from scheduler.engine.engine import Engine
 from scheduler.kernels import compiling
 from scheduler.kube.app import Operator
 from scheduler.kube.client import Access
 from scheduler.kube.options import Options
+from tests import make
 
 Json = dict[str, Any]
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/ek/leases"
@@ -25,7 +30,10 @@ LEARNT = "12.500/900,3.000/400"
 class Server:
     """Serves one lease, and lists of the rare kinds if it is told to; a write to the lease takes a while."""
 
-    def __init__(self, *, serves_rare: bool, is_given_back: bool) -> None:
+    def __init__(
+        self, *, serves_rare: bool, is_given_back: bool, pods: Sequence[wire.Pod] = ()
+    ) -> None:
+        self.pods = pods
         self.serves_rare, self.lease = serves_rare, dict[str, Any]()
         self.version, self.n_rare = 7, 0
         self.is_writing = asyncio.Event()
@@ -55,6 +63,9 @@ class Server:
     async def answer_rest(self, request: web.Request) -> web.Response:
         if request.method == "POST":
             return web.json_response({"status": {"allowed": True}})
+        if self.pods and request.path.endswith("/pods") and "watch" not in request.query:
+            body = {"metadata": {"resourceVersion": "1"}, "items": self.pods}
+            return web.Response(body=msgspec.json.encode(body))
         if "pods" in request.path or "nodes" in request.path:
             # Nobody gets as far as this in time.
             await asyncio.sleep(30.0)
@@ -71,10 +82,10 @@ def _fail(code: int, reason: str) -> web.Response:
 
 @asynccontextmanager
 async def starting(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch, **more: Any
 ) -> AsyncIterator[asyncio.Task[None]]:
     """An operator that starts; afterwards the start is cancelled."""
-    monkeypatch.setattr(compiling, "list_missing", list)
+    monkeypatch.setattr(compiling, "has_uncached", bool)
     # A start that goes on for ever, until it is cancelled.
     monkeypatch.setattr(compiling, "load_kernels", partial(itertools.repeat, "kernel"))
     app = web.Application()
@@ -85,7 +96,9 @@ async def starting(
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     access = Access(url=f"http://127.0.0.1:{runner.addresses[0][1]}")
-    options = Options(access=access, config=Config(), identity="new", lease_namespace="ek", port=0)
+    options = Options(
+        access=access, config=Config(), identity="new", lease_namespace="ek", port=0, **more
+    )
     task = asyncio.create_task(Operator(options).start())
     try:
         yield task
@@ -136,3 +149,26 @@ async def test_a_start_that_is_cancelled_after_it_took_the_lease_gives_it_back_i
     assert server.lease["spec"]["holderIdentity"] == ""
     annotations = server.lease["metadata"]["annotations"]
     assert (annotations[names.DEPARTURES], annotations[names.SETTLED]) == (LEARNT, "5")
+
+
+async def test_a_recording_has_the_event_by_which_a_start_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    failed = asyncio.Event()
+
+    def fail(_engine: Engine, pod: wire.Pod, _now: float) -> None:
+        failed.set()
+        raise ZeroDivisionError(pod.metadata.name)
+
+    monkeypatch.setattr(Engine, "_see_pod", fail)
+    server = Server(serves_rare=True, is_given_back=True, pods=[make.pod(name="poison")])
+    with structlog.testing.capture_logs() as logs:
+        async with starting(server, monkeypatch, record=tmp_path / "log"):
+            async with asyncio.timeout(10.0):
+                await failed.wait()
+            # The part that has died says so in its next turn.
+            await asyncio.sleep(0.1)
+    assert b"poison" in (tmp_path / "log").read_bytes()
+    said = [one["event"] for one in logs]
+    assert "a part of the scheduler failed" in said
+    assert "stopped before it had started" not in said

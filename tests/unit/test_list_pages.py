@@ -127,17 +127,20 @@ def test_a_recording_begun_within_a_first_list_knows_what_is_still_to_be_listed(
     assert [rerun.rerun(lines).difference for lines in files] == [None] * 3
 
 
-class Server:
-    """Two pages of pods; the second fails once. A watch never says anything."""
+NO = ApiError(500, "InternalError", "no")
 
-    def __init__(self) -> None:
-        self.n_failures = 0
+
+class Server:
+    """Two pages of pods; the second fails so often. A watch never says anything."""
+
+    def __init__(self, error: ApiError = NO, n_failing: int = 1) -> None:
+        self.error, self.n_failing, self.n_failures = error, n_failing, 0
         self.is_watched = asyncio.Event()
 
     async def request(self, *_: Any, params: dict[str, str], **__: Any) -> bytes:
-        if params.get("continue") and not self.n_failures:
+        if params.get("continue") and self.n_failures < self.n_failing:
             self.n_failures += 1
-            raise ApiError(500, "InternalError", "no")
+            raise self.error
         name = "b" if params.get("continue") else f"a{self.n_failures}"
         meta = {"resourceVersion": "7", "continue": "" if name == "b" else "more"}
         return msgspec.json.encode({"metadata": meta, "items": [make.pod(name=name)]})
@@ -149,19 +152,51 @@ class Server:
         yield
 
 
-async def test_a_stream_hands_over_pages_and_begins_again_when_a_list_breaks_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.0)
-    server, heard = Server(), list[Any]()
+def make_stream(server: Server, heard: list[Any]) -> Stream[Any]:
     api: Any = server
     [source] = [one for one in sources.make_table((OURS,), Config().pod_limits) if one.scheduler]
-    stream = Stream(source, api, heard.append)
+    return Stream(source, api, heard.append)
+
+
+async def run_until_watched(stream: Stream[Any], server: Server) -> None:
     running = asyncio.create_task(stream.run())
     async with asyncio.timeout(10.0):
         await server.is_watched.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize("error", [NO, ApiError(410, "Expired", "too old")])
+async def test_a_list_whose_later_page_fails_is_tried_ever_more_slowly_and_its_trouble_stays(
+    error: ApiError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try brings a first page, which is no sign that the list can be read."""
+    waits: list[tuple[int, Any, float]] = []
+    server = Server(error, n_failing=4)
+    stream = make_stream(server, [])
+
+    def note_wait(attempt: int, **_: Any) -> float:
+        waits.append((attempt, stream.trouble and stream.trouble.since, stream.alive_at))
+        return 0.0
+
+    monkeypatch.setattr(client, "get_backoff", note_wait)
+    await run_until_watched(stream, server)
+    attempts, since, alive_at = zip(*waits, strict=True)
+    assert attempts == (0, 1, 2, 3)
+    assert since[0] is not None
+    assert set(since) == {since[0]}
+    assert set(alive_at) == {0.0}
+    assert stream.trouble is None
+    assert stream.alive_at > 0.0
+
+
+async def test_a_stream_hands_over_pages_and_begins_again_when_a_list_breaks_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "get_backoff", lambda *_, **__: 0.0)
+    server, heard = Server(), list[Any]()
+    stream = make_stream(server, heard)
+    await run_until_watched(stream, server)
     assert [
         (page.kind, [one.metadata.name for one in page.found], page.is_first, page.is_last)
         for page in heard

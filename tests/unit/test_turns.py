@@ -115,7 +115,7 @@ def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
     for _ in range(1000):
         pending.offer(pod, 0.0)
         pending.drop(pod.uid, 0.0)
-    assert len(pending._parts.turns) <= 64
+    assert len(pending._parts.active) <= 64
 
 
 def test_pods_that_cost_nothing_go_as_they_came() -> None:

@@ -150,6 +150,9 @@ def test_a_kernel_is_missing_as_long_as_it_is_in_no_cache_that_can_be_written(
     assert not _jit.is_missing(kernel)
     monkeypatch.setattr(kernel._cache._cache_file, "_index_path", "nowhere.nbi")
     assert _jit.is_missing(kernel)
-    # Nothing that is compiled can be kept: compiling all kernels would bring nothing.
+    assert _jit.is_uncached(kernel)
+    # Nothing that is compiled can be kept: each process compiles it anew, and a cache is not to be filled.
     monkeypatch.setattr(_jit, "_folder", None)
+    assert _jit.is_uncached(kernel)
     assert not _jit.is_missing(kernel)
+    assert compiling.has_uncached()

@@ -76,10 +76,24 @@ class Recording:
         except OSError as error:
             self._end_recording(error)
 
+    def raise_bound(self) -> None:
+        """Let a file that has just been begun grow to twice its size at least, before the next one is begun.
+
+        The state of a large cluster may be larger than the bound: a new file would be full at once.
+        """
+        least = 2 * (self._n_bytes + self._n_waiting)
+        if least > self._most_bytes:
+            _log.warning(
+                "the recording is larger than it was to be: the state of the cluster takes more",
+                mib=-(-2 * least >> 20),
+            )
+            self._most_bytes = least
+
     def close(self) -> None:
-        """Write the rest, and close the file."""
-        self.flush()
-        self._file.close()
+        """Write the rest, and close the file; nothing if it is closed."""
+        if not self._file.closed:
+            self.flush()
+            self._file.close()
 
     @property
     def _older(self) -> Path:
@@ -108,6 +122,7 @@ class Recorder:
         if self._recording.is_full:
             self._recording.begin_new_file()
             self.engine.start_anew(now)
+            self._recording.raise_bound()
             # The garbage collector does not free the old state if it is frozen.
             heap.freeze_anew()
 

@@ -141,13 +141,20 @@ class Stream(Generic[V]):
         source = self.source
         is_first = True
         pages = listing.read_pages(self._api, source.kind.path, source.params, source.read)
-        async with contextlib.aclosing(pages):
-            async for page in pages:
-                self._note_sign_of_life()
-                self._put(
-                    source.make_page_event(page.items, is_first=is_first, is_last=page.is_last)
-                )
-                is_first = False
+        try:
+            async with contextlib.aclosing(pages):
+                async for page in pages:
+                    event = source.make_page_event(
+                        page.items, is_first=is_first, is_last=page.is_last
+                    )
+                    self._put(event)
+                    is_first = False
+        except Expired as error:
+            # Unlike a watch that has expired, a list that expires again and again has to wait in between.
+            message = f"list {self.name}: it changed faster than it could be read"
+            raise answers.make_expired_error(message) from error
+        # Only a complete list is a sign of life: one page alone says nothing of the rest.
+        self._note_sign_of_life()
         self._version = page.version
         self.n_lists += 1
         # A request that came while this list was under way needs a newer list.

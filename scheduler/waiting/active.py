@@ -1,4 +1,4 @@
-"""The active entities in the order of their turns."""
+"""The active entities in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from scheduler.waiting.dues import IsStale
 from scheduler.waiting.orders import Order
 
 # The items of the entity's place, then its ticket and the entity. One flat row compares in half the time of a nested one.
-_Turn = tuple[Any, ...]
+_Item = tuple[Any, ...]
 
 
-class Turns:
-    """One heap for each lane. A turn is stale when its entity has moved; it is dropped when it comes to the top."""
+class ActiveQueue:
+    """One heap for each lane. An item is stale when its entity has moved; it is dropped when it comes to the top."""
 
     def __init__(self, order: Order, is_stale: IsStale) -> None:
         self._order, self._is_stale = order, is_stale
-        self._lanes: defaultdict[str, list[_Turn]] = defaultdict(list)
-        # The heap whose first turn ``find_head`` has returned last.
-        self._first: list[_Turn] = []
+        self._lanes: defaultdict[str, list[_Item]] = defaultdict(list)
+        # The heap whose first item ``find_head`` has returned last.
+        self._first: list[_Item] = []
 
     def __len__(self) -> int:
-        """Return the number of turns; stale turns count."""
+        """Return the number of items; stale items count."""
         return sum(map(len, self._lanes.values()))
 
     def push(self, entity: AnyEntity, ticket: int) -> None:
-        """Add the turn of an active entity."""
+        """Add an active entity."""
         self._push((*self._order.find_place(entity), ticket, entity))
 
     def find_head(self) -> str | None:
-        """Return the uid of the entity whose turn is next; None when no entity is active."""
+        """Return the uid of the entity that is tried next; None when no entity is active."""
         lanes = self._lanes
         for lane in tuple(lanes):
             self._settle(lane, lanes[lane])
@@ -43,18 +43,18 @@ class Turns:
         uid: str = self._first[0][-1].uid
         return uid
 
-    def _pick(self) -> list[_Turn]:
+    def _pick(self) -> list[_Item]:
         """Return the heap of the lane that comes first now."""
         rank = self._order.find_rank
         ranks = [(rank(lane, heap[0][:-2]), heap) for lane, heap in self._lanes.items()]
         return min(ranks, key=itemgetter(0))[1]
 
     def pop(self) -> None:
-        """Remove the turn that ``find_head`` has just returned."""
+        """Remove the item that ``find_head`` has just returned."""
         heapq.heappop(self._first)
 
     def compact(self, most: int) -> None:
-        """Drop stale turns once there are more than ``most`` turns: a replica that does not lead never pops any."""
+        """Drop stale items once there are more than ``most`` items: a replica that does not lead never pops any."""
         if len(self) <= most:
             return
         for lane, heap in list(self._lanes.items()):
@@ -62,16 +62,16 @@ class Turns:
             heapq.heapify(left)
             self._lanes[lane] = left
 
-    def _push(self, turn: _Turn) -> None:
-        heapq.heappush(self._lanes[self._order.find_lane(turn[-1])], turn)
+    def _push(self, item: _Item) -> None:
+        heapq.heappush(self._lanes[self._order.find_lane(item[-1])], item)
 
-    def _settle(self, lane: str, heap: list[_Turn]) -> None:
-        """Drop or move the first turns of a lane until one is valid and still in this lane; drop a lane without turns."""
+    def _settle(self, lane: str, heap: list[_Item]) -> None:
+        """Drop or move the first items of a lane until one is valid and still in this lane; drop a lane without items."""
         while heap:
-            turn = heap[0]
-            if self._is_stale(turn[-1].uid, turn[-2]):
+            item = heap[0]
+            if self._is_stale(item[-1].uid, item[-2]):
                 heapq.heappop(heap)
-            elif self._order.find_lane(turn[-1]) != lane:
+            elif self._order.find_lane(item[-1]) != lane:
                 self._push(heapq.heappop(heap))
             else:
                 return
