@@ -44,7 +44,7 @@ def drawn() -> str:
     waits = {f"{one.metadata.namespace}/{one.metadata.name}": one for one in found_in.pods}
     pod = cluster.read_as_if(waits[POD])
     found = best.find_best(asking, pod, len(asking.cluster.nodes.rows))
-    rows = [(asking.cluster.nodes.name_of(one.row), one) for one in found.nodes]
+    rows = [(asking.cluster.nodes.find_name(one.row), one) for one in found.nodes]
     most = max(one.loss.total for _, one in rows if one.loss)
     requests = weighed.write_amounts(dict(pod.template.requests.amounts))
     height = _TOP + _ROW * len(rows) + 8

@@ -94,7 +94,9 @@ def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | Non
     except BadInput:
         return None
     is_named = bool(node.metadata.name)
-    return node if is_named and facts.of_node(node, FAMILIES).problem == problem.mistake else None
+    return (
+        node if is_named and facts.read_facts(node, FAMILIES).problem == problem.mistake else None
+    )
 
 
 def _unread(origin: str, problem: InputProblem) -> Unread:

@@ -91,7 +91,7 @@ class Engine:
             config.scheduler_names, devices.read_families(config), config.pod_limits
         )
         self._policies = PolicyBook(config)
-        self._pending = Pending(config, self._cluster.terms.labels_of, is_shared=self._is_shared)
+        self._pending = Pending(config, self._cluster.terms.find_labels, is_shared=self._is_shared)
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),

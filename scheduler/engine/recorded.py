@@ -84,7 +84,7 @@ class Recorded(Engine):
         were_signed = {
             facts.name: drivers
             for row, facts in enumerate(nodes.facts)
-            if facts and (drivers := self._cluster.registers.signed_before(row))
+            if facts and (drivers := self._cluster.registers.list_signed_before(row))
         }
         kept = sorted(self._lines, key=lambda key: (_ORDER[key[0]], _order(pods.get(key[1]))))
         # Nobody sees these pods come, so they count as listed.

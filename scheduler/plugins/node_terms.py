@@ -29,7 +29,7 @@ def match_term(term: NodeTerm, nodes: NodeTable, rows: Ints) -> Flags:
     for requirement in term.labels:
         result &= match_label(requirement, nodes, rows)
     for requirement in term.names:
-        named = np.equal(rows, nodes.row_of(requirement.values[0]))
+        named = np.equal(rows, nodes.find_row(requirement.values[0]))
         result &= named if requirement.operator == "In" else ~named
     return result
 

@@ -48,7 +48,7 @@ def node(last: str = "hami-core") -> tuple[Cluster, dict[str, int]]:
         for i, (uuid, mib) in enumerate(MEMORY.items())
     ]
     cluster = make.cluster(nodes=[make.hami_node(name="a"), make.hami_node(name="b", cards=cards)])
-    start = int(cluster.nodes.columns.card_start[0, cluster.nodes.row_of("b")])
+    start = int(cluster.nodes.columns.card_start[0, cluster.nodes.find_row("b")])
     rows = {uuid: d for d, uuid in enumerate(MEMORY, start)}
     return cluster, rows | {"GPU-gone": kernel.GONE, "GPU-carved": kernel.GONE_CARVED}
 
@@ -61,8 +61,8 @@ def held(
     initialized: bool = False,
 ) -> dict[str, tuple[int, ...]]:
     most = tuple(ask for ask, _ in pod)
-    asked = told_cards.staying(most) if initialized else most
-    claim = told_cards.allowed(tuple(told for _, told in pod), asked)
+    asked = told_cards.drop_init_asks(most) if initialized else most
+    claim = told_cards.limit_claim(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
     told = told_cards.read_told(claim, rows, HamiCards("").find_whole)

@@ -43,7 +43,7 @@ def test_a_selector_selects_what_a_scan_does_while_kinds_come_and_go(seed: int) 
             (key, value) for labels in there.values() for key, value in labels.items()
         }
         anchors |= {(key, None) for key, _ in anchors}
-        assert sorted(postings.anchors(), key=str) == sorted(anchors, key=str)
+        assert sorted(postings.list_anchors(), key=str) == sorted(anchors, key=str)
         assert postings.all == pack_bits(list(there))
 
 

@@ -70,25 +70,25 @@ def peers_slowly(engine: Engine, all_of: tuple[Peers, ...], *, with_deleting: bo
     found = [0] * cluster.nodes.capacity
     for name, pods in cluster.pods_on.items():
         for pod in pods.values():
-            there = cluster.terms.labels_of(pod.namespace)
+            there = cluster.terms.find_labels(pod.namespace)
             if pod.deleting and not with_deleting:
                 continue
             if all(peers.include(pod.namespace, there, pod.labels or {}) for peers in all_of):
-                found[cluster.nodes.row_of(name)] += 1
+                found[cluster.nodes.find_row(name)] += 1
     return found
 
 
 def owners_slowly(engine: Engine, seen: TermView, stance: Stance, key: str) -> list[int]:
     cluster = engine._cluster
     found = [0] * cluster.nodes.capacity
-    there: Labels = cluster.terms.labels_of(seen.namespace)
+    there: Labels = cluster.terms.find_labels(seen.namespace)
     for name, pods in cluster.pods_on.items():
         for pod in pods.values():
             for term in list_owned(pod.template, pod.namespace, pod.labels or {}):
                 if (term.stance, term.key) == (stance, key) and term.peers.include(
                     seen.namespace, there, dict(seen.labels)
                 ):
-                    found[cluster.nodes.row_of(name)] += term.weight
+                    found[cluster.nodes.find_row(name)] += term.weight
     return found
 
 
@@ -155,7 +155,7 @@ def test_counts_are_what_a_slow_count_says_through_random_changes(seed: int) -> 
                 expected = peers_slowly(engine, key[0], with_deleting=key[1])
             else:
                 expected = owners_slowly(engine, *key)
-            assert count.by_row(capacity).tolist() == expected, key
+            assert count.list_by_row(capacity).tolist() == expected, key
     live.clear()
     del count
     assert not len(engine._cluster.terms.counters)
@@ -299,5 +299,5 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
 
     monkeypatch.setattr(Requirement, "holds", holds)
     engine.handle(events.Seen(make.pod(name="p", node="n", labels={"new": "x"})), 0.0)
-    assert [int(count.by_row(1)[0]) for count in live] == [1] * 40
+    assert [int(count.list_by_row(1)[0]) for count in live] == [1] * 40
     assert not asked

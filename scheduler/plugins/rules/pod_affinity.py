@@ -66,7 +66,7 @@ def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     template = pod.template
     looks_at, about = cluster.terms.find_about(pod.namespace, pod.labels)
     # Once the first pod of a run is placed, its own terms are terms on nodes, which the next pod of the run meets.
-    namespace_labels = cluster.terms.labels_of(pod.namespace)
+    namespace_labels = cluster.terms.find_labels(pod.namespace)
     own_keys: set[str] = set()
     own: dict[Stance, Counter[str]] = {stance: Counter() for stance in Stance}
     for term in list_owned(template, pod.namespace, pod.labels):

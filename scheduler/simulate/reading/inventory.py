@@ -199,7 +199,7 @@ def _check_form(body: Mapping[str, Any]) -> None:
 
 def _take_node(inventory: Inventory, given: Given) -> None:
     node = manifests.decode(given.body, wire.Node)
-    if problem := facts.of_node(node, FAMILIES).problem:
+    if problem := facts.read_facts(node, FAMILIES).problem:
         raise BadInput(*problem)
     inventory.nodes.append(node)
 

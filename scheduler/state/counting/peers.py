@@ -1,4 +1,4 @@
-"""Which pods stand together because a Service, ReplicaSet, StatefulSet or ReplicationController selects them."""
+"""Groups of pods: a group is what a Service, ReplicaSet, StatefulSet or ReplicationController selects."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Peers:
     def find_selector(
         self, namespace: str, labels: Labels, controller: Controller | None
     ) -> Selector:
-        """Find the selector of the pods that a pod stands together with; ``selectors.EVERYTHING`` for none."""
+        """Find the selector of a pod's group; ``selectors.EVERYTHING`` for a pod without a group."""
         replication: Mapping[str, str] = {}
         owner = selectors.EVERYTHING
         found = self._controllers.get((namespace, controller)) if controller else None
