@@ -276,5 +276,5 @@ def _asks(pod: PodRecord) -> Json:
         "pod": pod.key,
         "cpu": asked.get(names.CPU, 0) / 1000,
         "memory": round(asked.get(names.MEMORY, 0) / 2**30, _ROUND),
-        "gpus": gpus.total(gpu).cards if gpu is not None else 0,
+        "gpus": gpus.sum_up(gpu).cards if gpu is not None else 0,
     }

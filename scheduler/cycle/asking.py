@@ -161,7 +161,7 @@ class Answers:
         if key is None:
             return 0
         template = pod.template
-        picking = gpus.picks(template.gpu) // _CARDS_A_UNIT
+        picking = gpus.count_picks(template.gpu) // _CARDS_A_UNIT
         if self.boards.has(key):
             return picking
         return picking + 1 + template.words // _WORDS_A_UNIT

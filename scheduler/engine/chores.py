@@ -287,7 +287,7 @@ class Chores:
         if found is None:
             return False
         known = self._parked.barriers[kind]
-        if known.also(found) != known:
+        if known.merge(found) != known:
             self._keep_off(kind, first, found)
         return True
 

@@ -162,7 +162,7 @@ class Engine:
     # Objects, each by the keeper of its kind.
 
     def _handle_seen(self, event: events.Seen, now: float) -> Sequence[Note]:
-        return self._keepers[kinds.name_of(event.found)].see(event.found, now)
+        return self._keepers[kinds.read_kind_name(event.found)].see(event.found, now)
 
     def _handle_gone(self, event: events.Gone, now: float) -> Sequence[Note]:
         return self._keepers[event.kind].gone(event.key, now)

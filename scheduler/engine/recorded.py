@@ -126,7 +126,7 @@ def _about(event: Event) -> tuple[_Key, bool]:
     match event:
         case events.Seen(found):
             is_finished = isinstance(found, wire.Pod) and found.status.phase in _FINISHED
-            return (kinds.name_of(found), kinds.key_of(found)), not is_finished
+            return (kinds.read_kind_name(found), kinds.make_key(found)), not is_finished
         case events.Gone(kind, key):
             return (kind, key), False
     return ("", ""), False

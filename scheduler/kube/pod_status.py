@@ -31,4 +31,4 @@ async def patch(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -> None:
 
 def path(pod: PodRecord) -> str:
     """Where the pod is at the API server."""
-    return kinds.PODS.path_of(pod.name, pod.namespace)
+    return kinds.PODS.find_path(pod.name, pod.namespace)

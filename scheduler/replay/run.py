@@ -220,5 +220,5 @@ def demand_of(trace: Trace, config: Config) -> Mapping[DemandShape, float]:
 
 def _shape(pod: TracePod, config: Config) -> DemandShape:
     spec, annotations = objects.pod_spec(pod, config.scheduler_name)
-    template = templates.of_pod(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
+    template = templates.make_template(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
     return read_shape(template)

@@ -153,7 +153,7 @@ def _terms(pod: wire.Pod) -> Iterator[wire.PodTerm]:
 
 def _owners(inventory: Inventory) -> Iterator[str]:
     """Pods without constraints of their own are spread with those of what made them."""
-    there = {api_kinds.name_of(group) for group in inventory.groups}
+    there = {api_kinds.read_kind_name(group) for group in inventory.groups}
     for kind in _GROUP_KINDS:
         count = sum(
             (owner := objects.owner_of(pod)) is not None and owner.kind == kind
@@ -228,7 +228,7 @@ def _wanted(claim: PersistentVolumeClaim) -> tuple[str, str]:
     """The volume of a claim, or its class; a claim that names a volume needs no class."""
     if claim.spec.volume_name:
         return _VOLUME, claim.spec.volume_name
-    return _CLASS, storage.class_of(claim)
+    return _CLASS, storage.find_class(claim)
 
 
 def _claims_of(pod: wire.Pod) -> Iterator[str]:

@@ -236,7 +236,7 @@ class Cluster:
         """Return the record that a pod with this spec would have; the cluster does not keep it."""
         record = self._records.make_record(pod, self.pods.get(pod.metadata.uid))
         # A pod's record keeps what its spec first said of storage, which cannot be changed; this pod may be another.
-        return replace(record, volumes=volumes.of_pod(pod))
+        return replace(record, volumes=volumes.read_volumes(pod))
 
     def drop_pod(self, uid: str) -> None:
         """Drop a pod that was deleted or is finished."""

@@ -98,7 +98,7 @@ def read_shape(template: PodTemplate) -> DemandShape:
     cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
     if template.gpu is None:
         return DemandShape(cpu, memory, others=_list_others(template))
-    ask = gpus.total(template.gpu)
+    ask = gpus.sum_up(template.gpu)
     return DemandShape(
         cpu,
         memory,

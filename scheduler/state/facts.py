@@ -22,7 +22,7 @@ def read_facts(node: wire.Node, families: Families) -> NodeFacts:
             # No pod could be bound there: a binding names its node.
             raise BadInput("metadata.name", "is missing")
         allocatable = [
-            (resource, requests.amount(resource, quantity, "status.allocatable"))
+            (resource, requests.read_amount(resource, quantity, "status.allocatable"))
             for resource, quantity in (node.status.allocatable or {}).items()
         ]
         for family, told in zip(families, devices, strict=True):
@@ -38,7 +38,7 @@ def read_facts(node: wire.Node, families: Families) -> NodeFacts:
         unschedulable=node.spec.unschedulable,
         allocatable=tuple(sorted((resource, n) for resource, n in allocatable if n)),
         devices=devices,
-        images=images.of_node(node.status),
+        images=images.list_images(node.status),
         features=tuple(sorted(set(node.status.declared_features or ()))),
         problem=problem,
     )

@@ -249,7 +249,7 @@ class NodeTable:
         """
         values = self.label_values.values
         if len(self._integers) < len(values):
-            fresh = [selectors.integer(value) for value in values[len(self._integers) :]]
+            fresh = [selectors.parse_integer(value) for value in values[len(self._integers) :]]
             figures = np.array([n or 0 for n in fresh], np.int64)
             self._integers = np.concatenate((self._integers, figures))
             self._is_integer = np.concatenate((self._is_integer, [n is not None for n in fresh]))

@@ -53,7 +53,7 @@ class Records:
         meta, spec = pod.metadata, pod.spec
         template = self._intern_template(pod)
         node = spec.node_name or ""
-        problem = None if node else template.problem or limits.own(pod, self._limits)
+        problem = None if node else template.problem or limits.find_own_excess(pod, self._limits)
         # No container of a pod without a node has run, whatever the pod's status says.
         initialized = bool(node) and _has_initialized(pod, template)
         claim: Slots = ()
@@ -93,16 +93,16 @@ class Records:
             preempts=spec.preemption_policy != names.PREEMPT_NEVER,
             evicted=_is_evicted(pod),
             # What a pod's spec says of storage cannot be changed.
-            volumes=volumes.of_pod(pod) if old is None else old.volumes,
+            volumes=volumes.read_volumes(pod) if old is None else old.volumes,
             generation=meta.generation,
         )
 
     def _intern_template(self, pod: wire.Pod) -> templates.PodTemplate:
-        key = hashlib.blake2b(templates.key(pod), digest_size=_KEY_BYTES).digest()
+        key = hashlib.blake2b(templates.make_key(pod), digest_size=_KEY_BYTES).digest()
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._keep_offered(
-                templates.of_pod(pod, self._limits, read_request)
+                templates.make_template(pod, self._limits, read_request)
             )
         return template
 

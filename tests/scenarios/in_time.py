@@ -113,7 +113,7 @@ class Town:
             if self.pods[bind.uid].metadata.name not in self._held:
                 annotations = self.pods[bind.uid].metadata.annotations or {}
                 if bind.slots:
-                    annotations |= hami.bind_annotations(bind.node, bind.slots, int(self.at))
+                    annotations |= hami.make_bind_annotations(bind.node, bind.slots, int(self.at))
                 self.pods[bind.uid].metadata.annotations = annotations
                 self._is_bound(bind.uid, bind.node)
 

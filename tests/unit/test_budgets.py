@@ -64,7 +64,7 @@ def matched_slowly(engine: Engine, budgets: Written) -> dict[str, list[int]]:
                 and given
                 and pod.labels
                 and pod.name not in disrupted
-                and selectors.of_wire(selector_of(given), "").matches(pod.labels)
+                and selectors.read_selector(selector_of(given), "").matches(pod.labels)
             ]
     return told
 

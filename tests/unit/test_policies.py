@@ -163,7 +163,7 @@ def test_a_malformed_annotation_is_the_pods_problem_and_names_itself() -> None:
 def test_an_objective_means_keel_and_a_mode_drops_the_objective_of_a_weaker_level(
     config: Json, policy: Json, own: dict[str, str], wanted: tuple[str, str]
 ) -> None:
-    default = Placement(**placement.parse({"scoring": config}, "placement"))
+    default = Placement(**placement.read_fields({"scoring": config}, "placement"))
     found = resolved(book(body({"scoring": policy}), default=default), annotations=own)
     assert (found.placement.mode, found.placement.objective) == wanted
     assert found.problem is None

@@ -92,7 +92,7 @@ def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     terms = engine._cluster.terms
     live = [
         terms.count_peers((Peers(("default",), selectors.NOTHING, one),), with_deleting=True)
-        for one in (selectors.EVERYTHING, selectors.all_of([Requirement("i", "Exists")]))
+        for one in (selectors.EVERYTHING, selectors.make_selector([Requirement("i", "Exists")]))
     ]
     n = 3000
     for i in range(n):

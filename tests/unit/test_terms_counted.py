@@ -30,14 +30,14 @@ def random_selector(rng: random.Random) -> Selector:
         if operator in {"In", "NotIn"}:
             values = tuple(sorted(rng.sample(_MANY, rng.choice([1, 2, 30]))))
         found.append(Requirement(rng.choice("ab"), operator, values))
-    return selectors.all_of(found)
+    return selectors.make_selector(found)
 
 
 def random_peers(rng: random.Random) -> Peers:
     named = tuple(sorted(rng.sample(["s", "t"], rng.randint(0, 2))))
     roaming = rng.choice([selectors.NOTHING, selectors.EVERYTHING, None])
     if roaming is None:
-        roaming = selectors.all_of([Requirement("team", "In", ("x",))])
+        roaming = selectors.make_selector([Requirement("team", "In", ("x",))])
     return Peers(named, roaming, random_selector(rng))
 
 
@@ -289,7 +289,7 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
     live: list[Count] = []
     for i in range(40):
         forbidden = [Requirement(f"k{i}-{j}", "NotIn", ("v",)) for j in range(20)]
-        peers = Peers(("default",), selectors.NOTHING, selectors.all_of(forbidden))
+        peers = Peers(("default",), selectors.NOTHING, selectors.make_selector(forbidden))
         live.append(engine._cluster.terms.count_peers((peers,), with_deleting=False))
     asked: list[Requirement] = []
 

@@ -45,7 +45,7 @@ def list_suited(inside: Inside, question: ask.SuitedNodes) -> tuple[str, ...]:
     names = sorted(nodes.rows)
     rows = np.array([nodes.find_row(name) for name in names], np.int64)
     refused = np.zeros(rows.size, np.bool_)
-    template = templates.of_pod(question.pod)
+    template = templates.make_template(question.pod)
     for rule in _OF_CONTROLLER:
         needs = rule.filter and rule.filter.needs(template)
         if rule.filter is not None and needs is not None:

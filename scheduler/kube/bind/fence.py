@@ -72,7 +72,7 @@ class Target(NamedTuple):
     @property
     def path(self) -> str:
         """Where it is."""
-        return kinds.PODS.path_of(self.name, self.namespace)
+        return kinds.PODS.find_path(self.name, self.namespace)
 
 
 class Fence:

@@ -110,13 +110,13 @@ class VolumeClaims:
         claim = self._known.claim(key)
         if claim is None:
             raise _gone(f'PVC "{given.claim}"')
-        path = kinds.CLAIMS.path_of(key[1], key[0])
+        path = kinds.CLAIMS.find_path(key[1], key[0])
         body, version = _selected(claim, job.node), claim.version
         volume = self._known.volume(given.volume)
         if given.volume:
             if volume is None:
                 raise _gone(f'PV "{given.volume}"')
-            path = kinds.VOLUMES.path_of(given.volume)
+            path = kinds.VOLUMES.find_path(given.volume)
             body, version = _claimed(volume, claim), volume.version
         if body is not None:
             _check(claim, volume)

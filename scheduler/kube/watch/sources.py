@@ -54,7 +54,7 @@ class Source(Generic[T]):
     def tell_change(self, found: Any, *, is_gone: bool) -> Event:
         """What a change says; ``found`` is as it was last seen when it is gone or no longer under the selector."""
         if is_gone:
-            return events.Gone(self.kind.name, kinds.key_of(found))
+            return events.Gone(self.kind.name, kinds.make_key(found))
         return events.Seen(found)
 
 

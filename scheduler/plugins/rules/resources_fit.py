@@ -42,7 +42,7 @@ def list_amounts(asked: Asked) -> tuple[tuple[str, int], ...]:
     plugins = asked.placement.plugins
     if plugins is None:
         return amounts
-    return tuple(one for one in amounts if not plugins.ignores(one[0]))
+    return tuple(one for one in amounts if not plugins.is_ignored(one[0]))
 
 
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:

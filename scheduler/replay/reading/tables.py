@@ -65,14 +65,14 @@ class Row:
 
     def cores(self, column: str) -> int:
         """1/1000 core, rounded up, of a Kubernetes quantity: ``12``, ``0.5`` or ``500m``."""
-        return self._quantity(column, quantities.milli, 1)
+        return self._quantity(column, quantities.read_milli, 1)
 
     def mebibytes(self, column: str) -> int:
         """MiB, rounded up, of a Kubernetes quantity with its suffix: ``384Gi``, ``512Mi``; none is 0."""
         value = self.cells.get(column) or "0"
         if value.strip("0.") and value[-1].isdigit():
             raise self.bad(column, f'"{value}" has no unit: write for example {value}Mi or 16Gi')
-        return self._quantity(column, quantities.value, MIB)
+        return self._quantity(column, quantities.read_value, MIB)
 
     def share(self, column: str) -> int:
         """Milli of a share of one GPU: above 0 to 1, in thousandths; empty is a whole GPU."""

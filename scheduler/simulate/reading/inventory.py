@@ -194,7 +194,7 @@ def _check_form(body: Mapping[str, Any]) -> None:
     name = kinds.key(body).name
     if kinds.known(body) and _UNFILLED.search(name):
         problem = "is not a name that an API server takes: a variable is not filled in"
-        raise BadInput("metadata.name", f"{selectors.quoted(name)} {problem}")
+        raise BadInput("metadata.name", f"{selectors.quote(name)} {problem}")
 
 
 def _take_node(inventory: Inventory, given: Given) -> None:
@@ -242,7 +242,7 @@ def _take_pod(inventory: Inventory, given: Given) -> None:
     inventory.positions[uid] = given.position
     inventory.pods.append(pod)
     if pod.spec.node_name:
-        requests.of_pod(pod)
+        requests.read_requests(pod)
 
 
 _GROUPS = frozenset(names.GroupKind)

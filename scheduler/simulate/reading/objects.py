@@ -120,7 +120,7 @@ def group(body: Mapping[str, Any]) -> steering.Group:
         BadInput: as ``decode``, or its selector is not what an API server takes.
     """
     found: steering.Group = decode(body, kinds.BY_NAME[body["kind"]].shape)
-    selectors.of_wire(found.selector, "spec.selector")
+    selectors.read_selector(found.selector, "spec.selector")
     found.metadata.namespace = found.metadata.namespace or "default"
     return found
 
@@ -132,7 +132,7 @@ def budget(body: Mapping[str, Any]) -> steering.PodDisruptionBudget:
         BadInput: as ``group``.
     """
     found = decode(body, steering.PodDisruptionBudget)
-    selectors.of_wire(found.spec.selector, "spec.selector")
+    selectors.read_selector(found.spec.selector, "spec.selector")
     found.metadata.namespace = found.metadata.namespace or "default"
     return found
 
@@ -150,7 +150,7 @@ def mapping(body: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     """
     found: Any = body
     for depth, name in enumerate(path):
-        found = values.mapping(found.get(name), ".".join(path[: depth + 1]))
+        found = values.read_mapping(found.get(name), ".".join(path[: depth + 1]))
     return found  # type: ignore[no-any-return]
 
 

@@ -35,13 +35,15 @@ class Priorities:
         Raises:
             BadInput: it has no name, or its value is not what Kubernetes allows.
         """
-        name = values.mapping(body.get("metadata"), "metadata").get("name")
+        name = values.read_mapping(body.get("metadata"), "metadata").get("name")
         if not name:
             raise BadInput("metadata.name", "is missing")
         system = str(name) in _SYSTEM
         # Its own mistake is reported once, not again for each pod that names it.
         self._values.setdefault(str(name), 0)
-        value = values.integer(body.get("value"), "value", _MIN, _MAX if system else _CLASS_MAX)
+        value = values.read_integer(
+            body.get("value"), "value", _MIN, _MAX if system else _CLASS_MAX
+        )
         self._values[str(name)] = value
         self._policies[str(name)] = str(body.get("preemptionPolicy") or "")
         is_lowest = self._default is None or value < self._default

@@ -23,8 +23,8 @@ def templates(given: Iterable[Mapping[str, Any]], field: str) -> Templates:
     """
     return [
         (
-            str(values.mapping(one.get("metadata"), f"{field}[{i}].metadata").get("name", "")),
-            objects.decode(values.mapping(one.get("spec"), f"{field}[{i}].spec"), ClaimSpec),
+            str(values.read_mapping(one.get("metadata"), f"{field}[{i}].metadata").get("name", "")),
+            objects.decode(values.read_mapping(one.get("spec"), f"{field}[{i}].spec"), ClaimSpec),
         )
         for i, one in enumerate(given)
     ]
@@ -66,8 +66,8 @@ def _ephemeral(pod: wire.Pod) -> Iterator[PersistentVolumeClaim]:
         if volume.ephemeral is None:
             continue
         field = f"spec.volumes[{i}].ephemeral.volumeClaimTemplate"
-        template = values.mapping(volume.ephemeral.get("volumeClaimTemplate"), field)
-        spec = objects.decode(values.mapping(template.get("spec"), f"{field}.spec"), ClaimSpec)
+        template = values.read_mapping(volume.ephemeral.get("volumeClaimTemplate"), field)
+        spec = objects.decode(values.read_mapping(template.get("spec"), f"{field}.spec"), ClaimSpec)
         claim = _claim(meta.namespace, f"{meta.name}-{volume.name}", spec)
         claim.metadata.owner_references = [
             wire.Owner(kind="Pod", name=meta.name, uid=meta.uid, controller=True)

@@ -78,7 +78,7 @@ def _is_suspended(workload: Workload) -> bool:
 
 def is_over(job: Workload) -> bool:
     """Whether a Job has done its work, or has given up."""
-    conditions = values.items(job.status.get("conditions"), "status.conditions", dict)
+    conditions = values.read_items(job.status.get("conditions"), "status.conditions", dict)
     return any(
         one.get("type") in {"Complete", "Failed"} and one.get("status") == "True"
         for one in conditions
@@ -86,7 +86,7 @@ def is_over(job: Workload) -> bool:
 
 
 def _succeeded(job: Workload) -> int:
-    return values.integer(job.status.get("succeeded") or 0, "status.succeeded", 0, 2**31 - 1)
+    return values.read_integer(job.status.get("succeeded") or 0, "status.succeeded", 0, 2**31 - 1)
 
 
 def _completed(job: Workload) -> set[str]:
@@ -99,7 +99,7 @@ def _completed(job: Workload) -> set[str]:
         start, end = _number(first), _number(last or first)
         # Numbers must rise, so that a short text cannot request the same million again and again.
         if start is None or end is None or not after < start <= end:
-            said = selectors.quoted(text)
+            said = selectors.quote(text)
             raise BadInput("status.completedIndexes", f"{said} is not like 0-2,5, in rising order")
         after = end
         done.update(map(str, range(start, min(end, PODS_MAX) + 1)))

@@ -120,7 +120,7 @@ def _of_template(body: Mapping[str, Any], priorities: Priorities) -> _Needs:
 
 
 def _needs(pod: wire.Pod) -> _Needs:
-    template, spec = templates.of_pod(pod), pod.spec
+    template, spec = templates.make_template(pod), pod.spec
     found: _Needs = {
         word: tuple(getattr(template, name) for name in names) for word, names in _FIGURES.items()
     }
@@ -143,7 +143,7 @@ def _volume(volume: wire.Volume) -> tuple[bytes, ClaimSpec | None]:
 def _claims(spec: Mapping[str, Any]) -> _Needs:
     """The claims of each pod of a StatefulSet."""
     field = "volumeClaimTemplates"
-    given = values.items(spec.get(field), f"spec.{field}", dict)
+    given = values.read_items(spec.get(field), f"spec.{field}", dict)
     found = claims.templates(given, f"spec.{field}")
     return {field: [(name, _admitted(claim)) for name, claim in found]}
 

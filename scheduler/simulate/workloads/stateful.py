@@ -19,7 +19,7 @@ def of_stateful_set(workload: Workload, scene: Scene) -> Made:
     """Each number that has no pod."""
     name = workload.key.name
     ordinals = objects.mapping({"spec": workload.spec}, "spec", "ordinals")
-    start = values.integer(ordinals.get("start", 0), "spec.ordinals.start", 0, _ORDINAL_MAX)
+    start = values.read_integer(ordinals.get("start", 0), "spec.ordinals.start", 0, _ORDINAL_MAX)
     numbers = range(start, start + workload.count("replicas", 1))
     there = {pod.metadata.name: pod for pod in scene.owned.alive(workload.key)}
     wanted = {f"{name}-{i}": i for i in numbers}
@@ -29,7 +29,7 @@ def of_stateful_set(workload: Workload, scene: Scene) -> Made:
         return Made(surplus=sorted(surplus, key=_number, reverse=True))
     mold = scene.mold(workload, len(missing))
     field = "spec.volumeClaimTemplates"
-    given = values.items(workload.spec.get("volumeClaimTemplates"), field, dict)
+    given = values.read_items(workload.spec.get("volumeClaimTemplates"), field, dict)
     templates = claims.templates(given, field)
     pods = [
         mold.make(

@@ -44,7 +44,7 @@ class Workload:
         Raises:
             BadInput: it is none, or beyond the bound.
         """
-        return values.integer(self.spec.get(field, default), f"spec.{field}", 0, PODS_MAX)
+        return values.read_integer(self.spec.get(field, default), f"spec.{field}", 0, PODS_MAX)
 
     @property
     def owner(self) -> wire.Owner:

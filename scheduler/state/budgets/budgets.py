@@ -223,6 +223,6 @@ def _read_selector(selector: wire.LabelSelector | None) -> Selector | None:
     if selector is None or not (selector.match_labels or selector.match_expressions):
         return None
     try:
-        return selectors.of_wire(selector, "spec.selector")
+        return selectors.read_selector(selector, "spec.selector")
     except BadInput:
         return None

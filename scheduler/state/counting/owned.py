@@ -49,7 +49,7 @@ def list_owned(template: PodTemplate, namespace: str, labels: Labels) -> tuple[O
     """List the terms of a pod that matter to other pods once it has a node."""
 
     def make_term(stance: Stance, term: Term, weight: int) -> OwnedTerm:
-        return OwnedTerm(stance, term.topology_key, term.peers(namespace, labels), weight)
+        return OwnedTerm(stance, term.topology_key, term.find_peers(namespace, labels), weight)
 
     return (
         *(make_term(Stance.REFUSES, term, 1) for term in template.anti_affinity),

@@ -60,7 +60,7 @@ class Peers:
         read: Mapping[str, str] | Selector = labels
         if kind != GroupKind.REPLICATION_CONTROLLER:
             try:
-                read = selectors.of_wire(given, "spec.selector")
+                read = selectors.read_selector(given, "spec.selector")
             except BadInput:
                 read = selectors.NOTHING
         if self._controllers.get(key) != read:
@@ -102,7 +102,7 @@ class Peers:
         elif found is not None:
             replication = found
         services = self._services.get(namespace, {}).values()
-        return spread.implicit_selector(labels, services, replication, owner)
+        return spread.make_implicit_selector(labels, services, replication, owner)
 
     def _note_change(self, namespace: str) -> None:
         self.version += 1

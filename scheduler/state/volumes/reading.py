@@ -38,7 +38,7 @@ def read_claim(claim: storage.PersistentVolumeClaim) -> Claim:
     asked = ((spec.resources and spec.resources.requests) or {}).get("storage")
     selector = None
     if spec.selector is not None:
-        selector = selectors.of_wire(spec.selector, "spec.selector")
+        selector = selectors.read_selector(spec.selector, "spec.selector")
     owners = (one.uid for one in meta.owner_references or () if one.controller)
     return Claim(
         key=(meta.namespace, meta.name),
@@ -47,7 +47,7 @@ def read_claim(claim: storage.PersistentVolumeClaim) -> Claim:
         volume=spec.volume_name,
         is_bound=bool(spec.volume_name) and names.BIND_COMPLETED in notes,
         wish=Wish(
-            of_class=storage.class_of(claim),
+            of_class=storage.find_class(claim),
             request=None
             if asked is None
             else _read_bytes(asked, "spec.resources.requests[storage]"),
@@ -72,13 +72,13 @@ def read_volume(volume: storage.PersistentVolume) -> Volume:
     meta, spec = volume.metadata, volume.spec
     labels = meta.labels or {}
     given = spec.node_affinity.required if spec.node_affinity else None
-    moved = in_tree.moved(spec, labels)
+    moved = in_tree.find_moved(spec, labels)
     handle = moved.handle if moved else None
     if spec.csi is not None:
         moved, handle = None, Handle(spec.csi.driver, spec.csi.volume_handle)
     plugin = moved.plugin if moved else ""
     affinity = _drop_names(
-        None if given is None else selectors.node_terms(given.node_selector_terms or ())
+        None if given is None else selectors.read_node_terms(given.node_selector_terms or ())
     )
     reference = spec.claim_ref
     is_deleting = meta.deletion_timestamp is not None
@@ -90,13 +90,15 @@ def read_volume(volume: storage.PersistentVolume) -> Volume:
         plugin=plugin,
         modes=frozenset(spec.access_modes or ()),
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
-        of_class=storage.class_of(volume),
+        of_class=storage.find_class(volume),
         mode=spec.volume_mode or _FILESYSTEM,
         attributes=spec.volume_attributes_class_name or "",
         is_free=reference is None and not is_deleting and volume.status.phase == "Available",
         is_deleting=is_deleting,
         affinity=affinity,
-        moved_affinity=_drop_names(in_tree.affinity(plugin, given, labels)) if plugin else affinity,
+        moved_affinity=_drop_names(in_tree.move_affinity(plugin, given, labels))
+        if plugin
+        else affinity,
         zones=tuple(zone for key in _ZONE_LABELS if (zone := _read_zone(key, labels))),
         labels=labels,
     )
@@ -116,7 +118,7 @@ def read_class(given: storage.StorageClass) -> Class:
             )
             for term in given.allowed_topologies
         )
-        topologies = selectors.node_terms(asked)
+        topologies = selectors.read_node_terms(asked)
     waits = given.volume_binding_mode == _WAITS
     has_mode = given.volume_binding_mode is not None
     return Class(given.metadata.name, given.provisioner, waits, topologies, has_mode)
@@ -155,7 +157,7 @@ def read_capacity(given: storage.CSIStorageCapacity) -> Capacity:
     nodes = None
     if given.node_topology is not None:
         try:
-            nodes = selectors.of_wire(given.node_topology, "nodeTopology")
+            nodes = selectors.read_selector(given.node_topology, "nodeTopology")
         except BadInput:
             # kube-scheduler ignores a selector that it cannot read.
             nodes = None
@@ -198,7 +200,7 @@ def read_object(found: storage.StorageObject) -> Stored:
 
 def _read_bytes(quantity: str | float, field: str) -> int:
     try:
-        return quantities.value(quantity)
+        return quantities.read_value(quantity)
     except quantities.BadQuantity as error:
         raise BadInput(field, str(error)) from error
 

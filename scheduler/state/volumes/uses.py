@@ -44,7 +44,7 @@ class DiskConflicts(Count):
 
     def count_conflicting(self, held: Disk) -> int:
         """Return how many of the wanted disks cannot be beside one that is held."""
-        return sum(held.conflicts(one) for one in self._wanted.get(held[:2], ()))
+        return sum(held.has_conflict(one) for one in self._wanted.get(held[:2], ()))
 
 
 class Uses:
