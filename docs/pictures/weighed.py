@@ -32,7 +32,7 @@ _COLOURS = ("#3f6fb5", "#6f97d0", "#9dbbe3", "#c9dbf2", "#5aa469", "#c9a227")
 
 def drawn() -> str:
     """The picture as SVG."""
-    read = files.read(str(EXAMPLE), io.StringIO())
+    read = files.read_objects(str(EXAMPLE), io.StringIO())
     found_in, config = prepare(read, Changes(), strict=True).inventory, Config()
     cluster = Cluster(config.scheduler_names, devices.read_families(config), config.pod_limits)
     for node in found_in.nodes:

@@ -158,14 +158,14 @@ def simulate(
         (*request.baseline, *request.files),
         kubeconfig,
         context,
-        partial(command.check, request),
-        partial(command.answer, request),
+        partial(command.check_request, request),
+        partial(command.simulate, request),
     )
 
     def show() -> None:
         if output == "markdown":
-            typer.echo(markdown.write(answer.results), nl=False)
+            typer.echo(markdown.write_comment(answer.results), nl=False)
         else:
-            report.show(answer.results, printing.console(), is_wide=output == "wide")
+            report.print_report(answer.results, printing.console(), is_wide=output == "wide")
 
     answering.give(answer, output, show)

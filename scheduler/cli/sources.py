@@ -54,18 +54,18 @@ def of_files(names: list[str], tell: Tell) -> Found:
     origins: list[str] = []
     passed_over: Counter[str] = Counter()
     for name in names:
-        tell(f"reading {files.in_words(name)}")
-        for body, place in files.placed(name, sys.stdin, command="audit"):
+        tell(f"reading {files.describe_file(name)}")
+        for body, place in files.read_placed(name, sys.stdin, command="audit"):
             # An object without a kind is a mistake, as the inventory reports.
-            if kinds.known(body) in _KINDS or not isinstance(body.get("kind"), str):
+            if kinds.find_kind(body) in _KINDS or not isinstance(body.get("kind"), str):
                 objects.append(body)
-                has_name = kinds.key(body).name or not place
+                has_name = kinds.read_key(body).name or not place
                 origins.append(name if has_name else f"{name}: {place}")
             else:
                 passed_over[str(body["kind"])] += 1
     tell("reading what the objects say")
     gathering.refuse_illegible(zip(origins, objects, strict=True))
-    found = inventory.read(objects, strict=False)
+    found = inventory.read_inventory(objects, strict=False)
     nodes, unread = list(found.nodes), []
     # The audit reports the mistakes of these as it does for a cluster.
     read = set(found.positions.values()) - {one.position for one in found.unread}

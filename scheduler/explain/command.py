@@ -14,7 +14,7 @@ from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
 from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.reading.gathering import CLUSTER, Live, gather
+from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import prepare
 
@@ -59,7 +59,7 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Ex
         BadInput: an argument or a file is wrong, or there is no such pod or node; names some that are near.
     """
     command = f"explain {request.what} {request.name}"
-    gathered = gather(request.files, live or Live(), stdin, tell, command=command)
+    gathered = gather_objects(request.files, live or Live(), stdin, tell, command=command)
     tell("filling the engine")
     situation = prepare(
         gathered.objects,
@@ -73,10 +73,12 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Ex
     tell(f"explaining {wanted.name}")
     printed = _node(wanted.name, scene) if wanted.kind == asked.NODE else _pod(wanted, scene)
     problems = list(situation.inventory.mistakes.values())
-    said = [visible(gathered.origins[one.position].before(str(one))) for one in problems]
+    said = [visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
     complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
-    complaints += [f"warning: {text}" for text in gaps.unlisted_kinds(situation.unlisted or {})]
+    complaints += [
+        f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
+    ]
     mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
     return ExplainAnswer(printed, complaints, MISTAKES if mine else OK)
 
@@ -86,7 +88,7 @@ def _pod(wanted: ObjectKey, scene: Scene) -> Json:
         finding.pod(scene, wanted) if wanted.kind == asked.POD else finding.pod_of(scene, wanted)
     )
     printed = pods.explained(scene, found.pod)
-    missing = gaps.missing_storage(scene.situation.inventory, [found.pod])
+    missing = gaps.report_missing_storage(scene.situation.inventory, [found.pod])
     printed["remarks"] = [*filter(None, (found.remark,)), *missing, *printed["remarks"]]
     return printed
 

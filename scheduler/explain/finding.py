@@ -60,7 +60,7 @@ def pod_of(scene: Scene, wanted: ObjectKey) -> Found:
             f"{wanted.kind} {key}", f"has no pod that runs or waits: finished are {names}"
         )
     for body in scene.situation.inventory.objects:
-        if kinds.key(body) == wanted:
+        if kinds.read_key(body) == wanted:
             raise BadInput(f"{wanted.kind} {key}", f"has no pods: {idle.why(scene, body)}")
     raise near.unknown(scene, wanted)
 

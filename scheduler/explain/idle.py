@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.explain.scene import Scene
-from scheduler.simulate.workloads.daemons import why_unsuited
+from scheduler.simulate.workloads.daemons import explain_unsuited
 
 
 def why(scene: Scene, body: Mapping[str, Any]) -> str:
@@ -21,4 +21,4 @@ def why(scene: Scene, body: Mapping[str, Any]) -> str:
         return "it requests none"
     if not scene.nodes:
         return "there are no nodes"
-    return why_unsuited(spec, scene.nodes.values())
+    return explain_unsuited(spec, scene.nodes.values())

@@ -23,7 +23,7 @@ def owners(scene: Scene, pod: wire.Pod) -> set[ObjectKey]:
     """What made a pod, what made that, and the Deployment whose name is in that of a ReplicaSet."""
     namespace, labels = pod.metadata.namespace, pod.metadata.labels or {}
     found = {scene.situation.making.owners.get(pod.metadata.uid)}
-    if (owner := objects.owner_of(pod)) is not None:
+    if (owner := objects.find_owner(pod)) is not None:
         found.add(ObjectKey(owner.kind, namespace, owner.name))
         ending = f"-{labels.get(HASH, '')}"
         if owner.kind == "ReplicaSet" and HASH in labels and owner.name.endswith(ending):
@@ -63,7 +63,7 @@ def _pods_of(scene: Scene, wanted: ObjectKey) -> list[str]:
     groups: set[ObjectKey] = set()
     for pod in scene.pods.values():
         top = scene.situation.making.owners.get(pod.metadata.uid)
-        name = alike.stem(pod.metadata.name)
+        name = alike.cut_ending(pod.metadata.name)
         if top is not None and top.kind != "ReplicaSet":
             groups.add(top)
         elif name != pod.metadata.name:
@@ -81,9 +81,9 @@ def _there(scene: Scene) -> list[ObjectKey]:
         found.add(ObjectKey(POD, pod.metadata.namespace, pod.metadata.name))
         found |= owners(scene, pod)
     found |= {
-        kinds.key(body)
+        kinds.read_key(body)
         for body in scene.situation.inventory.objects
-        if kinds.known(body) in kinds.WORKLOADS
+        if kinds.find_kind(body) in kinds.WORKLOADS
     }
     return sorted(one for one in found if one.kind in KINDS)
 

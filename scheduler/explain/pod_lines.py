@@ -223,7 +223,7 @@ def _best(pod: Json, width: int) -> Iterator[Line]:
                 said = f"{points:g} × {weight} = {one['weighted'][score]:g}"
                 yield Line(f"{score} {said if weight else 'above all totals'}", 4, 2)
     else:
-        for text in explained.scored(best, {"node": mine, "weights": pod["weights"]}):
+        for text in explained.print_scored(best, {"node": mine, "weights": pod["weights"]}):
             yield Line(text.strip(), len(text) - len(text.lstrip()), 2, is_row=True)
     yield Line("in use on the node with the pod", 2, 2)
     for name, one in best.items():

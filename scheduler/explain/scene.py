@@ -8,7 +8,7 @@ from functools import cached_property
 from scheduler.api import names, wire
 from scheduler.config import Config
 from scheduler.simulate.reading import kinds, objects
-from scheduler.simulate.situation import Situation, engine_of
+from scheduler.simulate.situation import Situation, make_engine
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -28,7 +28,7 @@ class Scene:
         inventory = situation.inventory
         # Before pods of others are given our name.
         self.schedulers = {pod.metadata.uid: pod.spec.scheduler_name for pod in inventory.pods}
-        self.engine = engine_of(inventory, config, only_ours=is_live)
+        self.engine = make_engine(inventory, config, only_ours=is_live)
         self.situation, self.config, self.is_live = situation, config, is_live
         self.pods: dict[str, wire.Pod] = {}
         self.finished: dict[str, wire.Pod] = {}
@@ -41,9 +41,9 @@ class Scene:
         self.nodes: Mapping[str, wire.Node] = {one.metadata.name: one for one in inventory.nodes}
         self.unread = {f"{one.namespace}/{one.name}": str(one.problem) for one in inventory.unread}
         self.malformed = {
-            kinds.key(inventory.objects[one.position]).name: str(one.mistake)
+            kinds.read_key(inventory.objects[one.position]).name: str(one.mistake)
             for one in inventory.mistakes.values()
-            if kinds.known(inventory.objects[one.position]) == "Node"
+            if kinds.find_kind(inventory.objects[one.position]) == "Node"
         }
 
     @cached_property
@@ -53,5 +53,5 @@ class Scene:
             pod.metadata.uid
             for pod in self.situation.inventory.pods
             if names.MIRROR in (pod.metadata.annotations or {})
-            or ((owner := objects.owner_of(pod)) is not None and owner.kind == "DaemonSet")
+            or ((owner := objects.find_owner(pod)) is not None and owner.kind == "DaemonSet")
         )

@@ -56,7 +56,7 @@ def test_the_picture_in_the_docs_is_what_the_demo_shows(tmp_path: Path) -> None:
 
 
 def test_the_file_of_nodes_is_what_the_demo_runs_on() -> None:
-    written = files.read(str(patterns.NODES), sys.stdin)
+    written = files.read_objects(str(patterns.NODES), sys.stdin)
     assert [one["metadata"]["name"] for one in written] == ["node-a", "node-b"]
     for one in written:
         there = nodes.gpu_node(one["metadata"]["name"])

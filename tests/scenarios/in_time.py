@@ -149,7 +149,7 @@ class Town:
             self._tell(events.Gone(kind, key))
 
     def _come(self, objects: Iterable[Json]) -> None:
-        inventory = inventories.read(list(objects))
+        inventory = inventories.read_inventory(list(objects))
         inventory.refuse_mistakes()
         for event in _events(inventory):
             if isinstance(event.found, wire.Pod):
