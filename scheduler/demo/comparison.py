@@ -69,7 +69,9 @@ class Side:
 
 def fleet() -> list[Json]:
     """The nodes."""
-    node = partial(nodes.gpu_node, cards=CARDS, model="NVIDIA-A100-SXM4-40GB", mem_mib=CARD_MIB)
+    node = partial(
+        nodes.make_gpu_node, cards=CARDS, model="NVIDIA-A100-SXM4-40GB", mem_mib=CARD_MIB
+    )
     names = (f"node-{i + 1}" for i in range(N_NODES))
     return [node(name, split=SHARERS, cpu="96", memory="768Gi") for name in names]
 

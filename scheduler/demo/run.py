@@ -100,7 +100,7 @@ async def _furnish(api: aiohttp.ClientSession) -> None:
         async with api.post(_CRDS, json=definition):
             pass
     for name in ("node-a", "node-b"):
-        async with api.post("/api/v1/nodes", json=nodes.gpu_node(name)):
+        async with api.post("/api/v1/nodes", json=nodes.make_gpu_node(name)):
             pass
 
 

@@ -59,7 +59,7 @@ def test_the_file_of_nodes_is_what_the_demo_runs_on() -> None:
     written = files.read_objects(str(patterns.NODES), sys.stdin)
     assert [one["metadata"]["name"] for one in written] == ["node-a", "node-b"]
     for one in written:
-        there = nodes.gpu_node(one["metadata"]["name"])
+        there = nodes.make_gpu_node(one["metadata"]["name"])
         assert one["status"]["allocatable"] == there["status"]["allocatable"]
         register = "hami.io/node-nvidia-register"
         assert "".join(one["metadata"]["annotations"][register].split()) == "".join(
@@ -106,7 +106,7 @@ async def test_a_kept_cluster_lives_on_when_its_operator_is_killed(
             kept = [one["metadata"]["name"] for one in patterns.ALL[-1].manifests()]
             assert await pods() == dict.fromkeys(kept, "Running")
             # Nodes of the user's own: without agents of theirs the first would close after 20 s.
-            register = nodes.gpu_node("own-gpu")["metadata"]["annotations"][cards.REGISTER]
+            register = nodes.make_gpu_node("own-gpu")["metadata"]["annotations"][cards.REGISTER]
             own = {"name": "own-gpu", "annotations": {cards.REGISTER: register}}
             await _node_and_its_pod(api, {"metadata": own}, path)
             await _node_and_its_pod(api, {"metadata": {"name": "own-plain"}}, path)

@@ -59,11 +59,11 @@ def _node(trace: Trace, index: int, place: int) -> Json:
             for card in registered
         )
     )
-    bare: Json = nodes.plain_node(seen.metadata.name)
+    bare: Json = nodes.make_plain_node(seen.metadata.name)
     quantities = {key: str(n) for key, n in (seen.status.allocatable or {}).items()}
     bare["status"]["capacity"].update(quantities)
     bare["status"]["allocatable"].update(quantities)
-    return nodes.with_cards(bare, hardware)
+    return nodes.add_cards(bare, hardware)
 
 
 def _pod(trace: Trace, which: int, name: str) -> Json:

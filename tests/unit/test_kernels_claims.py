@@ -111,7 +111,7 @@ def test_a_container_holds_no_more_cards_than_there_are(n_cards: int) -> None:
 def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hami, "_use", lambda *_: pytest.fail("a record was read"))
+    monkeypatch.setattr(hami, "_read_use", lambda *_: pytest.fail("a record was read"))
     cluster = Cluster()
     cluster.see_node(make.hami_node(name="gpu-00", cards=[make.card(uuid="GPU-a")]))
     (manifest, *_) = attacks.named("tenant", 0.1)
