@@ -110,7 +110,7 @@ def load(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        raw = reading.read(reading.decoded(path.read_bytes())) or {}
+        raw = reading.read_first(reading.decode(path.read_bytes())) or {}
     except (OSError, UnicodeError) as error:
         raise BadInput("file", unreadable(error)) from error
     except ValueError as error:

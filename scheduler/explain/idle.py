@@ -1,4 +1,4 @@
-"""Why a workload has no pods, from its manifest and the nodes."""
+"""Explains why a workload has no pods, from its manifest and the nodes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from scheduler.explain.scene import Scene
 from scheduler.simulate.workloads.daemons import explain_unsuited
 
 
-def why(scene: Scene, body: Mapping[str, Any]) -> str:
-    """The first reason that applies, with the field that it comes from."""
+def explain_idle(scene: Scene, body: Mapping[str, Any]) -> str:
+    """Find the first reason that applies, with its field."""
     spec = body.get("spec") or {}
     if spec.get("suspend") is True:
         return "it is suspended (spec.suspend is true)"

@@ -1,4 +1,4 @@
-"""What there is to explain: objects by name, and an engine that has seen them."""
+"""The objects that can be explained, by name, and an engine that has seen them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 class Scene:
-    """Objects and the engine; questions leave it as it is.
+    """Objects and the engine; questions do not change them.
 
     Attributes:
-        pods: those that are not finished, by ``namespace/name``; ``finished`` are the others.
-        nodes: by name.
-        unread, malformed: why pods, or nodes, cannot be read, by the same names.
-        engine: answers questions.
-        is_live: it is a cluster, in which pods of other schedulers are theirs.
+        pods: pods that are not finished, by ``namespace/name``; ``finished`` has the others.
+        nodes: nodes by name.
+        unread, malformed: why a pod, or a node, cannot be read, by the same names.
+        engine: an engine that answers questions.
+        is_live: whether the objects are from a cluster, in which pods of other schedulers stay with these.
     """
 
     def __init__(self, situation: Situation, config: Config, *, is_live: bool) -> None:
         inventory = situation.inventory
-        # Before pods of others are given our name.
+        # This is read before pods of other schedulers get our name.
         self.schedulers = {pod.metadata.uid: pod.spec.scheduler_name for pod in inventory.pods}
         self.engine = make_engine(inventory, config, only_ours=is_live)
         self.situation, self.config, self.is_live = situation, config, is_live
@@ -48,7 +48,7 @@ class Scene:
 
     @cached_property
     def come_again(self) -> frozenset[str]:
-        """The uids of pods that a DaemonSet would make again at once, or that a kubelet runs from a file of its own."""
+        """The uids of pods that a DaemonSet would make again at once, or that a kubelet runs from a file."""
         return frozenset(
             pod.metadata.uid
             for pod in self.situation.inventory.pods

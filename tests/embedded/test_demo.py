@@ -103,7 +103,7 @@ async def test_a_kept_cluster_lives_on_when_its_operator_is_killed(
                     listed = (await answer.json())["items"]
                 return {one["metadata"]["name"]: one["status"]["phase"] for one in listed}
 
-            kept = [one["metadata"]["name"] for one in patterns.ALL[-1].manifests()]
+            kept = [one["metadata"]["name"] for one in patterns.ALL[-1].read_manifests()]
             assert await pods() == dict.fromkeys(kept, "Running")
             # Nodes of the user's own: without agents of theirs the first would close after 20 s.
             register = nodes.make_gpu_node("own-gpu")["metadata"]["annotations"][cards.REGISTER]
@@ -141,7 +141,7 @@ async def test_an_operator_that_cannot_start_is_not_started_for_ever(
     config, said = tmp_path / "config.yaml", list[str]()
     config.write_text("nonsense: 1")
     log = tmp_path / "log"
-    async with operator.run(tmp_path / "none", config, log, said.append) as running:
+    async with operator.run_operator(tmp_path / "none", config, log, said.append) as running:
 
         async def failed() -> str:
             try:

@@ -80,7 +80,7 @@ def read_json(raw: bytes) -> Any:
 
 def _read_yaml(raw: bytes) -> Any:
     try:
-        return reading.read(raw.decode())
+        return reading.read_first(raw.decode())
     except ValueError as error:
         raise _make_unreadable(error) from None
 

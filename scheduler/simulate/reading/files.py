@@ -101,10 +101,10 @@ def _read_text(name: str, stdin: TextIO, where: str, source: Source) -> str:
             # The first bytes of a dump show if it has another encoding.
             binary = getattr(stdin, "buffer", None)
             raw = stdin.read().encode("utf-8", "surrogatepass") if binary is None else binary.read()
-        raw = foreign.unpacked(raw)
-        text = "" if (problem := foreign.of_bytes(raw, source)) else reading.decoded(raw)
+        raw = foreign.unpack(raw)
+        text = "" if (problem := foreign.recognize_bytes(raw, source)) else reading.decode(raw)
     except IsADirectoryError as error:
-        found = foreign.of_folder(Path(name), source)
+        found = foreign.recognize_folder(Path(name), source)
         # Only a file of ``-f`` or ``--baseline`` can be replaced by a pipe.
         is_piped = where == name or source.is_baseline
         raise BadInput(where, str(found) if is_piped else found.what) from error
@@ -112,7 +112,7 @@ def _read_text(name: str, stdin: TextIO, where: str, source: Source) -> str:
         raise BadInput(where, unreadable(error)) from error
     except ValueError as error:
         raise BadInput(where, str(error)) from error
-    if problem := problem or foreign.of_text(text):
+    if problem := problem or foreign.recognize_text(text):
         raise BadInput(where, str(problem))
     return text
 
@@ -127,7 +127,7 @@ def _split_documents(text: str, source: Source) -> Iterator[tuple[str, Any]]:
                 f"neither YAML nor JSON: {one.problem}" if one.problem.is_form else str(one.problem)
             )
             if said == mistakes.TEMPLATE:
-                said = foreign.template(source)
+                said = foreign.describe_template(source)
             yield (place if len(documents) > 1 else ""), Illegible(said)
         elif one.value is not None:
             yield place, one.value
@@ -164,8 +164,8 @@ def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[P
     elif not isinstance(document, dict):
         yield Placed({}, place)
     elif _is_template(document):
-        yield Placed(Illegible(foreign.template(source)), whole)
-    elif problem := foreign.of_document(document, source):
+        yield Placed(Illegible(foreign.describe_template(source)), whole)
+    elif problem := foreign.recognize_document(document, source):
         yield Placed(Illegible(str(problem)), whole)
     elif not str(document.get("kind")).endswith("List"):
         yield Placed(document, place)
