@@ -40,7 +40,7 @@ from bench.rows.comparing import Plan
 from bench.storms import alone as storm
 from bench.storms import served
 from scheduler.errors import BadInput
-from scheduler.replay.command import seeds_of
+from scheduler.replay.command import parse_seeds
 
 _SIZES, _QUICK_SIZES = (1_000, 5_000), (200,)
 _PODS, _QUICK_PODS = 5_000, 500
@@ -175,7 +175,7 @@ def _chosen(known: Sequence[str] | dict[str, Any]) -> Callable[[str], tuple[str,
 def _seeds(text: str) -> tuple[int, ...]:
     """Seeds as replay reads them; those that weights are chosen on are no sample."""
     try:
-        found = tuple(seeds_of(text))
+        found = tuple(parse_seeds(text))
     except BadInput as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if max(found) >= everywhere.TRAINING:

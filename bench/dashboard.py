@@ -58,7 +58,9 @@ class Line(NamedTuple):
 async def fleet(world: World) -> None:
     for i in range(N_NODES):
         model, mib = MODELS[i % 2]
-        await world.create(nodes.gpu_node(f"gpu-{i:02}", cards=CARDS, model=model, mem_mib=mib))
+        await world.create(
+            nodes.make_gpu_node(f"gpu-{i:02}", cards=CARDS, model=model, mem_mib=mib)
+        )
     for namespace in NAMESPACES[1:]:
         await world.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}

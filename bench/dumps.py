@@ -23,9 +23,9 @@ def run(quick: bool) -> dict[str, Any]:
     dump = {"apiVersion": "v1", "kind": "List", "items": [_pod(i) for i in range(_QUICK_PODS if quick else _PODS)]}  # fmt: skip
     text, as_json = yaml.dump(dump, Dumper=yaml.CSafeDumper), json.dumps(dump)
     readers: dict[str, Callable[[], Any]] = {
-        "yaml": lambda: reading.read(text),
+        "yaml": lambda: reading.read_first(text),
         "pyyaml": lambda: yaml.load(text, Loader=yaml.CSafeLoader),
-        "json": lambda: reading.read(as_json),
+        "json": lambda: reading.read_first(as_json),
     }
     found: dict[str, list[float]] = {name: [] for name in readers}
     for _ in range(_ROUNDS):

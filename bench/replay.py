@@ -37,17 +37,19 @@ FLOORS = (
 
 
 def run(quick: bool) -> dict[str, Any]:
-    openb = traces.read(_DATA / "openb")
-    fill = workloads.fill(openb, _SEED)
-    churn = workloads.churn(openb, _SEED, 1.0, 50_000)
+    openb = traces.read_trace(_DATA / "openb")
+    fill = workloads.draw_fill(openb, _SEED)
+    churn = workloads.draw_churn(openb, _SEED, 1.0, 50_000)
     modes = ("keel", "fgd", "best-fit", "least-allocated")
     result: dict[str, Any] = {}
-    engine.run(openb, fill, _options("keel"))  # loads kernels
+    engine.run_experiment(openb, fill, _options("keel"))  # loads kernels
     for name, workload in (("fill", fill), ("churn", churn)):
         result[name] = {"decisions": int(workload.pod.size), "nodes": len(openb.nodes)}
         for mode in modes if not quick else modes[:1]:
             turns = range(1 if quick else 3)
-            seconds = min(engine.run(openb, workload, _options(mode)).seconds for _ in turns)
+            seconds = min(
+                engine.run_experiment(openb, workload, _options(mode)).seconds for _ in turns
+            )
             result[name][mode] = {"seconds": round(seconds, 2)}
     result["decisions"] = [
         _decisions(trace, modes if not quick else modes[:1])
@@ -80,11 +82,11 @@ def _large(openb: Trace, least: int) -> Trace:
 
 
 def _decisions(trace: Trace, modes: tuple[str, ...]) -> dict[str, Any]:
-    alive = trace.capacity / (workloads.milli_asked(trace).mean())
-    workload = workloads.churn(trace, _SEED, 1.0, int(alive * _LIFETIMES))
+    alive = trace.capacity / (workloads.list_milli(trace).mean())
+    workload = workloads.draw_churn(trace, _SEED, 1.0, int(alive * _LIFETIMES))
     found: dict[str, Any] = {"nodes": len(trace.nodes), "decisions": int(workload.pod.size)}
     for mode in modes:
-        series = engine.run(trace, workload, _options(mode))
+        series = engine.run_experiment(trace, workload, _options(mode))
         found[mode] = {
             "per_second": round(workload.pod.size / series.seconds),
             "allocated_percent_at_the_end": round(100 * series.allocated[-1] / trace.capacity, 1),
@@ -95,7 +97,7 @@ def _decisions(trace: Trace, modes: tuple[str, ...]) -> dict[str, Any]:
 
 def _learn_seconds(trace: Trace) -> float:
     """Seconds to learn the demand anew on the cluster, when it is known where each shape may go."""
-    played = engine.Replay(trace, workloads.churn(trace, _SEED, 1.0, 2000), _options("keel"))
+    played = engine.Replay(trace, workloads.draw_churn(trace, _SEED, 1.0, 2000), _options("keel"))
     played.play()
     seconds = []
     for _ in range(5):

@@ -40,7 +40,7 @@ def of_openb(trace: Trace, n: int, seed: int, model: str = "") -> tuple[Trace, W
     picked = sorted(rng.choice(indices, n, replace=False).tolist())
     few = replace(trace, nodes=tuple(trace.nodes[i] for i in picked))
     pod = rng.integers(len(trace.pods), size=_PODS_A_NODE * n)
-    milli = workloads.milli_asked(trace)[pod]
+    milli = workloads.list_milli(trace)[pod]
     pod = pod[: int(np.searchsorted(np.cumsum(milli), _FILL_LOAD * few.capacity))]
     stay = np.full(pod.size, np.inf)
     return few, Workload(rng.permutation(n), pod, np.arange(pod.size, dtype=float), stay)
@@ -69,14 +69,14 @@ def equal_nodes(
     nodes = tuple(TraceNode(f"n{i}", cpu, _MIB, gpus, "A100") for i in range(n))
     trace = Trace("equal", nodes, tuple(pods))
     if arrivals:
-        return trace, workloads.churn(trace, seed, 1.0, arrivals)
-    return trace, workloads.fill(trace, seed, _FILL_LOAD)
+        return trace, workloads.draw_churn(trace, seed, 1.0, arrivals)
+    return trace, workloads.draw_fill(trace, seed, _FILL_LOAD)
 
 
 def allocated(trace: Trace, workload: Workload, mode: str) -> float:
     """Allocated GPU %: at the end where pods stay, else the mean over the second half of the time."""
     options = RunOptions(mode=mode, learn="seen", queue=False, seed=0, measure_frag=False)
-    series: Series = engine.run(trace, workload, options)
+    series: Series = engine.run_experiment(trace, workload, options)
     percent = 100 * series.allocated / trace.capacity
     if not np.isfinite(workload.lifetime).any():
         return float(percent[-1])
@@ -85,11 +85,11 @@ def allocated(trace: Trace, workload: Workload, mode: str) -> float:
 
 
 def _of_openb(variant: str, n: int, model: str = "", arrivals: int = 0) -> Case:
-    trace = traces.read(_OPENB, variant)
+    trace = traces.read_trace(_OPENB, variant)
 
     def case(seed: int) -> tuple[Trace, Workload]:
         few, workload = of_openb(trace, n, seed, model)
-        return few, workloads.churn(few, seed, 1.0, arrivals) if arrivals else workload
+        return few, workloads.draw_churn(few, seed, 1.0, arrivals) if arrivals else workload
 
     return case
 

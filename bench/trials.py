@@ -102,7 +102,7 @@ def _pod(
     cluster: Cluster, i: int, asked: wire.Quantities, node: str = "", *uses: CardUse
 ) -> PodRecord:
     container = wire.Container("main", wire.Resources(requests=asked, limits=asked))
-    notes = hami.bind_annotations(node, (uses,), 1) if uses else None
+    notes = hami.make_bind_annotations(node, (uses,), 1) if uses else None
     record = cluster.see_pod(
         wire.Pod(
             wire.Meta(name=f"p{i}", namespace="d", uid=str(i), annotations=notes),

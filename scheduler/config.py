@@ -110,7 +110,7 @@ def load_config(path: Path | None) -> Config:
     if path is None:
         return Config()
     try:
-        raw = reading.read(reading.decoded(path.read_bytes())) or {}
+        raw = reading.read_first(reading.decode(path.read_bytes())) or {}
     except (OSError, UnicodeError) as error:
         raise BadInput("file", explain_unreadable(error)) from error
     except ValueError as error:
@@ -126,8 +126,8 @@ def parse_config(raw: Any) -> Config:
     """
     if not isinstance(raw, Mapping):
         raise BadInput("file", "must hold a mapping of settings")
-    if kube_file.is_one(raw):
-        return _convert_kube_file(kube_file.read(raw))
+    if kube_file.is_kube_file(raw):
+        return _convert_kube_file(kube_file.read_file(raw))
     known = {_write_camel(f.name): f.name for f in fields(Config)}
     allowed = sorted([*known, "modeWeight"])
     unknown = next((key for key in raw if key not in allowed), None)
@@ -178,8 +178,8 @@ def _parse_further(given: Any, first: Profile) -> tuple[Profile, ...]:
     taken = {first.scheduler_name}
     for i, one in enumerate(given):
         where = f"profiles[{i}]"
-        raw = values.mapping(one, where)
-        values.known(raw, where, _OF_PROFILES)
+        raw = values.read_mapping(one, where)
+        values.refuse_unknown(raw, where, _OF_PROFILES)
         if "schedulerName" not in raw:
             raise BadInput(f"{where}.schedulerName", "is required")
         profile = _parse_profile(raw, f"{where}.", first)
@@ -194,10 +194,12 @@ def _parse_profile(raw: Mapping[str, Any], where: str, default: Profile) -> Prof
     name = _parse_name(raw.get("schedulerName", default.scheduler_name), where)
     placed = default.placement
     if "placement" in raw:
-        parsed = placement.parse(raw["placement"], f"{where}placement")
+        parsed = placement.read_fields(raw["placement"], f"{where}placement")
         placed = replace(Placement(mode_weight=placed.mode_weight), **parsed)
     if "modeWeight" in raw:
-        weight = values.integer(raw["modeWeight"], f"{where}modeWeight", 1, placement.WEIGHT_MAX)
+        weight = values.read_integer(
+            raw["modeWeight"], f"{where}modeWeight", 1, placement.WEIGHT_MAX
+        )
         placed = replace(placed, mode_weight=weight)
     preemption = raw.get("preemption", default.preemption)
     if not isinstance(preemption, bool):
@@ -215,17 +217,17 @@ def _parse_name(given: Any, where: str) -> str:
 
 
 def _parse_pod_limits(given: Any) -> PodLimits:
-    bounds = values.mapping(given, "podLimits")
-    values.known(bounds, "podLimits", tuple(f.name for f in fields(PodLimits)))
+    bounds = values.read_mapping(given, "podLimits")
+    values.refuse_unknown(bounds, "podLimits", tuple(f.name for f in fields(PodLimits)))
     return PodLimits(
-        **{k: values.integer(n, f"podLimits.{k}", 1, 2**31 - 1) for k, n in bounds.items()}
+        **{k: values.read_integer(n, f"podLimits.{k}", 1, 2**31 - 1) for k, n in bounds.items()}
     )
 
 
 def _parse_metrics(given: Any) -> MetricsConfig:
-    settings = values.mapping(given, "metrics")
+    settings = values.read_mapping(given, "metrics")
     known = {_write_camel(f.name): f.name for f in fields(MetricsConfig)}
-    values.known(settings, "metrics", tuple(known))
+    values.refuse_unknown(settings, "metrics", tuple(known))
     for key, one in settings.items():
         if not isinstance(one, bool):
             raise BadInput(f"metrics.{key}", f"{one!r} is neither true nor false")
@@ -253,7 +255,7 @@ def _parse_label(given: Any) -> str:
 
 
 def _parse_resources(given: Any) -> tuple[str, ...]:
-    found = values.items(given, "gpuResources", str)
+    found = values.read_items(given, "gpuResources", str)
     for i, one in enumerate(found):
         if not _RESOURCE.fullmatch(one):
             raise BadInput(

@@ -222,11 +222,13 @@ def _player(
 
 def _play(trace: Trace, workload: Workload, mode: str, seed: int, *, queue: bool = False) -> Series:
     """Every mode knows what it has seen, and nothing more."""
-    return engine.run(trace, workload, RunOptions(mode, "seen", queue, seed, measure_frag=False))
+    return engine.run_experiment(
+        trace, workload, RunOptions(mode, "seen", queue, seed, measure_frag=False)
+    )
 
 
 def _filled(trace: Trace, seed: int, load: float) -> Made:
-    return trace, workloads.fill(trace, seed, load)
+    return trace, workloads.draw_fill(trace, seed, load)
 
 
 def _streamed(
@@ -237,7 +239,7 @@ def _streamed(
 
 @functools.lru_cache(maxsize=1)
 def _read(variant: str) -> Trace:
-    return traces.read(_OPENB, variant)
+    return traces.read_trace(_OPENB, variant)
 
 
 @functools.lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ def lost_percent(trace: Trace, workload: Workload, series: Series) -> float:
 
     What a pod asks is the mean, over the resources that bind, of its part of what the cluster has.
     """
-    asked = demand.of_trace(trace)
+    asked = demand.read_demand(trace)
     rows = asked.binding_rows
     part = (asked.amounts[rows] / asked.total[rows, None]).mean(axis=0)[workload.pod]
     is_counted = counted(workload)
@@ -36,21 +36,21 @@ def counted(workload: Workload) -> Flags:
 
 def lost_of_both_percent(trace: Trace, workload: Workload, series: Series) -> float:
     """Lost of the GPUs and lost of the cores that were asked for, in the mean."""
-    found = by_resource.lost(demand.of_trace(trace), workload, series, counted(workload))
+    found = by_resource.measure_lost(demand.read_demand(trace), workload, series, counted(workload))
     return (_number(found, "lost_gpu_percent") + _number(found, "lost_cpu_percent")) / 2
 
 
 def allocated_percent(trace: Trace, workload: Workload, series: Series) -> float:
     """Allocated of the GPUs: where nobody leaves when as much has been asked for as there is, else in the mean."""
     if np.isfinite(workload.lifetime).any():
-        found = streams.figures(trace, workload, series, is_queued=False)
+        found = streams.make_figures(trace, workload, series, is_queued=False)
         return _number(found, "allocated_percent")
-    return _number(fill.figures(trace, workload, series), "allocated_percent_at_100")
+    return _number(fill.make_figures(trace, workload, series), "allocated_percent_at_100")
 
 
 def wait_mean(trace: Trace, workload: Workload, series: Series) -> float:
     """How long a pod waited, in thousandths of a mean lifetime."""
-    found = streams.figures(trace, workload, series, is_queued=True)
+    found = streams.make_figures(trace, workload, series, is_queued=True)
     return 1000 * _number(found, "wait_mean")
 
 

@@ -92,9 +92,9 @@ async def measure(scheduler: str, names: tuple[str, ...], size: Size) -> dict[st
         )
         await normal.create_class(server)
         n_plain = round(500 * min(1.0, size.scale * 2))
-        fleet = [nodes.plain_node(f"plain-{i:03}") for i in range(n_plain)]
+        fleet = [nodes.make_plain_node(f"plain-{i:03}") for i in range(n_plain)]
         # A card for 25 pods: the normal GPU pods of the longest attack, one a second, all have room.
-        fleet += [nodes.gpu_node(f"gpu-{i:02}", split=25) for i in range(10)]
+        fleet += [nodes.make_gpu_node(f"gpu-{i:02}", split=25) for i in range(10)]
         await objects.create_many(plane, fleet)
         candidate = candidates.ALL[scheduler](server, kinds)
         pods = Normal(candidate.kinds)

@@ -15,7 +15,7 @@ _LATE_SECONDS = 60.0
 async def measure_help(plane: access.Access, space: str, scale: float) -> dict[str, Any]:
     """Seconds until one pod of thousands that wait is bound to a new node that helps only this one."""
     number = round(10_000 * scale)
-    node = nodes.plain_node("helps", cpu="64", labels={"rack": f"r{number}"})
+    node = nodes.make_plain_node("helps", cpu="64", labels={"rack": f"r{number}"})
     began = time.monotonic()
     await objects.create_many(plane, [node])
     async with objects.connect(plane) as session:

@@ -46,7 +46,7 @@ def demo(folder: Path) -> None:
         SystemExit: a pattern did not come out as it should.
     """
     console = Console(record=True, width=_COLUMNS, file=io.StringIO(), color_system="truecolor")
-    if not asyncio.run(run.demo(console, keep=False)):
+    if not asyncio.run(run.run_demo(console, keep=False)):
         raise SystemExit("the demo did not come out as expected")
     drawn = console.export_svg(title="make demo", theme=MONOKAI)
     # A picture asks nobody on the network for a font.

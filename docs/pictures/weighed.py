@@ -32,7 +32,7 @@ _COLOURS = ("#3f6fb5", "#6f97d0", "#9dbbe3", "#c9dbf2", "#5aa469", "#c9a227")
 
 def drawn() -> str:
     """The picture as SVG."""
-    read = files.read(str(EXAMPLE), io.StringIO())
+    read = files.read_objects(str(EXAMPLE), io.StringIO())
     found_in, config = prepare(read, Changes(), strict=True).inventory, Config()
     cluster = Cluster(config.scheduler_names, devices.read_families(config), config.pod_limits)
     for node in found_in.nodes:
@@ -44,7 +44,7 @@ def drawn() -> str:
     waits = {f"{one.metadata.namespace}/{one.metadata.name}": one for one in found_in.pods}
     pod = cluster.read_as_if(waits[POD])
     found = best.find_best(asking, pod, len(asking.cluster.nodes.rows))
-    rows = [(asking.cluster.nodes.name_of(one.row), one) for one in found.nodes]
+    rows = [(asking.cluster.nodes.find_name(one.row), one) for one in found.nodes]
     most = max(one.loss.total for _, one in rows if one.loss)
     requests = weighed.write_amounts(dict(pod.template.requests.amounts))
     height = _TOP + _ROW * len(rows) + 8

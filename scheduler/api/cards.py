@@ -14,9 +14,9 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         id: unique on its node.
         index: its place on the node.
         sharers: how many containers may share it.
-        mib, cores: its memory, and its compute in percent, as its driver gives them away.
+        mib, cores: its memory, and its compute in percent, as its driver allocates them.
         model, mode: words by which pods choose; either may be empty.
-        numa: its NUMA node.
+        numa: the number of its NUMA node.
         healthy: it may be allocated.
         is_carved: it is cut into partitions, and no part of it can be allocated as it is.
     """
@@ -41,5 +41,5 @@ class CardUse(NamedTuple):
     cores: int
 
 
-# What the containers of a pod hold, init containers first: a slot for each, empty for one that holds nothing.
+# What the containers of a pod hold, init containers first: a slot for each, empty for a container without cards.
 Slots = tuple[tuple[CardUse, ...], ...]

@@ -6,7 +6,7 @@ import msgspec
 
 
 class _Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """As those of ``wire``."""
+    """Camel-case JSON, as in ``wire``."""
 
 
 class GcePersistentDisk(_Wire):
@@ -23,7 +23,7 @@ class AwsElasticBlockStore(_Wire):
 
 
 class Rbd(_Wire):
-    """An image of Ceph; of a PersistentVolume nothing of it matters."""
+    """An image of Ceph; it matters only where a pod names it, not in a PersistentVolume."""
 
     monitors: list[str] | None = None
     image: str = ""
@@ -52,7 +52,7 @@ class VolumeId(_Wire):
 
 
 class Disks(_Wire):
-    """Where a volume is, of a pod or of a PersistentVolume, as far as it decides anything; one of them at most."""
+    """Which disk a volume of a pod or a PersistentVolume is; at most one is set. Disks that decide nothing are left out."""
 
     gce_persistent_disk: GcePersistentDisk | None = None
     aws_elastic_block_store: AwsElasticBlockStore | None = None

@@ -15,24 +15,24 @@ import msgspec
 from scheduler.api import cards as devices
 from scheduler.api import names
 from scheduler.api.cards import CardUse, Slots
-from scheduler.api.limits import CLAIM_CARDS, CLAIM_CONTAINERS, DEFAULT, shortened
+from scheduler.api.limits import CLAIM_CARDS, CLAIM_CONTAINERS, DEFAULT, shorten
 from scheduler.errors import BadInput
 
 VENDOR = "NVIDIA"
-# As Go's ParseBool reads them, upper or lower case.
+# As Go's ParseBool reads them, in upper or lower case.
 _HEALTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
-# DNS subdomains: names of pods. Names of namespaces are stricter still.
+# DNS subdomains: the names of pods. Names of namespaces are stricter still.
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _SEVEN, _NINE, _RECORD_FIELDS = 7, 9, 4
 # HAMi's own figures are int32.
 _FIGURE_MAX = 2**31 - 1
-# The most bytes of one card in a claim: the claim is kept with its pod, and no UUID is a tenth as long.
+# The most bytes of one card in a claim. The claim is kept with its pod; UUIDs are less than a tenth as long.
 _RECORD_MAX = 1000
-# An error quotes at most so many bytes of what somebody wrote.
+# An error quotes at most so many bytes of a text.
 _QUOTED_MAX = 80
 
 
-# What ends each part of a claim, and how many such parts are read.
+# The separator of each part of a claim, and how many such parts are read.
 _MOST = (
     (";", CLAIM_CONTAINERS, "containers"),
     (":", CLAIM_CARDS, "cards"),
@@ -62,14 +62,14 @@ _cards = msgspec.json.Decoder(list[Card])
 
 
 def decode_register(text: str) -> tuple[Card, ...]:
-    """The cards of ``hami.io/node-nvidia-register``, sorted by index, then UUID.
+    """Decode the cards of ``hami.io/node-nvidia-register``, sorted by index, then UUID.
 
     JSON when the first non-blank character is ``[`` (device plugin ≥ v2.8), else the text form:
     records that end in ``:`` with seven fields (uuid, count, mem, cores, type, numa, healthy) or
     nine (…, index, mode). Seven-field records all have index 0.
 
     Raises:
-        BadInput: neither form, or a card listed twice.
+        BadInput: the text has neither form, or lists a card twice.
     """
     field = f"metadata.annotations[{names.HAMI_REGISTER}]"
     stripped = text.strip()
@@ -79,13 +79,13 @@ def decode_register(text: str) -> tuple[Card, ...]:
         except (msgspec.MsgspecError, RecursionError) as error:
             raise BadInput(field, f"not a JSON list of cards as HAMi writes it: {error}") from error
     else:
-        cards = [_text_card(field, record) for record in _records(field, stripped)]
+        cards = [_read_text_card(field, record) for record in _split_records(field, stripped)]
     for card in cards:
         figures = (card.index, card.count, card.devmem, card.devcore)
         if not card.id or min(figures) < 0 or max(*figures, abs(card.numa)) > _FIGURE_MAX:
             raise BadInput(
                 field,
-                f'card "{_quoted(card.id)}" needs an id, and index, count, devmem, devcore within '
+                f'card "{_quote(card.id)}" needs an id, and index, count, devmem, devcore within '
                 f"0..{_FIGURE_MAX}",
             )
     if len({card.id for card in cards}) != len(cards):
@@ -94,7 +94,7 @@ def decode_register(text: str) -> tuple[Card, ...]:
 
 
 def encode_register(cards: Iterable[devices.Card]) -> str:
-    """The register of these cards, in the form of JSON."""
+    """Encode the register of these cards as JSON."""
     return msgspec.json.encode(
         [
             Card(
@@ -113,17 +113,17 @@ def encode_register(cards: Iterable[devices.Card]) -> str:
     ).decode()
 
 
-def _records(field: str, text: str) -> list[str]:
+def _split_records(field: str, text: str) -> list[str]:
     if ":" not in text:
         raise BadInput(field, 'neither a JSON list nor text records that end in ":"')
     return [record for record in text.split(":") if record]
 
 
-def _text_card(field: str, record: str) -> Card:
+def _read_text_card(field: str, record: str) -> Card:
     parts = record.split(",")
     if len(parts) not in {_SEVEN, _NINE}:
         raise BadInput(
-            field, f'record "{_quoted(record)}" has {len(parts)} fields; 7 or 9 are allowed'
+            field, f'record "{_quote(record)}" has {len(parts)} fields; 7 or 9 are allowed'
         )
     try:
         return Card(
@@ -138,12 +138,12 @@ def _text_card(field: str, record: str) -> Card:
             mode=parts[8] if len(parts) == _NINE else "hami-core",
         )
     except (ValueError, KeyError) as error:
-        problem = f'record "{_quoted(record)}": {_quoted(str(error))} is not what HAMi writes'
+        problem = f'record "{_quote(record)}": {_quote(str(error))} is not what HAMi writes'
         raise BadInput(field, problem) from error
 
 
 def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:
-    """The text of ``vgpu-devices-*``: one slot per container, init containers first.
+    """Encode the text of ``vgpu-devices-*``: one slot per container, init containers first.
 
     A container without a card has an empty slot; the plugin finds a container by its position.
     """
@@ -154,10 +154,10 @@ def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:
 
 
 def decode_devices(text: str) -> Slots:
-    """What ``encode_devices`` wrote, slot by slot.
+    """Decode what ``encode_devices`` wrote, slot by slot.
 
-    Whoever creates a pod with a node in it may write this, as much as an annotation can hold, and no
-    scheduler is asked. So a text with too much in it is not taken apart.
+    Everybody who may create a pod may write this annotation, as long as an annotation can be, and the node into
+    the same pod, so that no scheduler sees it first. So a text with too many parts is not split.
 
     Raises:
         BadInput: more than ``limits`` allows of containers, of cards in all of them, or of
@@ -171,15 +171,15 @@ def decode_devices(text: str) -> Slots:
     if slots and not slots[-1]:
         slots.pop()
     return tuple(
-        tuple(_use(field, record) for record in slot.split(":") if record) for slot in slots
+        tuple(_read_use(field, record) for record in slot.split(":") if record) for slot in slots
     )
 
 
-def _quoted(text: str) -> str:
-    return shortened(text, _QUOTED_MAX)
+def _quote(text: str) -> str:
+    return shorten(text, _QUOTED_MAX)
 
 
-def _use(field: str, record: str) -> CardUse:
+def _read_use(field: str, record: str) -> CardUse:
     try:
         if len(record) > _RECORD_MAX:
             raise ValueError(f"has more than {_RECORD_MAX} characters, the maximum")
@@ -190,12 +190,12 @@ def _use(field: str, record: str) -> CardUse:
         if min(mem, cores) < 0 or max(mem, cores) > _FIGURE_MAX:
             raise ValueError(f"MiB and cores must be within 0..{_FIGURE_MAX}")
     except ValueError as error:
-        raise BadInput(field, f'record "{_quoted(record)}": {_quoted(str(error))}') from error
+        raise BadInput(field, f'record "{_quote(record)}": {_quote(str(error))}') from error
     return CardUse(parts[0], mem, cores)
 
 
-def bind_annotations(node: str, slots: Slots, now: int) -> dict[str, str]:
-    """Everything a scheduler tells HAMi's device plugin about a pod, to be written with its node."""
+def make_bind_annotations(node: str, slots: Slots, now: int) -> dict[str, str]:
+    """Make the annotations by which a scheduler tells HAMi's device plugin about a pod, to be written with its node."""
     devices = encode_devices(slots)
     return {
         names.HAMI_NODE: node,
@@ -207,11 +207,11 @@ def bind_annotations(node: str, slots: Slots, now: int) -> dict[str, str]:
     }
 
 
-def lock_holder(text: str) -> tuple[str, str, str] | None:
-    """Time, namespace and pod name of ``hami.io/mutex.lock``; None for the legacy bare time.
+def read_lock_holder(text: str) -> tuple[str, str, str] | None:
+    """Read time, namespace and pod name from ``hami.io/mutex.lock``; None for the legacy bare time.
 
     Raises:
-        BadInput: neither ``time`` nor ``time,namespace,name``, both of them names as Kubernetes has them.
+        BadInput: the text is neither ``time`` nor ``time,namespace,name`` with names that Kubernetes allows.
     """
     parts = text.split(",")
     if len(parts) == 1:
@@ -219,6 +219,6 @@ def lock_holder(text: str) -> tuple[str, str, str] | None:
     if len(parts) != 3 or not all(_NAME.fullmatch(part) for part in parts[1:]):
         raise BadInput(
             f"metadata.annotations[{names.HAMI_LOCK}]",
-            f'"{_quoted(text)}" is neither a time nor "time,namespace,pod"',
+            f'"{_quote(text)}" is neither a time nor "time,namespace,pod"',
         )
     return parts[0], parts[1], parts[2]

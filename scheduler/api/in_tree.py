@@ -1,6 +1,6 @@
 """In-tree volumes, and the CSI drivers that serve them today.
 
-Source: csi-translation-lib of Kubernetes 1.37, as far as kube-scheduler asks it.
+Source: csi-translation-lib of Kubernetes 1.37, as far as kube-scheduler uses it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scheduler.api import names, selectors, wire
 from scheduler.api.disks import Disks
 from scheduler.api.selectors import NodeTerm, Requirement
 
-# The drivers by the names of the old provisioners. What is not here is never counted by driver.
+# The drivers by the names of the in-tree plugins. Volumes of other plugins are never counted by driver.
 DRIVERS = {
     "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
@@ -22,9 +22,9 @@ DRIVERS = {
     "kubernetes.io/cinder": "cinder.csi.openstack.org",
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
 }
-# Theirs was moved as well, but nodes count nothing of it.
+# Their volumes moved to drivers as well, but nodes do not count them.
 UNCOUNTED = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
-# The label of nodes by which a driver knows zones.
+# The label of nodes that names the zone for a driver.
 _ZONE_KEYS = {
     "kubernetes.io/gce-pd": "topology.gke.io/zone",
     "kubernetes.io/aws-ebs": "topology.ebs.csi.aws.com/zone",
@@ -43,29 +43,29 @@ class Handle(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A volume of an old provisioner, and where it is today."""
+    """A volume of an in-tree plugin, and its handle at the driver that serves it today."""
 
     plugin: str
     handle: Handle
 
 
-def handle(disks: Disks, labels: Mapping[str, str]) -> Handle | None:
-    """A volume as a driver knows it; ``labels`` are those of a PersistentVolume."""
-    found = moved(disks, labels)
+def find_handle(disks: Disks, labels: Mapping[str, str]) -> Handle | None:
+    """Find the handle of a volume at its driver; ``labels`` are those of a PersistentVolume."""
+    found = find_moved(disks, labels)
     return found.handle if found else None
 
 
-def moved(disks: Disks, labels: Mapping[str, str]) -> Moved | None:
-    """What a driver looks after by now, None for any other and for what cannot be told."""
-    plugin, volume = _read(disks, labels)
+def find_moved(disks: Disks, labels: Mapping[str, str]) -> Moved | None:
+    """Find the volume that a driver serves today; None for any other volume, and for one with unclear names or labels."""
+    plugin, volume = _read_volume(disks, labels)
     return Moved(plugin, Handle(DRIVERS[plugin], volume)) if volume else None
 
 
-def _read(disks: Disks, labels: Mapping[str, str]) -> tuple[str, str]:
+def _read_volume(disks: Disks, labels: Mapping[str, str]) -> tuple[str, str]:
     if (gce := disks.gce_persistent_disk) is not None:
-        return "kubernetes.io/gce-pd", _gce(gce.pd_name, labels)
+        return "kubernetes.io/gce-pd", _make_gce_name(gce.pd_name, labels)
     if (aws := disks.aws_elastic_block_store) is not None:
-        return "kubernetes.io/aws-ebs", _ebs(aws.volume_id)
+        return "kubernetes.io/aws-ebs", _read_ebs(aws.volume_id)
     if (azure := disks.azure_disk) is not None:
         is_managed = azure.kind.lower() in {"", "managed"}
         return "kubernetes.io/azure-disk", azure.disk_uri if is_managed else ""
@@ -76,7 +76,7 @@ def _read(disks: Disks, labels: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-def _gce(disk: str, labels: Mapping[str, str]) -> str:
+def _make_gce_name(disk: str, labels: Mapping[str, str]) -> str:
     zones = (labels.get(names.OLD_ZONE) or labels.get(names.ZONE, "")).split(_DELIMITER)
     if len(zones) == 1:
         return f"projects/{_UNSPECIFIED}/zones/{zones[0] or _UNSPECIFIED}/disks/{disk}"
@@ -86,7 +86,7 @@ def _gce(disk: str, labels: Mapping[str, str]) -> str:
     return f"projects/{_UNSPECIFIED}/regions/{regions.pop()}/disks/{disk}"
 
 
-def _ebs(volume: str) -> str:
+def _read_ebs(volume: str) -> str:
     if not volume.startswith("aws://"):
         return volume
     try:
@@ -96,18 +96,18 @@ def _ebs(volume: str) -> str:
     return path if _EBS_ID.match(path) else ""
 
 
-def affinity(
+def move_affinity(
     plugin: str, terms: wire.NodeTerms | None, labels: Mapping[str, str]
 ) -> tuple[NodeTerm, ...] | None:
-    """Where a volume may be used from on nodes whose driver looks after it: zones have another label there."""
-    own = None if terms is None else selectors.node_terms(terms.node_selector_terms or ())
+    """Return where a volume may be used on nodes whose driver serves it: zones have another label there."""
+    own = None if terms is None else selectors.read_node_terms(terms.node_selector_terms or ())
     key = _ZONE_KEYS.get(plugin)
     if key is None:
         return own
     found = own or ()
-    zone, region = _labels(found, labels)
+    zone, region = _find_zone_labels(found, labels)
     if any(one.key == zone for term in found for one in term.labels):
-        found = tuple(_renamed(term, zone, key) for term in found)
+        found = tuple(_rename_label(term, zone, key) for term in found)
     elif zones := [part.strip() for part in labels.get(zone, "").split(_DELIMITER) if part.strip()]:
         asked = Requirement(key, "In", tuple(sorted(set(zones))))
         found = tuple(
@@ -116,12 +116,12 @@ def affinity(
     elif own is None:
         return None
     if region == names.OLD_REGION:
-        found = tuple(_renamed(term, region, names.REGION) for term in found)
+        found = tuple(_rename_label(term, region, names.REGION) for term in found)
     return found
 
 
-def _labels(terms: tuple[NodeTerm, ...], labels: Mapping[str, str]) -> tuple[str, str]:
-    """The labels by which a volume tells its zone and region: the old ones only where it has no new ones."""
+def _find_zone_labels(terms: tuple[NodeTerm, ...], labels: Mapping[str, str]) -> tuple[str, str]:
+    """Find the labels that name the zone and region of a volume: the old labels only if it has no new ones."""
     asked = {one.key for term in terms for one in term.labels}
     for there in (asked, labels):
         if names.ZONE in there:
@@ -131,7 +131,7 @@ def _labels(terms: tuple[NodeTerm, ...], labels: Mapping[str, str]) -> tuple[str
     return names.ZONE, names.REGION
 
 
-def _renamed(term: NodeTerm, old: str, new: str) -> NodeTerm:
+def _rename_label(term: NodeTerm, old: str, new: str) -> NodeTerm:
     return term._replace(
         labels=tuple(one._replace(key=new) if one.key == old else one for one in term.labels)
     )

@@ -17,12 +17,12 @@ _NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
 _PEERS, _STORAGE = "the default spread of pods", "pods with storage"
 
 
-def _by_name(meta: wire.Meta) -> str:
+def _get_name(meta: wire.Meta) -> str:
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
-def _by_uid(meta: wire.Meta) -> str:
-    """The name of a pod comes again when the pod is gone."""
+def _get_uid(meta: wire.Meta) -> str:
+    """Pods are told apart by uid, because a later pod may have the same name."""
     return meta.uid
 
 
@@ -31,18 +31,18 @@ class Kind:
     """One line of the table.
 
     Attributes:
-        name: what objects say in ``kind``.
+        name: the value of ``kind`` in its objects.
         group, version, plural: where the API server has them; the group of the core is empty.
-        shape: what the JSON of one is decoded to; a dict where it is read as it stands.
-        needed_by: what cannot work without; empty where no decision needs the kind, so that it is not watched. It is
-            for those who play admission and controllers.
-        lost: what is not known of a cluster that does not list the kind; empty where that does not always matter.
-        stream: what logs and metrics call its watch.
-        key: what tells one from the others; see ``split`` for kinds in namespaces.
+        shape: the type to which its JSON is decoded; a dict for a kind that is read as it stands.
+        needed_by: what cannot work without the kind. It is empty if no decision needs the kind: then it is not watched,
+            and only the simulation of admission and controllers reads it.
+        lost: what is unknown of a cluster that does not list the kind; empty where that does not always matter.
+        stream: the name of its watch in logs and metrics.
+        key: makes the key of an object among its kind; see ``split_key`` for kinds in namespaces.
         is_namespaced: whether its objects are in namespaces.
-        makes_pods: whether controllers make pods of its objects.
-        is_rare: whether there are so few that kopf can watch them; else a stream of its own does.
-        absent: what is said once where the API server does not serve the kind; empty where every server does.
+        makes_pods: whether controllers make pods from its objects.
+        is_rare: whether its objects are so few that kopf can watch them; else a stream of its own does.
+        absent: what is logged once if the API server does not serve the kind; empty if every server serves it.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Kind:
     needed_by: str = ""
     lost: str = ""
     stream: str = ""
-    key: Callable[[wire.Meta], str] = _by_name
+    key: Callable[[wire.Meta], str] = _get_name
     is_namespaced: bool = True
     makes_pods: bool = False
     is_rare: bool = False
@@ -61,21 +61,21 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """What objects say in ``apiVersion``."""
+        """The value of ``apiVersion`` in its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def path(self) -> str:
-        """Where all objects of the kind are listed and watched."""
+        """The path at which all objects of the kind are listed and watched."""
         return f"{self._root}/{self.plural}"
 
-    def path_in(self, namespace: str) -> str:
-        """Where the objects of one namespace are."""
+    def find_list_path(self, namespace: str) -> str:
+        """Find the path of the objects in one namespace."""
         return f"{self._root}/namespaces/{namespace}/{self.plural}"
 
-    def path_of(self, name: str, namespace: str = "") -> str:
-        """Where one object is; ``namespace`` is empty for those that are in none."""
-        return f"{self.path_in(namespace) if namespace else self.path}/{name}"
+    def find_path(self, name: str, namespace: str = "") -> str:
+        """Find the path of one object; ``namespace`` is empty for an object without one."""
+        return f"{self.find_list_path(namespace) if namespace else self.path}/{name}"
 
     @property
     def _root(self) -> str:
@@ -86,7 +86,7 @@ PODS = Kind(
     name="Pod",
     plural="pods",
     shape=wire.Pod,
-    key=_by_uid,
+    key=_get_uid,
     needed_by="the queue, and the free capacity of nodes",
 )
 NODES = Kind(
@@ -94,7 +94,7 @@ NODES = Kind(
 )
 
 
-def _selects_pods(
+def _make_selecting_kind(
     shape: type[steering.Group], *, group: str, plural: str, makes_pods: bool
 ) -> Kind:
     return Kind(
@@ -108,7 +108,7 @@ def _selects_pods(
     )
 
 
-def _of_storage(shape: type[storage.StorageObject], plural: str, *, group: str = "storage.k8s.io", is_namespaced: bool = False) -> Kind:  # fmt: skip
+def _make_storage_kind(shape: type[storage.StorageObject], plural: str, *, group: str = "storage.k8s.io", is_namespaced: bool = False) -> Kind:  # fmt: skip
     return Kind(
         name=shape.__name__,
         group=group,
@@ -120,16 +120,16 @@ def _of_storage(shape: type[storage.StorageObject], plural: str, *, group: str =
     )
 
 
-def _of_controllers(name: str, group: str, plural: str) -> Kind:
+def _make_controller_kind(name: str, group: str, plural: str) -> Kind:
     return Kind(name=name, group=group, plural=plural, lost=_NO_PODS_MADE, makes_pods=True)
 
 
-SERVICES = _selects_pods(steering.Service, group="", plural="services", makes_pods=False)
-CLAIMS = _of_storage(
+SERVICES = _make_selecting_kind(steering.Service, group="", plural="services", makes_pods=False)
+CLAIMS = _make_storage_kind(
     storage.PersistentVolumeClaim, "persistentvolumeclaims", group="", is_namespaced=True
 )
-VOLUMES = _of_storage(storage.PersistentVolume, "persistentvolumes", group="")
-STORAGE_CLASSES = _of_storage(storage.StorageClass, "storageclasses")
+VOLUMES = _make_storage_kind(storage.PersistentVolume, "persistentvolumes", group="")
+STORAGE_CLASSES = _make_storage_kind(storage.StorageClass, "storageclasses")
 BUDGETS = Kind(
     name="PodDisruptionBudget",
     group="policy",
@@ -166,33 +166,35 @@ PRIORITY_CLASSES = Kind(
 LIMIT_RANGES = Kind(
     name="LimitRange", plural="limitranges", lost="default requests are not filled in"
 )
-DEPLOYMENTS = _of_controllers("Deployment", "apps", "deployments")
+DEPLOYMENTS = _make_controller_kind("Deployment", "apps", "deployments")
 
 TABLE: tuple[Kind, ...] = (
     PODS,
     NODES,
     SERVICES,
-    _selects_pods(
+    _make_selecting_kind(
         steering.ReplicationController, group="", plural="replicationcontrollers", makes_pods=True
     ),
-    _selects_pods(steering.ReplicaSet, group="apps", plural="replicasets", makes_pods=True),
-    _selects_pods(steering.StatefulSet, group="apps", plural="statefulsets", makes_pods=True),
+    _make_selecting_kind(steering.ReplicaSet, group="apps", plural="replicasets", makes_pods=True),
+    _make_selecting_kind(
+        steering.StatefulSet, group="apps", plural="statefulsets", makes_pods=True
+    ),
     CLAIMS,
     VOLUMES,
     STORAGE_CLASSES,
-    _of_storage(storage.CSINode, "csinodes"),
-    _of_storage(storage.CSIDriver, "csidrivers"),
-    _of_storage(storage.CSIStorageCapacity, "csistoragecapacities", is_namespaced=True),
-    _of_storage(storage.VolumeAttachment, "volumeattachments"),
+    _make_storage_kind(storage.CSINode, "csinodes"),
+    _make_storage_kind(storage.CSIDriver, "csidrivers"),
+    _make_storage_kind(storage.CSIStorageCapacity, "csistoragecapacities", is_namespaced=True),
+    _make_storage_kind(storage.VolumeAttachment, "volumeattachments"),
     BUDGETS,
     NAMESPACES,
     POLICIES,
     PRIORITY_CLASSES,
     LIMIT_RANGES,
     DEPLOYMENTS,
-    _of_controllers("DaemonSet", "apps", "daemonsets"),
-    _of_controllers("Job", "batch", "jobs"),
-    _of_controllers("CronJob", "batch", "cronjobs"),
+    _make_controller_kind("DaemonSet", "apps", "daemonsets"),
+    _make_controller_kind("Job", "batch", "jobs"),
+    _make_controller_kind("CronJob", "batch", "cronjobs"),
 )
 # Kinds that are written only: no decision reads one.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
@@ -207,18 +209,18 @@ BY_NAME = {kind.name: kind for kind in TABLE}
 WATCHED = tuple(kind for kind in TABLE if kind.needed_by)
 
 
-def name_of(found: wire.Object) -> str:
-    """The kind of an object, which is called as its class is."""
+def read_kind_name(found: wire.Object) -> str:
+    """Read the kind of an object, which is the name of its class."""
     return type(found).__name__
 
 
-def key_of(found: wire.Object) -> str:
-    """The key of an object among its kind."""
+def make_key(found: wire.Object) -> str:
+    """Make the key of an object among its kind."""
     meta: wire.Meta = found.metadata
-    return BY_NAME[name_of(found)].key(meta)
+    return BY_NAME[read_kind_name(found)].key(meta)
 
 
-def split(key: str) -> tuple[str, str]:
-    """Namespace and name in a key; no namespace for what is in none."""
+def split_key(key: str) -> tuple[str, str]:
+    """Split a key into namespace and name; the namespace is empty for an object without one."""
     namespace, _, name = key.rpartition("/")
     return namespace, name

@@ -1,6 +1,6 @@
 """What a profile sets for kube-scheduler's plugins: which are on, their weights, and their arguments.
 
-The defaults are those of kube-scheduler 1.37: a ``KubePlugins`` of which nothing is said is its default profile.
+The defaults are those of kube-scheduler 1.37: a ``KubePlugins`` without arguments is its default profile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scheduler.api import names
 from scheduler.api.pods.spread import Constraints
 from scheduler.api.selectors import NodeTerm
 
-# More than the own weights of all scores come to.
+# More than the sum of the own weights of all scores.
 _OWN_WEIGHTS_MOST = 64
 # (utilization 0..100, score 0..10) points, utilization rising.
 Curve = tuple[tuple[int, int], ...]
@@ -29,11 +29,11 @@ class Strategy(StrEnum):
 
 
 class FitScore(NamedTuple):
-    """What NodeResourcesFit scores by.
+    """How NodeResourcesFit scores.
 
     Attributes:
         resources: (name, weight 1..100), in the order given.
-        shape: of RequestedToCapacityRatio.
+        shape: the curve of RequestedToCapacityRatio.
     """
 
     strategy: Strategy = Strategy.LEAST
@@ -45,7 +45,7 @@ class AddedAffinity(NamedTuple):
     """Node affinity that all pods of a profile have on top of their own.
 
     Attributes:
-        required: of these terms one must match; None: nothing is required. None that can match matches nothing.
+        required: one of these terms must match; None: nothing is required; empty: no node matches.
         preferred: (weight, term).
     """
 
@@ -54,14 +54,14 @@ class AddedAffinity(NamedTuple):
 
 
 class Preemption(NamedTuple):
-    """On how many nodes it is tried at least to evict others for a pod."""
+    """On how many nodes at least preemption is tried for a pod: a percentage, and a number."""
 
     candidates_percent: int = 10
     candidates_least: int = 100
 
 
 class VolumeBinding(NamedTuple):
-    """How long the binding of volumes is waited for, and points by how full they or the room for them get."""
+    """How long a bind waits for its volumes, and the points by how full volumes or storage become."""
 
     timeout_seconds: int = 600
     shape: Curve = ((0, 10), (100, 0))
@@ -73,15 +73,15 @@ class KubePlugins:
 
     Attributes:
         not_asked: filters that are disabled, by name.
-        weights: (score, weight) where it is another than the score's own; 0: it is disabled.
-        fit: what NodeResourcesFit scores by.
-        balanced: resources of NodeResourcesBalancedAllocation.
+        weights: (score, weight) of scores with another weight than their own; 0: the score is disabled.
+        fit: how NodeResourcesFit scores.
+        balanced: the resources of NodeResourcesBalancedAllocation.
         ignored, ignored_groups: extended resources that NodeResourcesFit does not look at when it refuses
             nodes, by name and by the domain of the name.
-        spread: constraints of pods that have none of their own, whose selector is deduced; None: the system's.
-        required_weight: what a required term of a pod on a node counts that is about a pod to come.
-        only_own_preferences: preferred terms of pods on nodes count only for pods that have some themselves.
-        added_affinity: on top of what pods say themselves.
+        spread: constraints of pods without constraints, whose selector is deduced; None: the system's defaults.
+        required_weight: the weight of a required term of a pod on a node that is about a later pod.
+        only_own_preferences: preferred terms of pods on nodes count only for pods that have preferred terms themselves.
+        added_affinity: node affinity on top of the pods' own.
     """
 
     not_asked: frozenset[str] = frozenset()
@@ -97,17 +97,17 @@ class KubePlugins:
     preemption: Preemption = field(default_factory=Preemption)
     volume_binding: VolumeBinding = field(default_factory=VolumeBinding)
 
-    def weight(self, score: str, own: int) -> int:
-        """The weight of a score, ``own`` where nothing is said of it; 0: it counts nothing."""
+    def find_weight(self, score: str, own: int) -> int:
+        """Find the weight of a score, which is ``own`` if the profile sets none; 0: the score does not count."""
         return dict(self.weights).get(score, own)
 
     @property
     def weight_most(self) -> int:
-        """No weights of scores add up to more."""
+        """A bound of the sum of the weights of all scores."""
         return _OWN_WEIGHTS_MOST + sum(weight for _, weight in self.weights)
 
-    def ignores(self, resource: str) -> bool:
-        """Whether NodeResourcesFit lets pods on nodes whatever is free of a resource."""
+    def is_ignored(self, resource: str) -> bool:
+        """Whether NodeResourcesFit accepts nodes however little is free of a resource."""
         if FIT in self.not_asked:
             return True
         return is_extended(resource) and (
@@ -115,7 +115,7 @@ class KubePlugins:
         )
 
     def __hash__(self) -> int:
-        """It is part of every pod's shape and says a lot: counted once."""
+        """Hash all fields once: the value is long, and part of every pod's shape."""
         found: int | None = self.__dict__.get("_hash")
         if found is None:
             found = hash(tuple(value for key, value in self.__dict__.items() if key != "_hash"))
@@ -127,7 +127,7 @@ DEFAULT = KubePlugins()
 
 
 def is_extended(resource: str) -> bool:
-    """Whether a resource is extended: of a domain, and of one that is not Kubernetes' own."""
+    """Whether a resource is extended: its name has a domain, which is not one of Kubernetes' own."""
     return (
         "/" in resource
         and "kubernetes.io/" not in resource

@@ -1,9 +1,9 @@
 """Limits on the size of a pod's spec, checked before the spec is compiled.
 
-The API server bounds the size of an object and of no list in it, so one pod can carry 30,000 affinity terms
-and make every node be looked at for each. The bounds are so wide that no pod written for a purpose meets
-them. A pod beyond one is held, with an event that names the field. A pod that runs already counts by what it
-asks, and what only says where it would have liked to go is not read.
+The API server bounds the size of an object but not the lists in it, so one pod can have 30,000 affinity terms, each
+of which must be compared with every node. The bounds are so wide that no pod written for a purpose exceeds them. A
+pod that exceeds a bound is held, with an event that names the field. A pod that runs already is charged what it asks,
+and the parts that only say where it would have liked to go are not read.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from scheduler.errors import Mistake
 
 # Annotations that are lists of names, separated by commas.
 _LISTS = (names.USE_TYPE, names.NOUSE_TYPE, names.USE_UUID, names.NOUSE_UUID)
-# Of an annotation that is a word or a few, and of an image's name.
+# The most characters of an annotation that is a word or a few, and of an image's name.
 _WORD_MAX = 1000
-# Of a text that is cut, the longest part of a word that is left out with what follows.
+# A text is cut before a word, unless that loses more than so many bytes of the word.
 _PART_MAX = 64
-# Pods that say more are expensive to compile: their namespaces take turns.
+# Pods with more entries are expensive to compile: their namespaces take turns.
 LIGHT_WORDS = 200
-# Of a claim to cards: no more is written, whatever ``PodLimits`` allow, and no more is read.
+# The most containers and cards in a claim to cards, whatever ``PodLimits`` allow: no more is written or read.
 CLAIM_CONTAINERS = CLAIM_CARDS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodLimits:
-    """The most of each that a pod may have.
+    """The most entries of each kind that a pod may have.
 
     Attributes:
         terms: node affinity terms, required and preferred.
-        peers: terms of pod affinity, of pod anti-affinity, and topology spread constraints. Each is
-            compared with every other pod, so there are fewer than of those about nodes.
+        peers: terms of pod affinity, terms of pod anti-affinity, and topology spread constraints. Each is
+            compared with every other pod, so fewer are allowed than terms about nodes.
         keys: labels of the nodeSelector, and expressions of all terms of one of these kinds.
         values: values of all expressions of one kind, and names of namespaces.
-        tolerations: likewise.
+        tolerations: tolerations of the pod.
         ports: host ports.
         resources: names of resources, over all containers.
-        containers: containers and init containers; volumes that are images; volumes that are claims or disks.
-        labels: the pod's own.
+        containers: containers and init containers; and as many volumes that are images, and that are claims or disks.
+        labels: the pod's own labels.
         names: cards or types in one annotation.
         text: bytes of one field as JSON; above it the field is not even decoded.
     """
@@ -64,28 +64,28 @@ class PodLimits:
 DEFAULT = PodLimits()
 
 
-def exceeded(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
-    """The first bound that a pod exceeds, None when it exceeds none. O(what is within bounds)."""
-    return measured(pod, limits)[0] or own(pod, limits)
+def find_excess(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
+    """Find the first bound that a pod exceeds, None when it exceeds none. O(what is within bounds)."""
+    return measure_template(pod, limits)[0] or find_own_excess(pod, limits)
 
 
-def own(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
-    """The first bound that a pod exceeds in what pods of one template may differ in."""
-    return _counted(_own_lists(pod, limits))[0]
+def find_own_excess(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
+    """Find the first bound that a pod exceeds in the parts in which pods of one template may differ."""
+    return _count_entries(_list_own(pod, limits))[0]
 
 
-def measured(pod: wire.Pod, limits: PodLimits) -> tuple[Mistake | None, int]:
-    """The first bound that the template of a pod exceeds, and, of one that exceeds none, its words: in one walk."""
+def measure_template(pod: wire.Pod, limits: PodLimits) -> tuple[Mistake | None, int]:
+    """Return the first bound that the template of a pod exceeds, and, if it exceeds none, its words, in one walk."""
     if pod.oversized:
         return pod.oversized, 0
-    problem, counted = _counted(_lists(pod, limits))
-    steering = _steering(pod)
-    problem = problem or _long_text(pod, steering, limits)
-    return problem, 0 if problem else counted + _commas(steering)
+    problem, counted = _count_entries(_list_bounded(pod, limits))
+    steering = _list_steering(pod)
+    problem = problem or _find_long_text(pod, steering, limits)
+    return problem, 0 if problem else counted + _count_commas(steering)
 
 
-def _counted(lists: _Lists) -> tuple[Mistake | None, int]:
-    """The first list that is longer than its bound, and how many entries there are in all if none is."""
+def _count_entries(lists: _Lists) -> tuple[Mistake | None, int]:
+    """Return the first list that is longer than its bound, and, if none is, the number of entries in all."""
     counted = 0
     for field, most, sizes in lists:
         total = 0
@@ -97,26 +97,28 @@ def _counted(lists: _Lists) -> tuple[Mistake | None, int]:
     return None, counted
 
 
-def _long_text(pod: wire.Pod, steering: list[tuple[str, str]], limits: PodLimits) -> Mistake | None:
+def _find_long_text(
+    pod: wire.Pod, steering: list[tuple[str, str]], limits: PodLimits
+) -> Mistake | None:
     for name, text in steering:
         field = f"metadata.annotations[{name}]"
         if name not in _LISTS and len(text) > _WORD_MAX:
             return Mistake(field, f"has more than {_WORD_MAX} characters, the maximum")
         if text.count(",") >= limits.names:
             return Mistake(field, f"has more than {limits.names} names, the maximum")
-    if field := _long_image(pod.spec):
+    if field := _find_long_image(pod.spec):
         return Mistake(field, f"has more than {_WORD_MAX} characters, the maximum")
     return None
 
 
-def too_large(field: str, bytes_read: int) -> Mistake:
-    """The error for a field that was not decoded; its text stands in ``wire.Pod.oversized``."""
+def report_too_large(field: str, bytes_read: int) -> Mistake:
+    """Return the mistake for a field that was too large to decode; it is put in ``wire.Pod.oversized``."""
     return Mistake(field, f"is larger than {bytes_read} bytes, the maximum")
 
 
-def shortened(text: str, most: int) -> str:
-    """At most so many bytes of a text, cut between words unless the last one is very long."""
-    # Only as much is encoded as it takes to know. JSON may hold halves of characters, which have no bytes.
+def shorten(text: str, most: int) -> str:
+    """Cut a text to at most so many bytes, between words unless the last word is very long."""
+    # No more is encoded than is needed. JSON may hold halves of characters, which have no bytes.
     encoded = text[: most + 1].encode(errors="replace")
     if len(encoded) <= most:
         return text
@@ -125,34 +127,34 @@ def shortened(text: str, most: int) -> str:
     return (before if before and len(last) <= _PART_MAX else kept) + " ..."
 
 
-def words(pod: wire.Pod) -> int:
-    """How much a pod says that has to be read and compiled: entries of all lists that are bounded."""
-    lists = itertools.chain(_own_lists(pod, DEFAULT), _lists(pod, DEFAULT))
+def count_words(pod: wire.Pod) -> int:
+    """Count the entries of all bounded lists of a pod: so much must be read and compiled."""
+    lists = itertools.chain(_list_own(pod, DEFAULT), _list_bounded(pod, DEFAULT))
     counted = sum(len(part) for _, _, sizes in lists for part in sizes)
-    return counted + _commas(_steering(pod))
+    return counted + _count_commas(_list_steering(pod))
 
 
-def _commas(steering: list[tuple[str, str]]) -> int:
+def _count_commas(steering: list[tuple[str, str]]) -> int:
     return sum(text.count(",") for _, text in steering)
 
 
-def _steering(pod: wire.Pod) -> list[tuple[str, str]]:
-    """The annotations that decide where a pod goes."""
+def _list_steering(pod: wire.Pod) -> list[tuple[str, str]]:
+    """List the annotations that decide where a pod goes."""
     annotations = pod.metadata.annotations
     if not annotations:
         return []
     return [(name, annotations[name]) for name in sorted(names.STEERING & annotations.keys())]
 
 
-def cut(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
-    """A pod beyond the bounds without the words that only say where it would have liked to go.
+def cut_pod(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
+    """Cut from a pod that exceeds the bounds the parts that only say where it would have liked to go.
 
-    All that it asks stays: a pod that runs already holds it, and a kubelet admits a pod that asks for none of
-    a thousand resources, or for some that no node knows.
+    Its requests stay: a pod that runs already holds them, and a kubelet admits a pod that asks for 0 of a thousand
+    resources, or for resources that no node knows.
     """
     ports_left = limits.ports
 
-    def shorter(container: wire.Container) -> wire.Container:
+    def shorten_container(container: wire.Container) -> wire.Container:
         nonlocal ports_left
         ports = [p for p in container.ports or () if p.host_port][:ports_left]
         ports_left -= len(ports)
@@ -171,8 +173,8 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
         affinity=None,
         node_selector=None,
         tolerations=None,
-        containers=[shorter(one) for one in spec.containers],
-        init_containers=[shorter(one) for one in spec.init_containers or ()],
+        containers=[shorten_container(one) for one in spec.containers],
+        init_containers=[shorten_container(one) for one in spec.init_containers or ()],
         topology_spread_constraints=None,
         volumes=[one for one in spec.volumes or () if one.image is None],
     )
@@ -182,35 +184,35 @@ def cut(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
 _Lists = Iterator[tuple[str, int, Iterator[Sized]]]
 
 
-def _own_lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
-    """As ``_lists``, of what is the pod's and not its template's: see ``templates.key``."""
+def _list_own(pod: wire.Pod, limits: PodLimits) -> _Lists:
+    """As ``_list_bounded``, of the parts that are not the template's but the pod's: see ``templates.make_key``."""
     yield "metadata.labels", limits.labels, iter((pod.metadata.labels or {},))
     stored = [volume for volume in pod.spec.volumes or () if volume.is_storage]
     yield "spec.volumes (claims and disks)", limits.containers, iter((stored,))
 
 
-def _lists(pod: wire.Pod, limits: PodLimits) -> _Lists:
-    """Every list of a template that is bounded: its field, the bound, and its parts, counted no further than needed."""
+def _list_bounded(pod: wire.Pod, limits: PodLimits) -> _Lists:
+    """List every bounded list of a template: its field, its bound, and its parts, counted no further than needed."""
     spec = pod.spec
     yield "spec.containers", limits.containers, iter((spec.containers, spec.init_containers or ()))
     yield "spec.tolerations", limits.tolerations, iter((spec.tolerations or (),))
     yield "spec.nodeSelector", limits.keys, iter((spec.node_selector or {},))
-    ports = ([p for p in c.ports or () if p.host_port] for c in _containers(spec))
+    ports = ([p for p in c.ports or () if p.host_port] for c in _list_containers(spec))
     yield "spec.containers[].ports (host ports)", limits.ports, ports
     field = "spec.containers[].resources"
-    yield field, limits.resources, iter((_resource_names(spec, limits.resources),))
+    yield field, limits.resources, iter((_list_resource_names(spec, limits.resources),))
     volumes = [volume for volume in spec.volumes or () if volume.image]
     yield "spec.volumes (images)", limits.containers, iter((volumes,))
     if spec.affinity is not None:
         if spec.affinity.node_affinity is not None:
-            yield from _affinity(spec.affinity.node_affinity, limits)
-        yield from _pod_affinity("podAffinity", spec.affinity.pod_affinity, limits)
-        yield from _pod_affinity("podAntiAffinity", spec.affinity.pod_anti_affinity, limits)
+            yield from _list_affinity(spec.affinity.node_affinity, limits)
+        yield from _list_pod_affinity("podAffinity", spec.affinity.pod_affinity, limits)
+        yield from _list_pod_affinity("podAntiAffinity", spec.affinity.pod_anti_affinity, limits)
     if spec.topology_spread_constraints:
-        yield from _spread(spec.topology_spread_constraints, limits)
+        yield from _list_spread(spec.topology_spread_constraints, limits)
 
 
-def _affinity(affinity: wire.NodeAffinity, limits: PodLimits) -> _Lists:
+def _list_affinity(affinity: wire.NodeAffinity, limits: PodLimits) -> _Lists:
     field = "spec.affinity.nodeAffinity"
     required = affinity.required_during_scheduling_ignored_during_execution
     terms = (required and required.node_selector_terms) or []
@@ -222,7 +224,7 @@ def _affinity(affinity: wire.NodeAffinity, limits: PodLimits) -> _Lists:
     yield f"{field} (values)", limits.values, (e.values or () for part in lists for e in part)
 
 
-def _pod_affinity(name: str, rules: wire.PodAffinity | None, limits: PodLimits) -> _Lists:
+def _list_pod_affinity(name: str, rules: wire.PodAffinity | None, limits: PodLimits) -> _Lists:
     if rules is None:
         return
     field = f"spec.affinity.{name}"
@@ -232,22 +234,22 @@ def _pod_affinity(name: str, rules: wire.PodAffinity | None, limits: PodLimits) 
     terms = [*required, *(one.pod_affinity_term for one in preferred)]
     selectors = [one for term in terms for one in (term.label_selector, term.namespace_selector)]
     keys = [k or () for term in terms for k in (term.match_label_keys, term.mismatch_label_keys)]
-    lists, values = _selectors(selectors)
+    lists, values = _split_selectors(selectors)
     yield f"{field} (expressions)", limits.keys, iter([*lists, *keys])
     yield f"{field} (values)", limits.values, iter([*values, *(t.namespaces or () for t in terms)])
 
 
-def _spread(constraints: list[wire.Spread], limits: PodLimits) -> _Lists:
+def _list_spread(constraints: list[wire.Spread], limits: PodLimits) -> _Lists:
     field = "spec.topologySpreadConstraints"
     yield field, limits.peers, iter((constraints,))
-    lists, values = _selectors([one.label_selector for one in constraints])
+    lists, values = _split_selectors([one.label_selector for one in constraints])
     keys = [one.match_label_keys or () for one in constraints]
     yield f"{field} (expressions)", limits.keys, iter([*lists, *keys])
     yield f"{field} (values)", limits.values, iter(values)
 
 
-def _selectors(given: list[wire.LabelSelector | None]) -> tuple[list[Sized], list[Sized]]:
-    """The lists of labels and expressions of selectors, and the lists of their values."""
+def _split_selectors(given: list[wire.LabelSelector | None]) -> tuple[list[Sized], list[Sized]]:
+    """Split selectors into the lists of their labels and expressions, and the lists of their values."""
     there = [one for one in given if one]
     lists: list[Sized] = [
         part for one in there for part in (one.match_labels or (), one.match_expressions or ())
@@ -255,9 +257,9 @@ def _selectors(given: list[wire.LabelSelector | None]) -> tuple[list[Sized], lis
     return lists, [e.values or () for one in there for e in one.match_expressions or ()]
 
 
-def _long_image(spec: wire.PodSpec) -> str:
-    """The field of an image whose name is too long, empty when none is."""
-    for container in _containers(spec):
+def _find_long_image(spec: wire.PodSpec) -> str:
+    """Find the field of an image whose name is too long; empty when there is none."""
+    for container in _list_containers(spec):
         if len(container.image) > _WORD_MAX:
             return "spec.containers[].image"
     for volume in spec.volumes or ():
@@ -266,15 +268,15 @@ def _long_image(spec: wire.PodSpec) -> str:
     return ""
 
 
-def _containers(spec: wire.PodSpec) -> Iterator[wire.Container]:
+def _list_containers(spec: wire.PodSpec) -> Iterator[wire.Container]:
     yield from spec.containers
     yield from spec.init_containers or ()
 
 
-def _resource_names(spec: wire.PodSpec, most: int) -> set[str]:
-    """Distinct names of resources; no more of them than it takes to exceed ``most``."""
+def _list_resource_names(spec: wire.PodSpec, most: int) -> set[str]:
+    """List distinct names of resources; no more of them than are needed to exceed ``most``."""
     found: set[str] = set(spec.overhead or ())
-    for container in _containers(spec):
+    for container in _list_containers(spec):
         for section in (
             container.resources and container.resources.requests,
             container.resources and container.resources.limits,

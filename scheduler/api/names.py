@@ -6,7 +6,7 @@ from enum import StrEnum
 
 SCHEDULER = "evenkeel"
 
-# Evenkeel's own Lease, which none but its replicas take. Under any other name it is one that is shared.
+# Evenkeel's own Lease, which only its replicas take. A Lease of any other name is shared with other programs.
 LEASE = "evenkeel"
 
 # API groups of our own.
@@ -18,18 +18,17 @@ POLICIES = "balancepolicies"
 MODE = "scheduling.evenkeel.dev/mode"
 OBJECTIVE = "scheduling.evenkeel.dev/objective"
 
-# Who touched a pod, and when, so that earlier binds cannot land on it; where annotations are full, also the
-# type of a condition.
+# Which replica touched a pod, and when, so that earlier binds of it fail; it is also the type of a condition, which
+# is used if the annotations are full.
 FENCED = "scheduling.evenkeel.dev/fenced"
 
-# On the lease: its holder, if that is a replica of ours.
+# On the lease: its holder, if the holder is one of our replicas.
 HOLDER = "scheduling.evenkeel.dev/holder"
 
-# On a lease that was given back: the number of its transitions. It says that nothing which any holder sent is
-# on its way.
+# On a lease that was given back: the number of its transitions. It says that no request of any holder is on its way.
 SETTLED = "scheduling.evenkeel.dev/settled"
 
-# On the lease: what is learnt of the demand and stands in no pod.
+# On the lease: the part of the learnt demand that no pod shows.
 DEPARTURES = "scheduling.evenkeel.dev/departures"
 
 # Resources.
@@ -81,12 +80,12 @@ NOUSE_UUID = "nvidia.com/nouse-gpuuuid"
 NUMA_BIND = "nvidia.com/numa-bind"
 VGPU_MODE = "nvidia.com/vgpu-mode"
 
-# Labels by which NVIDIA's feature discovery tells of a node's GPUs.
+# Labels in which NVIDIA's feature discovery describes a node's GPUs.
 GPU_PRODUCT = "nvidia.com/gpu.product"
 GPU_COUNT = "nvidia.com/gpu.count"
 GPU_REPLICAS = "nvidia.com/gpu.replicas"
 GPU_PRESENT = "nvidia.com/gpu.present"
-# Resources under which plugins offer GPUs in ways that nobody here counts; ``*`` stands for any end.
+# Resources under which plugins offer GPUs in ways that Evenkeel does not count; ``*`` stands for any end.
 GPU_RESOURCES = ("nvidia.com/gpu.shared", "nvidia.com/mig-*")
 
 # The annotations that decide where a pod goes: part of its template.
@@ -95,19 +94,19 @@ STEERING = frozenset({
     USE_TYPE, NOUSE_TYPE, USE_UUID, NOUSE_UUID, NUMA_BIND, VGPU_MODE,
 })  # fmt: skip
 
-# A pod that takes nobody's place; the condition of a pod that is sent away to make room, and why it says it is.
+# The policy of a pod that preempts no other; the condition of a pod that is preempted, and its reason.
 PREEMPT_NEVER = "Never"
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
 
-# Of storage. What a claim, a volume or a node's list of drivers says of itself.
+# Storage: annotations of claims, volumes and CSINodes.
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
-# A class of this provisioner has only volumes that somebody else has made.
+# A class with this provisioner has only volumes that were made by hand.
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 # On the API server's mirror of a pod that a kubelet runs from a file of its own.
@@ -131,6 +130,6 @@ class GroupKind(StrEnum):
 
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
-# How keys of taints begin that tell of a node's state: they come and go by themselves.
+# How the keys of taints begin that describe a node's state: these taints come and go by themselves.
 STATE_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 LABEL_VALUE_MAX = 63

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-# Between texts that are joined; no label's value has it.
+# The separator of joined texts; no label's value has it.
 BETWEEN = "\0"
-# Fewer are compared faster, one by one.
+# Fewer texts are compared faster one by one.
 _FEW = 16
 
 
@@ -35,12 +35,12 @@ class PackedTexts:
 
 
 def mark_text(text: str) -> str:
-    """The text as it is in ``PackedTexts.joined``, if it is there."""
+    """Return the text as ``PackedTexts.joined`` would have it."""
     return f"{BETWEEN}{text}{BETWEEN}"
 
 
 def pack_texts(texts: Iterable[str]) -> tuple[str, ...] | PackedTexts:
-    """The texts, sorted and each once; as one text if there are many."""
+    """Sort the texts and drop repetitions; many texts are joined to one."""
     found = tuple(sorted(set(texts)))
     if len(found) <= _FEW or any(BETWEEN in one for one in found):
         return found

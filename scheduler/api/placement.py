@@ -15,7 +15,7 @@ from scheduler.errors import BadInput
 
 
 class Mode(StrEnum):
-    """Scoring modes, by the names users write; ``random`` is for comparisons in the simulator only."""
+    """Scoring modes, by the names that users write; ``random`` is for comparisons in the simulator only."""
 
     KEEL = "keel"
     FGD = "fgd"
@@ -37,7 +37,7 @@ class Mode(StrEnum):
 MODES = tuple(mode for mode in Mode if mode != Mode.RANDOM)
 # The six dimensions of every mode, in the order of all arrays.
 DIMENSIONS = ("cpu", "memory", "gpuCompute", "gpuMemory", "iops", "network")
-# What keel looks at among placements that lose nearly nothing.
+# By what keel chooses among placements that lose nearly nothing.
 SPREAD, PACK = OBJECTIVES = ("spread", "pack")
 NODE_POLICIES = ("binpack", "spread")
 GPU_POLICY_WORDS = ("binpack", "spread", "topology-aware", "mutex", "numa")
@@ -48,23 +48,23 @@ _RESOURCE_LENGTH_MAX = 253
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What the pod's annotations, its policy and the configuration come to.
+    """The settings that follow from a pod's annotations, its policy and the configuration.
 
     Attributes:
         mode: the formula by which nodes are scored.
         objective: keel's second objective, among placements that lose (nearly) nothing: ``spread`` prefers
-            emptier nodes, ``pack`` fuller ones, so that whole nodes stay free for scale-down. Empty: what
-            the pod is decides; pods without devices spread, pods with devices keep the fixed order.
+            emptier nodes, ``pack`` fuller ones, so that whole nodes stay free for scale-down. Empty: pods
+            without devices spread, pods with devices keep the fixed order.
         weights: one per dimension, 0..100.
         iops_resource, network_resource: extended resources that the last two dimensions read.
         curve: (utilization 0..100, score 0..10) points of requested-to-capacity-ratio.
         node_policy: ``binpack`` or ``spread`` (HAMi's node score replaces the mode's term), or empty.
-        gpu_policy: HAMi's word or comma list of words for the order of cards; empty leaves it to the
+        gpu_policy: HAMi's word, or several with commas, for the order of cards; empty leaves it to the
             mode, which is binpack for modes that do not look at cards.
         device_weights: HAMi's slot, core and memory weights of the card score.
         mode_weight: weight of the mode's term beside taints 3 and node affinity 2, 1..100, as large as
             kube-scheduler's own weights may be; only a profile sets it.
-        plugins: which of kube-scheduler's rules are asked, and what they count; None: as it does by default.
+        plugins: which of kube-scheduler's rules are on, and their weights; None: kube-scheduler's defaults.
             Only a profile sets it.
     """
 
@@ -82,7 +82,7 @@ class Placement:
 
     @property
     def kube(self) -> KubePlugins:
-        """What holds of kube-scheduler's rules."""
+        """The settings of kube-scheduler's rules."""
         return self.plugins or kube_plugins.DEFAULT
 
     @property
@@ -91,85 +91,85 @@ class Placement:
         return self.mode == Mode.KUBE_SCHEDULER and not self.node_policy
 
 
-def from_annotations(given: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of Placement that a pod's annotations set.
+def read_annotations(given: Mapping[str, str]) -> dict[str, Any]:
+    """Read the fields of Placement that a pod's annotations set.
 
     Raises:
-        BadInput: what one of them says is not allowed.
+        BadInput: the value of an annotation is not allowed.
     """
     parsers = {
-        names.MODE: ("mode", mode),
-        names.OBJECTIVE: ("objective", objective),
-        names.HAMI_NODE_POLICY: ("node_policy", node_policy),
-        names.HAMI_GPU_POLICY: ("gpu_policy", gpu_policy),
-        names.HAMI_WEIGHTS: ("device_weights", device_weights),
+        names.MODE: ("mode", read_mode),
+        names.OBJECTIVE: ("objective", read_objective),
+        names.HAMI_NODE_POLICY: ("node_policy", read_node_policy),
+        names.HAMI_GPU_POLICY: ("gpu_policy", read_gpu_policy),
+        names.HAMI_WEIGHTS: ("device_weights", read_device_weights),
     }
     changes = {
         attribute: parse(given[key], f"metadata.annotations[{key}]")
         for key, (attribute, parse) in parsers.items()
         if key in given
     }
-    _settle(changes, f"metadata.annotations[{names.OBJECTIVE}]")
+    _settle_objective(changes, f"metadata.annotations[{names.OBJECTIVE}]")
     if "mode" in changes:
-        # A node policy stands in the mode's place: one that the pod did not ask for must not.
+        # A node policy replaces the mode: one from a weaker level must not replace the mode of the pod.
         changes.setdefault("node_policy", "")
     return changes
 
 
-def mode(text: str, field: str) -> Mode:
-    """The mode of that name.
+def read_mode(text: str, field: str) -> Mode:
+    """Read a mode.
 
     Raises:
-        BadInput: no such mode.
+        BadInput: there is no such mode.
     """
     if text not in MODES:
-        raise BadInput(field, f'"{text}" is not a mode: {_allowed(MODES)}')
+        raise BadInput(field, f'"{text}" is not a mode: {_join_allowed(MODES)}')
     return Mode(text)
 
 
-def objective(text: str, field: str) -> str:
-    """An objective of keel.
+def read_objective(text: str, field: str) -> str:
+    """Read an objective of keel.
 
     Raises:
-        BadInput: no such objective.
+        BadInput: there is no such objective.
     """
     if text not in OBJECTIVES:
-        raise BadInput(field, f'"{text}" is not an objective: {_allowed(OBJECTIVES)}')
+        raise BadInput(field, f'"{text}" is not an objective: {_join_allowed(OBJECTIVES)}')
     return text
 
 
-def node_policy(text: str, field: str) -> str:
-    """A node policy.
+def read_node_policy(text: str, field: str) -> str:
+    """Read a node policy.
 
     Raises:
-        BadInput: HAMi would take any other word for binpack; a typing error should not.
+        BadInput: the word is unknown; HAMi would read it as binpack, but a typing error must not count as that.
     """
     if text not in NODE_POLICIES:
-        raise BadInput(field, f'"{text}" is not a node policy: {_allowed(NODE_POLICIES)}')
+        raise BadInput(field, f'"{text}" is not a node policy: {_join_allowed(NODE_POLICIES)}')
     return text
 
 
-def gpu_policy(text: str, field: str) -> str:
-    """A GPU policy: one of HAMi's words, or several with commas between them.
+def read_gpu_policy(text: str, field: str) -> str:
+    """Read a GPU policy: one of HAMi's words, or several with commas between them.
 
     Raises:
-        BadInput: HAMi would take an unknown word for spread; a typing error should not.
+        BadInput: a word is unknown; HAMi would read it as spread, but a typing error must not count as that.
     """
     words = [word.strip() for word in text.split(",")]
     for word in words:
         if word not in GPU_POLICY_WORDS:
             raise BadInput(
                 field,
-                f'"{word}" is not a GPU policy: {_allowed(GPU_POLICY_WORDS)}, or a comma list',
+                f'"{word}" is not a GPU policy: {_join_allowed(GPU_POLICY_WORDS)}, or a comma list',
             )
     return ",".join(words)
 
 
-def device_weights(text: str, field: str) -> tuple[int, int, int]:
-    """``slot=1,core=1,memory=3`` as three integers; blanks around words and figures count for nothing.
+def read_device_weights(text: str, field: str) -> tuple[int, int, int]:
+    """Read ``slot=1,core=1,memory=3`` as three integers; blanks around words and figures are ignored.
 
     Raises:
-        BadInput: not exactly the three keys once each with integers of 0 or more, one of them over 0.
+        BadInput: the text does not have each of the three keys once, with integers of 0 or more, one of them over 0.
     """
     parts = [part.partition("=") for part in text.split(",")]
     pairs = {key.strip(): figure.strip() for key, _, figure in parts}
@@ -189,44 +189,44 @@ def device_weights(text: str, field: str) -> tuple[int, int, int]:
     return slot, core, memory
 
 
-def parse(raw: Any, field: str) -> dict[str, Any]:
-    """The fields of Placement that ``scoring``, ``nodePolicy`` and ``gpuPolicy`` under ``field`` set.
+def read_fields(raw: Any, field: str) -> dict[str, Any]:
+    """Read the fields of Placement that ``scoring``, ``nodePolicy`` and ``gpuPolicy`` under ``field`` set.
 
     Raises:
         BadInput: an unknown field, or a value that is not allowed.
     """
-    given = values.mapping(raw, field)
-    values.known(given, field, ("scoring", "nodePolicy", "gpuPolicy"))
+    given = values.read_mapping(raw, field)
+    values.refuse_unknown(given, field, ("scoring", "nodePolicy", "gpuPolicy"))
     where = f"{field}.scoring"
-    scoring = values.mapping(given.get("scoring"), where)
-    values.known(
+    scoring = values.read_mapping(given.get("scoring"), where)
+    values.refuse_unknown(
         scoring, where, ("mode", "objective", "weights", "iopsResource", "networkResource", "curve")
     )
-    changes = _mode_and_objective(scoring, where)
+    changes = _read_mode_and_objective(scoring, where)
     if "weights" in scoring:
-        weights = values.mapping(scoring["weights"], f"{where}.weights")
-        changes["weights"] = _weights(weights, f"{where}.weights")
+        weights = values.read_mapping(scoring["weights"], f"{where}.weights")
+        changes["weights"] = _read_weights(weights, f"{where}.weights")
     for key, attribute in (
         ("iopsResource", "iops_resource"),
         ("networkResource", "network_resource"),
     ):
         if key in scoring:
-            changes[attribute] = _resource(scoring[key], f"{where}.{key}")
+            changes[attribute] = _read_resource(scoring[key], f"{where}.{key}")
     if len({changes.get("iops_resource", 0), changes.get("network_resource", 1)}) == 1:
         raise BadInput(f"{where}.networkResource", "must not be the iopsResource")
     if "curve" in scoring:
         if changes.get("mode") != Mode.REQUESTED_TO_CAPACITY_RATIO:
             raise BadInput(f"{where}.curve", f"belongs to mode {Mode.REQUESTED_TO_CAPACITY_RATIO}")
-        changes["curve"] = curve(scoring["curve"], f"{where}.curve")
+        changes["curve"] = read_curve(scoring["curve"], f"{where}.curve")
     if "nodePolicy" in given:
-        changes["node_policy"] = node_policy(str(given["nodePolicy"]), f"{field}.nodePolicy")
+        changes["node_policy"] = read_node_policy(str(given["nodePolicy"]), f"{field}.nodePolicy")
     if "gpuPolicy" in given:
-        changes["gpu_policy"] = gpu_policy(str(given["gpuPolicy"]), f"{field}.gpuPolicy")
+        changes["gpu_policy"] = read_gpu_policy(str(given["gpuPolicy"]), f"{field}.gpuPolicy")
     return changes
 
 
-def not_in_force(changes: Mapping[str, Any], configured: Mapping[str, str]) -> str:
-    """What of the fields that one BalancePolicy sets is without effect, in words; empty for nothing.
+def describe_ineffective(changes: Mapping[str, Any], configured: Mapping[str, str]) -> str:
+    """Describe which of the fields that a BalancePolicy sets have no effect; empty for none.
 
     A node policy takes the place of scoring; cards are then chosen as a GPU policy says, or packed.
 
@@ -264,21 +264,21 @@ def not_in_force(changes: Mapping[str, Any], configured: Mapping[str, str]) -> s
     )
 
 
-def _mode_and_objective(scoring: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _read_mode_and_objective(scoring: Mapping[str, Any], where: str) -> dict[str, Any]:
     changes: dict[str, Any] = {
         key: read(str(scoring[key]), f"{where}.{key}")
-        for key, read in (("mode", mode), ("objective", objective))
+        for key, read in (("mode", read_mode), ("objective", read_objective))
         if key in scoring
     }
-    _settle(changes, f"{where}.objective")
+    _settle_objective(changes, f"{where}.objective")
     return changes
 
 
-def _settle(changes: dict[str, Any], field: str) -> None:
-    """What mode and objective of one level mean for those of weaker levels: each says both.
+def _settle_objective(changes: dict[str, Any], field: str) -> None:
+    """Settle mode and objective of one level: a level that sets one of them sets the other too, against weaker levels.
 
     Raises:
-        BadInput: the objective, which stands in ``field``, does not belong to the mode.
+        BadInput: the objective, which is in ``field``, does not belong to the mode.
     """
     if "objective" in changes:
         if changes.setdefault("mode", Mode.KEEL) != Mode.KEEL:
@@ -290,37 +290,37 @@ def _settle(changes: dict[str, Any], field: str) -> None:
         changes["objective"] = ""
 
 
-def _resource(raw: Any, field: str) -> str:
+def _read_resource(raw: Any, field: str) -> str:
     if not isinstance(raw, str) or len(raw) > _RESOURCE_LENGTH_MAX or not _RESOURCE.fullmatch(raw):
         raise BadInput(field, f"{raw!r} is not the name of an extended resource, domain/name")
     return raw
 
 
-def _weights(raw: Mapping[str, Any], field: str) -> tuple[int, ...]:
-    values.known(raw, field, DIMENSIONS)
+def _read_weights(raw: Mapping[str, Any], field: str) -> tuple[int, ...]:
+    values.refuse_unknown(raw, field, DIMENSIONS)
     weights = tuple(
-        values.integer(raw.get(key, 0), f"{field}.{key}", 0, WEIGHT_MAX) for key in DIMENSIONS
+        values.read_integer(raw.get(key, 0), f"{field}.{key}", 0, WEIGHT_MAX) for key in DIMENSIONS
     )
     if not any(weights):
         raise BadInput(field, "at least one weight must be above 0")
     return weights
 
 
-def curve(raw: Any, field: str) -> tuple[tuple[int, int], ...]:
-    """Points of a score by utilization, as ``Placement.curve``.
+def read_curve(raw: Any, field: str) -> tuple[tuple[int, int], ...]:
+    """Read points of a score by utilization, as ``Placement.curve``.
 
     Raises:
-        BadInput: it is none; names the field.
+        BadInput: this is no such curve; the error names the field.
     """
     if not isinstance(raw, list) or not raw:
         raise BadInput(field, "must be a list of at least one point {utilization, score}")
     points = []
     for i, item in enumerate(raw):
-        point = values.mapping(item, f"{field}[{i}]")
+        point = values.read_mapping(item, f"{field}[{i}]")
         points.append(
             (
-                values.integer(point.get("utilization"), f"{field}[{i}].utilization", 0, 100),
-                values.integer(point.get("score"), f"{field}[{i}].score", 0, 10),
+                values.read_integer(point.get("utilization"), f"{field}[{i}].utilization", 0, 100),
+                values.read_integer(point.get("score"), f"{field}[{i}].score", 0, 10),
             )
         )
     if any(a[0] >= b[0] for a, b in itertools.pairwise(points)):
@@ -328,5 +328,5 @@ def curve(raw: Any, field: str) -> tuple[tuple[int, int], ...]:
     return tuple(points)
 
 
-def _allowed(words: tuple[str, ...]) -> str:
+def _join_allowed(words: tuple[str, ...]) -> str:
     return "allowed are " + ", ".join(words)

@@ -2,7 +2,7 @@
 
 The grammar and the rounding are those of apimachinery's ``resource.Quantity``: decimal SI
 (n u m k M G T P E), binary SI (Ki Mi Gi Ti Pi Ei) or a decimal exponent (``1e3``, ``1E-3``; a bare
-``E`` is exa). Fractions below the unit asked for are rounded up, values beyond int64 are capped.
+``E`` is exa). Fractions below the wanted unit are rounded up, values beyond int64 are capped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 INT64_MAX = 2**63 - 1
-# Longer texts are read anew each time: thousands of them would take hundreds of megabytes.
+# Longer texts are read anew each time: to keep thousands of them would take hundreds of megabytes.
 _KEPT_LENGTH = 64
 # Digits beyond either bound are not computed, so a text of any length costs the same.
 _MAGNITUDE_MAX, _MAGNITUDE_MIN = 40, -40
@@ -21,7 +21,7 @@ _GRAMMAR = re.compile(
     r"(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?\d+))?",
     re.ASCII,
 )
-# Most quantities are a few digits with one of these: how far each shifts, and by what power of ten.
+# Most quantities are a few digits with one of these suffixes: the shift, and the power of ten, of each suffix.
 _PLAIN_DIGITS = 12
 _PLAIN = {
     "": (0, 0),
@@ -41,8 +41,8 @@ class BadQuantity(ValueError):  # noqa: N818 - reads as a noun where it is caugh
     """The text is not a quantity; the message says what one looks like."""
 
 
-def milli(quantity: str | float) -> int:
-    """The quantity in thousandths, rounded up (``MilliValue``).
+def read_milli(quantity: str | float) -> int:
+    """Read a quantity in thousandths, rounded up (``MilliValue``).
 
     Raises:
         BadQuantity: not a quantity, or negative.
@@ -50,8 +50,8 @@ def milli(quantity: str | float) -> int:
     return _parse(str(quantity), 3)
 
 
-def value(quantity: str | float) -> int:
-    """The quantity in whole units, rounded up (``Value``).
+def read_value(quantity: str | float) -> int:
+    """Read a quantity in whole units, rounded up (``Value``).
 
     Raises:
         BadQuantity: not a quantity, or negative.
@@ -76,7 +76,7 @@ def _parse_any(text: str, scale: int) -> int:
     match = _GRAMMAR.fullmatch(text)
     if match is None or not (match["whole"] or match["fraction"]):
         raise BadQuantity(
-            f'"{_shortened(text)}" is not a quantity: write a number with an optional suffix, '
+            f'"{_shorten(text)}" is not a quantity: write a number with an optional suffix, '
             "one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent such as 1e3"
         )
     fraction = match["fraction"] or ""
@@ -85,7 +85,7 @@ def _parse_any(text: str, scale: int) -> int:
     if not digits:
         return 0
     if match["sign"] == "-":
-        raise BadQuantity(f'"{_shortened(text)}" is negative: a quantity here must be 0 or more')
+        raise BadQuantity(f'"{_shorten(text)}" is negative: a quantity here must be 0 or more')
     shift = 0
     power = scale - len(fraction) + len(written) - len(digits)
     if match["binary"]:
@@ -93,13 +93,13 @@ def _parse_any(text: str, scale: int) -> int:
     elif match["decimal"]:
         power += _DECIMAL[match["decimal"]]
     elif match["exponent"]:
-        power += _exponent(match["exponent"])
+        power += _read_exponent(match["exponent"])
     magnitude = len(digits) + power
     if magnitude > _MAGNITUDE_MAX:
         return INT64_MAX
     if magnitude < _MAGNITUDE_MIN:
         return 1
-    # Of digits this far behind the point, rounding up needs to know only that there are some.
+    # For rounding up it is enough to know that there are digits this far behind the point.
     kept = max(0, magnitude - _MAGNITUDE_MIN)
     if len(digits) > kept:
         power += len(digits) - kept - 1
@@ -110,12 +110,12 @@ def _parse_any(text: str, scale: int) -> int:
     return min(INT64_MAX, rounded_up)
 
 
-def _exponent(text: str) -> int:
-    """An exponent of any length; beyond a million digits the sign is all that matters."""
+def _read_exponent(text: str) -> int:
+    """Read an exponent of any length; beyond a million digits only the sign matters."""
     digits = text.lstrip("+-").lstrip("0")
     exponent = int(digits) if digits and len(digits) <= 6 else 10**7 * bool(digits)
     return -exponent if text.startswith("-") else exponent
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 64 else f"{text[:64]}…"

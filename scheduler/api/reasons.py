@@ -1,4 +1,4 @@
-"""Reasons why a card is refused, in HAMi's words. The reasons of rules are in the modules of the rules."""
+"""Reasons why cards are refused, in HAMi's words. The reasons of rules are in the modules of the rules."""
 
 from __future__ import annotations
 

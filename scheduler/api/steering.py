@@ -1,6 +1,6 @@
-"""The parts that Evenkeel reads of objects that are about the pods of others.
+"""The parts that Evenkeel reads of objects that are about pods.
 
-They say which pods belong together, how many of them may go, and which policy places them.
+These objects say which pods belong together, how many of them may go, and which policy places them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class _SelectsByLabels(Object):
 
     @property
     def selector(self) -> LabelSelector | None:
-        """As other objects have it."""
+        """The selector in the form that other objects have."""
         return None if self.spec.selector is None else LabelSelector(self.spec.selector)
 
 
 class Service(_SelectsByLabels):
-    """A Service: which pods it selects."""
+    """A Service: the pods that it selects."""
 
 
 class ReplicationController(_SelectsByLabels):
@@ -50,7 +50,7 @@ class _SelectsBySelector(Object):
 
     @property
     def selector(self) -> LabelSelector | None:
-        """Of its pods."""
+        """The selector of its pods."""
         return self.spec.selector
 
 
@@ -73,9 +73,9 @@ class BudgetStatus(_Part):
 
 
 class PodDisruptionBudget(Object):
-    """Which pods it covers, and how many more of them may go.
+    """A disruption budget: the pods that it covers, and how many more of them may go.
 
-    ``disrupted_pods`` of its status are those that were let go and may not have gone yet.
+    ``disrupted_pods`` of its status are the pods that were let go and may still be there.
     """
 
     spec: SetSpec = msgspec.field(default_factory=SetSpec)
@@ -87,6 +87,6 @@ class Namespace(Object):
 
 
 class BalancePolicy(Object):
-    """A BalancePolicy; what is in its spec is read by whoever knows the settings."""
+    """A BalancePolicy; its spec is read where the settings are known."""
 
     spec: Any = None

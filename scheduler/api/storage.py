@@ -34,7 +34,7 @@ class Phase(_Part):
 
 
 class PersistentVolumeClaim(Object):
-    """A claim to storage."""
+    """A claim to a volume."""
 
     spec: ClaimSpec = msgspec.field(default_factory=ClaimSpec)
     status: Phase = msgspec.field(default_factory=Phase)
@@ -75,7 +75,7 @@ class VolumeSpec(Disks):
 
 
 class PersistentVolume(Object):
-    """Storage that is there."""
+    """A volume that exists."""
 
     spec: VolumeSpec = msgspec.field(default_factory=VolumeSpec)
     status: Phase = msgspec.field(default_factory=Phase)
@@ -95,7 +95,7 @@ class TopologyTerm(_Part):
 
 
 class StorageClass(Object):
-    """A kind of storage."""
+    """A storage class."""
 
     provisioner: str = ""
     volume_binding_mode: str | None = None
@@ -103,7 +103,7 @@ class StorageClass(Object):
 
 
 class VolumeLimit(_Part):
-    """How many volumes of a driver a node takes."""
+    """The most volumes of a driver that a node takes."""
 
     count: int | None = None
 
@@ -173,7 +173,7 @@ StorageObject = (
     PersistentVolumeClaim | PersistentVolume | StorageClass | CSINode | CSIDriver
     | CSIStorageCapacity | VolumeAttachment
 )  # fmt: skip
-# By the kinds' names.
+# By the names of the kinds.
 KINDS: dict[str, type[StorageObject]] = {
     kind.__name__: kind
     for kind in (
@@ -183,14 +183,14 @@ KINDS: dict[str, type[StorageObject]] = {
 }  # fmt: skip
 
 
-def class_of(one: PersistentVolumeClaim | PersistentVolume) -> str:
-    """The class of a claim or a volume; an old annotation goes before the field, empty or not."""
+def find_class(one: PersistentVolumeClaim | PersistentVolume) -> str:
+    """Find the class of a claim or a volume; an old annotation, even an empty one, goes before the field."""
     annotated = (one.metadata.annotations or {}).get(names.STORAGE_CLASS)
     return (one.spec.storage_class_name or "") if annotated is None else annotated
 
 
 class Given(NamedTuple):
-    """What a claim of a pod is to get: a volume that is there, or, where none is named, one made for the pod's node."""
+    """What a claim of a pod is to get: a volume that exists, or, if ``volume`` is empty, a new one for the pod's node."""
 
     claim: str
     volume: str = ""

@@ -1,4 +1,4 @@
-"""Plain values from YAML or JSON, checked one at a time with errors that name the field."""
+"""Reads plain values from YAML or JSON one at a time, with errors that name the field."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scheduler.errors import BadInput
 T = TypeVar("T")
 
 
-def mapping(raw: Any, field: str) -> Mapping[str, Any]:
-    """An object; an absent one is empty."""
+def read_mapping(raw: Any, field: str) -> Mapping[str, Any]:
+    """Read an object; an absent one is empty."""
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):
@@ -19,8 +19,8 @@ def mapping(raw: Any, field: str) -> Mapping[str, Any]:
     return raw
 
 
-def items(raw: Any, field: str, kind: type[T]) -> list[T]:
-    """A list of texts or of objects; an absent one is empty."""
+def read_items(raw: Any, field: str, kind: type[T]) -> list[T]:
+    """Read a list of texts or of objects; an absent one is empty."""
     if raw is None:
         return []
     if not isinstance(raw, list):
@@ -32,15 +32,15 @@ def items(raw: Any, field: str, kind: type[T]) -> list[T]:
     return raw
 
 
-def known(raw: Mapping[str, Any], field: str, allowed: tuple[str, ...]) -> None:
-    """Refuse fields that are not among the allowed ones."""
+def refuse_unknown(raw: Mapping[str, Any], field: str, allowed: tuple[str, ...]) -> None:
+    """Refuse fields that are not allowed."""
     for key in raw:
         if key not in allowed:
             raise BadInput(f"{field}.{key}", f"unknown field; allowed are {', '.join(allowed)}")
 
 
-def integer(raw: Any, field: str, low: int, high: int) -> int:
-    """An integer within bounds."""
+def read_integer(raw: Any, field: str, low: int, high: int) -> int:
+    """Read an integer within bounds."""
     if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
         raise BadInput(field, f"{raw!r} is not an integer within {low}..{high}")
     return raw

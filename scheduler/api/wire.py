@@ -1,6 +1,6 @@
 """The parts of Kubernetes objects that Evenkeel reads, decoded straight from JSON.
 
-A field that is not here costs nothing. Quantities stay text until ``requests`` parses them.
+A field that is not listed here costs nothing. Quantities stay texts until ``requests`` parses them.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Meta(_Wire):
 
 
 class Object(_Wire, tag_field="kind", tag=True):
-    """An object of its own that says its kind where it is written, so that a log can hold any of them.
+    """An object of the API. It is written with its kind, so that a log can hold objects of all kinds.
 
-    The name of its class is its kind. The items of a list need not say it.
+    The name of its class is its kind. The items of a list need not have the kind.
     """
 
     metadata: Meta = msgspec.field(default_factory=Meta)
@@ -137,14 +137,14 @@ class NodeAffinity(_Wire):
 
 
 class LabelSelector(_Wire):
-    """A selector of pods or namespaces; one that is not there and an empty one are not the same."""
+    """A selector of pods or namespaces; an absent one and an empty one do not mean the same."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[Expression] | None = None
 
 
 class PodTerm(_Wire):
-    """A PodAffinityTerm: which pods, and what they have to share with the node."""
+    """A PodAffinityTerm: which pods, and which label of nodes they must share with the node."""
 
     label_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
@@ -213,7 +213,7 @@ class Volume(Disks):
 
     @property
     def is_storage(self) -> bool:
-        """Whether it is any but an image, and none of those that every node can give."""
+        """Whether the volume is a claim or a disk: not an image, and not of a kind that every node has."""
         return bool(
             self.persistent_volume_claim
             or self.ephemeral is not None
@@ -257,7 +257,7 @@ class PodSpec(_Wire):
 
 
 class ContainerStatus(_Wire):
-    """What in-place resizing left on a container."""
+    """The traces of in-place resizing on a container."""
 
     name: str = ""
     allocated_resources: Quantities | None = None
@@ -289,7 +289,7 @@ class PodStatus(_Wire):
 class Pod(Object):
     """A pod.
 
-    ``oversized`` is no field of the API: it tells of one that was too large to be decoded, and left out.
+    ``oversized`` is no field of the API: it names a field that was too large to decode, and was left out.
     """
 
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
@@ -313,7 +313,7 @@ class NodeSpec(_Wire):
 
 
 class Image(_Wire):
-    """``status.images[]`` of a node: an image that is there, by all its names."""
+    """``status.images[]`` of a node: an image on the node, with all its names."""
 
     names: list[str] | None = None
     size_bytes: int = 0

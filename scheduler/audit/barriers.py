@@ -1,4 +1,4 @@
-"""Which taint or label keeps the typical pods off a node that would have room for them, in words."""
+"""Finds the taint or label that keeps typical pods off a node that has room for them, in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduler.state.nodes import NodeFacts, TaintKey
 
 
 def find_barriers(engine: Engine, typical: Typical, figures: Figures) -> dict[str, str]:
-    """By node: what keeps off all typical pods with GPUs that have room there; only of nodes that no such pod may go to."""
+    """Find, by node, what keeps off all typical pods with GPUs that have room there; nodes open to one are left out."""
     found = {}
     shapes = [pod.shape for pod in typical.pods]
     with_gpus = np.array([shape.cards > 0 for shape in shapes], np.bool_)
@@ -33,7 +33,7 @@ def find_barriers(engine: Engine, typical: Typical, figures: Figures) -> dict[st
 
 
 def _say_barrier(engine: Engine, shapes: Sequence[DemandShape], facts: NodeFacts) -> str:
-    kept = [taint for taint in facts.taints if _keeps_off(taint, shapes)]
+    kept = [taint for taint in facts.taints if _is_barrier(taint, shapes)]
     if kept:
         noun = "taint" if len(kept) == 1 else "taints"
         listed = " and ".join(map(_name_taint, kept))
@@ -52,8 +52,8 @@ def _say_barrier(engine: Engine, shapes: Sequence[DemandShape], facts: NodeFacts
     return f"the typical GPU pods select nodes with the {noun} {' and '.join(lacking)}"
 
 
-def _keeps_off(taint: TaintKey, shapes: Sequence[DemandShape]) -> bool:
-    """Whether a taint keeps off pods of each of these shapes."""
+def _is_barrier(taint: TaintKey, shapes: Sequence[DemandShape]) -> bool:
+    """Whether a taint keeps off the pods of all these shapes."""
     return taints.is_hard(taint) and not any(
         taints.tolerates(shape.tolerations, taint) for shape in shapes
     )

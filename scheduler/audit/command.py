@@ -27,8 +27,8 @@ from scheduler.errors import BadInput
 
 Json = dict[str, Any]
 ORDERS_MAX = 100
-MISTAKES = 3  # as of simulate
-# What is written for a person has lines of 80 columns at the least, and in a file no edge to fold at.
+MISTAKES = 3  # the exit code that simulate has, too
+# Text for a person has lines of at least 80 columns; in a file lines are not folded.
 _COLUMNS_LEAST = 80
 MODES_COMPARED = (
     DEFAULT_MODE, Mode.KEEL, Mode.BEST_FIT, Mode.LEAST_ALLOCATED, Mode.MOST_ALLOCATED
@@ -37,7 +37,7 @@ MODES_COMPARED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The arguments of ``evenkeel audit`` as they were typed, except where nodes and pods come from."""
+    """The arguments of ``evenkeel audit`` as they were typed, except for the source of nodes and pods."""
 
     config: Config
     output: Literal["table", "json", "yaml", "html", "csv"] = "table"
@@ -51,11 +51,11 @@ class Request:
     by: str | None = None
 
 
-def plan(request: Request) -> Question:
-    """What to ask of the audit; before anything is read.
+def plan_question(request: Request) -> Question:
+    """Make the question to the audit from the arguments, before anything is read.
 
     Raises:
-        BadInput: an argument is wrong; names it and says what is allowed.
+        BadInput: an argument is wrong; the error names it and says what is allowed.
     """
     printing.check_writable("--output-file", request.output_file)
     if request.worst < 0:
@@ -63,7 +63,7 @@ def plan(request: Request) -> Question:
     if request.orders is not None and not 1 <= request.orders <= ORDERS_MAX:
         raise BadInput("--orders", f"{request.orders} is not within 1..{ORDERS_MAX}")
     if request.by is not None:
-        showback.parse(request.by)
+        showback.parse_by(request.by)
         if request.nodes:
             raise BadInput("--nodes", "cannot be combined with --by; use one of the two")
         if request.output == "html":
@@ -77,9 +77,9 @@ def plan(request: Request) -> Question:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Question(
         config=request.config,
-        # The table of nodes shows nothing of them.
-        modes=() if request.nodes else _modes(request.modes),
-        prices=book.of_flags(request.prices_file, request.prices),
+        # The table of nodes does not show modes.
+        modes=() if request.nodes else _read_modes(request.modes),
+        prices=book.read_flags(request.prices_file, request.prices),
         worst=request.worst,
         orders=request.orders,
         about=About(made=made, source="", version=metadata.version("evenkeel-scheduler")),
@@ -89,43 +89,49 @@ def plan(request: Request) -> Question:
 def put_question(
     question: Question, source: str, unread: Sequence[Unread], passed_over: Mapping[str, int]
 ) -> Question:
-    """The question about nodes and pods that come from somewhere, and what there was beside them: see ``About``."""
+    """Add to the question where the nodes and pods are from, and what there was beside them: see ``About``."""
     about = replace(question.about, source=source, unread=unread, passed_over=passed_over)
     return replace(question, about=about)
 
 
-def answer(
+def answer_question(
     request: Request,
     question: Question,
     nodes: Sequence[wire.Node],
     pods: Sequence[wire.Pod],
     tell: Callable[[str], None],
 ) -> Json:
-    """The audit, or who has what of the cluster."""
+    """Answer the question with the audit, or with the share of each namespace or label value."""
     if request.by is not None:
-        return showback.showback(nodes, pods, question, showback.parse(request.by), tell)
-    return findings.audit(nodes, pods, question, tell)
+        return showback.show_back(nodes, pods, question, showback.parse_by(request.by), tell)
+    return findings.audit_cluster(nodes, pods, question, tell)
 
 
-def code(audit: Json) -> int:
-    """How the command ends: objects with mistakes are told apart from an answer that is about all of them."""
+def find_code(audit: Json) -> int:
+    """Find the exit code, which shows whether objects with mistakes were left out."""
     return MISTAKES if audit["mistakes"] else 0
 
 
-def show(request: Request, audit: Json, out: Console) -> None:
+def show_answer(request: Request, audit: Json, out: Console) -> None:
     """Print an audit, or write it to a file.
 
     Raises:
         BadInput: the file cannot be written.
     """
     path = request.output_file
-    draw = showback.show if request.by else table.show_nodes if request.nodes else table.show
+    draw = (
+        showback.print_showback
+        if request.by
+        else table.print_nodes
+        if request.nodes
+        else table.print_audit
+    )
     if request.output == "json":
         text = json.dumps(printing.add_version(audit), indent=2, allow_nan=False) + "\n"
     elif request.output == "html":
-        text = page.render(audit)
+        text = page.render_page(audit)
     elif request.output == "csv":
-        text = showback.as_csv(audit) if request.by else table.as_csv(audit)
+        text = showback.write_csv_rows(audit) if request.by else table.write_csv_nodes(audit)
     elif request.output == "yaml":
         text = writing.dump(printing.add_version(audit))
     elif path is None and printing.is_terminal(out):
@@ -140,7 +146,7 @@ def show(request: Request, audit: Json, out: Console) -> None:
     printing.write_file("--output-file", path, text)
 
 
-def _modes(given: Sequence[str]) -> list[Mode | None]:
+def _read_modes(given: Sequence[str]) -> list[Mode | None]:
     words = [word.strip() for text in given for word in text.split(",")]
     allowed = (DEFAULT_MODE, *MODES)
     for word in words:

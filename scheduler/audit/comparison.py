@@ -1,4 +1,4 @@
-"""What each mode does with the cluster, filled up or placed again, as plain values beside the present state."""
+"""Compares what each mode makes of the cluster, filled up or placed again, with the present, as plain values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ROUND = 6
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What is compared with: the cluster as it is. ``rates`` [4, N] are dollars per unit of the nodes of ``figures``."""
+    """The present cluster, for comparison. ``rates`` [4, N] are dollars per unit of the nodes of ``figures``."""
 
     nodes: Sequence[wire.Node]
     engine: Engine
@@ -52,16 +52,16 @@ def compare_modes(
     config: Config,
     tell: Callable[[str], None],
 ) -> Json:
-    """The part ``replay`` of the audit."""
+    """Make the part ``replay`` of the audit."""
     parted = now.parted
     n_moving, n_nodes = len(parted.moving), len(now.nodes)
     n_arrivals = filling.count_arrivals(parted, now.figures)
-    n_orders = orders.how_many(n_orders, n_moving + n_arrivals, n_nodes, len(modes))
-    tried = orders.run(now.nodes, parted, now.typical, config, modes, n_orders, tell)
-    filled = filling.run(now.nodes, parted, config, modes, n_arrivals, n_orders, tell)
-    present = _money(now.figures, now.rates)
+    n_orders = orders.count_orders(n_orders, n_moving + n_arrivals, n_nodes, len(modes))
+    tried = orders.replay_orders(now.nodes, parted, now.typical, config, modes, n_orders, tell)
+    filled = filling.fill_up(now.nodes, parted, config, modes, n_arrivals, n_orders, tell)
+    present = _sum_money(now.figures, now.rates)
     rows = [
-        _mode(one, now.rates, present) | {"held": _list_held(then.runs)}
+        _describe_mode(one, now.rates, present) | {"held": _list_held(then.runs)}
         for one, then in zip(tried, filled, strict=True)
     ]
     return {
@@ -75,15 +75,15 @@ def compare_modes(
         "arrivals": n_arrivals,
         "held": {
             name: values[0]
-            for name, values in _list_held([filling.present(parted, now.figures)]).items()
+            for name, values in _list_held([filling.measure_present(parted, now.figures)]).items()
         },
         "modes": rows,
-        "advice": _advice(rows, n_arrivals, is_seen=_is_seen(now)),
+        "advice": _make_advice(rows, n_arrivals, is_seen=_is_seen(now)),
     }
 
 
 def _list_held(runs: Sequence[Held]) -> Json:
-    """What the nodes hold after each run, by figure."""
+    """List what the nodes hold after each run, by figure."""
     by_dimension = {
         name: [round(run.used[i], _ROUND) for run in runs] for i, name in enumerate(m.DIMENSIONS)
     }
@@ -91,30 +91,30 @@ def _list_held(runs: Sequence[Held]) -> Json:
 
 
 def _is_seen(now: Compared) -> bool:
-    """Whether enough pods were seen to say what comes next: of those with GPUs where there are GPUs."""
+    """Whether enough pods were seen to know what comes next: enough with GPUs, if there are GPUs."""
     has_gpus = bool(now.figures.amounts[m.CAPACITY, m.GPU].any())
     return not (now.typical.gpu_assumed if has_gpus else now.typical.plain_assumed)
 
 
-def _advice(rows: Sequence[Json], n_arrivals: int, *, is_seen: bool) -> Json:
+def _make_advice(rows: Sequence[Json], n_arrivals: int, *, is_seen: bool) -> Json:
     if not n_arrivals:
         text = "None, because the modes cannot be compared: no running pod can be copied, or nothing is free."
         return {"mode": "", "figure": "", "text": text}
     tried = [Tried(row["mode"], row["held"]) for row in rows]
-    given = advice.give(tried, DEFAULT_MODE, is_seen=is_seen)
+    given = advice.give_advice(tried, DEFAULT_MODE, is_seen=is_seen)
     return {"mode": given.mode, "figure": given.figure, "text": given.text}
 
 
-def _mode(one: InOrders, rates: c.Floats, present: float) -> Json:
-    """The first order's figures by themselves, and what differs in all orders."""
+def _describe_mode(one: InOrders, rates: c.Floats, present: float) -> Json:
+    """Describe a mode: the figures of the first order, and the figures that differ between orders."""
     first = one.runs[0]
     amounts = first.figures.amounts.sum(axis=2)
-    money = [_money(run.figures, rates) for run in one.runs]
+    money = [_sum_money(run.figures, rates) for run in one.runs]
     stranded_gpus = [run.figures.amounts[m.STRANDED, m.GPU].sum() for run in one.runs]
     return {
         "mode": one.mode.value if one.mode is not None else DEFAULT_MODE,
-        "stranded": _by_dimension(amounts[m.STRANDED]),
-        "dead": _by_dimension(amounts[m.DEAD]),
+        "stranded": _name_dimensions(amounts[m.STRANDED]),
+        "dead": _name_dimensions(amounts[m.DEAD]),
         "money": round(money[0], _ROUND),
         "saved": round(present - money[0], _ROUND),
         "emptyNodes": first.empty_nodes,
@@ -128,11 +128,11 @@ def _mode(one: InOrders, rates: c.Floats, present: float) -> Json:
     }
 
 
-def _money(figures: Figures, rates: c.Floats) -> float:
-    """Dollars a month stranded. Every replay has the nodes of the present, in their order."""
+def _sum_money(figures: Figures, rates: c.Floats) -> float:
+    """Sum up the dollars a month that are stranded. Every replay has the present nodes, in their order."""
     return float(np.sum(figures.amounts[m.STRANDED] * rates))
 
 
-def _by_dimension(values: c.Floats) -> Json:
+def _name_dimensions(values: c.Floats) -> Json:
     rounded = (round(value, _ROUND) for value in values.tolist())
     return dict(zip(m.DIMENSIONS, rounded, strict=True))

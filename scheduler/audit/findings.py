@@ -1,4 +1,4 @@
-"""The audit as plain values, from nodes and pods to what JSON, table and page all show."""
+"""Makes the audit from nodes and pods: the plain values that JSON, table and page show."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from scheduler.state.pods import Life, PodRecord
 Json = dict[str, Any]
 UNITS = dict(zip(m.DIMENSIONS, ("cores", "GiB", "GPUs", "GiB"), strict=True))
 _ROUND = 6
-# How GPUs are shared under a resource that nobody counts, by a part of its name.
+# How GPUs are shared under a resource that Evenkeel does not count, by a part of its name.
 _SHARING = (("/mig-", "MIG"), (".shared", "shared"))
-# No node has more GPUs than a number of so many digits says; a longer label is no count.
+# The most digits of a number of GPUs; a longer label is no number of GPUs.
 _DIGITS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What an audit is of, told with it.
+    """What an audit is about, which is a part of the answer.
 
     Attributes:
-        made: when, as text.
-        source: the cluster, or the files.
-        version: Evenkeel's.
-        unread: what was there and is neither a node nor a pod that could be taken in.
-        passed_over: how many objects there were of each kind that is not judged.
+        made: the time, as text.
+        source: the name of the cluster, or of the files.
+        version: Evenkeel's version.
+        unread: objects with mistakes that could not be read.
+        passed_over: how many objects there were of each kind that the audit does not evaluate.
     """
 
     made: str
@@ -67,14 +67,14 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of an audit.
+    """The question to an audit.
 
     Attributes:
-        modes: to place the present pods with again; None is that of the configuration.
-        prices: per month.
+        modes: the modes to place the present pods with again; None is the mode of the configuration.
+        prices: prices per month.
         worst: how many nodes to name.
-        orders: in how many orders to place them; None chooses by the size of the cluster.
-        about: what it is of.
+        orders: in how many orders to place the pods; None chooses by the size of the cluster.
+        about: what the audit is about.
     """
 
     config: Config
@@ -85,36 +85,35 @@ class Question:
     about: About
 
 
-def _silent(_: str) -> None:
+def _tell_nobody(_: str) -> None:
     pass
 
 
-def audit(
+def audit_cluster(
     nodes: Sequence[wire.Node],
     pods: Sequence[wire.Pod],
     question: Question,
-    tell: Callable[[str], None] = _silent,
+    tell: Callable[[str], None] = _tell_nobody,
 ) -> Json:
-    """The audit of a cluster, as documented for ``evenkeel audit -o json``.
+    """Audit a cluster, as documented for ``evenkeel audit -o json``.
 
-    Malformed nodes, and malformed pods that wait, are left out and named. Pods on nodes that are not there
-    count for the demand only.
-    ``tell`` hears how far it has come.
+    Malformed nodes, and malformed pods that wait, are left out and named. Pods on nodes that do not exist count only
+    for the demand. ``tell`` gets the progress.
     """
     config, prices = question.config, question.prices
     engine, mistakes = take_in(nodes, pods, question, tell)
     tell("measuring what is stranded")
-    parted = staying.part(pods, engine)
+    parted = staying.part_pods(pods, engine)
     judges = engine.ask(TypicalPods(parted.own))
     figures = engine.ask(FiguresBy(judges))
-    rates, models = rates_of.of_nodes(engine, figures.names, prices)
+    rates, models = rates_of.find_rates(engine, figures.names, prices)
     kept_off = barriers.find_barriers(engine, judges, figures)
-    rows = _nodes(engine, figures, rates, prices, kept_off)
+    rows = _list_nodes(engine, figures, rates, prices, kept_off)
     pods_there = engine.ask(KnownPods()).values()
     waiting = [pod for pod in pods_there if pod.life == Life.PENDING]
-    total = _totals(figures, rates)
-    about = heading(engine, question, models, mistakes)
-    # Whether the rest of a node is a loss is judged by its GPUs, where these are known.
+    total = _sum_up(figures, rates)
+    about = make_heading(engine, question, models, mistakes)
+    # If the GPUs of a node are known, they decide whether the rest of the node is a loss.
     spare = {row["name"]: row["spare"] for row in rows}
     about["uncounted"] = [
         one | {"spare": {key: spare[one["node"]][key] for key in ("cpu", "memory")}}
@@ -124,12 +123,13 @@ def audit(
     return {
         **about,
         "units": UNITS,
-        "demand": _demand(judges),
+        "demand": _describe_demand(judges),
         "total": total,
         "worst": [row["name"] for row in rows if row["money"] > 0][: question.worst],
         "nodes": rows,
         "waiting": [
-            _asks(pod) for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
+            _describe_request(pod)
+            for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
         ],
         "next": upcoming.find_upcoming(engine, pods, parted.own),
         "replay": comparison.compare_modes(compared, question.modes, question.orders, config, tell),
@@ -142,7 +142,7 @@ def take_in(
     question: Question,
     tell: Callable[[str], None],
 ) -> tuple[Engine, list[Unread]]:
-    """An engine that has seen nodes and pods, and what of them has mistakes."""
+    """Make an engine that has seen nodes and pods, and list the objects with mistakes."""
     tell("taking in nodes and pods")
     engine = Engine(question.config, pace=PROMPT, is_shared=False)
     for node in nodes:
@@ -152,26 +152,26 @@ def take_in(
     return engine, [*question.about.unread, *unread.leave_out(engine)]
 
 
-def heading(
+def make_heading(
     engine: Engine, question: Question, models: Sequence[ModelRate], mistakes: Sequence[Unread]
 ) -> Json:
-    """What any answer about a cluster begins with: of what it is, at which prices, and what it leaves out."""
+    """Make the beginning of every answer about a cluster: what it is about, the prices, and what is left out."""
     prices, about, names = question.prices, question.about, engine.ask(JudgedNodes())
     return {
         "about": {"made": about.made, "source": about.source, "evenkeel": about.version},
         "prices": dict(prices.units),
         "priceSources": dict(prices.sources),
-        "pricesUnused": prices.unused(name for one in models for name in one.names),
+        "pricesUnused": prices.list_unused(name for one in models for name in one.names),
         "gpuModels": [one._asdict() | {"names": list(one.names)} for one in models],
-        "mistakes": [one.as_json() for one in mistakes],
+        "mistakes": [one.make_json() for one in mistakes],
         "passedOver": dict(about.passed_over),
-        "uncounted": _uncounted(engine, names),
+        "uncounted": _list_uncounted(engine, names),
         "leftOut": sorted(engine.ask(KnownNodes()).keys() - set(names)),
     }
 
 
-def _uncounted(engine: Engine, nodes: Sequence[str]) -> list[Json]:
-    """Nodes that have GPUs of which nobody knows how many, and what they offer."""
+def _list_uncounted(engine: Engine, nodes: Sequence[str]) -> list[Json]:
+    """List the nodes with an unknown number of GPUs, and what they offer."""
     devices = engine.ask(DevicesOn(nodes))
     cards = np.bincount(devices.cards.owner, minlength=len(nodes))
     hidden = np.flatnonzero(devices.has_gpu & (cards == 0)).tolist()
@@ -179,7 +179,7 @@ def _uncounted(engine: Engine, nodes: Sequence[str]) -> list[Json]:
 
 
 def _read_offer(engine: Engine, name: str) -> Json:
-    """What a node offers of devices that nobody counts, how it shares its GPUs, and how many its labels say it has."""
+    """Read the uncounted devices that a node offers, how it shares its GPUs, and the number of GPUs in its labels."""
     facts, offers = engine.ask(KnownNode(name)), engine.ask(UncountedOffer(name))
     label = facts.labels.get(names.GPU_COUNT, "") if facts is not None else ""
     is_count = label.isascii() and label.isdigit() and len(label) <= _DIGITS_MAX
@@ -187,28 +187,28 @@ def _read_offer(engine: Engine, name: str) -> Json:
     return {"offers": dict(offers), "sharing": sharing, "gpus": int(label) if is_count else None}
 
 
-def _totals(figures: Figures, rates: c.Floats) -> Json:
-    """Amounts and money of all nodes together."""
+def _sum_up(figures: Figures, rates: c.Floats) -> Json:
+    """Sum up amounts and money of all nodes."""
     money = np.einsum("fdn,dn->fd", figures.amounts, rates)
     by_figure = dict(zip(m.FIGURES, money.sum(axis=1).tolist(), strict=True))
     usable = money[m.FREE] - money[m.STRANDED] - money[m.SPARE]
-    return _amounts(figures.amounts.sum(axis=2)) | {
+    return _name_amounts(figures.amounts.sum(axis=2)) | {
         "value": {name: round(value, _ROUND) for name, value in by_figure.items()}
         | {"usable": round(float(usable.sum()), _ROUND)},
-        "usableByDimension": _by_dimension(usable),
-        "moneyByDimension": _by_dimension(money[m.STRANDED]),
+        "usableByDimension": _name_dimensions(usable),
+        "moneyByDimension": _name_dimensions(money[m.STRANDED]),
         "money": round(by_figure["stranded"], _ROUND),
     }
 
 
-def _nodes(
+def _list_nodes(
     engine: Engine,
     figures: Figures,
     rates: c.Floats,
     prices: PriceBook,
     kept_off: Mapping[str, str],
 ) -> list[Json]:
-    """The most expensive first, then by name."""
+    """List the nodes, those with the most expensive stranded capacity first, then by name."""
     devices = engine.ask(DevicesOn(figures.names))
     cards, has_gpus = devices.cards, devices.has_gpu
     sharers = np.bincount(cards.owner, cards.sharers, len(figures.names))
@@ -219,15 +219,15 @@ def _nodes(
     rows: list[Json] = [
         {
             "name": name,
-            **_amounts(amounts[:, :, i]),
+            **_name_amounts(amounts[:, :, i]),
             "money": round(float(stranded[i]), _ROUND),
             "usableMoney": round(float(usable[i]), _ROUND),
             "isClosed": bool(figures.closed[i]),
             "hasGpus": bool(has_gpus[i]),
             "models": models[i],
             "sharers": int(sharers[i]),
-            "reason": reasons.of_node(figures, i, barrier),
-            "why": why._asdict() if (why := reasons.why_of(figures, i, barrier)) else None,
+            "reason": reasons.write_reason(figures, i, barrier),
+            "why": why._asdict() if (why := reasons.find_reason(figures, i, barrier)) else None,
         }
         for i, name in enumerate(figures.names)
         for barrier in (kept_off.get(name, ""),)
@@ -235,20 +235,20 @@ def _nodes(
     return sorted(rows, key=lambda row: -row["money"])
 
 
-def _amounts(amounts: c.Floats) -> Json:
-    """By figure and dimension; ``usable`` is what is free and neither stranded nor spare."""
+def _name_amounts(amounts: c.Floats) -> Json:
+    """Name amounts by figure and dimension; ``usable`` is what is free and neither stranded nor spare."""
     usable = amounts[m.FREE] - amounts[m.STRANDED] - amounts[m.SPARE]
-    told = {figure: _by_dimension(amounts[i]) for i, figure in enumerate(m.FIGURES)}
-    # Sums of floats may fall short of 0 by their last bit.
-    return told | {"usable": _by_dimension(np.maximum(usable, 0.0))}
+    told = {figure: _name_dimensions(amounts[i]) for i, figure in enumerate(m.FIGURES)}
+    # Sums of floats may be below 0 by their last bit.
+    return told | {"usable": _name_dimensions(np.maximum(usable, 0.0))}
 
 
-def _by_dimension(values: c.Floats) -> Json:
+def _name_dimensions(values: c.Floats) -> Json:
     rounded = (round(value, _ROUND) for value in values.tolist())
     return dict(zip(m.DIMENSIONS, rounded, strict=True))
 
 
-def _demand(judges: Typical) -> Json:
+def _describe_demand(judges: Typical) -> Json:
     return {
         "gpuPods": {"seen": judges.gpu_seen, "assumed": judges.gpu_assumed},
         "otherPods": {"seen": judges.plain_seen, "assumed": judges.plain_assumed},
@@ -269,12 +269,12 @@ def _demand(judges: Typical) -> Json:
     }
 
 
-def _asks(pod: PodRecord) -> Json:
+def _describe_request(pod: PodRecord) -> Json:
     asked = dict(pod.template.requests.amounts)
     gpu = pod.template.gpu
     return {
         "pod": pod.key,
         "cpu": asked.get(names.CPU, 0) / 1000,
         "memory": round(asked.get(names.MEMORY, 0) / 2**30, _ROUND),
-        "gpus": gpus.total(gpu).cards if gpu is not None else 0,
+        "gpus": gpus.sum_up(gpu).cards if gpu is not None else 0,
     }

@@ -1,4 +1,4 @@
-"""Rows as CSV, for a spreadsheet."""
+"""Writes rows as CSV, for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_A_FORMULA = ("=", "+", "-", "@")
 
 
 def write_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A line for each row, below the headings. Texts come from a cluster."""
+    """Write a line for each row, below the headings. Texts come from a cluster and are made safe."""
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(headings)
@@ -21,7 +21,7 @@ def write_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _make_safe(cell: object) -> object:
-    """A spreadsheet takes what begins so for a formula; no API server takes it for a name or a label."""
+    """Make a text safe that a spreadsheet would read as a formula; no name and no label is such a text."""
     if not isinstance(cell, str):
         return cell
     text = make_visible(cell)

@@ -1,4 +1,4 @@
-"""What the pods of each namespace, or of each value of a label, are allocated, and what it costs a month."""
+"""Shows what is allocated to the pods of each namespace, or each value of a label, and what it costs a month."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scheduler.schema import columns as c
 
 Json = dict[str, Any]
 NAMESPACE, LABEL = "namespace", "label"
-# Of pods without the label, in a table and in CSV: no label has parentheses in its value.
+# The name for pods without the label, in a table and in CSV: no value of a label has parentheses.
 UNLABELLED = "(no label)"
 _COLUMNS = ("pods", "gpus", "gpuMemory", "cpu", "memory", "money")
 _TITLES = ("pods", "GPUs", "GPU GiB", "CPU", "GiB", "$ a month")
@@ -31,22 +31,22 @@ _ROUND = 6
 
 
 class By(NamedTuple):
-    """What pods are told apart by: their namespace, or where a key is given the value of their label."""
+    """How pods are grouped: by namespace, or, if a key is given, by the value of their label."""
 
     label: str | None = None
 
     def read_value(self, pod: wire.Pod) -> str | None:
-        """The namespace or the value; None of a pod without the label."""
+        """Read the namespace or the value; None for a pod without the label."""
         if self.label is None:
             return pod.metadata.namespace
         return (pod.metadata.labels or {}).get(self.label)
 
 
-def parse(text: str) -> By:
-    """``namespace`` or ``label=KEY``.
+def parse_by(text: str) -> By:
+    """Parse ``namespace`` or ``label=KEY``.
 
     Raises:
-        BadInput: it is neither; says what is allowed.
+        BadInput: the text is neither; the error says what is allowed.
     """
     what, _, key = text.partition("=")
     if text == NAMESPACE:
@@ -57,21 +57,21 @@ def parse(text: str) -> By:
     return By(key)
 
 
-def showback(
+def show_back(
     nodes: Sequence[wire.Node],
     pods: Sequence[wire.Pod],
     question: Question,
     by: By,
     tell: Callable[[str], None],
 ) -> Json:
-    """What is allocated, as documented for ``evenkeel audit --by … -o json``; the totals are those of the audit.
+    """Sum up what is allocated, as documented for ``evenkeel audit --by … -o json``; the totals are those of the audit.
 
-    Only pods on nodes that the audit judges have something. ``tell`` hears how far it has come.
+    Only pods on nodes that the audit evaluates count. ``tell`` gets the progress.
     """
     engine, mistakes = findings.take_in(nodes, pods, question, tell)
     tell("adding up what pods use")
     names = engine.ask(JudgedNodes())
-    rates, models = rates_of.of_nodes(engine, names, question.prices)
+    rates, models = rates_of.find_rates(engine, names, question.prices)
     found = engine.ask(SharesOf(names))
     money = (found.amounts * rates[:, found.node]).sum(axis=0)
     values = {pod.metadata.uid: by.read_value(pod) for pod in pods}
@@ -79,49 +79,49 @@ def showback(
     for i, pod in enumerate(found.pods):
         groups.setdefault(values[pod.uid], []).append(i)
     rows: list[Json] = [
-        {"value": value} | _sum(found.amounts, money, at) for value, at in groups.items()
+        {"value": value} | _sum_up(found.amounts, money, at) for value, at in groups.items()
     ]
     rows.sort(key=lambda row: (-row["money"], row["value"] is None, row["value"] or ""))
     return {
-        **findings.heading(engine, question, models, mistakes),
+        **findings.make_heading(engine, question, models, mistakes),
         "by": NAMESPACE if by.label is None else LABEL,
         "label": by.label,
         "rows": rows,
-        "total": _sum(found.amounts, money, list(range(len(found.pods)))),
+        "total": _sum_up(found.amounts, money, list(range(len(found.pods)))),
     }
 
 
-def _sum(amounts: c.Floats, money: c.Floats, at: Sequence[int]) -> Json:
+def _sum_up(amounts: c.Floats, money: c.Floats, at: Sequence[int]) -> Json:
     cpu, memory, gpus, gpu_memory = amounts[:, at].sum(axis=1).tolist()
     given = gpus, gpu_memory, cpu, memory, money[at].sum()
     rounded = (round(float(value), _ROUND) for value in given)
     return dict(zip(_COLUMNS, (len(at), *rounded), strict=True))
 
 
-def as_csv(answer: Json) -> str:
-    """The rows alone, for a spreadsheet that adds them up itself."""
-    rows = ((_named(row), *(row[key] for key in _COLUMNS)) for row in answer["rows"])
+def write_csv_rows(answer: Json) -> str:
+    """Write the rows without the total, for a spreadsheet that adds them up itself."""
+    rows = ((_name_row(row), *(row[key] for key in _COLUMNS)) for row in answer["rows"])
     return sheet.write_csv((answer["label"] or NAMESPACE, *_COLUMNS), rows)
 
 
-def show(answer: Json, console: Console) -> None:
-    """Print a row for each, and the total."""
+def print_showback(answer: Json, console: Console) -> None:
+    """Print a row for each namespace or value, and the total."""
     answer = printing.make_printable(answer)
-    table.say(console, words.about(answer))
-    rows = table.columns(answer["label"] or NAMESPACE, *_TITLES)
+    table.print_sentence(console, words.describe_source(answer))
+    rows = table.make_table(answer["label"] or NAMESPACE, *_TITLES)
     for row in answer["rows"]:
-        rows.add_row(Text(_named(row)), *_cells(row))
+        rows.add_row(Text(_name_row(row)), *_list_cells(row))
     rows.add_section()
-    rows.add_row("total", *_cells(answer["total"]))
+    rows.add_row("total", *_list_cells(answer["total"]))
     console.print(rows)
-    for line in (_SAID, *words.not_judged(answer), *words.priced_by(answer)):
-        table.say(console, line)
+    for line in (_SAID, *words.describe_not_judged(answer), *words.describe_prices(answer)):
+        table.print_sentence(console, line)
 
 
-def _named(row: Json) -> str:
+def _name_row(row: Json) -> str:
     return UNLABELLED if row["value"] is None else str(row["value"])
 
 
-def _cells(row: Json) -> list[str]:
-    amounts = (words.amount(row[key]) for key in _COLUMNS[1:-1])
+def _list_cells(row: Json) -> list[str]:
+    amounts = (words.write_amount(row[key]) for key in _COLUMNS[1:-1])
     return [f"{row['pods']:,}", *amounts, f"{row['money']:,.0f}"]

@@ -1,4 +1,4 @@
-"""The audit as text: at most 80 columns wide; only tables in a pipe may be wider."""
+"""Prints the audit as text: at most 80 columns wide; only tables in a pipe may be wider."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ from rich.text import Text
 
 from scheduler import printing
 from scheduler.audit import causes, sheet, words
-from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
+from scheduler.audit.words import FIGURES, TITLES, write_amount, write_range, write_whole_range
 
 Json = dict[str, Any]
 
 
-def show(audit: Json, console: Console) -> None:
+def print_audit(audit: Json, console: Console) -> None:
     """Print what is usable and what is stranded, the worst nodes, and the results of other modes."""
-    say(console, words.about(audit))
+    print_sentence(console, words.describe_source(audit))
     console.print()
-    for line in (*words.headline(audit), words.of_free(audit)):
+    for line in (*words.write_headline(audit), words.describe_share(audit)):
         if line:
-            say(console, line)
-    console.print(_total(audit["total"]))
+            print_sentence(console, line)
+    console.print(_make_total(audit["total"]))
     for line in words.LEGEND:
-        say(console, line)
+        print_sentence(console, line)
     console.print()
-    judged = (*words.judged_by(audit), words.waits(audit))
-    for line in (*judged, *words.not_judged(audit), *words.priced_by(audit)):
+    judged = (*words.describe_demand(audit), words.describe_waiting(audit))
+    for line in (*judged, *words.describe_not_judged(audit), *words.describe_prices(audit)):
         if line:
-            say(console, line)
+            print_sentence(console, line)
     if audit["worst"]:
-        console.print(_worst(audit))
-    # Sentences stand below the figures, not beside them: a narrow terminal has no room for both.
-    for line in causes.worst(audit):
-        say(console, line)
-    _next(audit["next"], console)
-    _replay(audit, console)
+        console.print(_make_worst(audit))
+    # Sentences are below the figures, not beside them: a narrow terminal has no room for both.
+    for line in causes.list_worst(audit):
+        print_sentence(console, line)
+    _print_next(audit["next"], console)
+    _print_replay(audit, console)
 
 
-def show_nodes(audit: Json, console: Console) -> None:
-    """Print every node by its name: its cards, what of it is in use, and what is stranded."""
-    say(console, words.about(audit))
-    table = columns(
+def print_nodes(audit: Json, console: Console) -> None:
+    """Print every node by its name: its cards, what is in use, and what is stranded."""
+    print_sentence(console, words.describe_source(audit))
+    table = make_table(
         "node", "model", "cards", "pods", "CPU%", "mem%", "GPU%", "VRAM%", "stranded"
     )  # fmt: skip
     table.columns[1].justify = "left"
     uncounted = {one["node"]: one for one in audit["uncounted"]}
     for node in sorted(audit["nodes"], key=lambda one: str(one["name"])):
-        table.add_row(*map(Text, words.node(node, uncounted.get(node["name"]))))
+        table.add_row(*map(Text, words.list_node(node, uncounted.get(node["name"]))))
     console.print(table)
-    say(
+    print_sentence(
         console,
         "CPU, mem, GPU and VRAM: percent in use. Pods: those on the node's cards. "
         "Stranded: free GPUs that typical pods cannot use; "
         f"{words.OUT}: the node is out of service, cordoned or unhealthy.",
     )
-    for line in words.not_judged(audit):
-        say(console, line)
+    for line in words.describe_not_judged(audit):
+        print_sentence(console, line)
 
 
-def as_csv(audit: Json) -> str:
-    """Every node by its name, as ``show_nodes``, in amounts; ``uncountedGpus`` are those that only labels tell."""
+def write_csv_nodes(audit: Json) -> str:
+    """Write every node by its name, as ``print_nodes``, in amounts; ``uncountedGpus`` are known only from labels."""
     figures = ("capacity", "used", "stranded")
     amounts = [(key, figure) for key in TITLES for figure in figures]
     titles = (f"{key}{figure.title()}" for key, figure in amounts)
@@ -83,62 +83,62 @@ def as_csv(audit: Json) -> str:
     return sheet.write_csv(headings, rows)
 
 
-def _next(kinds: list[Json], console: Console) -> None:
+def _print_next(kinds: list[Json], console: Console) -> None:
     if not kinds:
         return
     console.print()
-    say(
+    print_sentence(
         console,
         "Where one more pod of each frequent kind would go, what it would lose, and why:",
     )
     for kind in kinds:
-        like, node, loss, why = words.upcoming(kind)
+        like, node, loss, why = words.list_upcoming(kind)
         goes = f"goes to {node}" if kind["nodes"] else node
         lost = f" and loses {loss}" if loss else ""
-        say(console, f"{like}: {goes}{lost}. {why}".rstrip())
+        print_sentence(console, f"{like}: {goes}{lost}. {why}".rstrip())
 
 
-def _replay(audit: Json, console: Console) -> None:
+def _print_replay(audit: Json, console: Console) -> None:
     replay = audit["replay"]
     if not replay["modes"]:
         return
     if replay["arrivals"]:
-        console.print(_filled(replay))
-        for line in words.filled(audit):
-            say(console, line)
-    say(console, f"Advice: {replay['advice']['text']}")
-    console.print(_modes(replay, audit["total"]))
-    for line in (*words.moved(audit), replay["note"]):
-        say(console, line)
+        console.print(_make_filled(replay))
+        for line in words.describe_filled(audit):
+            print_sentence(console, line)
+    print_sentence(console, f"Advice: {replay['advice']['text']}")
+    console.print(_make_modes(replay, audit["total"]))
+    for line in (*words.describe_moved(audit), replay["note"]):
+        print_sentence(console, line)
 
 
-def say(console: Console, text: str) -> None:
-    """Print a sentence, wrapped off a terminal too."""
-    # What is indented is one of a list, such as a mistake with its file: a row, and no prose.
+def print_sentence(console: Console, text: str) -> None:
+    """Print a sentence, wrapped even if the output is no terminal."""
+    # An indented text is an entry of a list, such as a mistake with its file, and is not wrapped off a terminal.
     is_whole = console.is_terminal or text.startswith(" ")
     prose = text if is_whole else printing.wrap_prose(text, printing.PROSE)
     console.print(prose, highlight=False, markup=False)
 
 
-def columns(*headings: str) -> Table:
-    """Where a table is too wide its widest column is folded, which is that of names; nothing is cut off."""
+def make_table(*headings: str) -> Table:
+    """Make a table. If it is too wide, its widest column is folded, which has the names; nothing is cut off."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="right" if i else "left", overflow="fold")
     return table
 
 
-def _total(total: Json) -> Table:
-    table = columns("", *TITLES.values(), "$ a month")
+def _make_total(total: Json) -> Table:
+    table = make_table("", *TITLES.values(), "$ a month")
     for figure, title in FIGURES.items():
-        cells = (amount(total[figure][key]) for key in TITLES)
+        cells = (write_amount(total[figure][key]) for key in TITLES)
         table.add_row(title, *cells, f"{total['value'][figure]:,.0f}")
     return table
 
 
-def _worst(audit: Json) -> Table:
-    """The nodes that strand the most, and in one row all others."""
-    table = columns("stranded on", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
+def _make_worst(audit: Json) -> Table:
+    """Make the table of the nodes that strand the most, with one row for all others."""
+    table = make_table("stranded on", "CPU", "GiB", "GPUs", "GPU GiB", "$ a month")
     worst = set(audit["worst"])
     for node in audit["nodes"]:
         if node["name"] in worst:
@@ -151,25 +151,27 @@ def _worst(audit: Json) -> Table:
     return table
 
 
-def _filled(replay: Json) -> Table:
-    table = columns("filled up by", *(f"{title} held" for title in words.HELD.values()))
+def _make_filled(replay: Json) -> Table:
+    table = make_table("filled up by", *(f"{title} held" for title in words.HELD.values()))
     table.columns[0].no_wrap = True
     table.add_row(
         "as it is now", *words.list_held({key: [value] for key, value in replay["held"].items()})
     )
-    for name, one in words.rows_of_modes(replay):
+    for name, one in words.list_modes(replay):
         table.add_row(name, *words.list_held(one["held"]))
     return table
 
 
-def _modes(replay: Json, total: Json) -> Table:
-    table = columns("placed again by", "empty nodes", "not placed", "stranded GPUs", "$ stranded")
-    # Ranges are folded where they are too wide, between their figures.
+def _make_modes(replay: Json, total: Json) -> Table:
+    table = make_table(
+        "placed again by", "empty nodes", "not placed", "stranded GPUs", "$ stranded"
+    )
+    # Ranges that are too wide are folded between their figures.
     table.columns[0].no_wrap = True
-    now = f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"])
+    now = f"{replay['emptyNodes']:,}", "", write_amount(total["stranded"]["gpuCompute"])
     table.add_row("as it is now", *now, f"{total['money']:,.0f}")
-    for name, one in words.rows_of_modes(replay):
+    for name, one in words.list_modes(replay):
         tried = one["inOrders"]
-        cells = (spread(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))
-        table.add_row(name, *cells, whole(tried["money"]))
+        cells = (write_range(tried[key]) for key in ("emptyNodes", "unplaced", "gpus"))
+        table.add_row(name, *cells, write_whole_range(tried["money"]))
     return table

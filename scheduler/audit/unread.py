@@ -1,4 +1,4 @@
-"""Objects with mistakes: which are left out of the audit, and which pods stay on their nodes."""
+"""Objects with mistakes: some are left out of the audit, and pods on nodes stay there."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Unread(NamedTuple):
     """An object with a mistake.
 
     Attributes:
-        object: ``Kind namespace/name``, with the file that it is from before it, if it is from one.
+        object: ``Kind namespace/name``, after the name of its file, if it is from a file.
         mistake: what a person must mend.
-        effect: ``LEFT_OUT``, or ``STAYS``: a pod on a node holds there what can be read of it.
+        effect: ``LEFT_OUT``, or ``STAYS``: a pod on a node holds what can be read of its requests.
     """
 
     object: str
     mistake: Mistake
     effect: str = LEFT_OUT
 
-    def as_json(self) -> Json:
-        """The same as plain values."""
+    def make_json(self) -> Json:
+        """Make plain values of it."""
         field, problem = self.mistake
         return {
             "object": self.object, "field": field, "problem": problem, "effect": self.effect
@@ -39,9 +39,9 @@ class Unread(NamedTuple):
 
 
 def leave_out(engine: Engine) -> list[Unread]:
-    """What cannot be read of what an engine has seen; pods among it that wait for a node are taken from it.
+    """List the objects with mistakes that an engine has seen, and remove the pods among them that wait for a node.
 
-    Nodes come first, each kind in the order seen.
+    Nodes come first; nodes and pods are in the order in which they were seen.
     """
     nodes = engine.ask(KnownNodes()).values()
     found = [Unread(f"Node {one.name}", one.problem) for one in nodes if one.problem]
@@ -49,11 +49,11 @@ def leave_out(engine: Engine) -> list[Unread]:
         problem = pod.template.problem
         if problem is None:
             continue
-        found.append(Unread(f"Pod {pod.key}", problem, _effect(pod)))
+        found.append(Unread(f"Pod {pod.key}", problem, _find_effect(pod)))
         if not pod.node:
             engine.handle(events.Gone(kinds.PODS.name, pod.uid), 0.0)
     return found
 
 
-def _effect(pod: PodRecord) -> str:
+def _find_effect(pod: PodRecord) -> str:
     return STAYS if pod.node else LEFT_OUT

@@ -1,4 +1,4 @@
-"""Where one more pod of each frequent kind would go, what it would lose there, and why it goes there."""
+"""Finds where one more pod of each frequent kind would go, what it would lose there, and why it goes there."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import weighed, wishes
 
 Json = dict[str, Any]
-# Kinds of pods that are told of, the most frequent first.
+# How many kinds of pods are shown, the most frequent first.
 _KINDS = 5
 
 
 def find_upcoming(engine: Engine, pods: Sequence[wire.Pod], own: Collection[str]) -> list[Json]:
-    """The part ``next`` of the audit; pods whose uids are ``own`` belong to their node, and no more of them come."""
+    """Make the part ``next`` of the audit; pods with the uids ``own`` belong to their node, and no more of them come."""
     alike: dict[int, list[PodRecord]] = defaultdict(list)
     for uid, record in engine.ask(KnownPods()).items():
         if uid not in own:
             alike[id(record.template)].append(record)
     words = {pod.metadata.uid: pod for pod in pods}
     kinds = sorted(alike.values(), key=lambda records: (-len(records), records[0].key))
-    return [_one(engine, words[records[0].uid], len(records)) for records in kinds[:_KINDS]]
+    return [
+        _describe_kind(engine, words[records[0].uid], len(records)) for records in kinds[:_KINDS]
+    ]
 
 
-def _one(engine: Engine, example: wire.Pod, n: int) -> Json:
+def _describe_kind(engine: Engine, example: wire.Pod, n: int) -> Json:
     another, config = wishes.copy_pod(example), engine.config
     another.metadata.uid = f"another {example.metadata.uid}"
     another.spec.node_name = None

@@ -17,7 +17,7 @@ TITLES = {
     "gpuCompute": "GPUs",
     "gpuMemory": "GPU memory, GiB",
 }
-# What the nodes hold once the cluster is filled up.
+# The figures of what the nodes hold when the cluster is filled up.
 HELD = {"gpuCompute": "GPUs", "cpu": "cores", "memory": "memory, GiB", "pods": "pods"}
 FIGURES = {
     "capacity": "capacity",
@@ -28,7 +28,7 @@ FIGURES = {
     "spare": "no loss",
     "closed": "out of service",
 }
-# What the last three mean; the sentences above the figures say it of the others.
+# The meaning of the last three figures; sentences above the figures explain the others.
 LEGEND = (
     "No pod can use: the part of the stranded capacity that no typical pod can use.",
     (
@@ -40,7 +40,7 @@ LEGEND = (
         "mode, or possibly held by pods that do not say which cards they hold."
     ),
 )
-# What becomes of one object with mistakes, and of several.
+# What happens to one object with mistakes, and to several.
 _EFFECTS = {
     unread.LEFT_OUT: ("object", "has mistakes and is left out", "have mistakes and are left out"),
     unread.STAYS: (
@@ -49,7 +49,7 @@ _EFFECTS = {
         "have mistakes and stay on their nodes with what can be read of them",
     ),
 }
-# In the place of what a node strands.
+# The text instead of what a node strands.
 OUT = "out"
 _REASONS_MAX = 6
 _MISTAKES_MAX = 10
@@ -57,65 +57,65 @@ _MODELS_MAX = 12
 _RANGES = "A range goes from the lowest to the highest result of these orders."
 
 
-def amount(value: float) -> str:
-    """With one decimal, of thousands without."""
+def write_amount(value: float) -> str:
+    """Write an amount with one decimal; thousands without."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}"
 
 
-def short(value: float) -> str:
-    """As ``amount``, without a decimal that is 0."""
-    return amount(value).removesuffix(".0")
+def write_short(value: float) -> str:
+    """As ``write_amount``, without a decimal that is 0."""
+    return write_amount(value).removesuffix(".0")
 
 
-def dollars(value: float) -> str:
-    """Whole dollars."""
+def write_dollars(value: float) -> str:
+    """Write whole dollars."""
     return f"${value:,.0f}"
 
 
 def count_nouns(count: int, one: str) -> str:
-    """``1 pod``, ``2 pods``."""
+    """Write ``1 pod`` or ``2 pods``."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
 
 
-def spread(values: list[float]) -> str:
-    """The least and the most, as one figure where they read the same."""
-    low, high = (_plain(value) for value in (min(values), max(values)))
+def write_range(values: list[float]) -> str:
+    """Write the least and the most of some values; as one figure if both read the same."""
+    low, high = (_write_plain(value) for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
-def whole(values: list[float]) -> str:
-    """As ``spread``, in whole units."""
-    return spread([round(value) for value in values])
+def write_whole_range(values: list[float]) -> str:
+    """As ``write_range``, in whole units."""
+    return write_range([round(value) for value in values])
 
 
-def _plain(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else amount(value)
+def _write_plain(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else write_amount(value)
 
 
-def about(audit: Json) -> str:
-    """Of what, when and by which version."""
+def describe_source(audit: Json) -> str:
+    """Describe what the audit is about, its time and the version of Evenkeel."""
     told = audit["about"]
     return f"{told['source']}, {told['made']}, Evenkeel {told['evenkeel']}"
 
 
-def headline(audit: Json) -> list[str]:
-    """What could be used and is not, then what is stranded."""
+def write_headline(audit: Json) -> list[str]:
+    """Write what could be used and is not, and then what is stranded."""
     total = audit["total"]
     value = total["value"]
     return [
         (
-            f"Of {dollars(value['capacity'])} a month, {dollars(value['usable'])} is usable and unused: "
-            f"{_listed(total['usable'])}.{_not_counted(audit['uncounted'])}"
+            f"Of {write_dollars(value['capacity'])} a month, {write_dollars(value['usable'])} is usable and unused: "
+            f"{_list_amounts(total['usable'])}.{_describe_not_counted(audit['uncounted'])}"
         ),
         (
-            f"{dollars(value['stranded'])} a month is stranded, which means that typical pods cannot use it "
-            f"although it is free: {_listed(total['stranded'])}."
+            f"{write_dollars(value['stranded'])} a month is stranded, which means that typical pods cannot use it "
+            f"although it is free: {_list_amounts(total['stranded'])}."
         ),
     ]
 
 
-def _not_counted(nodes: list[Json]) -> str:
-    """How many GPUs the figures leave out, as far as labels tell; empty for none."""
+def _describe_not_counted(nodes: list[Json]) -> str:
+    """Describe how many GPUs the figures leave out, as far as labels show; empty for none."""
     if not nodes:
         return ""
     gpus = sum(one["gpus"] or 0 for one in nodes)
@@ -125,36 +125,36 @@ def _not_counted(nodes: list[Json]) -> str:
     return f" Not counted: the GPUs of {count_nouns(len(nodes), 'more node')}{labelled}{others}."
 
 
-def _listed(amounts: Json) -> str:
+def _list_amounts(amounts: Json) -> str:
     return (
-        f"{short(amounts['gpuCompute'])} GPUs, {short(amounts['cpu'])} cores and "
-        f"{short(amounts['memory'])} GiB of memory"
+        f"{write_short(amounts['gpuCompute'])} GPUs, {write_short(amounts['cpu'])} cores and "
+        f"{write_short(amounts['memory'])} GiB of memory"
     )
 
 
-def of_free(audit: Json) -> str:
-    """Which part of the free GPUs typical pods cannot use; empty where none is free."""
+def describe_share(audit: Json) -> str:
+    """Describe which part of the free GPUs typical pods cannot use; empty if none is free."""
     total = audit["total"]
     free, dead = total["free"]["gpuCompute"], total["dead"]["gpuCompute"]
     if not free:
         return ""
     stranded = total["stranded"]["gpuCompute"]
-    n, gpus = short(free), "GPU" if short(free) == "1" else "GPUs"
-    if short(stranded) == "0":
+    n, gpus = write_short(free), "GPU" if write_short(free) == "1" else "GPUs"
+    if write_short(stranded) == "0":
         return f"Typical GPU pods can use all of the {n} free {gpus}."
-    text = f"Typical GPU pods cannot use {_percent(stranded / free)} of the {n} free {gpus}, on average over these pods"
-    if short(dead) == "0":
+    text = f"Typical GPU pods cannot use {_write_percent(stranded / free)} of the {n} free {gpus}, on average over these pods"
+    if write_short(dead) == "0":
         return f"{text}."
-    return f"{text}. {short(dead)} of the free {gpus} cannot be used by any typical GPU pod."
+    return f"{text}. {write_short(dead)} of the free {gpus} cannot be used by any typical GPU pod."
 
 
-def _percent(share: float) -> str:
-    """A share above 0 in percent."""
+def _write_percent(share: float) -> str:
+    """Write a share above 0 in percent."""
     return "less than 1%" if share < 0.005 else f"{share:.0%}"
 
 
-def judged_by(audit: Json) -> list[str]:
-    """Sentences on whose demand the figures rest."""
+def describe_demand(audit: Json) -> list[str]:
+    """Describe in sentences the demand on which the figures rest."""
     demand, lines = audit["demand"], []
     for key, kind in (("gpuPods", "with GPUs"), ("otherPods", "without GPUs")):
         seen = demand[key]["seen"]
@@ -176,8 +176,8 @@ def judged_by(audit: Json) -> list[str]:
     return lines
 
 
-def waits(audit: Json) -> str:
-    """How many pods wait, and for how much in all; empty when none waits."""
+def describe_waiting(audit: Json) -> str:
+    """Describe how many pods wait, and how much they request in all; empty when none waits."""
     waiting = audit["waiting"]
     if not waiting:
         return ""
@@ -190,8 +190,8 @@ def waits(audit: Json) -> str:
     )
 
 
-def not_judged(audit: Json) -> list[str]:
-    """Sentences on what has mistakes, and on what the audit does not evaluate."""
+def describe_not_judged(audit: Json) -> list[str]:
+    """Describe in sentences the objects with mistakes, and what the audit does not evaluate."""
     lines = []
     for effect, (noun, of_one, of_several) in _EFFECTS.items():
         wrong = [one for one in audit["mistakes"] if one["effect"] == effect]
@@ -207,22 +207,22 @@ def not_judged(audit: Json) -> list[str]:
         if len(wrong) > _MISTAKES_MAX:
             lines.append(f"  and {len(wrong) - _MISTAKES_MAX:,} more; -o json lists all.")
     if audit["uncounted"]:
-        lines.append(_uncounted(audit["uncounted"]))
+        lines.append(_describe_uncounted(audit["uncounted"]))
     if audit["passedOver"]:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in audit["passedOver"].items())
         lines.append(f"Ignored: {counts}. Only nodes and existing pods count.")
     return lines
 
 
-def _gpus(one: Json) -> str:
-    """How many GPUs of a model there are; where plugins share each, also how many they report."""
+def _describe_gpus(one: Json) -> str:
+    """Describe how many GPUs of a model there are, and, if plugins share each, how many they report."""
     gpus = f"{one['gpus']:,g} GPU" + ("" if one["gpus"] == 1 else "s")
     if one["replicas"] == one["gpus"]:
         return gpus
     return f"{gpus}, reported as {one['replicas']:,} replicas (time-slicing or MPS),"
 
 
-def _uncounted(nodes: list[Json]) -> str:
+def _describe_uncounted(nodes: list[Json]) -> str:
     named = "; ".join(
         f"{one['node']} ({', '.join(f'{n:,} {resource}' for resource, n in one['offers'].items()) or 'by its label'})"
         for one in nodes[:_MISTAKES_MAX]
@@ -233,21 +233,21 @@ def _uncounted(nodes: list[Json]) -> str:
         f"{count_nouns(len(nodes), 'node')} {has} GPUs that Evenkeel cannot count, so no figure includes these GPUs: "
         f"{named}{more}."
     )
-    # Of who uses what there is no free capacity to tell.
+    # An answer about who uses what has no free capacity.
     cpu, memory = (
         sum(one["spare"][key] for one in nodes if "spare" in one) for key in ("cpu", "memory")
     )
-    if short(cpu) == short(memory) == "0":
+    if write_short(cpu) == write_short(memory) == "0":
         return text
     there = "that node" if len(nodes) == 1 else "those nodes"
     return (
-        f"{text} {short(cpu)} cores and {short(memory)} GiB of memory that count as no loss are on {there}; whether pods "
+        f"{text} {write_short(cpu)} cores and {write_short(memory)} GiB of memory that count as no loss are on {there}; whether pods "
         "with such GPUs could use them is not known."
     )
 
 
-def priced_by(audit: Json) -> list[str]:
-    """The prices, and where each is from."""
+def describe_prices(audit: Json) -> list[str]:
+    """Describe the prices, and where each is from."""
     units, sources = audit["prices"], audit["priceSources"]
     lines = [
         f"A core: ${units['cpu-core']:g} a month ({sources['cpu-core']}).",
@@ -255,7 +255,7 @@ def priced_by(audit: Json) -> list[str]:
     ]
     models = audit["gpuModels"]
     lines += [
-        f"{one['model']}: {_gpus(one)} at {dollars(one['price'])} ({one['source']})."
+        f"{one['model']}: {_describe_gpus(one)} at {write_dollars(one['price'])} ({one['source']})."
         for one in models[:_MODELS_MAX]
     ]
     if len(models) > _MODELS_MAX:
@@ -270,8 +270,8 @@ def priced_by(audit: Json) -> list[str]:
     return [*lines, "To use your own prices: --prices FILE, or --price 'A100*80GB=1500'."]
 
 
-def filled(audit: Json) -> list[str]:
-    """How each mode filled up the cluster, and what a range is."""
+def describe_filled(audit: Json) -> list[str]:
+    """Describe how each mode filled up the cluster, and what a range means."""
     replay = audit["replay"]
     n_orders = replay["orders"]
     ranges = f" {_RANGES}" if n_orders > 1 else ""
@@ -284,12 +284,12 @@ def filled(audit: Json) -> list[str]:
 
 
 def list_held(one: Json) -> list[str]:
-    """What the nodes hold, by ``HELD``."""
-    return [whole(one[key]) for key in HELD]
+    """List what the nodes hold, by ``HELD``."""
+    return [write_whole_range(one[key]) for key in HELD]
 
 
-def rows_of_modes(replay: Json) -> list[tuple[str, Json]]:
-    """The compared modes by name; ``default (keel)`` is one row where the default places as keel does."""
+def list_modes(replay: Json) -> list[tuple[str, Json]]:
+    """List the compared modes by name; ``default (keel)`` is one row if the default places as keel does."""
     rows = {one["mode"]: one for one in replay["modes"]}
     default, keel = rows.get(DEFAULT_MODE), rows.get(Mode.KEEL)
     if default is None or keel is None or default | {"mode": Mode.KEEL} != keel:
@@ -298,8 +298,8 @@ def rows_of_modes(replay: Json) -> list[tuple[str, Json]]:
     return [(names.get(name, name), one) for name, one in rows.items() if one is not keel]
 
 
-def moved(audit: Json) -> list[str]:
-    """How many pods were placed again, what the dollars include, which pods stayed and why."""
+def describe_moved(audit: Json) -> list[str]:
+    """Describe how many pods were placed again, what the dollars include, which pods stayed and why."""
     replay = audit["replay"]
     stays = replay["stays"]
     n_orders = replay["orders"]
@@ -333,41 +333,43 @@ def moved(audit: Json) -> list[str]:
     return lines
 
 
-def upcoming(one: Json) -> tuple[str, ...]:
-    """One more pod of a kind: a pod like it, the node it would go to, what it would lose there, and why that node."""
+def list_upcoming(one: Json) -> tuple[str, ...]:
+    """List the cells for one more pod of a kind: a like pod, its node, what it would lose there, and why that node."""
     like = f"{one['like']} ({one['asks'] or 'requests nothing'}; {count_nouns(one['pods'], 'such pod')})"
     if not one["nodes"]:
         return like, "no node takes it", "", ""
     first = one["nodes"][0]
     loss = first["loss"]
-    told = _lost(loss) if loss else ""
+    told = _describe_loss(loss) if loss else ""
     return like, first["node"], told, one["why"] or "No other node takes it."
 
 
-def node(one: Json, uncounted: Json | None = None) -> list[str]:
-    """A row of the table of all nodes; what a node has none of is a dash. ``uncounted`` is what labels tell of its GPUs."""
+def list_node(one: Json, uncounted: Json | None = None) -> list[str]:
+    """List a row of the table of all nodes, with dashes for absent resources; ``uncounted`` is what labels show of GPUs."""
     capacity, used = one["capacity"], one["used"]
     has_cards = capacity["gpuCompute"] > 0
     shares = [
         f"{used[key] / capacity[key]:.0%}".removesuffix("%") if capacity[key] else "-"
         for key in TITLES
     ]
-    cards = [short(capacity["gpuCompute"]), f"{one['sharers']:,}"] if has_cards else ["-", "-"]
+    cards = (
+        [write_short(capacity["gpuCompute"]), f"{one['sharers']:,}"] if has_cards else ["-", "-"]
+    )
     if uncounted is not None:
-        cards[0] = of_uncounted(uncounted)
-    stranded = amount(one["stranded"]["gpuCompute"]) if has_cards else "-"
+        cards[0] = describe_labels(uncounted)
+    stranded = write_amount(one["stranded"]["gpuCompute"]) if has_cards else "-"
     models = ", ".join(one["models"]) or "-"
     return [one["name"], models, *cards, *shares, OUT if one["isClosed"] else stranded]
 
 
-def of_uncounted(one: Json) -> str:
-    """How many GPUs the labels of a node tell, and how these are shared: ``8 (MIG)``."""
+def describe_labels(one: Json) -> str:
+    """Describe the number of GPUs in the labels of a node, and how they are shared: ``8 (MIG)``."""
     gpus = "?" if one["gpus"] is None else f"{one['gpus']:,}"
     return f"{gpus} ({one['sharing'] or 'not counted'})"
 
 
-def _lost(loss: Json) -> str:
-    """What a pod loses on a node; a term below 0 is named for what it is."""
+def _describe_loss(loss: Json) -> str:
+    """Describe what a pod loses on a node; a term below 0 has a name of its own."""
     if loss["total"] <= 0 or not any(lost < 0 for lost in loss["terms"].values()):
         return weighed.write_loss(loss) if loss["total"] >= 0 else "nothing"
     return f"{weighed.write_loss(loss)} (below 0: less is lost with the pod there than without it)"

@@ -1,6 +1,6 @@
 """``evenkeel``: run | rerun | simulate | explain | replay | audit | demo | warm.
 
-Belongs here: a file a command, with its flags and what they mean, and what commands have in common.
+Belongs here: one file per command, with its flags and their meaning, and what commands have in common.
 Does not belong here: deciding, reading or drawing anything, which the rooms below do.
 """
 

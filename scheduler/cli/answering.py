@@ -20,47 +20,47 @@ if TYPE_CHECKING:
 
 
 class Answer(Protocol):
-    """What a command found."""
+    """The answer of a command."""
 
     @property
     def printed(self) -> dict[str, Any]:
-        """What JSON and YAML hold."""
+        """The content of JSON and YAML."""
 
     @property
     def complaints(self) -> list[str]:
-        """For standard error."""
+        """Texts for standard error."""
 
     @property
     def code(self) -> int:
-        """How the command ends."""
+        """The exit code."""
 
 
 A = TypeVar("A", bound=Answer)
 
 
-def read(
+def read_and_answer(
     files: Sequence[str],
     kubeconfig: str | None,
     context: str | None,
     check: Callable[[], None],
     answer: Callable[[Live | None, TextIO, Tell], A],
 ) -> A:
-    """Answer of files alone, or of a cluster when one is named or there are no files; bad input ends the command.
+    """Read files alone, or a cluster when one is named or there are no files, and answer; bad input ends the command.
 
-    ``check`` finds what is wrong before anything is read.
+    ``check`` refuses wrong arguments before anything is read.
     """
     is_live = not files or kubeconfig is not None or context is not None
     try:
         check()
         compiling.compile_first_time()
         with progress.show_stages() as tell:
-            live = sources.whole_cluster(kubeconfig, context, tell) if is_live else None
+            live = sources.read_whole_cluster(kubeconfig, context, tell) if is_live else None
             return answer(live, sys.stdin, tell)
     except BadInput as error:
         options.refuse(str(error))
 
 
-def give(answer: Answer, output: str, show: Callable[[], None]) -> NoReturn:
+def print_answer(answer: Answer, output: str, show: Callable[[], None]) -> NoReturn:
     """Print an answer as JSON or YAML, or as ``show`` does, and end the command."""
     if output == "json":
         typer.echo(json.dumps(printing.add_version(answer.printed), indent=2))

@@ -36,11 +36,11 @@ for command in (
     demo.demo,
     demo.warm,
 ):
-    # Given apart, because a line made from the long text is cut.
+    # This help is given separately, because a line made from the long text is cut.
     app.command(cls=manual.Command, short_help=command.__doc__)(command)
 
 
-def _version(is_asked: bool) -> None:
+def _print_version(is_asked: bool) -> None:
     if is_asked:
         version = metadata.version("evenkeel-scheduler")
         typer.echo(f"evenkeel {version} (Python {platform.python_version()})")
@@ -48,12 +48,12 @@ def _version(is_asked: bool) -> None:
 
 
 @app.callback()
-def _of_all_commands(
+def _accept_options(
     *,
     _: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
@@ -61,30 +61,30 @@ def _of_all_commands(
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     columns = shutil.get_terminal_size().columns
     try:
         try:
             app(terminal_width=min(columns, _HELP_COLUMNS) - 2)
         finally:
-            # What is still to be written decides how the command ends.
+            # Writing the rest of the output decides how the command ends.
             if sys.stdout is not None:
                 sys.stdout.flush()
     except OSError as error:
-        code = _code_of_lost_output(error)
+        code = _find_lost_output_code(error)
         if code is None:
             raise
-        # What is left is not tried again at the very end.
+        # The rest of the output is not written again at the very end.
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         sys.exit(code)
 
 
-def _code_of_lost_output(error: OSError) -> int | None:
-    """The exit code if output cannot be written (which is reported) or has no reader; None for another error."""
+def _find_lost_output_code(error: OSError) -> int | None:
+    """Find the exit code if output cannot be written (which is reported) or has no reader; None for another error."""
     if error.errno == errno.EPIPE:
         return 1
-    # Errors of files that are opened have their names.
+    # Errors of opening a file have the name of the file.
     if error.filename is not None or error.errno not in _NO_PLACE:
         return None
     printing.complain(f"output cannot be written: {error.strerror}")

@@ -63,10 +63,10 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="MODE,...",
-            autocompletion=options.listed(_MODES),
+            autocompletion=options.make_completion(_MODES),
             help="Compare these modes. Repeat it, or use commas, for several. Default: default "
             "(the configuration's mode), keel, best-fit, least-allocated, most-allocated. Modes:"
-            + manual.words(_MODES),
+            + manual.join_words(_MODES),
         ),
     ] = None,
     orders: Annotated[
@@ -86,7 +86,7 @@ def audit(
     from scheduler.audit import command  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
-        config=options.config(config_file),
+        config=options.read_config(config_file),
         output=output,
         output_file=output_file,
         prices_file=prices,
@@ -103,16 +103,20 @@ def audit(
                 "--filename",
                 "cannot be combined with --kubeconfig or --context; use files or a cluster",
             )
-        question = command.plan(request)
+        question = command.plan_question(request)
         compiling.compile_first_time()
         with progress.show_stages() as tell:
             tell("reading nodes and pods")
-            read = sources.of_files(file, tell) if file else sources.of_cluster(kubeconfig, context)
+            read = (
+                sources.read_files(file, tell)
+                if file
+                else sources.read_cluster(kubeconfig, context)
+            )
             if not (read.nodes or read.unread):
                 raise BadInput(read.source, "no Node found; the audit needs at least one")
             question = command.put_question(question, read.source, read.unread, read.passed_over)
-            found = command.answer(request, question, read.nodes, read.pods, tell)
-        command.show(request, found, printing.make_console())
+            found = command.answer_question(request, question, read.nodes, read.pods, tell)
+        command.show_answer(request, found, printing.make_console())
     except BadInput as error:
         options.refuse(str(error))
-    raise typer.Exit(command.code(found))
+    raise typer.Exit(command.find_code(found))

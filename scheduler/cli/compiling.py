@@ -1,4 +1,4 @@
-"""Kernels are compiled before a command that needs them, and a bar shows how far that is."""
+"""Compiles kernels before a command that needs them, and shows the progress in a bar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def compile_kernels() -> None:
 
 
 def compile_first_time() -> None:
-    """Compile all kernels if the cache lacks any: the first command of a version would be silent for a minute."""
+    """Compile all kernels if the cache lacks any: otherwise the first command of a version would be silent for a minute."""
     from scheduler.kernels import compiling  # noqa: PLC0415 - as above
 
     if compiling.list_missing():

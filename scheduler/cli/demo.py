@@ -24,29 +24,29 @@ def demo(
 
     console = Console()
     try:
-        succeeded = asyncio.run(_until_signal(demo_run.demo(console, keep=keep)))
+        succeeded = asyncio.run(_run_until_signal(demo_run.run_demo(console, keep=keep)))
     except (demo_run.DemoFailed, NeverStartedError) as error:
         console.print(f"{error}", style="red", markup=False)
         raise typer.Exit(1) from error
     except asyncio.CancelledError:
-        # As a shell says it of a program that Ctrl-C ended before its work was done.
+        # This is a shell's exit code for a program that Ctrl-C ended before its work was done.
         raise typer.Exit(130) from None
     if not keep:
         console.print(
             "\nNext, place the last pattern from manifests alone, with the answer of every node:"
         )
-        # Not broken into lines: it is there to be copied.
-        command = f"  {demo_run.next_command()}"
+        # The command is not broken into lines, so that it can be copied.
+        command = f"  {demo_run.find_next_command()}"
         console.print(command, soft_wrap=True, markup=False, highlight=False)
     if not succeeded:
         raise typer.Exit(1)
 
 
-async def _until_signal(work: Coroutine[Any, Any, bool]) -> bool:
-    """Run until done or until a signal; a second signal does not disturb the end.
+async def _run_until_signal(work: Coroutine[Any, Any, bool]) -> bool:
+    """Run until the work is done or a signal comes; a second signal does not disturb the end.
 
-    Handled also in the background of a script, where SIGINT is ignored by default, and when the
-    terminal is closed: no process is to be left behind. If it was started under nohup, it is to stay.
+    Signals are also handled in the background of a script, where SIGINT is ignored by default, and when the
+    terminal is closed, so that no process is left behind. A demo that was started under nohup stays.
     """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()

@@ -18,7 +18,7 @@ def explain(
     what: Annotated[
         str,
         typer.Argument(
-            autocompletion=options.listed(
+            autocompletion=options.make_completion(
                 ("pod", "node", "deploy", "sts", "ds", "rs", "rc", "job", "cj")
             ),
             help="A type as kubectl names it (pod, node, or a workload such as deploy), or TYPE/NAME. "
@@ -71,22 +71,22 @@ def explain(
     from scheduler.explain import command, report  # noqa: PLC0415 - numba costs half a second
 
     request = command.Request(
-        config=options.config(config_file),
+        config=options.read_config(config_file),
         what=what,
         name=name,
         namespace=namespace,
         files=file or (),
     )
-    answer = answering.read(
+    answer = answering.read_and_answer(
         file or (),
         kubeconfig,
         context,
-        partial(command.check, request),
-        partial(command.answer, request),
+        partial(command.check_request, request),
+        partial(command.explain, request),
     )
     is_wide = output == "wide"
-    answering.give(
+    answering.print_answer(
         answer,
         output,
-        lambda: report.show(answer.printed, printing.make_console(), is_wide=is_wide),
+        lambda: report.print_answer(answer.printed, printing.make_console(), is_wide=is_wide),
     )

@@ -1,4 +1,4 @@
-"""How ``--help`` is laid out, on a narrow terminal too: no name of an option, of a mode or of a file is cut."""
+"""Lays out ``--help``, even on a narrow terminal: no name of an option, of a mode or of a file is cut."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from scheduler import printing
 
-# Columns that names of options may take before what they do, on a wide terminal and on a narrow one.
+# Columns for names of options before their descriptions, on a wide terminal and on a narrow one.
 _WIDE, _NARROW = 24, 4
 _NARROW_PAGE = 60
-_WORDS = 30  # columns of a list of words, which fit on either
-# What typer says of a wrong value is written for programmers.
+_WORDS = 30  # columns of a list of words, which fit on both
+# typer's sentences about wrong values are written for programmers; these replace them.
 _PLAIN = (
     (r"Value error, ", ""),
     (r"Input should be a valid integer.*", "must be a whole number"),
@@ -30,8 +30,8 @@ _WRONG: Any = typer.BadParameter.__base__
 _BEFORE = "Error: "
 
 
-def words(listed: Sequence[str]) -> str:
-    """A paragraph of a help text in which no word is broken at its hyphens."""
+def join_words(listed: Sequence[str]) -> str:
+    """Join words to a paragraph of a help text in which no word is broken at its hyphens."""
     lines = textwrap.fill(", ".join(listed), _WORDS, break_on_hyphens=False, break_long_words=False)
     return f"\n\n\b\n{lines}"
 
@@ -40,7 +40,7 @@ class _Wrong(_WRONG):  # type: ignore[misc]
     """A mistake on the command line, in lines of 80 columns."""
 
     def format_message(self) -> str:
-        """What is wrong, as it stands after ``Error: ``."""
+        """Format the mistake as it follows ``Error: ``."""
         message = f"{_BEFORE}{self.message}"
         return printing.wrap_prose(message, printing.PROSE, hanging="  ")[len(_BEFORE) :]
 
@@ -63,20 +63,20 @@ class Command(TyperCommand):
             raise _Wrong(text, ctx=error.ctx) from None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write what its options do."""
-        super().format_options(ctx, _fitted(formatter))
+        """Write the descriptions of its options."""
+        super().format_options(ctx, _fit_columns(formatter))
 
 
 class Group(TyperGroup):
     """The page that lists the commands."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write what its options do, and its commands."""
-        super().format_options(ctx, _fitted(formatter))
+        """Write the descriptions of its options and commands."""
+        super().format_options(ctx, _fit_columns(formatter))
 
 
-def _fitted(formatter: Any) -> Any:
-    """The formatter with columns of a width that leaves room for the text."""
+def _fit_columns(formatter: Any) -> Any:
+    """Return the formatter with columns that leave room for the text."""
     columns = _NARROW if formatter.width < _NARROW_PAGE else _WIDE
     formatter.write_dl = partial(formatter.write_dl, col_max=columns)
     return formatter

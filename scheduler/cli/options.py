@@ -23,7 +23,7 @@ Context = Annotated[
 
 
 def refuse(message: str, *, is_log: bool = False) -> NoReturn:
-    """Bad input: say what is wrong and end with 2; in a log each message is one line."""
+    """Refuse bad input: print what is wrong and end with 2; with ``is_log`` the message is one line of a log."""
     if is_log:
         typer.echo(message, err=True)
     else:
@@ -31,16 +31,16 @@ def refuse(message: str, *, is_log: bool = False) -> NoReturn:
     raise typer.Exit(2)
 
 
-def config(path: Path | None, *, is_log: bool = False) -> settings.Config:
-    """The configuration in a file, the defaults without one; ``is_log`` as for ``refuse``."""
+def read_config(path: Path | None, *, is_log: bool = False) -> settings.Config:
+    """Read the configuration in a file; without a file, the defaults; ``is_log`` as for ``refuse``."""
     try:
         return settings.load_config(path)
     except BadInput as error:
         refuse(f"{path}: {error}", is_log=is_log)
 
 
-def listed(words: Sequence[str]) -> Callable[[str], list[str]]:
-    """Completion of an option that takes several words, again and again or with commas between them."""
+def make_completion(words: Sequence[str]) -> Callable[[str], list[str]]:
+    """Make the completion of an option that takes several words, repeated or with commas between them."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")

@@ -13,14 +13,14 @@ from scheduler.errors import BadInput
 from scheduler.replay import words
 
 
-def _variants(context: typer.Context, incomplete: str) -> list[str]:
-    """Those of the trace that was named, if it was."""
+def _complete_variants(context: typer.Context, incomplete: str) -> list[str]:
+    """Complete the variants of the trace on the command line, if there is one."""
     from scheduler.replay import traces  # noqa: PLC0415 - NumPy is expensive to import
 
-    # An option without its value ends the reading of a line: the words before it are left unread.
+    # If an option has no value yet, the parser stops: words that it did not read are in ``context.args``.
     given = map(Path, filter(None, (context.params.get("trace"), *context.args)))
     folder = next((path for path in given if path.is_dir()), None)
-    return options.listed(traces.variants(folder) if folder else ())(incomplete)
+    return options.make_completion(traces.list_variants(folder) if folder else ())(incomplete)
 
 
 def replay(
@@ -38,9 +38,9 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="MODE,...",
-            autocompletion=options.listed(words.MODES),
+            autocompletion=options.make_completion(words.MODES),
             help="How pods are placed. Repeat it, or use commas, to compare. Default: keel. Modes:"
-            + manual.words(words.MODES),
+            + manual.join_words(words.MODES),
         ),
     ] = None,
     seeds: Annotated[
@@ -50,7 +50,7 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="VARIANT,...",
-            autocompletion=_variants,
+            autocompletion=_complete_variants,
             help="Which pod lists of openb: X for each file openb_pod_list_X in the folder. Repeat "
             "it, or use commas, for several. Default: default.",
         ),
@@ -116,7 +116,7 @@ def replay(
         strict=strict,
     )
     try:
-        command.plan(request)
+        command.plan_jobs(request)
         compiling.compile_first_time()
         command.execute(request, printing.make_console(), printing.make_console(stderr=True))
     except BadInput as error:

@@ -71,7 +71,7 @@ def run(
     operator = Operator(
         Options(
             access=access,
-            config=options.config(config_file, is_log=True),
+            config=options.read_config(config_file, is_log=True),
             identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
             lease_namespace=lease_namespace,
             lease_name=lease_name,
@@ -83,7 +83,7 @@ def run(
         )
     )
     try:
-        # Until the operator hears signals itself.
+        # This holds until the operator handles signals itself.
         with hosting.end_at_signals():
             uvloop.run(operator.run())
     except BadInput as error:
@@ -103,19 +103,23 @@ def rerun(
     except OSError as error:
         options.refuse(f"{file}: {explain_unreadable(error)}")
     except BadInput as error:
-        # A log is wrong in a later line.
-        found = foreign.of_file(file) if error.field == "line 1" else None
-        options.refuse(f"{file}: {_what(found)}; {_LOGS}" if found else f"{file}: {error}")
+        # A file that is wrong only in a later line is a log.
+        found = foreign.recognize_file(file) if error.field == "line 1" else None
+        options.refuse(
+            f"{file}: {_describe_foreign(found)}; {_LOGS}" if found else f"{file}: {error}"
+        )
     if not report.version:
-        found = foreign.of_file(file)
-        options.refuse(f"{file}: {_what(found) if found else 'has no complete line'}; {_LOGS}")
+        found = foreign.recognize_file(file)
+        options.refuse(
+            f"{file}: {_describe_foreign(found) if found else 'has no complete line'}; {_LOGS}"
+        )
     typer.echo(again.write_report(report))
     if report.difference is not None:
         raise typer.Exit(1)
 
 
-def _what(found: foreign.Foreign) -> str:
-    """What was given instead of a log; of a packed file also that it may be one."""
+def _describe_foreign(found: foreign.Foreign) -> str:
+    """Describe what was given instead of a log; a packed file may be a log."""
     return str(found) if found.wanted == foreign.GUNZIP else found.what
 
 
@@ -133,7 +137,7 @@ def _configure_logs(level: LogLevel) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    # kopf logs through the standard library; one line form for all.
+    # kopf logs through the standard library; all lines have the same form.
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared)

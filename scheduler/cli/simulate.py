@@ -73,9 +73,9 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="MODE,...",
-            autocompletion=options.listed(MODES),
+            autocompletion=options.make_completion(MODES),
             help="Place pods with this mode instead of the configuration's. Repeat it, or use commas, "
-            "to compare several. Modes:" + manual.words(MODES),
+            "to compare several. Modes:" + manual.join_words(MODES),
         ),
     ] = None,
     policy: Annotated[
@@ -138,7 +138,7 @@ def simulate(
             "--baseline: cannot be combined with --kubeconfig or --context; the baseline is files or a cluster"
         )
     request = command.Request(
-        config=options.config(config_file),
+        config=options.read_config(config_file),
         files=file or (),
         baseline=baseline or (),
         output=output,
@@ -154,18 +154,18 @@ def simulate(
         policies=policy or (),
         now=int(time.time()),
     )
-    answer = answering.read(
+    answer = answering.read_and_answer(
         (*request.baseline, *request.files),
         kubeconfig,
         context,
-        partial(command.check, request),
-        partial(command.answer, request),
+        partial(command.check_request, request),
+        partial(command.simulate, request),
     )
 
     def show() -> None:
         if output == "markdown":
-            typer.echo(markdown.write(answer.results), nl=False)
+            typer.echo(markdown.write_comment(answer.results), nl=False)
         else:
-            report.show(answer.results, printing.make_console(), is_wide=output == "wide")
+            report.print_report(answer.results, printing.make_console(), is_wide=output == "wide")
 
-    answering.give(answer, output, show)
+    answering.print_answer(answer, output, show)

@@ -1,4 +1,4 @@
-"""What commands read: nodes and pods from files or a cluster, or everything in a cluster that affects placement."""
+"""Reads nodes and pods from files or a cluster, or everything in a cluster that affects placement."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _KINDS = frozenset({NODES.name, PODS.name})
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was read.
+    """The objects that were read.
 
     Attributes:
-        nodes, pods: all whose form can be read, also those with values that are not understood.
+        nodes, pods: all nodes and pods whose form can be read, even if some of their values cannot.
         source: where they are from, in words.
-        unread: objects that are no node or pod that a cluster could have.
-        passed_over: how many objects there are of each other kind.
+        unread: malformed objects that no cluster could have.
+        passed_over: how many objects of each other kind there are.
     """
 
     nodes: list[wire.Node]
@@ -42,11 +42,11 @@ class Found:
     passed_over: Mapping[str, int] = field(default_factory=dict)
 
 
-def of_files(names: list[str], tell: Tell) -> Found:
-    """Nodes and pods of files; ``-`` is standard input.
+def read_files(names: list[str], tell: Tell) -> Found:
+    """Read nodes and pods from files; ``-`` is standard input.
 
     Raises:
-        BadInput: a file cannot be read, or holds what is no Kubernetes object.
+        BadInput: a file cannot be read, or holds something that is no Kubernetes object.
     """
     from scheduler.simulate.reading import files, gathering, inventory, kinds  # noqa: PLC0415 - numba costs half a second
 
@@ -54,34 +54,34 @@ def of_files(names: list[str], tell: Tell) -> Found:
     origins: list[str] = []
     passed_over: Counter[str] = Counter()
     for name in names:
-        tell(f"reading {files.in_words(name)}")
-        for body, place in files.placed(name, sys.stdin, command="audit"):
+        tell(f"reading {files.describe_file(name)}")
+        for body, place in files.read_placed(name, sys.stdin, command="audit"):
             # An object without a kind is a mistake, as the inventory reports.
-            if kinds.known(body) in _KINDS or not isinstance(body.get("kind"), str):
+            if kinds.find_kind(body) in _KINDS or not isinstance(body.get("kind"), str):
                 objects.append(body)
-                has_name = kinds.key(body).name or not place
+                has_name = kinds.read_key(body).name or not place
                 origins.append(name if has_name else f"{name}: {place}")
             else:
                 passed_over[str(body["kind"])] += 1
     tell("reading what the objects say")
     gathering.refuse_illegible(zip(origins, objects, strict=True))
-    found = inventory.read(objects, strict=False)
+    found = inventory.read_inventory(objects, strict=False)
     nodes, unread = list(found.nodes), []
-    # The audit reports the mistakes of these as it does for a cluster.
+    # The audit reports the mistakes of these pods as it does for a cluster.
     read = set(found.positions.values()) - {one.position for one in found.unread}
     for problem in found.mistakes.values():
-        if (node := _as_in_a_cluster(found, problem)) is not None:
+        if (node := _find_cluster_node(found, problem)) is not None:
             nodes.append(node)
         elif problem.position not in read:
-            unread.append(_unread(origins[problem.position], problem))
+            unread.append(_make_unread(origins[problem.position], problem))
     shown = ("standard input" if name == "-" else name for name in names)
     return Found(
         nodes, found.pods, ", ".join(shown), tuple(unread), dict(sorted(passed_over.items()))
     )
 
 
-def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | None:
-    """A node whose form can be read, though not what it offers: a cluster may have one."""
+def _find_cluster_node(found: Inventory, problem: InputProblem) -> wire.Node | None:
+    """Find a node that a cluster may have: its form can be read, but not what it offers."""
     from scheduler.devices.table import FAMILIES  # noqa: PLC0415 - as above
     from scheduler.simulate.reading import objects  # noqa: PLC0415 - as above
     from scheduler.state import facts  # noqa: PLC0415 - as above
@@ -94,17 +94,19 @@ def _as_in_a_cluster(found: Inventory, problem: InputProblem) -> wire.Node | Non
     except BadInput:
         return None
     is_named = bool(node.metadata.name)
-    return node if is_named and facts.of_node(node, FAMILIES).problem == problem.mistake else None
+    return (
+        node if is_named and facts.read_facts(node, FAMILIES).problem == problem.mistake else None
+    )
 
 
-def _unread(origin: str, problem: InputProblem) -> Unread:
+def _make_unread(origin: str, problem: InputProblem) -> Unread:
     from scheduler.audit.unread import Unread  # noqa: PLC0415 - as above
 
     return Unread(": ".join(filter(None, (origin, problem.name))), problem.mistake)
 
 
-def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
-    """Nodes and pods of a cluster.
+def read_cluster(kubeconfig: str | None, context: str | None) -> Found:
+    """Read nodes and pods from a cluster.
 
     Raises:
         BadInput: there is no such kubeconfig or context, or the cluster cannot be read.
@@ -113,7 +115,7 @@ def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
     from scheduler.kube.watch import listing  # noqa: PLC0415 - as for run
 
     access = client.load_access(kubeconfig, context)
-    shown = in_words(access.url, context)
+    shown = describe_cluster(access.url, context)
     try:
         nodes, pods = asyncio.run(listing.read_nodes_and_pods(access))
     except ApiError as error:
@@ -121,18 +123,18 @@ def of_cluster(kubeconfig: str | None, context: str | None) -> Found:
     return Found(nodes, pods, shown)
 
 
-def whole_cluster(kubeconfig: str | None, context: str | None, tell: Tell) -> Live:
-    """All that decides where pods go in a cluster.
+def read_whole_cluster(kubeconfig: str | None, context: str | None, tell: Tell) -> Live:
+    """Read everything from a cluster that decides where pods go.
 
     Raises:
-        BadInput: as ``of_cluster``.
+        BadInput: as ``read_cluster``.
     """
     from scheduler.kube import client  # noqa: PLC0415 - as for run
     from scheduler.kube.watch import snapshot  # noqa: PLC0415 - as for run
     from scheduler.simulate.reading.gathering import Live  # noqa: PLC0415 - as above
 
     access = client.load_access(kubeconfig, context)
-    shown = in_words(access.url, context)
+    shown = describe_cluster(access.url, context)
     tell(f"reading {shown}")
     try:
         found = asyncio.run(snapshot.read_snapshot(access))
@@ -141,8 +143,8 @@ def whole_cluster(kubeconfig: str | None, context: str | None, tell: Tell) -> Li
     return Live(found.objects, found.unlisted)
 
 
-def in_words(url: str, context: str | None) -> str:
-    """A cluster in words: the context, if it was given, and the server, without a password before its name."""
+def describe_cluster(url: str, context: str | None) -> str:
+    """Describe a cluster: the context, if it was given, and the server, without a password before its name."""
     server = urlsplit(url)
     shown = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
     return f"context {context} at {shown}" if context else shown

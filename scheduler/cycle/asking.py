@@ -88,7 +88,7 @@ class Answers:
         """
         self._begin()
         key = self._make_key(pod)
-        row = self._cluster.nodes.row_of(self._cluster.nominations.find_node(pod.uid))
+        row = self._cluster.nodes.find_row(self._cluster.nominations.find_node(pod.uid))
         return key is not None and row >= 0 and self._fits_own(key, pod, row) is not None
 
     def could_take(self, pod: PodRecord) -> bool:
@@ -145,7 +145,7 @@ class Answers:
         """Say why the labels, taints and other words of a node now keep a pod off it; empty when they do not."""
         nodes = self._cluster.nodes
         asked = Asked(pod.template, self._policies.resolve(pod).placement)
-        return table.find_objection(asked, nodes, nodes.row_of(node))
+        return table.find_objection(asked, nodes, nodes.find_row(node))
 
     def asks_all(self, pod: PodRecord) -> bool:
         """Whether all filters judge a pod: its profile disables none."""
@@ -161,7 +161,7 @@ class Answers:
         if key is None:
             return 0
         template = pod.template
-        picking = gpus.picks(template.gpu) // _CARDS_A_UNIT
+        picking = gpus.count_picks(template.gpu) // _CARDS_A_UNIT
         if self.boards.has(key):
             return picking
         return picking + 1 + template.words // _WORDS_A_UNIT

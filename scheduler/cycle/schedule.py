@@ -105,7 +105,7 @@ class Cycle(Answers):
 
     def _place_own(self, key: Key, pod: PodRecord, call: Call) -> bool:
         """Place a pod on the node that it is nominated to; return whether it is nominated, and fits there."""
-        row = self._cluster.nodes.row_of(self._cluster.nominations.find_node(pod.uid))
+        row = self._cluster.nodes.find_row(self._cluster.nominations.find_node(pod.uid))
         is_meant = row >= 0 and (not call.among.size or bool(call.among[row]))
         shape = self._fits_own(key, pod, row) if is_meant else None
         if shape is None:

@@ -1,4 +1,4 @@
-"""Two modes side by side: their nodes card by card, and a table of how many more pods fit."""
+"""Draws two modes side by side: their nodes card by card, and a table of how many more pods fit."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FREE = "··"
 _MEMORY, _COMPUTE = "cyan", "magenta"
 
 
-def draw(sides: list[Side]) -> RenderableType:
-    """What was compared, where the pods are, and what fits afterwards."""
+def draw_sides(sides: list[Side]) -> RenderableType:
+    """Draw what was compared, where the pods are, and what fits afterwards."""
     running = ", ".join(f"{kind.running} {kind.name}" for kind in KINDS if kind.running)
     n_pods = sum(kind.running for kind in KINDS)
     told = Text(
@@ -33,11 +33,11 @@ def draw(sides: list[Side]) -> RenderableType:
     legend = Text.assemble(
         "A card: ", ("memory", _MEMORY), " and ", ("compute", _COMPUTE), f" allocated, {_FREE} free"
     )
-    panels = Columns([_panel(side) for side in sides], padding=(0, 2))
-    return Group(told, panels, legend, Text(), _table(sides))
+    panels = Columns([_draw_panel(side) for side in sides], padding=(0, 2))
+    return Group(told, panels, legend, Text(), _draw_table(sides))
 
 
-def _panel(side: Side) -> Panel:
+def _draw_panel(side: Side) -> Panel:
     used: dict[tuple[str, str], tuple[int, int]] = {}
     for pod in side.pods:
         text = pod["metadata"]["annotations"][names.HAMI_ALLOCATED]
@@ -46,29 +46,29 @@ def _panel(side: Side) -> Panel:
                 key = (pod["spec"]["nodeName"], use.uuid)
                 mib, cores = used.get(key, (0, 0))
                 used[key] = (mib + use.mem_mib, cores + use.cores)
-    rows = Text("\n").join(_row(node, used) for node in comparison.fleet())
+    rows = Text("\n").join(_draw_row(node, used) for node in comparison.make_fleet())
     return Panel(rows, title=side.mode, width=_WIDTH)
 
 
-def _row(node: Json, used: dict[tuple[str, str], tuple[int, int]]) -> Text:
+def _draw_row(node: Json, used: dict[tuple[str, str], tuple[int, int]]) -> Text:
     name = node["metadata"]["name"]
     row = Text(f"{name:<8}")
     for card in hami.decode_register(node["metadata"]["annotations"][names.HAMI_REGISTER]):
         mib, cores = used.get((name, card.id), (0, 0))
         row.append(" ")
         if mib or cores:
-            row.append(_level(mib / card.devmem), style=_MEMORY)
-            row.append(_level(cores / card.devcore), style=_COMPUTE)
+            row.append(_choose_level(mib / card.devmem), style=_MEMORY)
+            row.append(_choose_level(cores / card.devcore), style=_COMPUTE)
         else:
             row.append(_FREE, style="dim")
     return row
 
 
-def _level(share: float) -> str:
+def _choose_level(share: float) -> str:
     return _LEVELS[round(share * (len(_LEVELS) - 1))]
 
 
-def _table(sides: list[Side]) -> Table:
+def _draw_table(sides: list[Side]) -> Table:
     table = Table(title="How many more pods fit, one kind at a time, until none fits")
     table.add_column("kind", no_wrap=True)
     table.add_column("a pod requests", no_wrap=True)
@@ -76,7 +76,7 @@ def _table(sides: list[Side]) -> Table:
         table.add_column(side.mode, justify="right", no_wrap=True)
     for kind in KINDS:
         counts = [side.more[kind.name] for side in sides]
-        # What fits with one mode alone is what the comparison is about.
+        # Colours show the kinds that fit with one mode only: they are the point of the comparison.
         styles = ["" if all(counts) else "green" if n else "red" for n in counts]
         cells = [Text(str(n), style=style) for n, style in zip(counts, styles, strict=True)]
         table.add_row(kind.name, kind.request, *cells)

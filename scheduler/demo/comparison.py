@@ -1,7 +1,7 @@
-"""What the product is for: the same pods placed by two modes, and how many more pods fit afterwards.
+"""Shows what the product is for: places the same pods by two modes, and counts how many more pods fit afterwards.
 
-Pods that share GPUs, some full of memory and some of compute, come in a mixed order to nodes of eight GPUs. The
-engine places them as it would in a cluster. Then, for each kind of pods alone, more come until no more fit.
+Pods that share GPUs, some with much memory and some with much compute, come in a mixed order to nodes of eight GPUs.
+The engine places them as it would in a cluster. Then, for each kind of pods alone, more come until no more fit.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class PodKind:
     """A kind of pods.
 
     Attributes:
-        running: how many run when the count begins.
+        running: how many of these pods run when the count begins.
         gpus: how many GPUs a pod requests.
-        mib, percent: of each GPU, its memory and its compute; 0 is all of it.
+        mib, percent: the memory and the compute on each GPU; 0 is all of it.
     """
 
     name: str
@@ -38,7 +38,7 @@ class PodKind:
 
     @property
     def request(self) -> str:
-        """In words."""
+        """The request of a pod in words."""
         if self.mib:
             return f"{self.mib:,} MiB and {self.percent} % of a GPU"
         return f"{self.gpus} whole GPU{'s' if self.gpus > 1 else ''}"
@@ -58,8 +58,8 @@ class Side:
     """What one mode made of the pods.
 
     Attributes:
-        pods: that run, with the node and the cards that they got.
-        more: by the name of a kind, how many more fit when only pods of this kind come.
+        pods: the running pods, with their node and cards.
+        more: by the name of a kind: how many more pods fit if only pods of this kind come.
     """
 
     mode: Mode
@@ -67,48 +67,54 @@ class Side:
     more: dict[str, int]
 
 
-def fleet() -> list[Json]:
-    """The nodes."""
-    node = partial(nodes.gpu_node, cards=CARDS, model="NVIDIA-A100-SXM4-40GB", mem_mib=CARD_MIB)
+def make_fleet() -> list[Json]:
+    """Make the nodes."""
+    node = partial(
+        nodes.make_gpu_node, cards=CARDS, model="NVIDIA-A100-SXM4-40GB", mem_mib=CARD_MIB
+    )
     names = (f"node-{i + 1}" for i in range(N_NODES))
     return [node(name, split=SHARERS, cpu="96", memory="768Gi") for name in names]
 
 
-def mixed() -> list[Json]:
-    """The pods in the order in which they come: of each kind evenly from the first to the last."""
+def make_pods() -> list[Json]:
+    """Make the pods in the order in which they come: each kind is spread evenly from the first to the last."""
     turns = [
-        ((i + 0.5) / kind.running, _pod(kind, i)) for kind in KINDS for i in range(kind.running)
+        ((i + 0.5) / kind.running, _make_pod(kind, i))
+        for kind in KINDS
+        for i in range(kind.running)
     ]
     return [pod for _, pod in sorted(turns, key=lambda turn: turn[0])]
 
 
-def compare(pods: list[Json]) -> list[Side]:
+def compare_modes(pods: list[Json]) -> list[Side]:
     """Place the pods by each mode, and count.
 
     Raises:
-        RuntimeError: not all of them found a place, so that nothing can be compared.
+        RuntimeError: not all pods found a place, so that nothing can be compared.
     """
-    return [_side(mode, pods) for mode in MODES]
+    return [_make_side(mode, pods) for mode in MODES]
 
 
-def _side(mode: Mode, pods: list[Json]) -> Side:
-    config, there = Config(placement=Placement(mode=mode)), fleet()
-    running = _placed(config, there, pods)
+def _make_side(mode: Mode, pods: list[Json]) -> Side:
+    config, there = Config(placement=Placement(mode=mode)), make_fleet()
+    running = _place(config, there, pods)
     if len(running) < len(pods):
         raise RuntimeError(f"{mode} placed {len(running)} of {len(pods)} pods")
-    # A card has so many places that no pod more could have one.
+    # There are no more places on all cards, so no more pods can fit.
     most = N_NODES * CARDS * SHARERS
     more = {
         kind.name: len(
-            _placed(config, there + running, [_pod(kind, kind.running + i) for i in range(most)])
+            _place(
+                config, there + running, [_make_pod(kind, kind.running + i) for i in range(most)]
+            )
         )
         for kind in KINDS
     }
     return Side(mode, running, more)
 
 
-def _placed(config: Config, there: list[Json], pods: list[Json]) -> list[Json]:
-    """Those of the pods that found a place, as they run there."""
+def _place(config: Config, there: list[Json], pods: list[Json]) -> list[Json]:
+    """Place the pods, and return those that found a place, as they run there."""
     rows = {row["name"]: row for row in schedule(there + pods, config=config)["pods"]}
     return [
         {
@@ -122,7 +128,7 @@ def _placed(config: Config, there: list[Json], pods: list[Json]) -> list[Json]:
     ]
 
 
-def _pod(kind: PodKind, i: int) -> Json:
+def _make_pod(kind: PodKind, i: int) -> Json:
     name = f"{kind.name}-{i + 1}"
     limits = {"nvidia.com/gpu": str(kind.gpus)}
     if kind.mib:

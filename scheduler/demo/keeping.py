@@ -1,4 +1,4 @@
-"""What ``demo --keep`` prints: which commands to type, where to look, and what does not work."""
+"""Prints the text of ``demo --keep``: which commands to type, where to look, and what does not work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 
 from scheduler.demo.operator import Operator
 
-# A test types them one after another, as they are printed.
+# A test types these commands one after another, as they are printed.
 COMMANDS = (
     "kubectl get pods -o wide",
     "kubectl get nodes",
@@ -31,14 +31,14 @@ _LIMITS = (
 )
 
 
-async def keep(console: Console, kubeconfig: Path, pod: str, operator: Operator) -> None:
+async def keep_running(console: Console, kubeconfig: Path, pod: str, operator: Operator) -> None:
     """Print how to use the cluster, and return when interrupted.
 
     Args:
         console: where to print it.
-        kubeconfig: of the cluster.
+        kubeconfig: the kubeconfig of the cluster.
         pod: the name of a pod that runs on the cluster.
-        operator: what places pods on the cluster.
+        operator: the operator that places pods on the cluster.
     """
     lines = [
         "\nThe cluster keeps running, with the pods of the last pattern on it.\nType in another terminal:",
@@ -60,7 +60,7 @@ async def keep(console: Console, kubeconfig: Path, pod: str, operator: Operator)
             operator.check()
             await asyncio.sleep(1.0)
     except asyncio.CancelledError:
-        # The user ends it by an interrupt, which is no failure.
+        # The user ends the demo by an interrupt, which is no failure.
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()

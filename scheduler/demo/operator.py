@@ -1,4 +1,4 @@
-"""The real operator as a process of its own: started, watched, and started again when it ends."""
+"""Runs the real operator as a process of its own: starts and watches it, and starts it again when it ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 _STOP_SECONDS = 15.0
 _LOOK_SECONDS = 0.05
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 30.0
-# Who has run for so long has not failed again, and is started again without delay.
+# An operator that ran for so long is started again without a longer pause.
 _STEADY_SECONDS = 60.0
 _TOLD_OF_LOG = 2000
 
@@ -23,11 +23,11 @@ class NeverStartedError(Exception):
 
 
 class Operator:
-    """The process, and what is known of it.
+    """The process of the operator, and what is known about it.
 
     Attributes:
-        address: of probes and metrics, as in ``http://127.0.0.1:8080``; empty before the first start.
-        log: the file that all its processes write to.
+        address: the address of probes and metrics, as in ``http://127.0.0.1:8080``; empty before the first start.
+        log: the file to which all its processes write.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Operator:
 
     @property
     def process_id(self) -> int:
-        """Of the process that runs now, or ran last."""
+        """The id of the process that runs now, or ran last."""
         return self._process.pid if self._process else 0
 
     def check(self) -> None:
-        """Raise what ended the watch over the operator.
+        """Raise the error that ended the watch over the operator.
 
         Raises:
             NeverStartedError: the operator cannot start at all.
@@ -56,11 +56,11 @@ class Operator:
             self._watch.result()
 
     def begin(self) -> None:
-        """Start it, and keep it running."""
+        """Start the operator, and keep it running."""
         self._watch = asyncio.create_task(self._keep_running())
 
     async def end(self) -> None:
-        """Stop it: at once if it has not started, after its own farewell otherwise."""
+        """Stop the operator: at once if it has not started yet, else after its own orderly end."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
@@ -101,11 +101,11 @@ class Operator:
             self._process = process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "scheduler", "run"),
                 *("--kubeconfig", str(self._kubeconfig), "--config", str(self._config)),
-                # The address stays the same for those who look at it, unless it was lost.
+                # The port stays the same for its users, unless another program has taken it.
                 *("--port", str(self._port)),
                 stdout=out,
                 stderr=out,
-                # Ctrl-C in the terminal is for the demo alone, which then ends all in order.
+                # Ctrl-C in the terminal is for the demo alone, which then ends everything in order.
                 process_group=0,
             )
         self._port = 0
@@ -113,14 +113,14 @@ class Operator:
         try:
             while not waiting.done() and not self._port:
                 await asyncio.wait((waiting,), timeout=_LOOK_SECONDS)
-                self._port = _port_told(self.log, place)
+                self._port = _read_port(self.log, place)
             if self._port:
-                self._started(process.pid)
+                self._note_start(process.pid)
             return await waiting
         finally:
             waiting.cancel()
 
-    def _started(self, process_id: int) -> None:
+    def _note_start(self, process_id: int) -> None:
         self.address = f"http://127.0.0.1:{self._port}"
         self._starts += 1
         if self._starts > 1:
@@ -130,16 +130,16 @@ class Operator:
 
 
 @asynccontextmanager
-async def run(
+async def run_operator(
     kubeconfig: Path, config: Path, log: Path, say: Callable[[str], None]
 ) -> AsyncIterator[Operator]:
     """Run the operator until the end of the block.
 
     Args:
         kubeconfig: of the cluster.
-        config: its configuration file.
-        log: where its output goes.
-        say: tells the user what happens to it.
+        config: the configuration file of the operator.
+        log: the file for its output.
+        say: tells the user what happens to the operator.
     """
     operator = Operator(kubeconfig, config, log, say)
     operator.begin()
@@ -149,8 +149,8 @@ async def run(
         await operator.end()
 
 
-def _port_told(log: Path, place: int) -> int:
-    """The port in the line that a process writes when it has started, 0 before."""
+def _read_port(log: Path, place: int) -> int:
+    """Read the port from the line that a process writes when it has started; 0 before."""
     with log.open("rb") as lines:
         lines.seek(place)
         for line in lines:

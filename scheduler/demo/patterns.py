@@ -19,7 +19,7 @@ class Pattern:
     """One pattern, with HAMi's published result on two nodes of four cards.
 
     Attributes:
-        name: its file's name.
+        name: the name of its file.
         cards_per_node: how many cards are in use on each node in use, the most first.
     """
 
@@ -28,16 +28,16 @@ class Pattern:
 
     @property
     def expectation(self) -> str:
-        """In words."""
-        return _words(self.cards_per_node)
+        """The expected placement in words."""
+        return _write_words(self.cards_per_node)
 
     @property
     def file(self) -> Path:
-        """Where its pods are."""
+        """The file with its pods."""
         return _FOLDER / f"{self.name}.yaml"
 
-    def manifests(self) -> list[dict[str, Any]]:
-        """The pods, as a user would write them."""
+    def read_manifests(self) -> list[dict[str, Any]]:
+        """Read the pods, as a user would write them."""
         text = self.file.read_text(encoding="utf-8")
         return [one.value for one in reading.read_all(text) if one.value]
 
@@ -50,8 +50,8 @@ ALL = (
 )
 
 
-def used_cards(pods: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
-    """Node → card → names of the pods on it, as the pods' own annotations say."""
+def find_used_cards(pods: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
+    """Find node → card → names of the pods on it, from the pods' own annotations."""
     found: dict[str, dict[str, list[str]]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
@@ -63,16 +63,16 @@ def used_cards(pods: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
 
 
 def count_cards(pods: list[dict[str, Any]]) -> tuple[int, ...]:
-    """Cards in use on each node in use, most first."""
-    return tuple(sorted((len(cards) for cards in used_cards(pods).values()), reverse=True))
+    """Count the cards in use on each node in use, the most first."""
+    return tuple(sorted((len(cards) for cards in find_used_cards(pods).values()), reverse=True))
 
 
-def describe(cards_per_node: tuple[int, ...]) -> str:
-    """What was seen, in words."""
-    return _words(cards_per_node) if cards_per_node else "nothing placed"
+def describe_cards(cards_per_node: tuple[int, ...]) -> str:
+    """Describe the observed placement in words."""
+    return _write_words(cards_per_node) if cards_per_node else "nothing placed"
 
 
-def _words(cards_per_node: tuple[int, ...]) -> str:
+def _write_words(cards_per_node: tuple[int, ...]) -> str:
     nodes = len(cards_per_node)
     kinds = Counter(cards_per_node)
     cards = ", ".join(f"{n} card{'s' if n > 1 else ''}" for n in sorted(kinds, reverse=True))

@@ -1,4 +1,4 @@
-"""Nodes × cards with the pods on them, drawn in the terminal."""
+"""Draws nodes × cards with the pods on them in the terminal."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ _WIDTH = 20
 _COLOURS = ("cyan", "magenta", "yellow", "green")
 
 
-def draw(nodes: list[dict[str, Any]], pods: list[dict[str, Any]]) -> RenderableType:
-    """A panel per node, a row per card: how full its memory is and by whom."""
-    used = patterns.used_cards(pods)
-    sizes = _memory(pods)
+def draw_nodes(nodes: list[dict[str, Any]], pods: list[dict[str, Any]]) -> RenderableType:
+    """Draw a panel per node and a row per card: how full its memory is, and with which pods."""
+    used = patterns.find_used_cards(pods)
+    sizes = _read_memory(pods)
     colours = {pod["metadata"]["name"]: _COLOURS[i % len(_COLOURS)] for i, pod in enumerate(pods)}
     return Columns(
-        [_node(node, used.get(node["metadata"]["name"], {}), sizes, colours) for node in nodes],
+        [
+            _draw_node(node, used.get(node["metadata"]["name"], {}), sizes, colours)
+            for node in nodes
+        ],
         padding=(0, 2),
     )
 
 
-def _node(
+def _draw_node(
     node: dict[str, Any],
     cards: dict[str, list[str]],
     sizes: dict[tuple[str, str], int],
@@ -51,7 +54,7 @@ def _node(
     return Panel(table, title=node["metadata"]["name"], width=64)
 
 
-def _memory(pods: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
+def _read_memory(pods: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
     return {
         (pod["metadata"]["name"], use.uuid): use.mem_mib
         for pod in pods

@@ -48,7 +48,7 @@ class HamiCards:
 
     def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
         """Read how many cards a pod requests, and how much of the memory and cores of each."""
-        return gpus.of_pod(pod)
+        return gpus.read_ask(pod)
 
     def read_node(self, node: wire.Node) -> Words:
         """Read the register, the closed cards, and whether the plugin has written."""
@@ -120,7 +120,7 @@ class HamiCards:
         """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         is_short = len(node) <= names.LABEL_VALUE_MAX
         labels = {names.HAMI_NODE: node} if is_short else {}
-        return PodMarks(hami.bind_annotations(node, slots, now), labels)
+        return PodMarks(hami.make_bind_annotations(node, slots, now), labels)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
         """Whether the annotation names the same cards."""

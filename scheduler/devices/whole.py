@@ -24,7 +24,7 @@ class WholeDevices:
 
     def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
         """Read how many devices the limits of the pod's containers request."""
-        return gpus.whole_devices(pod, self.name)
+        return gpus.read_whole_ask(pod, self.name)
 
     def sum_figures(self, offered: int) -> Figures:
         """Sum up the cores; memory and sharers are 0, because nodes do not report them."""

@@ -82,7 +82,7 @@ class Attempts:
             self._lowest, self._lowest_at = p.NO_PRIORITY, -1
             return Made(Attempt(diagnosis=hunt.explain() if why is not None else None))
         units = hunt.list_units(pod, row)
-        node = self._cluster.nodes.name_of(row)
+        node = self._cluster.nodes.find_name(row)
         evict = Evict(pod.uid, node, units, Why.PREEMPTED)
         cards = self._promises.choose_cards(pod, row, evict.victims)
         return Made(Attempt(node, len(evict.victims)), evict, cards)
@@ -116,7 +116,7 @@ class Attempts:
             protectors.outranks(pod.priority, one.priority) and (one.evicted or one.uid in going)
             for one in there
         )
-        row = cluster.nodes.row_of(name)
+        row = cluster.nodes.find_row(name)
         if not leaving or row < 0:
             return False
         shape, rows = self._boards.make_unscored(key), np.array([row], np.int64)
@@ -159,7 +159,7 @@ class Attempts:
         self._hunts.put(by, hunt)
         n_trials = self._promises.n_trials - n_trials
         self.spent += hunt.n_asked + _NODES_AN_ATTEMPT + _NODES_A_TRIAL * n_trials
-        own = self._cluster.nodes.row_of(self._cluster.nominations.find_node(pod.uid))
+        own = self._cluster.nodes.find_row(self._cluster.nominations.find_node(pod.uid))
         if own >= 0:
             hunt.ask_own(pod, own)
         return hunt

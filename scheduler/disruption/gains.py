@@ -36,7 +36,7 @@ class Gains:
         for t, one in enumerate(counts):
             at.setdefault(id(one), []).append(t)
         for row in rows.tolist():
-            there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
+            there = cluster.pods_on.get(cluster.nodes.find_name(row), {})
             for pod in list(there.values()):
                 if pod.row not in asked:
                     continue
@@ -54,7 +54,7 @@ class Gains:
             return
         arrays = counted.arrays
         gain = self._gain(counted.list_refusing_counts(), pod, {})
-        row = self._cluster.nodes.row_of(pod.node)
+        row = self._cluster.nodes.find_row(pod.node)
         for t in np.flatnonzero(arrays.tallies[:, c.TALLY_KIND] == c.NEAR).tolist():
             key, mask = arrays.tallies[t, c.TALLY_KEY], arrays.tallies[t, c.TALLY_MASK]
             v = int(arrays.domain[key, row]) if key >= 0 else row
@@ -73,11 +73,11 @@ class Gains:
 
     def _try(self, counts: list[Figure | None], pod: PodRecord) -> c.Ints:
         cluster = self._cluster
-        row, capacity = cluster.nodes.row_of(pod.node), cluster.nodes.capacity
+        row, capacity = cluster.nodes.find_row(pod.node), cluster.nodes.capacity
 
         def there() -> c.Ints:
             return np.array(
-                [int(one.by_row(capacity)[row]) if one else 0 for one in counts], np.int64
+                [int(one.list_by_row(capacity)[row]) if one else 0 for one in counts], np.int64
             )
 
         with cluster.trial(is_quiet=True) as trial:

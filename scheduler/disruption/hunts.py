@@ -74,7 +74,7 @@ class Hunt:
         bits = self._boards.find_refusals(self._shape, rows)
         before: ByRow = {}
         if cluster.nominations:
-            names = [cluster.nodes.name_of(row) for row in rows.tolist()]
+            names = [cluster.nodes.find_name(row) for row in rows.tolist()]
             before = self._promises.list_before(pod.priority, nodes=names)
             if before:
                 bits |= self._promises.find_refusals(pod, rows, len(bits))
@@ -112,7 +112,7 @@ class Hunt:
         self._again.add(row)
         rows = np.array([row], np.int64)
         bits = self._boards.find_refusals(self._shape, rows)
-        name = self._cluster.nodes.name_of(row)
+        name = self._cluster.nodes.find_name(row)
         before = self._promises.list_before(pod.priority, pod.uid, [name])
         if before:
             bits |= self._promises.judge_beside(pod, before)
@@ -121,7 +121,7 @@ class Hunt:
 
     def list_units(self, pod: PodRecord, row: int) -> tuple[tuple[str, ...], ...]:
         """Whom a node spares for a pod: the uids of the pods of each unit, the most important unit first."""
-        name = self._cluster.nodes.name_of(row)
+        name = self._cluster.nodes.find_name(row)
         before = self._promises.list_before(pod.priority, pod.uid, [name])
         units = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
         uid_of = {one.row: one.uid for one in self._cluster.pods_on[name].values()}
@@ -197,7 +197,7 @@ class Hunt:
         ):
             self._codes[:] = p.NOT_ASKED
             return diagnosis.list_rows(cluster)
-        rows = {*again, *moved.tolist(), *(cluster.nodes.row_of(name) for name in names)}
+        rows = {*again, *moved.tolist(), *(cluster.nodes.find_row(name) for name in names)}
         rows.update(cluster.ledger.pods.columns.node[others].tolist())
         gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
         self._codes[gone] = p.NOT_ASKED

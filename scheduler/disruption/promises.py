@@ -58,7 +58,7 @@ class Promises:
         key = self.make_key(pod) if pod.template.most else None
         if key is None:
             return ()
-        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
+        cluster, name = self._cluster, self._cluster.nodes.find_name(row)
         with self.keep_promises(self.list_before(pod.priority, pod.uid, [name])) as trial:
             for uid in {*self._list_leaving(name, pod.priority), *victims}:
                 trial.take_away(uid)
@@ -112,7 +112,7 @@ class Promises:
         found: ByRow = {}
         pods = self._cluster.pods
         for name in self._nominations.list_nodes() if nodes is None else nodes:
-            row = self._cluster.nodes.row_of(name)
+            row = self._cluster.nodes.find_row(name)
             first = [
                 pods[uid]
                 for uid, urgency in self._nominations.list_on(name).items()
@@ -137,13 +137,17 @@ class Promises:
     def leaves_room(self, pod: PodRecord, rows: c.Ints, but: str = "") -> bool:
         """Whether what is promised on any of the rows, on which a pod fits, leaves room for it."""
         nodes = self._cluster.nodes
-        before = self.list_before(pod.priority, but, [nodes.name_of(row) for row in rows.tolist()])
+        before = self.list_before(
+            pod.priority, but, [nodes.find_name(row) for row in rows.tolist()]
+        )
         return len(before) < rows.size or bool((self.judge_beside(pod, before)[0] == 0).any())
 
     def find_refusals(self, pod: PodRecord, rows: c.Ints, words: int) -> c.Ints:
         """[words, n] why what is promised on n rows leaves no room for a pod; 0 where it does."""
         nodes, bits = self._cluster.nodes, np.zeros((words, rows.size), np.int64)
-        before = self.list_before(pod.priority, nodes=[nodes.name_of(row) for row in rows.tolist()])
+        before = self.list_before(
+            pod.priority, nodes=[nodes.find_name(row) for row in rows.tolist()]
+        )
         if before:
             at = {row: i for i, row in enumerate(rows.tolist())}
             bits[:, [at[row] for row in before]] = self.judge_beside(pod, before)
@@ -152,7 +156,7 @@ class Promises:
     def judge_alone(self, pod: PodRecord, shape: Shape, rows: c.Ints) -> c.Ints:
         """[W, n] why a pod does not fit on n rows as they are; on its own node the cards that it was promised will do."""
         bits = self._boards.find_refusals(shape, rows)
-        own = self._cluster.nodes.row_of(self._nominations.find_node(pod.uid))
+        own = self._cluster.nodes.find_row(self._nominations.find_node(pod.uid))
         for i in np.flatnonzero(rows == own).tolist() if own >= 0 else ():
             if bits[0, i] and self.find_own_cards(pod, shape, own):
                 bits[0, i] &= ~(1 << int(shape.ask.prefers.bits[c.BIT_CARDS]))
@@ -183,7 +187,7 @@ class Promises:
         before = self.list_before(pod.priority, nodes=names)
         held = np.flatnonzero(withheld.bits[0])
         if names is not None:
-            asked = {cluster.nodes.row_of(name) for name in names}
+            asked = {cluster.nodes.find_row(name) for name in names}
             held = np.array([row for row in held.tolist() if row in asked], np.int64)
         withheld.bits[:, held] = 0
         rows = np.array(list(before), np.int64)
@@ -251,7 +255,7 @@ class Promises:
     def _move_in(
         self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
     ) -> None:
-        leaving = self._list_leaving(self._cluster.nodes.name_of(row), pods[0].priority)
+        leaving = self._list_leaving(self._cluster.nodes.find_name(row), pods[0].priority)
         for uid in leaving:
             trial.take_away(uid)
         for pod in pods:
@@ -270,7 +274,7 @@ class Promises:
 
     def _promise(self, pod: PodRecord, row: int, reserved: Reserved) -> None:
         """Charge a pod to the row that it is promised, with its cards."""
-        cluster, name = self._cluster, self._cluster.nodes.name_of(row)
+        cluster, name = self._cluster, self._cluster.nodes.find_name(row)
         # Most pods ask no cards, and are charged without being asked what they are.
         key = self.make_key(pod) if pod.template.most else None
         if key is None:

@@ -68,7 +68,7 @@ class Budgets(Protector):
             # The pods of a place need not be on one node.
             there = units.pods[units.begins[units.first[begin]] : units.begins[units.first[end]]]
             rows = np.unique(cluster.ledger.pods.columns.node[there])
-            names = (cluster.nodes.name_of(row) for row in rows.tolist())
+            names = (cluster.nodes.find_name(row) for row in rows.tolist())
             pods = [
                 pod
                 for name in names

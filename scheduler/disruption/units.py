@@ -64,7 +64,7 @@ def _list_pods(cluster: Cluster, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
     if rows.size <= _FEW:
         found: list[int] = []
         for i, row in enumerate(rows.tolist(), 1):
-            there = cluster.pods_on.get(cluster.nodes.name_of(row), {})
+            there = cluster.pods_on.get(cluster.nodes.find_name(row), {})
             found += sorted(pod.row for pod in there.values())
             first[i] = len(found)
         return first, np.array(found, np.int64)

@@ -1,5 +1,5 @@
-"""Text of files, and the YAML or JSON in it, as kubectl reads them. Every room that reads a file reads it here.
+"""Reads the text of files, and the YAML or JSON in it, as kubectl does. Every room that reads a file reads it here.
 
-Belongs here: encodings, documents, what a word of YAML is, and how large a text may unfold. Does not belong here: what
-the documents mean.
+Belongs here: encodings, documents, the meaning of YAML's words, and bounds for unfolded texts. Does not belong here:
+the meaning of the documents.
 """

@@ -1,24 +1,24 @@
-"""How deep and how large a document may be once it is unfolded."""
+"""Bounds the depth and the size of a document when it is unfolded."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Objects of Kubernetes are not nested half as deep.
+# The most levels; objects of Kubernetes have less than half as many.
 DEPTH_MAX = 200
-# Values that aliases or merge keys repeat; a few lines can mean billions.
+# The most values that aliases or merge keys repeat; a few lines can mean billions.
 REPEATED_MAX = 100_000
-# Mappings that one merge key names.
+# The most mappings that one merge key names.
 MERGED_MAX = 100
 TOO_DEEP = f"is nested more than {DEPTH_MAX} levels deep, or holds itself"
 REPEATED = f"aliases repeat more than {REPEATED_MAX} values, the maximum"
 
 
 class Unreadable(ValueError):  # noqa: N818 - the word a user would say
-    """A text is neither YAML nor JSON, or is larger than it looks.
+    """A text is neither YAML nor JSON, or is beyond a bound when it is unfolded.
 
     Attributes:
-        is_form: it is a mistake of form; else it is beyond a bound.
+        is_form: whether it is a mistake of form; else the text is beyond a bound.
     """
 
     def __init__(self, problem: str, *, is_form: bool = False) -> None:
@@ -27,7 +27,7 @@ class Unreadable(ValueError):  # noqa: N818 - the word a user would say
 
 
 class Size:
-    """How large a document is once every alias is a copy, and how deep; each value is looked at once."""
+    """Measures how large and how deep a document is if every alias is a copy; each value is looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int]] = {}
@@ -37,13 +37,13 @@ class Size:
         """Refuse a document beyond the bounds.
 
         Raises:
-            Unreadable: says which bound.
+            Unreadable: the document is beyond a bound, which the error names.
         """
         if isinstance(document, dict | list):
             self._measure(document, 0)
 
     def _measure(self, value: dict[Any, Any] | list[Any], level: int) -> tuple[int, int]:
-        """The number of values in one, itself included, and how many levels they have."""
+        """Measure the number of values in one, with the value itself, and how many levels they have."""
         if found := self._known.get(id(value)):
             return found
         if level > DEPTH_MAX:

@@ -1,6 +1,7 @@
-"""From a parser's events to values.
+"""Builds values from the events of a parser.
 
-PyYAML would make nodes of the events first, with a mark on each, and values of these: that takes five times as long.
+PyYAML would first make nodes from the events, with a mark on each, and then values from these: that takes five times
+as long.
 """
 
 from __future__ import annotations
@@ -21,36 +22,36 @@ class Builder:
     """Builds the documents of a text."""
 
     def __init__(self, text: str) -> None:
-        # Wheels of PyYAML carry the parser in C, ten times as fast.
+        # Wheels of PyYAML have the parser in C, which is ten times as fast.
         self._next: Callable[[], Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(
             text
         ).get_event
         self._handlers: dict[type, Callable[[Any], None]] = {
-            yaml.ScalarEvent: self._scalar,
-            yaml.AliasEvent: self._alias,
+            yaml.ScalarEvent: self._add_scalar,
+            yaml.AliasEvent: self._add_alias,
             yaml.MappingStartEvent: self._start,
             yaml.SequenceStartEvent: self._start,
             yaml.MappingEndEvent: self._end,
             yaml.SequenceEndEvent: self._end,
         }
-        # Most words come again and again: each is looked at and kept once.
+        # Most scalars come again and again: each is resolved and kept once.
         self._scalars: dict[str, Any] = {}
         self._keys: dict[str, Any] = {}
 
-    def documents(self) -> Iterator[Any]:
-        """What each document holds.
+    def build_documents(self) -> Iterator[Any]:
+        """Build the value of each document.
 
         Raises:
-            Unreadable: it is beyond a bound.
-            yaml.YAMLError, ValueError: it is no YAML that JSON could say.
+            Unreadable: a document is beyond a bound.
+            yaml.YAMLError, ValueError: a document is no YAML, or has values that JSON cannot express.
         """
         while type(event := self._next()) is not yaml.StreamEndEvent:
             if type(event) is yaml.DocumentStartEvent:
-                yield self._document()
+                yield self._build_document()
 
-    def _document(self) -> Any:
+    def _build_document(self) -> Any:
         self._root: Any = None
-        # The mapping or list that is being filled, the key that waits for its value, and those around them.
+        # The mapping or list that is being filled, the key that waits for its value, and the same of those around them.
         self._holder: Any = None
         self._key: Any = _NONE
         self._outer: list[tuple[Any, Any]] = []
@@ -63,23 +64,27 @@ class Builder:
             bounds.Size().check(self._root)
         return self._root
 
-    def _scalar(self, event: yaml.ScalarEvent) -> None:
+    def _add_scalar(self, event: yaml.ScalarEvent) -> None:
         text, is_plain = event.value, event.implicit[0] and event.tag is None
         if self._key is _NONE and type(self._holder) is dict:
-            value = self._key_of(text) if is_plain else scalars.word_of_key(scalars.tagged(event))
+            value = (
+                self._make_key(text)
+                if is_plain
+                else scalars.write_key(scalars.resolve_tagged(event))
+            )
             self._key = value
         else:
-            value = self._value_of(text) if is_plain else scalars.tagged(event)
+            value = self._make_value(text) if is_plain else scalars.resolve_tagged(event)
             self._put(value)
         if event.anchor:
             self._anchors[event.anchor] = value
 
-    def _alias(self, event: yaml.AliasEvent) -> None:
+    def _add_alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor not in self._anchors:
             raise ValueError(f"unknown anchor '{event.anchor}' referenced")
         value, self._is_repeated = self._anchors[event.anchor], True
         if self._key is _NONE and type(self._holder) is dict:
-            self._key = scalars.word_of_key(value)
+            self._key = scalars.write_key(value)
         else:
             self._put(value)
 
@@ -117,21 +122,21 @@ class Builder:
             holder[self._key] = value
             self._key = _NONE
 
-    def _key_of(self, text: str) -> Any:
+    def _make_key(self, text: str) -> Any:
         known = self._keys.get(text)
         if known is None:
-            known = _MERGE if text == "<<" else scalars.word_of_key(scalars.resolved(text))
+            known = _MERGE if text == "<<" else scalars.write_key(scalars.resolve(text))
             self._keys[text] = known
         return known
 
-    def _value_of(self, text: str) -> Any:
+    def _make_value(self, text: str) -> Any:
         known = self._scalars.get(text, _NONE)
         if known is _NONE:
-            known = self._scalars[text] = scalars.as_in_json(scalars.resolved(text))
+            known = self._scalars[text] = scalars.convert_to_json(scalars.resolve(text))
         return known
 
     def _merge(self, given: Any) -> None:
-        """Put in place what a merge key names. A later entry replaces an earlier one, whichever key names it."""
+        """Put the entries of a merge key in place. A later entry replaces an earlier one, whichever key names it."""
         named = given if isinstance(given, list) else [given]
         if len(named) > bounds.MERGED_MAX:
             raise Unreadable(f"a merge key names more than {bounds.MERGED_MAX} mappings")

@@ -1,4 +1,4 @@
-"""Syntax errors of YAML in plain words: the line, and what to look for there."""
+"""Explains syntax errors of YAML in plain words: the line, and what to look for there."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 import yaml
 
 TEMPLATE = "is a template of Helm: give what `helm template` prints"
-# How Helm's templates begin an action, and those that are of Helm for sure.
+# The beginning of an action in Helm's templates, and actions that only Helm has.
 ACTION = "{{"
 _OF_HELM = re.compile(
     r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|(if|with|range|include|template|toYaml|define|else|end)\b)"
 )
-# What libyaml says, as a pattern, and what that means; the first that fits. ``{0}`` is what the pattern has caught,
-# ``{begin}`` the line in which what is being read begins.
+# The problems of libyaml as patterns, and their meanings; the first pattern that fits counts. ``{0}`` is the first group
+# of the pattern, ``{begin}`` the first line of the value that was being read.
 _MEANINGS = (
     (r"did not find expected ',' or '([}\]])'", "what is opened in line {begin} lacks a comma, or its {0} at the end"),
     (r"did not find expected node content", "a value is missing here, or a `[` or `{{` before it has no end"),
@@ -33,17 +33,17 @@ _NO_START = re.compile(r"found character that cannot start any token|block mappi
 
 
 def is_template(text: str) -> bool:
-    """Whether a text that is no YAML is one that Helm makes YAML of."""
+    """Whether a text that is no YAML is a template of Helm."""
     return _OF_HELM.search(text) is not None
 
 
-def explained(text: str, lines: int, error: Exception) -> str:
-    """Where and what, such as ``line 3, column 2: a tab: indent with spaces``.
+def explain_error(text: str, lines: int, error: Exception) -> str:
+    """Explain an error by place and problem, such as ``line 3, column 2: a tab: indent with spaces``.
 
     Args:
         text: the text of the document.
-        lines: how many there are before it in the file, for people count in the file.
-        error: from the library that reads it.
+        lines: the number of lines before it in the file, because people count in the file.
+        error: the error of the library that reads it.
     """
     said = " ".join(str(error).split())
     if isinstance(error, yaml.MarkedYAMLError):
@@ -51,21 +51,21 @@ def explained(text: str, lines: int, error: Exception) -> str:
         mark = error.problem_mark or error.context_mark
         begin = error.context_mark or mark
     elif found := _UNKNOWN.search(said):
-        # libyaml does not say where.
+        # libyaml does not give the place.
         at = text.find(f"*{found[1]}")
         line = text.count("\n", 0, at)
         mark = begin = yaml.Mark("", at, line, at - text.rfind("\n", 0, at) - 1, None, 0)
     else:
         mark = begin = None
     if mark is None or begin is None:
-        return _meaning(said, "", lines + 1)
+        return _find_meaning(said, "", lines + 1)
     every = text.splitlines()
     rest = every[mark.line][mark.column :] if mark.line < len(every) else ""
     where = f"line {mark.line + lines + 1}, column {mark.column + 1}"
-    return f"{where}: {_meaning(said, rest, begin.line + lines + 1)}"
+    return f"{where}: {_find_meaning(said, rest, begin.line + lines + 1)}"
 
 
-def _meaning(problem: str, rest: str, begin: int) -> str:
+def _find_meaning(problem: str, rest: str, begin: int) -> str:
     if _NO_START.search(problem) and rest:
         if rest[0] == "\t":
             return "a tab: indent with spaces"

@@ -1,4 +1,4 @@
-"""From bytes to text, and from text to documents.
+"""Reads bytes into text, and text into documents.
 
 Source: apimachinery's util/yaml, cli-runtime's visitors.
 """
@@ -18,7 +18,7 @@ from scheduler.documents import bounds, mistakes
 from scheduler.documents.bounds import Unreadable
 from scheduler.documents.building import Builder
 
-# Longest first: that of UTF-32 begins as that of UTF-16 does.
+# The longest marks come first: the mark of UTF-32 begins like that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -34,9 +34,9 @@ class Document(NamedTuple):
     """One document of a text.
 
     Attributes:
-        number: its place, from 1; empty documents count.
-        value: what it holds; None for an empty one, and for one that cannot be read.
-        problem: why it cannot be read; None for one that can.
+        number: its place, from 1; empty documents count, too.
+        value: its content; None for an empty document, and for one that cannot be read.
+        problem: why it cannot be read; None if it can be read.
     """
 
     number: int
@@ -44,11 +44,11 @@ class Document(NamedTuple):
     problem: Unreadable | None = None
 
 
-def decoded(raw: bytes) -> str:
-    """The text of a file: in UTF-8, or in what the mark at its start names, as PowerShell writes.
+def decode(raw: bytes) -> str:
+    """Decode the text of a file: from UTF-8, or from the encoding of the mark at its start, as PowerShell writes it.
 
     Raises:
-        UnicodeError: it is not.
+        UnicodeError: the file has another encoding.
     """
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
@@ -56,11 +56,11 @@ def decoded(raw: bytes) -> str:
     return raw.decode("utf-8")
 
 
-def read(text: str) -> Any:
-    """What the first document of a text holds; None where there is none.
+def read_first(text: str) -> Any:
+    """Read the first document of a text; None if there is none.
 
     Raises:
-        Unreadable: it is neither YAML nor JSON within the bounds.
+        Unreadable: the document is neither YAML nor JSON, or is beyond the bounds.
     """
     for one in read_all(text):
         if one.problem is not None:
@@ -70,17 +70,17 @@ def read(text: str) -> Any:
 
 
 def read_all(text: str) -> Iterator[Document]:
-    """Every document. One that cannot be read does not hide the others."""
+    """Read every document. One that cannot be read does not hide the others."""
     if text.lstrip().startswith(("{", "[")):
-        found = _of_json(text)
+        found = _read_json(text)
         if found is not None:
             yield from found
             return
     number = 0
-    for start, chunk in _chunks(text):
+    for start, chunk in _split_chunks(text):
         values: list[Any] = []
         try:
-            for value in Builder(chunk).documents():
+            for value in Builder(chunk).build_documents():
                 values.append(value)
                 yield Document(number + len(values), value)
         except Unreadable as error:
@@ -89,22 +89,22 @@ def read_all(text: str) -> Iterator[Document]:
         except (yaml.YAMLError, ValueError) as error:
             values.append(None)
             lines = text.count("\n", 0, start)
-            yield Document(number + len(values), None, _problem(chunk, lines, error))
+            yield Document(number + len(values), None, _make_problem(chunk, lines, error))
         number += max(len(values), 1)
 
 
-def _problem(chunk: str, lines: int, error: Exception) -> Unreadable:
-    """What is wrong with a document that begins after so many lines."""
+def _make_problem(chunk: str, lines: int, error: Exception) -> Unreadable:
+    """Make the error for a document that begins after so many lines."""
     if mistakes.is_template(chunk):
         return Unreadable(mistakes.TEMPLATE)
-    return Unreadable(mistakes.explained(chunk, lines, error), is_form=True)
+    return Unreadable(mistakes.explain_error(chunk, lines, error), is_form=True)
 
 
-def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Where each document starts, and its text."""
+def _split_chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Split a text into documents, with the start of each."""
     start = 0
     for found in _START.finditer(text):
-        # Text before the first mark, and directives before any mark, are no document of their own.
+        # Text before the first separator, and directives before any separator, are no documents of their own.
         before = text[start : found.start()]
         if (start == 0 or "%" in before) and not _has_content(before):
             continue
@@ -118,10 +118,10 @@ def _has_content(text: str) -> bool:
     return any(line and line[0] not in "#%" for line in lines)
 
 
-def _of_json(text: str) -> list[Document] | None:
-    """Documents of JSON one after the other; None where the text is none."""
+def _read_json(text: str) -> list[Document] | None:
+    """Read documents of JSON one after the other; None if the text is no JSON."""
     try:
-        return [_bounded(1, msgspec.json.decode(text))]
+        return [_check_bounds(1, msgspec.json.decode(text))]
     except RecursionError:
         return [Document(1, None, Unreadable(bounds.TOO_DEEP))]
     except msgspec.DecodeError:
@@ -129,11 +129,11 @@ def _of_json(text: str) -> list[Document] | None:
     found: list[Document] = []
     decoder, at = json.JSONDecoder(), 0
     try:
-        while (at := _end_of_space(text, at)) < len(text):
+        while (at := _skip_space(text, at)) < len(text):
             value, at = decoder.raw_decode(text, at)
-            # A half of a character has no bytes: no API server takes it.
+            # A half of a character has no bytes: every API server refuses it.
             msgspec.json.encode(value)
-            found.append(_bounded(len(found) + 1, value))
+            found.append(_check_bounds(len(found) + 1, value))
     except RecursionError:
         return [Document(1, None, Unreadable(bounds.TOO_DEEP))]
     except ValueError:
@@ -141,12 +141,12 @@ def _of_json(text: str) -> list[Document] | None:
     return found
 
 
-def _end_of_space(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
 
-def _bounded(number: int, value: Any) -> Document:
+def _check_bounds(number: int, value: Any) -> Document:
     try:
         bounds.Size().check(value)
     except Unreadable as error:

@@ -1,9 +1,9 @@
-"""What a scalar and a key of YAML are, by the rules that kubectl and the API server read them by.
+"""Resolves scalars and keys of YAML by the rules of kubectl and the API server.
 
 YAML 1.1 with exponents without a dot and underscores in numbers; without numbers to the base of 60, dates, or ``=``.
-Keys become text. One rule is left out on purpose: kubectl takes the single letters ``y`` and ``n`` for true and false,
-and is then refused by the API server wherever Kubernetes wants text. No boolean field of ours is ever written in
-one letter, and many a name and a label is one, so here they are text.
+Keys become text. One rule is left out on purpose: kubectl reads the single letters ``y`` and ``n`` as true and false,
+and the API server then refuses them where Kubernetes wants text. Boolean fields are never written as one letter, but
+some names and labels are one letter, so here these letters are text.
 
 Source: go.yaml.in/yaml/v2 (resolve.go), sigs.k8s.io/yaml (convertToJSONableObject).
 """
@@ -18,13 +18,13 @@ from typing import Any
 
 import yaml
 
-# The first letters of what may be something else than text.
+# The first letters of scalars that may not be text.
 _HINTS = frozenset("+-.0123456789yYnNtTfFoO~")
 _SHORT = "tag:yaml.org,2002:"
 _RESOLVED = frozenset(
     f"{_SHORT}{one}" for one in ("str", "bool", "int", "float", "null", "timestamp")
 )
-# kubectl takes these for true and false; Evenkeel does not.
+# kubectl reads these as true and false; Evenkeel does not.
 LETTERS = frozenset("yYnN")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
@@ -43,22 +43,22 @@ _DOTTED = re.compile(r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?")
 _SIGNED = 2**63
 
 
-def resolved(text: str) -> Any:
-    """What a scalar without quotes and tag is."""
+def resolve(text: str) -> Any:
+    """Resolve a scalar without quotes and tag."""
     if text and text[0] not in _HINTS:
         return text
     if text in _WORDS:
         return _WORDS[text]
     digits = text.replace("_", "")
-    if text[0] in "+-0123456789" and (whole := _integer(digits)) is not None:
+    if text[0] in "+-0123456789" and (whole := _parse_integer(digits)) is not None:
         return whole
     is_float = _DOTTED.fullmatch(text) if text[0] == "." else _FLOAT.fullmatch(digits)
-    # One that is too large stays text.
+    # A number that is too large stays text.
     return found if is_float and not math.isinf(found := float(digits)) else text
 
 
-def _integer(text: str) -> int | None:
-    """Go's ParseInt or ParseUint with any base, of 64 bits."""
+def _parse_integer(text: str) -> int | None:
+    """Parse an integer as Go's ParseInt or ParseUint with any base, of 64 bits."""
     found = _INTEGER.fullmatch(text)
     if found is None:
         return None
@@ -70,8 +70,8 @@ def _integer(text: str) -> int | None:
     return number if -_SIGNED <= number < (_SIGNED if sign else 2 * _SIGNED) else None
 
 
-def as_in_json(value: Any) -> Any:
-    """A number as Go's JSON has it: whole where it has no fraction, a float beyond 64 bits with a sign."""
+def convert_to_json(value: Any) -> Any:
+    """Convert a number as Go's JSON does: to an integer if it has no fraction and fits 64 bits with a sign, else a float."""
     if type(value) is float:
         if not math.isfinite(value):
             raise ValueError(f"{value} is not a number in JSON")
@@ -79,22 +79,22 @@ def as_in_json(value: Any) -> Any:
     return float(value) if type(value) is int and value >= _SIGNED else value
 
 
-def tagged(event: yaml.ScalarEvent) -> Any:
-    """A scalar in quotes or with a tag; a tag that is not known makes it text."""
+def resolve_tagged(event: yaml.ScalarEvent) -> Any:
+    """Resolve a scalar in quotes or with a tag; with an unknown tag it is text."""
     tag, text = event.tag, event.value
     if tag == f"{_SHORT}binary":
         return base64.b64decode(text, validate=False).decode("utf-8", "replace")
     if tag not in _RESOLVED or tag in {f"{_SHORT}str", f"{_SHORT}timestamp"}:
         return text
-    value, wanted = resolved(text), tag.removeprefix(_SHORT)
+    value, wanted = resolve(text), tag.removeprefix(_SHORT)
     kinds = {"bool": (bool,), "int": (int,), "float": (int, float), "null": (type(None),)}[wanted]
     if not isinstance(value, kinds) or (isinstance(value, bool) and wanted != "bool"):
         raise ValueError(f"cannot decode `{text}` as a !!{wanted}")
-    return as_in_json(value)
+    return convert_to_json(value)
 
 
-def word_of_key(key: Any) -> str:
-    """A key as text, as JSON needs it."""
+def write_key(key: Any) -> str:
+    """Write a key as text, because JSON requires it."""
     match key:
         case str():
             return key
@@ -103,13 +103,13 @@ def word_of_key(key: Any) -> str:
         case int() if key < _SIGNED:
             return str(key)
         case float():
-            return _shortest(key)
+            return _write_shortest(key)
     said = key if isinstance(key, int) else "null" if key is None else "that is a mapping or a list"
     raise ValueError(f"unsupported map key {said}")
 
 
-def _shortest(number: float) -> str:
-    """Go's FormatFloat(number, 'g', -1, 32)."""
+def _write_shortest(number: float) -> str:
+    """Write a number as Go's FormatFloat(number, 'g', -1, 32)."""
     single = struct.pack("f", number)
     (number,) = struct.unpack("f", single)
     for precision in range(17):

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 class Cluster:
-    """A running cluster: where it listens and what is in it."""
+    """A running cluster: its address and its content."""
 
     def __init__(self, server: Server, port: int) -> None:
         self.server = server
@@ -71,7 +71,7 @@ class Cluster:
 async def start(port: int = 0, settings: Settings | None = None) -> AsyncIterator[Cluster]:
     """Serve a new, empty cluster on the loopback address (port 0: any free one)."""
     server = Server(settings)
-    # Access logs cost more than the requests. A client that hangs up cancels its handler, or a
+    # Access logs would cost more than the requests. A client that hangs up cancels its handler: otherwise a
     # silent watch would stay registered until its next line.
     web_server = web.Server(
         server.handle, access_log=None, keepalive_timeout=3600, handler_cancellation=True

@@ -235,7 +235,7 @@ class Chores:
             if not self._pending.is_parked(uid):
                 continue
             pod = pods[uid]
-            if rows is None or nodes.row_of(name) in rows or self._cycle.is_wide(pod):
+            if rows is None or nodes.find_row(name) in rows or self._cycle.is_wide(pod):
                 if self._cycle.fits_nominated(pod):
                     self._pending.help_pod_at_once(uid, now)
                 elif self._cluster.budgets.is_behind:
@@ -287,7 +287,7 @@ class Chores:
         if found is None:
             return False
         known = self._parked.barriers[kind]
-        if known.also(found) != known:
+        if known.merge(found) != known:
             self._keep_off(kind, first, found)
         return True
 

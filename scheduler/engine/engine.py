@@ -91,7 +91,7 @@ class Engine:
             config.scheduler_names, devices.read_families(config), config.pod_limits
         )
         self._policies = PolicyBook(config)
-        self._pending = Pending(config, self._cluster.terms.labels_of, is_shared=self._is_shared)
+        self._pending = Pending(config, self._cluster.terms.find_labels, is_shared=self._is_shared)
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
@@ -162,7 +162,7 @@ class Engine:
     # Objects, each by the keeper of its kind.
 
     def _handle_seen(self, event: events.Seen, now: float) -> Sequence[Note]:
-        return self._keepers[kinds.name_of(event.found)].see(event.found, now)
+        return self._keepers[kinds.read_kind_name(event.found)].see(event.found, now)
 
     def _handle_gone(self, event: events.Gone, now: float) -> Sequence[Note]:
         return self._keepers[event.kind].gone(event.key, now)

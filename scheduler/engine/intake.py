@@ -39,7 +39,7 @@ class Intake:
     def take_in(self, pod: wire.Pod, *, listed: bool = False) -> bool:
         """Keep a pod that was just seen if it is expensive, in place of its earlier state; return whether it is kept."""
         uid, namespace = pod.metadata.uid, pod.metadata.namespace
-        if pod.spec.node_name or limits.words(pod) <= limits.LIGHT_WORDS:
+        if pod.spec.node_name or limits.count_words(pod) <= limits.LIGHT_WORDS:
             self.drop(uid)
             return False
         self._turns.setdefault(namespace, OrderedDict())[uid] = Waiting(pod, listed)

@@ -63,7 +63,7 @@ def _keep_group(kind: GroupKind, cluster: Cluster) -> Keeper:
         return _NOTHING
 
     def gone(key: str, _: float) -> Sequence[Note]:
-        peers.drop(kind, *kinds.split(key))
+        peers.drop(kind, *kinds.split_key(key))
         return _NOTHING
 
     return Keeper(see, gone, lambda: map(_join, peers.list_of_kind(kind)))
@@ -81,7 +81,7 @@ def _keep_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
         return wake(storage.see(found).pods, now)
 
     def gone(key: str, now: float) -> Sequence[Note]:
-        return wake(storage.drop_object(kind, *kinds.split(key)).pods, now)
+        return wake(storage.drop_object(kind, *kinds.split_key(key)).pods, now)
 
     return Keeper(see, gone, lambda: map(_join, storage.list_of_kind(kind)))
 
@@ -96,7 +96,7 @@ def _keep_budgets(cluster: Cluster) -> Keeper:
         return _NOTHING
 
     def gone(key: str, _: float) -> Sequence[Note]:
-        budgets.drop(*kinds.split(key))
+        budgets.drop(*kinds.split_key(key))
         return _NOTHING
 
     return Keeper(
@@ -123,7 +123,9 @@ def _keep_policies(config: Config, book: PolicyBook, pending: Pending) -> Keeper
             policy = policies.parse_policy({"metadata": {"name": meta.name}, "spec": found.spec})
             # A write of a policy's status comes back as an event too, and steers nothing.
             changed = book.put(policy)
-            remark = placement.not_in_force(dict(policy.changes), _list_node_policies(config))
+            remark = placement.describe_ineffective(
+                dict(policy.changes), _list_node_policies(config)
+            )
         except BadInput as error:
             problem = str(error)
             changed = book.drop(meta.name)

@@ -84,7 +84,7 @@ class Recorded(Engine):
         were_signed = {
             facts.name: drivers
             for row, facts in enumerate(nodes.facts)
-            if facts and (drivers := self._cluster.registers.signed_before(row))
+            if facts and (drivers := self._cluster.registers.list_signed_before(row))
         }
         kept = sorted(self._lines, key=lambda key: (_ORDER[key[0]], _order(pods.get(key[1]))))
         # Nobody sees these pods come, so they count as listed.
@@ -126,7 +126,7 @@ def _about(event: Event) -> tuple[_Key, bool]:
     match event:
         case events.Seen(found):
             is_finished = isinstance(found, wire.Pod) and found.status.phase in _FINISHED
-            return (kinds.name_of(found), kinds.key_of(found)), not is_finished
+            return (kinds.read_kind_name(found), kinds.make_key(found)), not is_finished
         case events.Gone(kind, key):
             return (kind, key), False
     return ("", ""), False

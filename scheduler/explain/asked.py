@@ -1,4 +1,4 @@
-"""What a user asks about, in kubectl's words: ``deploy web -n nlp``, ``deploy/web``, ``deployment.apps/web``."""
+"""Reads which object a user asks about, in kubectl's words: ``deploy web -n nlp``, ``deployment.apps/web``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scheduler.simulate.reading.kinds import ObjectKey
 
 POD, NODE = "Pod", "Node"
 _DEFAULT = "default"
-# By kind its API group, and the words that kubectl has for it.
+# By kind: its API group, and the words that kubectl has for it.
 _KINDS = {
     POD: ("", ("pod", "pods", "po")),
     NODE: ("", ("node", "nodes", "no")),
@@ -24,19 +24,19 @@ _BY_WORD = {word: kind for kind, (_, words) in _KINDS.items() for word in words}
 _VERSIONS = ("v1.", "v1")
 
 
-def read(what: str, name: str | None, namespace: str | None) -> ObjectKey:
-    """The object that is meant; of a node without a namespace.
+def read_key(what: str, name: str | None, namespace: str | None) -> ObjectKey:
+    """Read the key of the object that is meant; a node has no namespace.
 
     Args:
         what: its type, or ``TYPE/NAME``.
-        name: its name, or ``NAMESPACE/NAME``; None where ``what`` has it.
-        namespace: given apart.
+        name: its name, or ``NAMESPACE/NAME``; None if ``what`` has it.
+        namespace: its namespace, if that is given separately.
 
     Raises:
-        BadInput: the words name none; says what is allowed.
+        BadInput: the words name no object; the error says what is allowed.
     """
     word, slash, rest = what.partition("/")
-    kind = _kind(word, what if name is None else None)
+    kind = _find_kind(word, what if name is None else None)
     if slash and name is not None:
         raise BadInput(
             "NAME",
@@ -59,8 +59,8 @@ def read(what: str, name: str | None, namespace: str | None) -> ObjectKey:
     return ObjectKey(kind, before or namespace or _DEFAULT, own)
 
 
-def _kind(word: str, alone: str | None) -> str:
-    """The kind that a word stands for; ``alone`` is all that was typed, where it may be a name without a type."""
+def _find_kind(word: str, alone: str | None) -> str:
+    """Find the kind that a word means; ``alone`` is the whole text if it may be a name without a type."""
     plain, _, group = word.lower().partition(".")
     for version in _VERSIONS:
         group = group.removeprefix(version)

@@ -14,7 +14,7 @@ from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
 from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.reading.gathering import CLUSTER, Live, gather
+from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import prepare
 
@@ -36,30 +36,30 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ExplainAnswer:
-    """What is printed, mistakes in objects for standard error, and how the command ends."""
+    """What is printed, mistakes in objects for standard error, and the exit code."""
 
     printed: Json
     complaints: list[str]
     code: int
 
 
-def check(request: Request) -> None:
-    """Before anything is read, whatever can be known to be wrong.
+def check_request(request: Request) -> None:
+    """Refuse arguments that are known to be wrong before anything is read.
 
     Raises:
-        BadInput: the words name no object; says what is allowed.
+        BadInput: the words name no object; the error says what is allowed.
     """
-    asked.read(request.what, request.name, request.namespace)
+    asked.read_key(request.what, request.name, request.namespace)
 
 
-def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> ExplainAnswer:
-    """Read, find what is asked about, and explain it.
+def explain(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> ExplainAnswer:
+    """Read the objects, find the one that is asked about, and explain it.
 
     Raises:
-        BadInput: an argument or a file is wrong, or there is no such pod or node; names some that are near.
+        BadInput: an argument or a file is wrong, or there is no such pod or node; the error names similar ones.
     """
     command = f"explain {request.what} {request.name}"
-    gathered = gather(request.files, live or Live(), stdin, tell, command=command)
+    gathered = gather_objects(request.files, live or Live(), stdin, tell, command=command)
     tell("filling the engine")
     situation = prepare(
         gathered.objects,
@@ -69,31 +69,39 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Ex
         remarks=gathered.remarks,
     )
     scene = Scene(situation, request.config, is_live=live is not None)
-    wanted = asked.read(request.what, request.name, request.namespace)
+    wanted = asked.read_key(request.what, request.name, request.namespace)
     tell(f"explaining {wanted.name}")
-    printed = _node(wanted.name, scene) if wanted.kind == asked.NODE else _pod(wanted, scene)
+    printed = (
+        _explain_node(wanted.name, scene)
+        if wanted.kind == asked.NODE
+        else _explain_pod(wanted, scene)
+    )
     problems = list(situation.inventory.mistakes.values())
-    said = [make_visible(gathered.origins[one.position].before(str(one))) for one in problems]
+    said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
     complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
-    complaints += [f"warning: {text}" for text in gaps.unlisted_kinds(situation.unlisted or {})]
+    complaints += [
+        f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
+    ]
     mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
     return ExplainAnswer(printed, complaints, MISTAKES if mine else OK)
 
 
-def _pod(wanted: ObjectKey, scene: Scene) -> Json:
+def _explain_pod(wanted: ObjectKey, scene: Scene) -> Json:
     found = (
-        finding.pod(scene, wanted) if wanted.kind == asked.POD else finding.pod_of(scene, wanted)
+        finding.find_pod(scene, wanted)
+        if wanted.kind == asked.POD
+        else finding.find_pod_of_workload(scene, wanted)
     )
-    printed = pods.explained(scene, found.pod)
-    missing = gaps.missing_storage(scene.situation.inventory, [found.pod])
+    printed = pods.explain_pod(scene, found.pod)
+    missing = gaps.report_missing_storage(scene.situation.inventory, [found.pod])
     printed["remarks"] = [*filter(None, (found.remark,)), *missing, *printed["remarks"]]
     return printed
 
 
-def _node(name: str, scene: Scene) -> Json:
+def _explain_node(name: str, scene: Scene) -> Json:
     if (problem := scene.malformed.get(name)) is not None:
         raise BadInput(f"node {name}", f"cannot be read, and is left out: {problem}")
     if name not in scene.nodes:
-        raise near.unknown(scene, ObjectKey(asked.NODE, "", name))
+        raise near.report_unknown(scene, ObjectKey(asked.NODE, "", name))
     return scene.engine.ask(ExplainNode(name, scene.schedulers))

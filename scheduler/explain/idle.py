@@ -1,4 +1,4 @@
-"""Why a workload has no pods, from its manifest and the nodes."""
+"""Explains why a workload has no pods, from its manifest and the nodes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.explain.scene import Scene
-from scheduler.simulate.workloads.daemons import why_unsuited
+from scheduler.simulate.workloads.daemons import explain_unsuited
 
 
-def why(scene: Scene, body: Mapping[str, Any]) -> str:
-    """The first reason that applies, with the field that it comes from."""
+def explain_idle(scene: Scene, body: Mapping[str, Any]) -> str:
+    """Find the first reason that applies, with its field."""
     spec = body.get("spec") or {}
     if spec.get("suspend") is True:
         return "it is suspended (spec.suspend is true)"
@@ -21,4 +21,4 @@ def why(scene: Scene, body: Mapping[str, Any]) -> str:
         return "it requests none"
     if not scene.nodes:
         return "there are no nodes"
-    return why_unsuited(spec, scene.nodes.values())
+    return explain_unsuited(spec, scene.nodes.values())

@@ -1,4 +1,4 @@
-"""Lines of text that fold at the edge of a terminal, and the parts that both pages are drawn with."""
+"""Lines of text that fold at the edge of a terminal, and parts that both pages share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ HEADING = "bold"
 
 
 class Line(NamedTuple):
-    """A line, how far it stands to the right, and how much farther what is folded of it.
+    """A line, its indent, and the extra indent of its folded parts.
 
-    A row is a line of a table, which whoever reads a pipe may want whole.
+    A row is a line of a table; a program that reads a pipe may want rows whole.
     """
 
     text: str = ""
@@ -28,18 +28,18 @@ class Line(NamedTuple):
     is_row: bool = False
 
 
-def draw(
+def draw_lines(
     lines: Iterable[Line], console: Console, width: int, *, has_whole_rows: bool = False
 ) -> None:
-    """Print lines, folded at a width; rows are not where they are to be whole."""
+    """Print lines, folded at a width; with ``has_whole_rows`` rows are not folded."""
     for line in lines:
         edge = None if line.is_row and has_whole_rows else width
-        for text in folded(line, edge):
+        for text in fold_line(line, edge):
             console.print(Text(text, line.style), soft_wrap=True)
 
 
-def folded(line: Line, width: int | None) -> Iterator[str]:
-    """A line in as many as it takes; no word is broken, for half of a name is another name."""
+def fold_line(line: Line, width: int | None) -> Iterator[str]:
+    """Fold a line into as many as needed; no word is broken, because half of a name is another name."""
     whole = " " * line.indent + line.text
     if width is None or cell_len(whole) <= width:
         yield whole
@@ -55,13 +55,13 @@ def folded(line: Line, width: int | None) -> Iterator[str]:
     ) or [whole]
 
 
-def heading(text: str) -> Iterator[Line]:
-    """A heading with room above it."""
+def make_heading(text: str) -> Iterator[Line]:
+    """Make a heading with an empty line above it."""
     yield Line()
     yield Line(text, style=HEADING)
 
 
-def some(names: Sequence[str], n: int | None = None, most: int = _NAMED) -> str:
-    """The first of n names, of which these are the first; and how many more there are."""
+def name_some(names: Sequence[str], n: int | None = None, most: int = _NAMED) -> str:
+    """Name the first of ``n`` names, which ``names`` begins with, and how many more there are."""
     more = (len(names) if n is None else n) - min(most, len(names))
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

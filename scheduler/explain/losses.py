@@ -1,23 +1,25 @@
-"""What a pod would lose on the best nodes, and why one comes before the other."""
+"""Writes what a pod would lose on the best nodes, and why one comes before the other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler.explain.layout import Line, heading
+from scheduler.explain.layout import Line, make_heading
 from scheduler.telling.advice import weighed
 
 Json = Mapping[str, Any]
 
 
-def lines(pod: Json) -> Iterator[Line]:
-    """Nothing for a pod that is not judged by what it loses."""
+def write_lines(pod: Json) -> Iterator[Line]:
+    """Write the lines; none for a pod whose mode does not score losses."""
     best = [one for one in pod["best"] if one["loss"]]
     if not best:
         return
     unit = best[0]["loss"]["unit"]
-    yield from heading(f"What placing the pod there would lose, in {weighed.UNITS.get(unit, unit)}")
+    yield from make_heading(
+        f"What placing the pod there would lose, in {weighed.UNITS.get(unit, unit)}"
+    )
     for one in best:
         loss = one["loss"]
         other = (

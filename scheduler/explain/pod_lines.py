@@ -1,4 +1,4 @@
-"""The page of a pod."""
+"""Writes the page of a pod."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler.explain import losses
-from scheduler.explain.layout import Line, heading, some
+from scheduler.explain.layout import Line, make_heading, name_some
 from scheduler.plugins import container_requests, words
 from scheduler.printing import count_nouns
 from scheduler.simulate import explained
 from scheduler.telling.explained import sentences
 
 Json = Mapping[str, Any]
-# Below it a table of scores would be folded.
+# On a narrower terminal a table of scores would be folded.
 _TABLE_WIDTH = 64
-# Requests of containers that are told one by one; -o json has all.
+# How many requests of containers are shown one by one; -o json has all.
 _CONTAINERS = 8
 _SAID = {
     "bound": "is on {node}",
@@ -29,24 +29,24 @@ _SAID = {
 
 
 def write_lines(pod: Json, width: int) -> Iterator[Line]:
-    """Every line; ``width`` is that of the terminal."""
+    """Write every line; ``width`` is the width of the terminal."""
     name = f"{pod['namespace']}/{pod['name']}"
     yield Line(f"Pod {name} {_SAID[pod['state']].format(**pod)}.", style="bold")
     yield from (Line(remark, 2, 0) for remark in pod["remarks"])
-    yield from _queue(pod)
+    yield from _write_queue(pod)
     if pod["message"]:
         yield Line(pod["message"], 2, 0, "yellow")
-    yield from _preemption(pod)
-    yield from _now(pod)
-    yield from _reasons(pod)
+    yield from _write_preemption(pod)
+    yield from _write_now(pod)
+    yield from _write_reasons(pod)
     if pod["nearest"]:
-        yield from _nearest(pod["nearest"], pod)
-    yield from _advice(pod)
-    yield from _best(pod, width)
-    yield from losses.lines(pod)
+        yield from _write_nearest(pod["nearest"], pod)
+    yield from _write_advice(pod)
+    yield from _write_best(pod, width)
+    yield from losses.write_lines(pod)
 
 
-def _queue(pod: Json) -> Iterator[Line]:
+def _write_queue(pod: Json) -> Iterator[Line]:
     queue = pod["queue"]
     if queue is None:
         return
@@ -55,7 +55,7 @@ def _queue(pod: Json) -> Iterator[Line]:
     if queue["place"] == 1:
         yield Line(f"First of {count_nouns(queue['of'], 'pod')} to be tried, by priority and age.", 2, 0)  # fmt: skip
     elif queue["place"]:
-        ahead = some(queue["ahead"][::-1], queue["place"] - 1)
+        ahead = name_some(queue["ahead"][::-1], queue["place"] - 1)
         yield Line(
             f"Number {queue['place']} of {count_nouns(queue['of'], 'pod')} to be tried, by priority and "
             f"age, behind {ahead}.",
@@ -64,24 +64,24 @@ def _queue(pod: Json) -> Iterator[Line]:
         )
 
 
-def _preemption(pod: Json) -> Iterator[Line]:
+def _write_preemption(pod: Json) -> Iterator[Line]:
     preemption = pod["preemption"]
     if preemption is None:
         return
     n = len(preemption["victims"])
     named = [f"{one['namespace']}/{one['name']}" for one in preemption["victims"]]
-    whom = f"{'pod' if n == 1 else 'pods'} {some(named)} on {preemption['node']}"
+    whom = f"{'pod' if n == 1 else 'pods'} {name_some(named)} on {preemption['node']}"
     if preemption["notDone"]:
         yield Line(f"Preempting {whom} would let the pod in; this is not done because {preemption['notDone']}.", 2, 0)  # fmt: skip
     else:
         yield Line(f"It preempts {whom}, of lower priority.", 2, 0)
 
 
-def _now(pod: Json) -> Iterator[Line]:
+def _write_now(pod: Json) -> Iterator[Line]:
     now = pod["now"]
     if now is None:
         return
-    cards = ", ".join(map(_device, now["devices"]))
+    cards = ", ".join(map(_describe_device, now["devices"]))
     where = f"{now['node']}{f' with {cards}' if cards else ''}"
     if pod["node"]:
         same = " again" if now["node"] == pod["node"] else ""
@@ -90,29 +90,29 @@ def _now(pod: Json) -> Iterator[Line]:
         yield Line(f"Tried now, it would go to {where}.", 2, 0)
 
 
-def _device(device: Json) -> str:
+def _describe_device(device: Json) -> str:
     cores = f", {device['cores']} %" if device["cores"] else ""
     return f"card {device['index']} ({device['memoryMiB']} MiB{cores})"
 
 
-def _reasons(pod: Json) -> Iterator[Line]:
+def _write_reasons(pod: Json) -> Iterator[Line]:
     nodes = pod["nodes"]
     if not nodes["total"]:
         return
     fit = f"{nodes['fitting']} of {count_nouns(nodes['total'], 'node')} {'fits' if nodes['fitting'] == 1 else 'fit'}"
-    yield from heading(fit)
+    yield from make_heading(fit)
     for one in pod["reasons"]:
         helps = "" if one["evictionCouldHelp"] else " (no eviction would help)"
         yield Line(f"{one['nodes']}  {one['reason']}{helps}", 2, 4)
-        yield Line(some(one["names"], one["nodes"]), 6, 2, "dim")
+        yield Line(name_some(one["names"], one["nodes"]), 6, 2, "dim")
 
 
-def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
+def _write_nearest(nearest: Json, pod: Json) -> Iterator[Line]:
     if pod["node"]:
-        yield from heading(f"{nearest['node']} would refuse the pod now")
+        yield from make_heading(f"{nearest['node']} would refuse the pod now")
     else:
-        yield from heading(f"Closest: {nearest['node']}")
-    figures = {one["resource"]: _short(one) for one in nearest["resources"]}
+        yield from make_heading(f"Closest: {nearest['node']}")
+    figures = {one["resource"]: _describe_short(one) for one in nearest["resources"]}
     for lack in nearest["lacks"]:
         for reason in lack["reasons"]:
             more = [text for resource, text in figures.items() if reason.endswith(f" {resource}")]
@@ -123,17 +123,19 @@ def _nearest(nearest: Json, pod: Json) -> Iterator[Line]:
             f"taints there: {', '.join(map(sentences.write_taint, nearest['taints']))}", 2, 2
         )
     if nearest["cards"]:
-        yield from _fit(nearest)
+        yield from _write_fit(nearest)
         alike: dict[str, list[Json]] = {}
         for i, card in enumerate(nearest["cards"]):
-            alike.setdefault(f"{_verdict(nearest, i)}: {_card(card)}", []).append(card)
+            alike.setdefault(f"{_describe_verdict(nearest, i)}: {_describe_card(card)}", []).append(
+                card
+            )
         for text, cards in alike.items():
             which = ", ".join(str(card["index"]) for card in cards)
             yield Line(f"{'card' if len(cards) == 1 else 'cards'} {which} {text}", 4, 4)
 
 
-def _fit(nearest: Json) -> Iterator[Line]:
-    """How many of the cards would fit; where several containers request cards, for each of them."""
+def _write_fit(nearest: Json) -> Iterator[Line]:
+    """Write how many of the cards would fit; if several containers request cards, for each of them."""
     n_cards = count_nouns(len(nearest["cards"]), "card")
     if not nearest["containers"]:
         good, asked = sum(card["wouldDo"] for card in nearest["cards"]), nearest["cardsRequested"]
@@ -158,8 +160,8 @@ def _fit(nearest: Json) -> Iterator[Line]:
         yield Line(text, 2, 2)
 
 
-def _verdict(nearest: Json, i: int) -> str:
-    """Whether a card would fit; where several containers request cards, for which of them, and why not for others."""
+def _describe_verdict(nearest: Json, i: int) -> str:
+    """Describe whether a card would fit; if several containers request cards, for which, and why not for the others."""
     if not nearest["containers"]:
         card = nearest["cards"][i]
         return "would fit" if card["wouldDo"] else str(card["refusal"])
@@ -173,14 +175,14 @@ def _verdict(nearest: Json, i: int) -> str:
     return ", ".join(said)
 
 
-def _short(short: Json) -> str:
+def _describe_short(short: Json) -> str:
     asked, free = words.write_pair(short["resource"], short["requested"], short["free"])
     return (
         f"requests {asked}, {free} free of {words.write_rounded(short['resource'], short['total'])}"
     )
 
 
-def _card(card: Json) -> str:
+def _describe_card(card: Json) -> str:
     memory, cores, sharers = card["memoryMiB"], card["cores"], card["sharers"]
     said = [
         f"{memory['free']} of {memory['total']} MiB free",
@@ -193,28 +195,28 @@ def _card(card: Json) -> str:
     return f"{', '.join(said)}; {card['model']}"
 
 
-def _advice(pod: Json) -> Iterator[Line]:
+def _write_advice(pod: Json) -> Iterator[Line]:
     if not pod["advice"]:
         if pod["state"] == "waits":
-            yield from heading("What would let it in")
-            yield Line(f"Nothing was found that would{_or_else(pod['ofPod'])}.", 2, 0)
+            yield from make_heading("What would let it in")
+            yield Line(f"Nothing was found that would{_write_or_else(pod['ofPod'])}.", 2, 0)
         return
-    yield from heading("What would let it in, the cheapest first; each was tried")
+    yield from make_heading("What would let it in, the cheapest first; each was tried")
     for i, one in enumerate(pod["advice"], 1):
         yield Line(f"{i}. {one['text']}", 2, 3)
 
 
-def _or_else(of_pod: str | None) -> str:
-    """Other nodes would help, unless what the pod says by itself keeps it from any."""
+def _write_or_else(of_pod: str | None) -> str:
+    """Write that other nodes would help, unless the pod's own spec keeps it off every node."""
     return f", nor would other nodes: {of_pod}" if of_pod else ", but other nodes"
 
 
-def _best(pod: Json, width: int) -> Iterator[Line]:
+def _write_best(pod: Json, width: int) -> Iterator[Line]:
     if not pod["best"]:
         return
     best = {f"{one['node']} (place {one['place']})": one for one in pod["best"]}
     mine = next((name for name, one in best.items() if one["node"] == pod["node"]), "")
-    yield from heading("How the best nodes score")
+    yield from make_heading("How the best nodes score")
     if width < _TABLE_WIDTH:
         for name, one in best.items():
             yield Line(f"{name}: total {one['total']:g}", 2, 2)
@@ -223,7 +225,7 @@ def _best(pod: Json, width: int) -> Iterator[Line]:
                 said = f"{points:g} × {weight} = {one['weighted'][score]:g}"
                 yield Line(f"{score} {said if weight else 'above all totals'}", 4, 2)
     else:
-        for text in explained.scored(best, {"node": mine, "weights": pod["weights"]}):
+        for text in explained.print_scored(best, {"node": mine, "weights": pod["weights"]}):
             yield Line(text.strip(), len(text) - len(text.lstrip()), 2, is_row=True)
     yield Line("in use on the node with the pod", 2, 2)
     for name, one in best.items():

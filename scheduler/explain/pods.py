@@ -1,4 +1,4 @@
-"""Why a pod waits, or why it went where it went, as plain values: the form of ``-o json``."""
+"""Explains why a pod waits, or why it went where it went, as plain values: the form of ``-o json``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scheduler.telling.advice import wishes
 Json = dict[str, Any]
 
 
-def explained(scene: Scene, pod: wire.Pod) -> Json:
-    """Everything of one pod."""
+def explain_pod(scene: Scene, pod: wire.Pod) -> Json:
+    """Explain everything about one pod."""
     meta, node = pod.metadata, pod.spec.node_name or ""
     found: Json = {
         "kind": "Pod",
@@ -25,7 +25,7 @@ def explained(scene: Scene, pod: wire.Pod) -> Json:
         "node": None,
         "state": "",
         "message": "",
-        "remarks": _remarks(scene, pod),
+        "remarks": _list_remarks(scene, pod),
     }
     coming = wishes.copy_pod(pod)
     coming.spec.node_name = None
@@ -34,7 +34,7 @@ def explained(scene: Scene, pod: wire.Pod) -> Json:
     return found | scene.engine.ask(ExplainPod(coming, node, scene.nodes, scene.come_again))
 
 
-def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
+def _list_remarks(scene: Scene, words: wire.Pod) -> list[str]:
     found = []
     name = scene.schedulers[words.metadata.uid]
     mine = name in scene.config.scheduler_names
@@ -53,12 +53,12 @@ def _remarks(scene: Scene, words: wire.Pod) -> list[str]:
         )
     if words.metadata.deletion_timestamp is not None:
         found.append("It is being deleted.")
-    if any(reason := _told_before(words)):
+    if any(reason := _describe_earlier(words)):
         found.append(f"Its scheduler reported last: {reason}")
     return found
 
 
-def _told_before(words: wire.Pod) -> str:
+def _describe_earlier(words: wire.Pod) -> str:
     for one in words.status.conditions or ():
         if one.type == "PodScheduled" and one.status == "False":
             return one.message

@@ -14,8 +14,8 @@ from scheduler.explain.layout import Line
 Json = Mapping[str, Any]
 
 
-def show(answer: Json, console: Console, *, is_wide: bool = False) -> None:
-    """Print the answer; where ``is_wide``, with the ids of cards and, off a terminal, with rows of any width."""
+def print_answer(answer: Json, console: Console, *, is_wide: bool = False) -> None:
+    """Print the answer; if ``is_wide``, with the ids of cards and, off a terminal, with rows of any width."""
     answer = printing.make_printable(answer)
 
     def lines(width: int) -> Iterator[Line]:
@@ -24,10 +24,10 @@ def show(answer: Json, console: Console, *, is_wide: bool = False) -> None:
         return node_lines.write_lines(answer, is_wide=is_wide)
 
     if printing.is_terminal(console):
-        layout.draw(lines(console.width), console, console.width)
+        layout.draw_lines(lines(console.width), console, console.width)
     else:
         text = printing.print_to_text(
-            lambda whole: layout.draw(
+            lambda whole: layout.draw_lines(
                 lines(printing.PROSE), whole, printing.PROSE, has_whole_rows=is_wide
             )
         )

@@ -73,7 +73,7 @@ class Inbox:
             yield events.ListBegins(kind, scheduler)
         shown = self._shown[kind, scheduler]
         for one in page.found:
-            shown.add(kinds.key_of(one))
+            shown.add(kinds.make_key(one))
             yield events.Seen(one)
         if not page.is_last:
             return

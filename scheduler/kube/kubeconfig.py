@@ -106,7 +106,7 @@ def _check_context(found: _Found, context: str | None) -> None:
 
 def _read_file(found: _Found, file: Path) -> Mapping[str, Any]:
     try:
-        content = reading.read(reading.decoded(file.read_bytes()))
+        content = reading.read_first(reading.decode(file.read_bytes()))
     except (OSError, UnicodeError) as error:
         raise BadInput(found.named, f"{file} {explain_unreadable(error)}") from error
     except ValueError as error:

@@ -171,11 +171,11 @@ class Loop:
                 self._binder.see_node(node)
             case events.Seen(found):
                 meta = found.metadata
-                self._binder.see_object(kinds.name_of(found), meta.namespace, meta.name)
+                self._binder.see_object(kinds.read_kind_name(found), meta.namespace, meta.name)
             case events.Gone(kinds.NODES.name, name):
                 self._binder.note_node_gone(name)
             case events.Gone(kind, key):
-                self._binder.see_object(kind, *kinds.split(key))
+                self._binder.see_object(kind, *kinds.split_key(key))
             case events.ListEnds(kinds.PODS.name, scheduler) if scheduler:
                 self._binder.reconcile_pods(self._engine.ask(KnownPods()))
             case events.ListEnds(kinds.NODES.name):

@@ -31,4 +31,4 @@ async def patch_status(api: ApiClient, pod: PodRecord, status: dict[str, Any]) -
 
 def get_path(pod: PodRecord) -> str:
     """Return the path of a pod at the API server."""
-    return kinds.PODS.path_of(pod.name, pod.namespace)
+    return kinds.PODS.find_path(pod.name, pod.namespace)

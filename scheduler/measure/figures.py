@@ -110,7 +110,7 @@ def measure_in_steps(cluster: Cluster, typical: Typical) -> Generator[None, None
     compared with the other node's labels and taints.
     """
     table, names = cluster.nodes, list_node_names(cluster)
-    rows = np.array([table.row_of(name) for name in names], np.int64)
+    rows = np.array([table.find_row(name) for name in names], np.int64)
     closed = np.array([_is_closed(cluster, row) for row in rows.tolist()], np.bool_)
     yield
     cards = all_cards.read_cards(cluster, rows)

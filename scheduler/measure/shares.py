@@ -36,7 +36,7 @@ def measure_shares(cluster: Cluster, names: Sequence[str]) -> Shares:
     pods = [pod for pod in cluster.pods.values() if pod.row >= 0 and pod.node in place]
     node = np.array([place[pod.node] for pod in pods], np.int64)
     cards = all_cards.read_cards(
-        cluster, np.array([cluster.nodes.row_of(name) for name in names], np.int64)
+        cluster, np.array([cluster.nodes.find_row(name) for name in names], np.int64)
     )
     families = [family.resource for family in cluster.registers.families]
     requested = _find_requests(pods, [resources.CPU, resources.MEMORY, *families])

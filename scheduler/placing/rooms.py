@@ -128,7 +128,7 @@ class Rooms:
 
     def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
         """Charge a pod to a row with exactly these cards, and return how to bind it."""
-        cluster, node = self._cluster, self._cluster.nodes.name_of(row)
+        cluster, node = self._cluster, self._cluster.nodes.find_name(row)
         given = giving.list_given(pod, shape.view.storage, cluster, row)
         cluster.assume(pod.uid, node, slots, given)
         cluster.moved.add(row)

@@ -151,4 +151,4 @@ def _find_refused(judged: Judged, seen: CardsSeen, slot: int, code: CardRefusal)
 
 
 def _name_node(judged: Judged, at: int) -> str:
-    return judged.cluster.nodes.name_of(int(judged.rows[at]))
+    return judged.cluster.nodes.find_name(int(judged.rows[at]))

@@ -248,4 +248,4 @@ def _describe_left(judged: Judged, seen: CardsSeen, code: CardRefusal, at: int, 
 
 
 def _name_node(judged: Judged, at: int) -> str:
-    return judged.cluster.nodes.name_of(int(judged.rows[at]))
+    return judged.cluster.nodes.find_name(int(judged.rows[at]))

@@ -76,4 +76,4 @@ def list_points(asked: Asked, nodes: c.Nodes, ask: c.Ask, row: int) -> tuple[Poi
 
 
 def _read_weights(plugins: KubePlugins) -> tuple[int, int]:
-    return plugins.weight(FIT, 1), plugins.weight(BALANCED, 1)
+    return plugins.find_weight(FIT, 1), plugins.find_weight(BALANCED, 1)

@@ -29,7 +29,7 @@ def match_term(term: NodeTerm, nodes: NodeTable, rows: Ints) -> Flags:
     for requirement in term.labels:
         result &= match_label(requirement, nodes, rows)
     for requirement in term.names:
-        named = np.equal(rows, nodes.row_of(requirement.values[0]))
+        named = np.equal(rows, nodes.find_row(requirement.values[0]))
         result &= named if requirement.operator == "In" else ~named
     return result
 
@@ -61,7 +61,7 @@ def match_values(nodes: NodeTable, key: str, values: Iterable[str], rows: Ints) 
 def _compare_integers(requirement: Requirement, nodes: NodeTable, rows: Ints) -> Flags:
     """Match rows with Gt or Lt: the label must be an integer, and is compared with the one value."""
     key, operator, values = requirement
-    bound = selectors.integer(values[0])
+    bound = selectors.parse_integer(values[0])
     column = nodes.get_label_column(key)[rows]
     integers, is_integer = nodes.read_label_integers()
     if bound is None or not integers.size:

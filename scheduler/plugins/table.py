@@ -140,8 +140,8 @@ class Weights(NamedTuple):
 def get_weights(plugins: KubePlugins) -> Weights:
     """Return the weights of a profile."""
     return Weights(
-        tuple(plugins.weight(name, score.weight) for name, score in SCORES),
-        tuple(plugins.weight(name, score.weight) for name, score in DOMAIN_SCORES),
+        tuple(plugins.find_weight(name, score.weight) for name, score in SCORES),
+        tuple(plugins.find_weight(name, score.weight) for name, score in DOMAIN_SCORES),
     )
 
 

@@ -30,7 +30,7 @@ class Request:
     """The arguments of ``evenkeel replay`` as they were typed.
 
     Attributes:
-        load, arrivals: None takes the experiment's own.
+        load, arrivals: None takes the default of the experiment.
         strict: contradictory lines of a trace are refused.
     """
 
@@ -63,21 +63,22 @@ def execute(
         engine: for tests; None is the engine of this room.
 
     Raises:
-        BadInput: an argument or the trace is wrong; names it and says what is allowed.
+        BadInput: an argument or the trace is wrong; the error names it and says what is allowed.
         JobFailed: a run ended with an error.
     """
-    jobs = plan(request)
+    jobs = plan_jobs(request)
     _check_outputs(request)
     variants = list(dict.fromkeys(job.variant for job in jobs))
     known = {
-        variant: traces.read(request.trace, variant, strict=request.strict) for variant in variants
+        variant: traces.read_trace(request.trace, variant, strict=request.strict)
+        for variant in variants
     }
     for reading in dict.fromkeys(one for trace in known.values() for one in trace.readings):
         printing.complain(f"warning: {make_visible(reading)}", progress.file)
     if request.experiment == "recorded":
         for trace in known.values():
             workloads.check_recorded(trace)
-    finished = fan_out.run(
+    finished = fan_out.run_jobs(
         jobs,
         known,
         processes=request.processes,
@@ -85,23 +86,23 @@ def execute(
         engine=engine,
         console=progress,
     )
-    _tell(request, [one.record for one in finished], out)
+    _report(request, [one.record for one in finished], out)
     if request.plot is not None:
-        picture.draw(finished, known, request.plot)
+        picture.draw_picture(finished, known, request.plot)
 
 
-def plan(request: Request) -> list[Job]:
-    """The requested runs: by variant, then mode, then seed.
+def plan_jobs(request: Request) -> list[Job]:
+    """Plan the requested runs: by variant, then mode, then seed.
 
     Raises:
-        BadInput: an argument is wrong; names it and says what is allowed.
+        BadInput: an argument is wrong; the error names it and says what is allowed.
     """
-    modes = _listed("--mode", request.modes)
+    modes = _split_values("--mode", request.modes)
     for mode in modes:
         if mode not in words.MODES:
             raise BadInput("--mode", f"{mode} is not one of {', '.join(words.MODES)}")
     is_fill = request.experiment == "fill"
-    load, arrivals = _load_of(request), _arrivals_of(request)
+    load, arrivals = _find_load(request), _find_arrivals(request)
     if is_fill and request.queue:
         raise BadInput(
             "--queue", "not for fill: no pod leaves there, so no waiting pod could be placed"
@@ -112,12 +113,12 @@ def plan(request: Request) -> list[Job]:
             measure_frag=is_fill or request.plot is not None,
         ))
         for variant, mode, seed in itertools.product(
-            _listed("--variant", request.variants), modes, seeds_of(request.seeds)
+            _split_values("--variant", request.variants), modes, parse_seeds(request.seeds)
         )
     ]  # fmt: skip
 
 
-def _load_of(request: Request) -> float | None:
+def _find_load(request: Request) -> float | None:
     load = request.load
     if request.experiment == "recorded":
         if load is not None:
@@ -133,7 +134,7 @@ def _load_of(request: Request) -> float | None:
     return load
 
 
-def _arrivals_of(request: Request) -> int:
+def _find_arrivals(request: Request) -> int:
     if request.arrivals is None:
         return workloads.ARRIVALS
     if request.experiment == "recorded":
@@ -143,11 +144,11 @@ def _arrivals_of(request: Request) -> int:
     return request.arrivals
 
 
-def seeds_of(text: str) -> list[int]:
-    """``42..51`` or ``1,2,3`` or both, each seed once.
+def parse_seeds(text: str) -> list[int]:
+    """Parse ``42..51`` or ``1,2,3`` or both; each seed comes once.
 
     Raises:
-        BadInput: neither.
+        BadInput: the text is neither.
     """
     seeds: dict[int, None] = {}
     for part in text.split(","):
@@ -162,8 +163,8 @@ def seeds_of(text: str) -> list[int]:
     return list(seeds)
 
 
-def _listed(option: str, values: Sequence[str]) -> list[str]:
-    """An option given again and again, or with commas; each value once."""
+def _split_values(option: str, values: Sequence[str]) -> list[str]:
+    """Split the values of an option that is repeated or has commas; each value comes once."""
     names = [name.strip() for value in values for name in value.split(",")]
     if not all(names):
         raise BadInput(option, "has an empty value")
@@ -171,29 +172,29 @@ def _listed(option: str, values: Sequence[str]) -> list[str]:
 
 
 def _check_outputs(request: Request) -> None:
-    """Checked before hours of work, not after."""
+    """Check the outputs before hours of work, not after."""
     if request.output == "parquet":
         if request.output_file is None:
             raise BadInput("--output-file", "is needed with --output parquet")
         results.check_parquet()
     if request.plot is not None:
-        picture.check(request.plot)
+        picture.check_picture(request.plot)
     printing.check_writable("--output-file", request.output_file)
     printing.check_writable("--plot", request.plot)
 
 
-def _tell(request: Request, records: list[Record], out: Console) -> None:
+def _report(request: Request, records: list[Record], out: Console) -> None:
     path = request.output_file
     if request.output == "parquet" and path is not None:
         results.write_parquet(records, path)
         return
     if request.output == "json":
-        text = results.as_json(records) + "\n"
+        text = results.write_json(records) + "\n"
     elif path is None:
-        results.show(records, out)
+        results.print_results(records, out)
         return
     else:
-        text = printing.print_to_text(lambda file: results.show(records, file))
+        text = printing.print_to_text(lambda file: results.print_results(records, file))
     if path is None:
         out.file.write(text)
     else:

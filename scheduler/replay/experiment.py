@@ -1,7 +1,7 @@
 """The input and the result of a replay: the types that readers, engine and reports share.
 
-GPU amounts are milli-GPU: 1000 is one whole GPU. Extended resources are (name, whole number), by name. A node of the trace is known by its index in
-``Trace.nodes``, a pod by its index in ``Trace.pods``; an arrival is one visit of such a pod.
+GPU amounts are milli-GPU: 1000 is one whole GPU. Extended resources are (name, whole number), by name. A node of the
+trace is known by its index in ``Trace.nodes``, a pod by its index in ``Trace.pods``; an arrival is one visit of a pod.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from scheduler.replay.words import Learning
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# Hears how much of a run is done, 0..1.
+# Takes the progress of a run, 0..1.
 Tell = Callable[[float], None]
 
 WHOLE = 1000  # milli of one GPU
-# In experiments whose unit of time is the mean lifetime, this is how long one is.
+# The length of the mean lifetime, in experiments that have it as their unit of time.
 LIFETIME_SECONDS = 3600.0
 
 Amounts = tuple[tuple[str, int], ...]
@@ -49,11 +49,11 @@ class TracePod:
         cpu_milli: CPU in 1/1000 core.
         memory_mib: host memory in MiB, may be 0.
         gpus: whole or shared GPUs, on one node.
-        gpu_milli: share of each of them, 1..1000; below 1000 only when ``gpus`` is 1, 0 when it is 0.
+        gpu_milli: the share of each GPU, 1..1000; below 1000 only when ``gpus`` is 1, and 0 when ``gpus`` is 0.
         models: GPU models it may run on; empty: any.
-        gpu_mib: MiB on each GPU; 0: the same share of the memory as ``gpu_milli``.
-        extended: what it requests of extended resources.
-        app: its label ``app``; empty: none.
+        gpu_mib: MiB of memory on each GPU; 0: the same share of the memory as ``gpu_milli``.
+        extended: the extended resources that it requests.
+        app: the value of its label ``app``; empty: none.
         max_per_node: at most so many pods of its app on one node; 0: no limit.
         arrival, departure: when it came and left, in seconds; inf: it never left.
     """
@@ -73,7 +73,7 @@ class TracePod:
 
     @property
     def kind(self) -> TracePod:
-        """All of it that decides where it may go, as a pod: its name and its times do not."""
+        """The pod without its name and times: everything that decides where it may go."""
         return replace(self, name="", arrival=0.0, departure=math.inf)
 
 
@@ -82,10 +82,10 @@ class Trace:
     """A cluster and the pods once sent to it.
 
     Attributes:
-        name: that of its folder.
+        name: the name of its folder.
         nodes, pods: in the order of their files.
         is_recorded: its pods have arrival times.
-        readings: where its files say what cannot be, in which sense they were taken.
+        readings: how contradictory lines of its files were read.
     """
 
     name: str
@@ -101,21 +101,21 @@ class Trace:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether GPUs are requested. If not, those of its nodes do not matter."""
+        """Whether pods request GPUs. If not, the GPUs of the nodes do not matter."""
         return any(pod.gpus for pod in self.pods)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Which pods arrive when, and for how long; N nodes, A arrivals.
+    """Which pods arrive when, and how long they run; N nodes, A arrivals.
 
     Attributes:
         order: [N] ``order[i]`` is the index of the node that is i-th in the fixed order of this
-            seed; ties go to the first.
-        pod: [A] index into the trace's pods.
-        at: [A] time of arrival, ascending; pods that come together share it.
-        lifetime: [A] time it runs once placed; inf: it never leaves.
-        unit_seconds: how long one unit of these times is: backoff of the queue is in seconds.
+            seed; ties go to the first node.
+        pod: [A] the index of the pod in the trace.
+        at: [A] the time of the arrival, ascending; pods that come together have the same time.
+        lifetime: [A] how long the pod runs once placed; inf: it never leaves.
+        unit_seconds: the length of one unit of these times; it is needed because backoff of the queue is in seconds.
     """
 
     order: Ints
@@ -133,7 +133,7 @@ class RunOptions:
         mode: one of ``words.MODES``.
         learn: the pods from which the mode learns.
         queue: a pod that does not fit waits; else it is lost.
-        seed: for modes that draw lots.
+        seed: the seed for modes that draw lots.
         measure_frag: measure the fragments of the cluster after every arrival.
     """
 
@@ -146,12 +146,12 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Looks at the cluster at S instants, as far apart in time as each other, the last after the last arrival.
+    """Looks at the cluster at S moments in equal distances of time, the last after the last arrival.
 
     Attributes:
-        at: [S] when, in the times of the workload.
-        after: [S] index of the last arrival before it.
-        stranded: [S, R] stranded, by the resources of a ``demand.Demand``.
+        at: [S] the time of each look, in the unit of the workload.
+        after: [S] the index of the last arrival before the look.
+        stranded: [S, R] the stranded amounts, by the resources of a ``demand.Demand``.
     """
 
     at: Floats
@@ -161,21 +161,21 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What happened, N nodes and A arrivals.
+    """The history of a run; N nodes, A arrivals.
 
     Attributes:
-        asked: [A] of the resource that load is of (milli-GPU in a trace with GPUs): all that has arrived,
-            this arrival included.
-        allocated: [A] of that resource, right after this arrival was decided.
-        frag: [A] fragment amount of the cluster in milli-GPU after it; nan when not measured.
-        placed_at: [A] time of placement; nan: never.
-        node: [A] index of the node; -1: never placed.
+        asked: [A] what was requested of the load's resource (milli-GPU in a trace with GPUs) up to and with this
+            arrival.
+        allocated: [A] what is allocated of this resource right after the decision about this arrival.
+        frag: [A] the fragment amount of the cluster in milli-GPU after the arrival; nan when not measured.
+        placed_at: [A] the time of placement; nan: never.
+        node: [A] the index of the node; -1: never placed.
         cpu_used: [N] 1/1000 core in use at the end.
         memory_used: [N] MiB in use at the end.
         gpu_used: milli in use on each GPU of each node at the end.
-        occupied: [A] nodes with anything on them.
-        seconds: wall time of the run.
-        samples: None if nothing was measured.
+        occupied: [A] the number of nodes with any pod.
+        seconds: the wall time of the run.
+        samples: what was stranded; None if that was not measured.
     """
 
     asked: Ints
@@ -191,5 +191,5 @@ class Series:
     samples: Samples | None = None
 
 
-def ignore(_part: float) -> None:
-    """For callers that do not show progress."""
+def ignore_progress(_part: float) -> None:
+    """Ignore the progress, for callers that do not show it."""

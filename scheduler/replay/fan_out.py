@@ -1,8 +1,8 @@
-"""Many runs: in this process, in several, or on a Dask cluster, with the same answers in one order.
+"""Runs many jobs in this process, in several, or on a Dask cluster, with the same answers in the same order.
 
 Traces are read by the caller and sent to every process once, so that workers elsewhere need no files. A job
-that fails comes back as a value that names it: not every error survives the journey between processes, and
-the reader must know which run failed.
+that fails returns a value that names it: not every error can be sent between processes, and the reader must know
+which run failed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from scheduler import progress
 from scheduler.errors import BadInput, EvenkeelError
 from scheduler.replay import demand, workloads
 from scheduler.replay import processes as pool
-from scheduler.replay.experiment import Ints, RunOptions, Series, Tell, Trace, Workload, ignore
+from scheduler.replay.experiment import (
+    Ints,
+    RunOptions,
+    Series,
+    Tell,
+    Trace,
+    Workload,
+    ignore_progress,
+)
 from scheduler.replay.measures import fill, recorded, streams, usage
 from scheduler.replay.measures.averages import Record
 from scheduler.replay.measures.curve import Curve
@@ -32,7 +40,7 @@ Traces = Mapping[str, Trace]
 
 
 class JobFailed(EvenkeelError):  # noqa: N818 - reads as what happened
-    """A run ended with an error; the message names the run and carries its traceback."""
+    """A run ended with an error; the message names the run and has the traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Job:
     """One run: which pods, how they arrive, how they are placed, and the seed.
 
     Attributes:
-        load: None where it is what was recorded.
+        load: the load; None for a recorded workload.
         arrivals: the number of arrivals in streams that are drawn.
     """
 
@@ -59,9 +67,9 @@ class Finished:
     """The result of a run.
 
     Attributes:
-        record: its figures, flat, after what it was: trace, variant, experiment, mode, ...
-        curve: its lines.
-        used: [R, N] in use on each node at the end, by the resources of a ``demand.Demand``.
+        record: flat fields: first what was run (trace, variant, experiment, mode, ...), then the figures.
+        curve: the lines of the run.
+        used: [R, N] what is in use on each node at the end, by the resources of a ``demand.Demand``.
         gpu_used: milli in use on each GPU of each node at the end.
     """
 
@@ -81,7 +89,7 @@ class _Failed:
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """The state of a process before its first job: ``parts`` is the progress of each job, which all processes see."""
+    """What a worker process knows before its first job; ``parts`` is the progress of each job, which all processes see."""
 
     traces: Traces
     engine: Engine | None
@@ -92,7 +100,7 @@ _Known = tuple[Traces, Engine | None]
 Answers = Generator[tuple[int, Finished | _Failed], None, None]
 
 
-def run(
+def run_jobs(
     jobs: Sequence[Job],
     traces: Traces,
     *,
@@ -104,11 +112,11 @@ def run(
     """Run all jobs and return their results, in the order of ``jobs``.
 
     Args:
-        jobs: the runs; their ``variant`` is a key of ``traces``.
-        traces: by variant.
-        processes: how many at once on this machine; 1 stays in this process.
+        jobs: the runs; the ``variant`` of each is a key of ``traces``.
+        traces: traces by variant.
+        processes: how many processes work at once on this machine; 1: only this process.
         dask: address of a Dask scheduler, whose workers have Evenkeel installed; empty: this machine.
-        engine: what runs a workload; None is the engine of this room.
+        engine: a function that runs a workload; None is the engine of this room.
         console: where a bar is drawn if it is a terminal; None is standard error.
 
     Raises:
@@ -118,12 +126,12 @@ def run(
     finished: dict[int, Finished] = {}
     with progress.show_bar("runs", len(jobs), console) as progressed:
         if dask:
-            answers = _on_dask(jobs, traces, engine, dask, progressed)
+            answers = _run_on_dask(jobs, traces, engine, dask, progressed)
         elif processes > 1 and len(jobs) > 1:
             n_processes = min(processes, len(jobs))
-            answers = _in_processes(jobs, traces, engine, n_processes, progressed)
+            answers = _run_in_processes(jobs, traces, engine, n_processes, progressed)
         else:
-            answers = _here(jobs, traces, engine, progressed)
+            answers = _run_here(jobs, traces, engine, progressed)
         with closing(answers):
             for i, answer in answers:
                 if isinstance(answer, _Failed):
@@ -134,12 +142,12 @@ def run(
     return [finished[i] for i in range(len(jobs))]
 
 
-def run_one(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore) -> Finished:
-    """One run, measured; ``tell`` gets the progress."""
-    asked = demand.of_trace(trace)
-    workload = _workload(job, trace)
+def run_job(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore_progress) -> Finished:
+    """Run one job and measure it; ``tell`` gets the progress."""
+    asked = demand.read_demand(trace)
+    workload = _make_workload(job, trace)
     series = engine(trace, workload, job.options, tell)
-    figures, curve = _measured(job, trace, workload, series)
+    figures, curve = _measure(job, trace, workload, series)
     record: Record = {
         "trace": trace.name,
         "variant": job.variant,
@@ -155,56 +163,58 @@ def run_one(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore) -> Fini
         **figures,
         "seconds": series.seconds,
     }
-    used = usage.at_end(asked, workload, series)
+    used = usage.measure_end(asked, workload, series)
     return Finished(job, record, curve, used, series.gpu_used)
 
 
-def _workload(job: Job, trace: Trace) -> Workload:
+def _make_workload(job: Job, trace: Trace) -> Workload:
     seed = job.options.seed
     if job.experiment == "recorded" or job.load is None:
-        return workloads.recorded(trace, seed)
+        return workloads.make_recorded(trace, seed)
     if job.experiment == "fill":
-        return workloads.fill(trace, seed, job.load)
+        return workloads.draw_fill(trace, seed, job.load)
     return workloads.STREAMS[job.experiment](trace, seed, job.load, job.arrivals)
 
 
-def _measured(job: Job, trace: Trace, workload: Workload, series: Series) -> tuple[Record, Curve]:
+def _measure(job: Job, trace: Trace, workload: Workload, series: Series) -> tuple[Record, Curve]:
     if job.experiment == "fill":
-        return fill.figures(trace, workload, series), fill.curve(trace, series)
+        return fill.make_figures(trace, workload, series), fill.make_curve(trace, series)
     kind = recorded if job.experiment == "recorded" else streams
-    figures = kind.figures(trace, workload, series, is_queued=job.options.queue)
-    return figures, kind.curve(trace, workload, series)
+    figures = kind.make_figures(trace, workload, series, is_queued=job.options.queue)
+    return figures, kind.make_curve(trace, workload, series)
 
 
-def _try(
-    job: Job, traces: Traces, engine: Engine | None, tell: Tell = ignore
+def _try_job(
+    job: Job, traces: Traces, engine: Engine | None, tell: Tell = ignore_progress
 ) -> Finished | _Failed:
     try:
-        return run_one(job, traces[job.variant], engine or _own_engine(), tell)
+        return run_job(job, traces[job.variant], engine or _import_engine(), tell)
     except BadInput as error:
         return _Failed(job, str(error), is_bad_input=True)
     except Exception:  # noqa: BLE001 - reported by the caller
         return _Failed(job, traceback.format_exc(), is_bad_input=False)
 
 
-def _own_engine() -> Engine:
-    from scheduler.replay.run import run as engine  # noqa: PLC0415 - numba costs half a second
+def _import_engine() -> Engine:
+    from scheduler.replay.run import run_experiment as engine  # noqa: PLC0415 - numba costs half a second
 
     return engine
 
 
-def _here(jobs: Sequence[Job], traces: Traces, engine: Engine | None, progressed: Tell) -> Answers:
+def _run_here(
+    jobs: Sequence[Job], traces: Traces, engine: Engine | None, progressed: Tell
+) -> Answers:
     for i, job in enumerate(jobs):
 
         def tell(part: float, before: int = i) -> None:
             progressed(before + part)
 
-        answer = _try(job, traces, engine, tell)
+        answer = _try_job(job, traces, engine, tell)
         tell(1.0)
         yield i, answer
 
 
-def _in_processes(
+def _run_in_processes(
     jobs: Sequence[Job],
     traces: Traces,
     engine: Engine | None,
@@ -212,7 +222,7 @@ def _in_processes(
     progressed: Tell,
 ) -> Answers:
     parts = pool.SPAWN.Array("d", len(jobs), lock=False)
-    answers = pool.each(
+    answers = pool.run_each(
         _try_remembered,
         enumerate(jobs),
         n_processes,
@@ -240,12 +250,12 @@ def _try_remembered(numbered: tuple[int, Job]) -> Finished | _Failed:
     i, job = numbered
     known = _remembered
     tell = functools.partial(operator.setitem, known.parts, i)
-    answer = _try(job, known.traces, known.engine, tell)
+    answer = _try_job(job, known.traces, known.engine, tell)
     tell(1.0)
     return answer
 
 
-def _on_dask(
+def _run_on_dask(
     jobs: Sequence[Job], traces: Traces, engine: Engine | None, address: str, progressed: Tell
 ) -> Answers:
     try:
@@ -260,12 +270,12 @@ def _on_dask(
         raise BadInput("--dask", f"no Dask scheduler answers at {address}: {error}") from error
     with client:
         try:
-            # In a list, because a bare dict would become one future per name, under that name on the cluster.
+            # The dict is in a list: a bare dict would become one future per key, under the key's name on the cluster.
             (sent,) = client.scatter([dict(traces)], broadcast=True, hash=False)
         except TimeoutError as error:
             raise BadInput("--dask", f"the scheduler at {address} has no workers") from error
         which = {
-            client.submit(_try, job, sent, engine, pure=False): i for i, job in enumerate(jobs)
+            client.submit(_try_job, job, sent, engine, pure=False): i for i, job in enumerate(jobs)
         }
         for n, future in enumerate(distributed.as_completed(which), 1):
             try:

@@ -1,6 +1,6 @@
-"""The words by which the table of a replay names its figures.
+"""Writes the headings by which the table of a replay names its figures.
 
-A figure's name in JSON and Parquet says the same in one word: ``allocated_cpu_percent_at_100`` is
+The name of a figure in JSON and Parquet means the same in one word: ``allocated_cpu_percent_at_100`` is
 "cpu allocated, %, at load 100".
 """
 
@@ -32,8 +32,8 @@ _AT = r"(?:_at_(?P<at>\w+))?"
 _RULES: tuple[tuple[str, Callable[[dict[str, str]], str]], ...] = (
     (rf"allocated_percent{_AT}", lambda _: "GPUs allocated, %"),
     (r"allocated_percent_by_time", lambda _: "GPUs allocated, %, over time"),
-    (rf"allocated_(?P<of>.+)_percent{_AT}", lambda has: f"{_unit(has)} allocated, %"),
-    (rf"stranded_(?P<of>.+)_percent{_AT}", lambda has: f"{_unit(has)} stranded, %"),
+    (rf"allocated_(?P<of>.+)_percent{_AT}", lambda has: f"{_write_unit(has)} allocated, %"),
+    (rf"stranded_(?P<of>.+)_percent{_AT}", lambda has: f"{_write_unit(has)} stranded, %"),
     (rf"asked_percent{_AT}", lambda _: "requested, % of capacity"),
     (rf"frag_percent{_AT}", lambda _: "fragments, % of GPUs"),
     (rf"frag_ratio_percent{_AT}", lambda _: "fragments, % of idle GPUs"),
@@ -44,18 +44,18 @@ _RULES: tuple[tuple[str, Callable[[dict[str, str]], str]], ...] = (
     (r"still_waiting_pods", lambda _: "pods still waiting"),
     (rf"lost_pods_percent{_SIZE}", lambda _: "pods lost, %"),
     (rf"lost_gpu_percent{_SIZE}", lambda _: "requested GPUs lost, %"),
-    (r"lost_(?P<of>.+)_percent", lambda has: f"requested {_unit(has)} lost, %"),
+    (r"lost_(?P<of>.+)_percent", lambda has: f"requested {_write_unit(has)} lost, %"),
     (r"lost_percent", lambda _: "requests lost, %, resources that bind"),
-    (rf"wait_mean{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, mean, {_time(has)}"),
-    (rf"wait_p99{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, 99th percentile, {_time(has)}"),
-    (r"wait_longest(?P<s>_seconds)?", lambda has: f"wait, longest, {_time(has)}"),
+    (rf"wait_mean{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, mean, {_write_time(has)}"),
+    (rf"wait_p99{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, 99th percentile, {_write_time(has)}"),
+    (r"wait_longest(?P<s>_seconds)?", lambda has: f"wait, longest, {_write_time(has)}"),
     (r"recorded_seconds", lambda _: "length of the trace, seconds"),
     (r"seconds", lambda _: "the run took, seconds"),
 )  # fmt: skip
 
 
-def heading(name: str) -> str:
-    """What a figure is, its unit, and for which load or size of pods it holds."""
+def write_heading(name: str) -> str:
+    """Write what a figure is, its unit, and the load or size of pods that it is about."""
     for pattern, words in _RULES:
         if match := re.fullmatch(pattern, name):
             has = {key: value for key, value in match.groupdict().items() if value}
@@ -65,9 +65,9 @@ def heading(name: str) -> str:
     return name
 
 
-def _unit(has: dict[str, str]) -> str:
+def _write_unit(has: dict[str, str]) -> str:
     return "GPUs" if has["of"] == demand.GPU else has["of"]
 
 
-def _time(has: dict[str, str]) -> str:
+def _write_time(has: dict[str, str]) -> str:
     return "seconds" if "s" in has else "lifetimes"

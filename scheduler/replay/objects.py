@@ -1,9 +1,9 @@
-"""Nodes and pods of a trace as the objects that an API server would serve.
+"""Makes the nodes and pods of a trace as objects that an API server would serve.
 
-A share of a card is the same share of its cores and of its memory, rounded up to whole percent. How many
-pods of an app one node may have is expressed as in Kubernetes, over the hostname: one, as required
-anti-affinity of a pod against its own app; more, as a topology spread constraint whose minDomains are more
-than there are nodes, so that the emptiest node counts as empty and maxSkew is the most on any.
+A share of a card is the same share of its cores and of its memory, rounded up to whole percent. The limit of an
+app's pods per node is expressed as in Kubernetes, over the hostname. A limit of one is required anti-affinity
+of a pod against its own app. A larger limit is a topology spread constraint whose minDomains exceeds the number of
+nodes, so that the emptiest node counts as empty and maxSkew is the most on any node.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from scheduler.devices import objects as devices
 from scheduler.replay.experiment import Trace, TraceNode, TracePod
 
 APP = "app"
-# Sharers per card, and pods per node: so many that neither decides.
+# Sharers per card, and pods per node: so many that neither limits anything.
 _SHARERS, _PODS = 100, 1001
-# MiB of the models that are known, and of those that are not disclosed.
+# MiB of known models, and of models that are not disclosed.
 _CARD_MIB = {"T4": 15360, "P100": 16384, "V100M16": 16384, "V100M32": 32768, "A10": 24576}
 _OTHER_MIB = 81920
 
 
-def node_object(node: TraceNode, place: int, *, has_hostname: bool = False) -> wire.Node:
-    """The node as the API server would serve it; names sort in the order of their places."""
+def make_node(node: TraceNode, place: int, *, has_hostname: bool = False) -> wire.Node:
+    """Make a node as the API server would serve it; names sort in the order of the nodes' places."""
     name = f"{place:05d}-{node.name}"
     allocatable: wire.Quantities = {
         "cpu": f"{node.cpu_milli}m",
@@ -43,20 +43,20 @@ def node_object(node: TraceNode, place: int, *, has_hostname: bool = False) -> w
     ]
     made = devices.make_node(name, allocatable, cards)
     if has_hostname:
-        # A name in a trace may be no label's value.
+        # The name of a node in a trace may be an invalid value for a label.
         made.metadata.labels = {names.HOSTNAME: f"{place:05d}"}
     return made
 
 
-def need_hostnames(trace: Trace) -> bool:
-    """Whether any pod of the trace looks at them: a label on every node is not for free."""
+def needs_hostnames(trace: Trace) -> bool:
+    """Whether any pod of the trace needs the label of the hostname, which has a cost on every node."""
     return any(pod.max_per_node for pod in trace.pods)
 
 
-def pod_spec(
+def make_spec(
     pod: TracePod, scheduler_name: str, n_nodes: int = 0
 ) -> tuple[wire.PodSpec, dict[str, str]]:
-    """The spec and the annotations of a pod of the trace, on a cluster of so many nodes."""
+    """Make the spec and the annotations of a pod of the trace, on a cluster of so many nodes."""
     limits: wire.Quantities = {
         "cpu": f"{pod.cpu_milli}m",
         "memory": f"{pod.memory_mib}Mi",
@@ -68,7 +68,7 @@ def pod_spec(
     container = wire.Container("main", wire.Resources(requests=limits, limits=limits))
     spec = wire.PodSpec(scheduler_name=scheduler_name, containers=[container])
     if pod.max_per_node == 1:
-        term = wire.PodTerm(label_selector=_of_app(pod), topology_key=names.HOSTNAME)
+        term = wire.PodTerm(label_selector=_make_app_selector(pod), topology_key=names.HOSTNAME)
         apart = wire.PodAffinity(required_during_scheduling_ignored_during_execution=[term])
         spec.affinity = wire.Affinity(pod_anti_affinity=apart)
     elif pod.max_per_node:
@@ -77,17 +77,17 @@ def pod_spec(
                 max_skew=pod.max_per_node,
                 topology_key=names.HOSTNAME,
                 when_unsatisfiable="DoNotSchedule",
-                label_selector=_of_app(pod),
+                label_selector=_make_app_selector(pod),
                 min_domains=n_nodes + 1,
             )
         ]
     return spec, devices.annotate_models(pod.models)
 
 
-def labels_of(pod: TracePod) -> dict[str, str] | None:
-    """The labels of a pod."""
+def make_labels(pod: TracePod) -> dict[str, str] | None:
+    """Make the labels of a pod."""
     return {APP: pod.app} if pod.app else None
 
 
-def _of_app(pod: TracePod) -> wire.LabelSelector:
-    return wire.LabelSelector(match_labels=labels_of(pod))
+def _make_app_selector(pod: TracePod) -> wire.LabelSelector:
+    return wire.LabelSelector(match_labels=make_labels(pod))

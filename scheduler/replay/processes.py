@@ -1,7 +1,7 @@
-"""Work in several processes on this machine; all of them end with the process that started them.
+"""Runs work in several processes on this machine; all of them end with the process that started them.
 
-Ctrl-C goes to every process of a terminal. Those that work never get it, so that none of them prints where it
-was; their parent ends them. If it ends without doing so, they notice.
+Ctrl-C goes to every process of a terminal. Worker processes block it, so that none of them prints a traceback; their
+parent ends them. If the parent ends without doing so, the workers notice.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 class Parcel(Generic[Content]):
-    """Something large that every process is given, packed once, in memory that all of them see.
+    """Something large that every process gets, packed once, in memory that all processes see.
 
-    What a process is started with goes through a pipe. When it is more than a pipe holds, the process that starts the
-    process stands still until that one has imported what it takes to read it, and so for each in turn: Ctrl-C,
-    which waits until all are started, would wait for all those imports.
+    The arguments of a new process go through a pipe. If they are more than a pipe holds, the parent waits until the
+    new process has imported everything that is needed to read them, and so for each process in turn. Ctrl-C waits until
+    all processes are started, so it would wait for all these imports.
     """
 
     def __init__(self, content: Content) -> None:
@@ -40,11 +40,11 @@ class Parcel(Generic[Content]):
         memoryview(self._memory).cast("B")[:] = packed
 
     def open(self) -> Content:
-        """The content, anew each time."""
+        """Unpack the content, anew each time."""
         return cast("Content", pickle.loads(self._memory))  # noqa: S301 - packed by ourselves
 
 
-def each(
+def run_each(
     work: Callable[[Given], Answer],
     given: Iterable[Given],
     n_processes: int,
@@ -55,17 +55,17 @@ def each(
     """Do the same work for each given item; closing the generator early ends the processes.
 
     Args:
-        work: a function of a module, as everything that goes to another process.
-        given: what to work on.
-        n_processes: how many at once.
-        prepare: what a process does before its first work; what is large in it is a Parcel.
-        look: called here several times a second.
+        work: a function of a module, because everything for another process must be found by name.
+        given: the items to work on.
+        n_processes: how many processes work at once.
+        prepare: is called in a process before its first work; large arguments must be in a Parcel.
+        look: is called in this process several times a second.
 
     Yields:
-        Which of the given is done, and its answer, or the error with which its process ended.
+        The index of an item that is done, and its answer, or the error with which its process ended.
     """
-    with _pool(n_processes, prepare) as pool:
-        with _undisturbed():
+    with _open_pool(n_processes, prepare) as pool:
+        with _hold_interrupts():
             which = {pool.submit(work, one): i for i, one in enumerate(given)}
         waiting = set(which)
         while waiting:
@@ -76,7 +76,7 @@ def each(
 
 
 @contextmanager
-def _pool(n_processes: int, prepare: Callable[[], None]) -> Iterator[ProcessPoolExecutor]:
+def _open_pool(n_processes: int, prepare: Callable[[], None]) -> Iterator[ProcessPoolExecutor]:
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         n_processes, mp_context=SPAWN, initializer=_begin, initargs=(prepare,)
@@ -104,15 +104,15 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Ctrl-C waits, and never comes to processes that are started meanwhile: they inherit what is blocked."""
+def _hold_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back meanwhile, and for good in processes that are started meanwhile: they inherit blocked signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    # It would let Ctrl-C through again once it has started its own process.
+    # Otherwise the tracker would unblock Ctrl-C when it starts its own process.
     resource_tracker.ensure_running()
     came: list[Any] = []
-    # Of this thread alone is it blocked; what comes by another one is put off.
+    # Signals are blocked for this thread only; a Ctrl-C that another thread gets is put off.
     handler = signal.signal(signal.SIGINT, lambda *_: came.append(None))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

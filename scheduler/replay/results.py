@@ -1,4 +1,4 @@
-"""The output of a replay: a table, JSON or Parquet, all from one list of flat records."""
+"""Writes the output of a replay: a table, JSON or Parquet, all from one list of flat records."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rich.table import Table
 from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import demand
-from scheduler.replay.headings import heading
+from scheduler.replay.headings import write_heading
 from scheduler.replay.measures import summary as over_seeds
 from scheduler.replay.measures.averages import Record, Value
 
-# Runs that differ in one of these are summarised apart; runs that differ only in their seed, together.
+# Runs that differ in one of these fields are summarised separately; runs that differ only in their seed, together.
 GROUP = (
     "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "learn", "mode",
 )  # fmt: skip
@@ -29,22 +29,22 @@ _LOADS_SHOWN = ("100", "end")
 _ENDLESS = 10_000  # columns, more than any table has
 
 
-def summary(records: Sequence[Record]) -> list[Record]:
-    """Mean and spread over the seeds, see ``measures.summary``."""
-    return over_seeds.summarise(records, GROUP, _NO_FIGURES)
+def summarise(records: Sequence[Record]) -> list[Record]:
+    """Summarise records by mean and spread over the seeds, see ``measures.summary``."""
+    return over_seeds.summarise_records(records, GROUP, _NO_FIGURES)
 
 
-def as_json(records: Sequence[Record]) -> str:
-    """``{"schemaVersion", "runs": [one record per run], "summary": [one per mode and so on]}``."""
-    content = printing.add_version({"runs": list(records), "summary": summary(records)})
+def write_json(records: Sequence[Record]) -> str:
+    """Write ``{"schemaVersion", "runs": [one record per run], "summary": [one per mode and so on]}``."""
+    content = printing.add_version({"runs": list(records), "summary": summarise(records)})
     return json.dumps(content, indent=2, allow_nan=False)
 
 
 def check_parquet() -> None:
-    """Refuse Parquet where its extra is not installed.
+    """Refuse Parquet if its extra is not installed.
 
     Raises:
-        BadInput: says how to install it.
+        BadInput: the extra is missing; the error says how to install it.
     """
     try:
         importlib.import_module("pyarrow")
@@ -55,7 +55,7 @@ def check_parquet() -> None:
 
 
 def write_parquet(records: Sequence[Record], path: Path) -> None:
-    """One row per run, one column per field of its record, null where the run has no such figure.
+    """Write a row per run and a column per field of its record, with null if the run has no such figure.
 
     Raises:
         BadInput: the extra is not installed, or the file cannot be written.
@@ -68,7 +68,7 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
     columns = {}
     for name in names:
         values = [record.get(name) for record in records]
-        # A column without a single value would have no type, and the files of two replays would not match.
+        # A column without any value would have no type, and the files of two replays would not match.
         kind = pa.float64() if all(value is None for value in values) else None
         columns[name] = pa.array(values, type=kind)
     try:
@@ -77,40 +77,40 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
         raise BadInput("--output-file", f"{path}: {error}") from error
 
 
-def show(records: Sequence[Record], console: Console) -> None:
-    """A table per experiment: figures down, modes across, mean ± spread over the seeds.
+def print_results(records: Sequence[Record], console: Console) -> None:
+    """Print a table per experiment: figures down, modes across, mean ± spread over the seeds.
 
     Figures of a recorded trace that are 0 with all modes are named below, in one sentence. JSON and Parquet hold more
     figures: those of every resource at every load would fill a page.
 
-    Modes that do not fit beside the others are in a table below; off a terminal all of them fit.
+    Modes that do not fit beside the others are in a table below; off a terminal all modes are side by side.
     """
     groups: dict[tuple[Value, ...], list[Record]] = {}
-    for one in summary(records):
+    for one in summarise(records):
         groups.setdefault(tuple(one[key] for key in GROUP[:-1]), []).append(one)
     for group in groups.values():
-        # Printed above, because a table's title is folded to the table's width.
-        console.print(_title(group[0]), highlight=False, markup=False, soft_wrap=True)
+        # The title is printed above, because a table's own title is folded to the table's width.
+        console.print(_make_title(group[0]), highlight=False, markup=False, soft_wrap=True)
         shown = [name for name in group[0] if _is_shown(name, group[0])]
-        # A recorded run has all figures; most of them are 0.
+        # A recorded run has all figures, but most of them are 0.
         is_recorded = group[0]["experiment"] == "recorded"
         nothing = [
             name for name in shown if is_recorded and all(_is_nothing(one, name) for one in group)
         ]
         rows = [name for name in shown if name not in nothing]
         while group:
-            n = _abreast(group, rows, console)
-            console.print(_table(group[:n], rows))
+            n = _count_abreast(group, rows, console)
+            console.print(_make_table(group[:n], rows))
             del group[:n]
         if nothing:
-            said = "; ".join(map(heading, nothing))
+            said = "; ".join(map(write_heading, nothing))
             text = printing.wrap_prose(
                 f"Figures that are 0 with every mode and seed: {said}.", printing.PROSE
             )
             console.print(text, highlight=False, markup=False)
 
 
-def _title(one: Record) -> str:
+def _make_title(one: Record) -> str:
     load = "" if one["load"] is None else f", load {one['load']}"
     if load and one["load_of"] != demand.GPU:
         load += f" of {one['load_of']}"
@@ -118,18 +118,18 @@ def _title(one: Record) -> str:
     return f"{one['experiment']} of {one['trace']}, {one['variant']}{load}{waiting}"
 
 
-def _abreast(group: Sequence[Record], rows: Sequence[str], console: Console) -> int:
-    """How many modes fit beside each other, at least one."""
+def _count_abreast(group: Sequence[Record], rows: Sequence[str], console: Console) -> int:
+    """Count the modes that fit beside each other; at least one."""
     endless = console.options.update(width=_ENDLESS)
     fits = [
         n
         for n in range(1, len(group) + 1)
-        if console.measure(_table(group[:n], rows), options=endless).maximum <= console.width
+        if console.measure(_make_table(group[:n], rows), options=endless).maximum <= console.width
     ]
     return max(fits, default=1)
 
 
-def _table(group: Sequence[Record], rows: Sequence[str]) -> Table:
+def _make_table(group: Sequence[Record], rows: Sequence[str]) -> Table:
     first = group[0]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(
@@ -139,9 +139,9 @@ def _table(group: Sequence[Record], rows: Sequence[str]) -> Table:
     for one in group:
         table.add_column(str(one["mode"]), justify="right", no_wrap=True)
     for name in rows:
-        cells = [_cell(one[name], one[f"{name}_sd"]) for one in group]
+        cells = [_write_cell(one[name], one[f"{name}_sd"]) for one in group]
         if any(cells):
-            table.add_row(heading(name), *cells)
+            table.add_row(write_heading(name), *cells)
     return table
 
 
@@ -150,9 +150,9 @@ def _is_nothing(one: Record, name: str) -> bool:
 
 
 def _is_shown(name: str, one: Record) -> bool:
-    """Whether the table shows a figure: those of every resource at every load are in files only.
+    """Whether the table shows a figure: the figures of every resource at every load are only in files.
 
-    How many GPUs are allocated has a figure without a resource in its name, and needs no second line.
+    Allocated GPUs have a figure without a resource in its name, and need no second line.
     """
     if name in GROUP or name == "runs" or name.endswith("_sd"):
         return False
@@ -165,7 +165,7 @@ def _is_shown(name: str, one: Record) -> bool:
     return load in {None, *_LOADS_SHOWN} or (figure == "allocated" and resource == one["load_of"])
 
 
-def _cell(mean: Value, spread: Value) -> str:
+def _write_cell(mean: Value, spread: Value) -> str:
     if not isinstance(mean, int | float):
         return ""
     n_digits = 2 if abs(mean) < 1000 else 0

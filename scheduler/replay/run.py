@@ -1,4 +1,4 @@
-"""One run of an experiment in virtual time: the operator's engine, no cluster.
+"""Runs an experiment in virtual time: with the operator's engine and no cluster.
 
 Nodes and pods enter the state as ``objects`` makes them: as an API server would serve them.
 """
@@ -33,24 +33,26 @@ from scheduler.replay.experiment import (
     Trace,
     TracePod,
     Workload,
-    ignore,
+    ignore_progress,
 )
-from scheduler.replay.measures.stranded import Looks, StrandedGauge, typical
+from scheduler.replay.measures.stranded import Looks, StrandedGauge, find_typical
 from scheduler.schema.columns import Floats, Ints
 from scheduler.state.demand import DemandShape, read_shape
 
 _NAMESPACE = "replay"
 _UNLIMITED = Unlimited()
 _QUEUE, _OCCUPIED = Queue(), OccupiedNodes()
-_TOLD = 200  # times in a run
+_TOLD = 200  # how often the progress of a run is reported
 
 
-def run(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
+def run_experiment(
+    trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore_progress
+) -> Series:
     """Play a workload on a trace's cluster; ``tell`` gets the progress.
 
-    Without a queue a pod that fits nowhere is lost. With one it waits as in the operator, backoff and
-    all; the workload says how long a unit of its time is. Pods that leave at some moment make room for all
-    pods that arrive then, and for waiting pods before those.
+    Without a queue a pod that fits nowhere is lost. With a queue it waits as in the operator, with backoff;
+    the workload says how long a unit of its time is. Pods that leave at some moment make room for all
+    pods that arrive at the same moment, and for waiting pods before these.
 
     Raises:
         BadInput: a node of the trace is malformed.
@@ -59,14 +61,14 @@ def run(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = igno
 
 
 class Replay:
-    """One run; ``engine`` can be looked at when it is over."""
+    """One run; its ``engine`` can be looked at afterwards."""
 
     def __init__(self, trace: Trace, workload: Workload, options: RunOptions) -> None:
         self._trace, self._workload, self._options = trace, workload, options
         config = Config()
         mode = placement.Mode(options.mode)
         self._config = replace(config, placement=replace(config.placement, mode=mode))
-        known = demand_of(trace, self._config) if options.learn == "trace" else None
+        known = find_demand(trace, self._config) if options.learn == "trace" else None
         self.engine = Engine(
             self._config,
             pace=PROMPT,
@@ -76,36 +78,36 @@ class Replay:
             seed=options.seed,
         )
         self._nodes: dict[str, int] = {}
-        has_hostname = objects.need_hostnames(trace)
+        has_hostname = objects.needs_hostnames(trace)
         for place, index in enumerate(workload.order.tolist()):
-            node = objects.node_object(trace.nodes[index], place, has_hostname=has_hostname)
+            node = objects.make_node(trace.nodes[index], place, has_hostname=has_hostname)
             self.engine.handle(events.Seen(node), 0.0)
             self._nodes[node.metadata.name] = index
-        # Like pods share one spec, as those of one Job do.
+        # Alike pods share one spec, as those of one Job do.
         spec = functools.cache(
-            lambda pod: objects.pod_spec(pod, self._config.scheduler_name, len(trace.nodes))
+            lambda pod: objects.make_spec(pod, self._config.scheduler_name, len(trace.nodes))
         )
         self._specs = [spec(pod.kind) for pod in trace.pods]
-        self._labels = [objects.labels_of(pod) for pod in trace.pods]
-        self._amounts = workloads.of_load(trace)[0].tolist()
+        self._labels = [objects.make_labels(pod) for pod in trace.pods]
+        self._amounts = workloads.read_load(trace)[0].tolist()
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
         self._now = -math.inf
-        # The queue's backoff is in seconds, so all times inside are.
+        # All times inside are in seconds, because the queue's backoff is.
         self._seconds: list[float] = (workload.at * workload.unit_seconds).tolist()
         n = workload.pod.size
         self._placed_at = np.full(n, np.nan)
         self._node = np.full(n, -1, np.int64)
 
-    def play(self, tell: Tell = ignore) -> Series:
+    def play(self, tell: Tell = ignore_progress) -> Series:
         """Play the workload, once."""
         began = time.perf_counter()
         workload, n = self._workload, self._workload.pod.size
         allocated, occupied = np.zeros(n, np.int64), np.zeros(n, np.int64)
         frag = np.full(n, np.nan)
         has_gauge = self._options.measure_frag and self._trace.has_gpus
-        gauge = self._gauge() if has_gauge else None
-        looks = Looks(self._stranded(), self._seconds)
+        gauge = self._make_frag_gauge() if has_gauge else None
+        looks = Looks(self._make_stranded_gauge(), self._seconds)
         ask = self.engine.ask
         at, kinds = self._seconds, workload.pod.tolist()
         often = max(1, n // _TOLD)
@@ -113,31 +115,31 @@ class Replay:
             if i % often == 0:
                 tell(i / n)
             while looks.next_at < at[i]:
-                self._until(looks.next_at)
+                self._run_until(looks.next_at)
                 looks.look(i - 1)
-            self._until(at[i])
+            self._run_until(at[i])
             self._arrive(i, kinds[i], at[i])
             if ask(_QUEUE).n_pods:
-                # Waiting pods had to be tried before it, and may be tried at the same moment.
-                self._until(at[i])
+                # Waiting pods must be tried before this arrival, and may be tried at the same moment.
+                self._run_until(at[i])
             allocated[i], occupied[i] = self._allocated, ask(_OCCUPIED)
             if gauge is not None:
                 frag[i] = next(gauge)
         looks.look(n - 1)
         asked = np.cumsum(np.array(self._amounts, np.int64)[workload.pod])
-        series = self._series(asked, allocated, frag, occupied, time.perf_counter() - began)
-        return replace(series, samples=looks.samples(workload.unit_seconds))
+        series = self._make_series(asked, allocated, frag, occupied, time.perf_counter() - began)
+        return replace(series, samples=looks.list_samples(workload.unit_seconds))
 
-    def _gauge(self) -> Readings[float]:
-        return self.engine.ask(Fragments(demand_of(self._trace, self._config)))
+    def _make_frag_gauge(self) -> Readings[float]:
+        return self.engine.ask(Fragments(find_demand(self._trace, self._config)))
 
-    def _stranded(self) -> StrandedGauge:
-        kinds = typical(self._trace, functools.partial(_shape, config=self._config))
-        return StrandedGauge(self.engine, kinds, demand.of_trace(self._trace).names)
+    def _make_stranded_gauge(self) -> StrandedGauge:
+        kinds = find_typical(self._trace, functools.partial(_read_shape, config=self._config))
+        return StrandedGauge(self.engine, kinds, demand.read_demand(self._trace).names)
 
     # Virtual time, in seconds.
 
-    def _until(self, at: float) -> None:
+    def _run_until(self, at: float) -> None:
         """Let everything happen up to a time: pods leave, waiting pods are tried again."""
         while True:
             leaving = self._leaving[0][0] if self._leaving else math.inf
@@ -149,7 +151,7 @@ class Replay:
             if leaving <= tried:
                 while self._leaving and self._leaving[0][0] == leaving:
                     self._leave(leaving)
-            # Who leaves may have been the last that waited.
+            # The pods that left may have been the last ones.
             if self.engine.ask(_QUEUE).n_pods:
                 self._decide(min(leaving, tried))
 
@@ -171,12 +173,12 @@ class Replay:
         outcome = self.engine.decide(at, _UNLIMITED)
         for bind in outcome.binds:
             self.engine.handle(events.BindDone(bind.uid), at)
-            self._placed(int(bind.uid), bind.node, at)
+            self._note_placed(int(bind.uid), bind.node, at)
         if not self._options.queue:
             for hold in outcome.holds:
                 self.engine.handle(events.Gone("Pod", hold.uid), at)
 
-    def _placed(self, i: int, node: str, at: float) -> None:
+    def _note_placed(self, i: int, node: str, at: float) -> None:
         workload = self._workload
         waited = (at - self._seconds[i]) / workload.unit_seconds
         self._placed_at[i] = workload.at[i] + waited
@@ -186,7 +188,7 @@ class Replay:
         if lifetime < math.inf:
             heapq.heappush(self._leaving, (at + lifetime, i))
 
-    def _series(
+    def _make_series(
         self, asked: Ints, allocated: Ints, frag: Floats, occupied: Ints, seconds: float
     ) -> Series:
         n = len(self._trace.nodes)
@@ -210,15 +212,15 @@ class Replay:
         )
 
 
-def demand_of(trace: Trace, config: Config) -> Mapping[DemandShape, float]:
-    """The demand of a whole trace, with every pod counted once."""
+def find_demand(trace: Trace, config: Config) -> Mapping[DemandShape, float]:
+    """Find the demand of a whole trace, with every pod counted once."""
     counts: Counter[DemandShape] = Counter()
     for pod, n in Counter(pod.kind for pod in trace.pods).items():
-        counts[_shape(pod, config)] += n
+        counts[_read_shape(pod, config)] += n
     return dict(counts)
 
 
-def _shape(pod: TracePod, config: Config) -> DemandShape:
-    spec, annotations = objects.pod_spec(pod, config.scheduler_name)
-    template = templates.of_pod(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
+def _read_shape(pod: TracePod, config: Config) -> DemandShape:
+    spec, annotations = objects.make_spec(pod, config.scheduler_name)
+    template = templates.make_template(wire.Pod(wire.Meta(annotations=annotations), spec=spec))
     return read_shape(template)

@@ -1,9 +1,9 @@
-"""Read a trace: a folder in the format of openb, or one with ``nodes.csv`` and ``pods.csv``.
+"""Reads a trace: a folder in the format of openb, or one with ``nodes.csv`` and ``pods.csv``.
 
 Every file may be ``.csv``, ``.csv.gz`` or ``.csv.xz``.
 
 openb (``bench/data/openb/README.md``): nodes from ``openb_node_list_gpu_node``, which holds only
-nodes with GPUs; pods from ``openb_pod_list_<variant>``. What is recorded of phases is not used.
+nodes with GPUs; pods from ``openb_pod_list_<variant>``. The recorded phases are not used.
 
 Our own format, columns in any order; an empty cell of a column that may be left out counts as left out:
 
@@ -49,71 +49,77 @@ _FILES = f"nodes.csv and pods.csv, or {_OPENB_NODES}.csv"
 Named = TypeVar("Named", TraceNode, TracePod)
 
 
-def read(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace:
-    """The trace in ``folder``.
+def read_trace(folder: Path, variant: str = DEFAULT, *, strict: bool = False) -> Trace:
+    """Read the trace in ``folder``.
 
     Args:
         folder: as described above.
         variant: which of openb's pod lists, e.g. ``gpuspec33``.
         strict: contradictory lines are refused; else they are read with the smallest value that makes sense, and
-            the trace says so.
+            ``Trace.readings`` says so.
 
     Raises:
-        BadInput: names file, line and column, and says what is allowed.
+        BadInput: a file is wrong; the error names file, line and column, and says what is allowed.
     """
     if not folder.is_dir():
-        raise BadInput(str(folder), _no_folder(folder))
-    openb_nodes = tables.find(folder, _OPENB_NODES)
+        raise BadInput(str(folder), _describe_no_folder(folder))
+    openb_nodes = tables.find_file(folder, _OPENB_NODES)
     if openb_nodes is not None:
-        return _openb(folder, openb_nodes, variant, strict=strict)
-    nodes, pods = tables.find(folder, "nodes"), tables.find(folder, "pods")
+        return _read_openb(folder, openb_nodes, variant, strict=strict)
+    nodes, pods = tables.find_file(folder, "nodes"), tables.find_file(folder, "pods")
     if nodes is None or pods is None:
         raise BadInput(str(folder), f"is not a trace: it must contain {_FILES}")
     if variant != DEFAULT:
         raise BadInput(
             "variant", f'"{variant}": only traces of openb have variants; leave out --variant'
         )
-    is_recorded = own.ARRIVAL in tables.header(pods)
-    taken, readings = own.pods(pods, strict=strict)
-    found = _checked(folder, own.nodes(nodes), taken, is_recorded=is_recorded)
+    is_recorded = own.ARRIVAL in tables.read_header(pods)
+    taken, readings = own.read_pods(pods, strict=strict)
+    found = _check_trace(folder, own.read_nodes(nodes), taken, is_recorded=is_recorded)
     return replace(found, readings=readings)
 
 
-def _no_folder(path: Path) -> str:
-    """What was given instead of the folder of a trace."""
+def _describe_no_folder(path: Path) -> str:
+    """Describe what was given instead of the folder of a trace."""
     if not path.exists():
         return "there is no such folder"
-    found = foreign.of_file(path)
+    found = foreign.recognize_file(path)
     return f"{found.what if found else 'is a file'}: a trace is a folder with {_FILES}"
 
 
-def variants(folder: Path) -> list[str]:
-    """The variants of an openb folder, sorted."""
+def list_variants(folder: Path) -> list[str]:
+    """List the variants of an openb folder, sorted."""
     names = (path.name.partition(".") for path in folder.glob(f"{_OPENB_PODS}*.csv*"))
     return sorted({stem.removeprefix(_OPENB_PODS) for stem, _, _ in names})
 
 
-def _openb(folder: Path, nodes: Path, variant: str, *, strict: bool) -> Trace:
-    pods = tables.find(folder, _OPENB_PODS + variant) if variant in variants(folder) else None
+def _read_openb(folder: Path, nodes: Path, variant: str, *, strict: bool) -> Trace:
+    pods = (
+        tables.find_file(folder, _OPENB_PODS + variant)
+        if variant in list_variants(folder)
+        else None
+    )
     if pods is None:
-        known = ", ".join(variants(folder)) or "none"
+        known = ", ".join(list_variants(folder)) or "none"
         raise BadInput("variant", f'"{variant}" is not in {folder}; allowed are {known}')
-    is_recorded = openb.ARRIVAL in tables.header(pods)
-    taken, readings = openb.pods(pods, strict=strict)
-    found = _checked(
+    is_recorded = openb.ARRIVAL in tables.read_header(pods)
+    taken, readings = openb.read_pods(pods, strict=strict)
+    found = _check_trace(
         folder,
-        map(openb.node, tables.rows(nodes, openb.NODE_COLUMNS, ())),
+        map(openb.read_node, tables.read_rows(nodes, openb.NODE_COLUMNS, ())),
         taken,
         is_recorded=is_recorded,
     )
     return replace(found, readings=readings)
 
 
-def _checked(
+def _check_trace(
     folder: Path, nodes: Iterable[TraceNode], pods: Iterable[TracePod], *, is_recorded: bool
 ) -> Trace:
-    trace = Trace(folder.resolve().name, _unique("node", nodes), _unique("pod", pods), is_recorded)
-    asked = demand.of_trace(trace)
+    trace = Trace(
+        folder.resolve().name, _check_unique("node", nodes), _check_unique("pod", pods), is_recorded
+    )
+    asked = demand.read_demand(trace)
     if not asked.amounts.any():
         raise BadInput(str(folder), "no pod requests anything; at least one must")
     for name, amounts, there in zip(asked.names, asked.amounts, asked.capacity, strict=True):
@@ -123,7 +129,7 @@ def _checked(
     return trace
 
 
-def _unique(kind: str, found: Iterable[Named]) -> tuple[Named, ...]:
+def _check_unique(kind: str, found: Iterable[Named]) -> tuple[Named, ...]:
     by_name: dict[str, Named] = {}
     for one in found:
         if one.name in by_name:

@@ -7,10 +7,10 @@ from typing import Literal, get_args
 from scheduler.api.placement import Mode
 
 Experiment = Literal["fill", "churn", "bursts", "daily", "heavy-tail", "recorded"]
-# What a mode may learn the mix of pods from: those that arrived, or the whole trace.
+# From which pods a mode may learn the mix: those that arrived, or the whole trace.
 Learning = Literal["seen", "trace"]
 Output = Literal["table", "json", "parquet"]
 
 EXPERIMENTS: tuple[str, ...] = get_args(Experiment)
-# Requested-to-capacity-ratio is left out: it is as good as its curve, and none is typical.
+# Requested-to-capacity-ratio is left out: it is as good as its curve, and no curve is typical.
 MODES = tuple(str(mode) for mode in Mode if mode != Mode.REQUESTED_TO_CAPACITY_RATIO)

@@ -1,9 +1,9 @@
-"""Which pods arrive when, drawn from a trace and a seed; equal seeds give equal workloads for every mode.
+"""Draws which pods arrive when, from a trace and a seed; equal seeds give equal workloads for every mode.
 
 ``fill`` is the published experiment of "Beware of Fragmentation" (USENIX ATC'23): pods arrive and
-stay. The next are our own: pods come and go while the load (what all that would run if nothing were
-lost request, over the capacity) keeps its mean. Their unit of time is the mean lifetime. Load is of GPUs where
-the trace has any, else of the resource that binds, see ``demand``. ``recorded`` is what really happened,
+stay. The next experiments are our own: pods come and go while the load keeps its mean. The load is what the pods
+request that would run if none were lost, over the capacity. The unit of time is the mean lifetime. Load is the load of
+GPUs if the trace has any, else of the resource that binds, see ``demand``. ``recorded`` is what really happened,
 in seconds.
 """
 
@@ -30,27 +30,27 @@ _DRAWS = 4096
 Stream = Callable[[Trace, int, float, int], Workload]
 
 
-def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
-    """Every pod of the trace once in random order, inflated or cut to ``load`` x capacity.
+def draw_fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
+    """Draw every pod of the trace once in random order, inflated or cut to ``load`` x capacity.
 
-    Pods sorted by name are shuffled. Below the load, pods drawn uniformly with replacement are
-    appended until the next draw would pass it; that draw is dropped. Above it, uniformly random pods
+    Pods sorted by name are shuffled. If they request less than the load, pods drawn uniformly with replacement are
+    appended until the next draw would exceed the load; that draw is dropped. If they request more, uniformly random pods
     are deleted until they do not. As in the paper's artifact, the test for the next draw counts a
     pod's milli per GPU once, not times its GPUs. Arrivals are at 0, 1, 2, ... and never leave.
 
     Raises:
-        BadInput: the load is too little for any pod that requests the resource of the load.
+        BadInput: the load is too small for any pod that requests the resource of the load.
     """
     rng = np.random.default_rng(seed)
     by_name = np.array(sorted(range(len(trace.pods)), key=lambda i: trace.pods[i].name))
-    asked, capacity = of_load(trace)
+    asked, capacity = read_load(trace)
     once = np.array([pod.gpu_milli for pod in trace.pods]) if trace.has_gpus else asked
-    # Rounded to a milli: a load such as 0.1 is no exact double.
+    # The target is rounded to a milli: a load such as 0.1 is no exact double.
     target = round(load * capacity)
     pods = rng.permutation(by_name)
     total = int(asked.sum())
     if total > target:
-        pods = _cut(rng, pods, asked, target)
+        pods = _cut_pods(rng, pods, asked, target)
     parts = [pods]
     is_full = total >= target
     while not is_full:
@@ -63,42 +63,46 @@ def fill(trace: Trace, seed: int, load: float = FILL_LOAD) -> Workload:
         parts.append(kept)
     pod = np.concatenate(parts)
     if not asked[pod].any():
-        raise BadInput("--load", _too_little(trace, load))
+        raise BadInput("--load", _describe_too_little(trace, load))
     at = np.arange(len(pod), dtype=np.float64)
-    return Workload(_order(rng, trace), pod, at, np.full(len(pod), np.inf))
+    return Workload(_draw_order(rng, trace), pod, at, np.full(len(pod), np.inf))
 
 
-def churn(trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS) -> Workload:
-    """Poisson arrivals of pods drawn uniformly, exponential lifetimes of mean 1."""
-    rng = np.random.default_rng(seed)
-    at = np.cumsum(rng.exponential(1.0 / rate(trace, load), arrivals))
-    pod = rng.integers(len(trace.pods), size=arrivals)
-    return Workload(_order(rng, trace), pod, at, rng.exponential(1.0, arrivals))
-
-
-def bursts(
+def draw_churn(
     trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS
 ) -> Workload:
-    """As ``churn``, but pods come as batches of one pod, of geometric size with mean 20.
+    """Draw Poisson arrivals of uniformly drawn pods, with exponential lifetimes of mean 1."""
+    rng = np.random.default_rng(seed)
+    at = np.cumsum(rng.exponential(1.0 / find_rate(trace, load), arrivals))
+    pod = rng.integers(len(trace.pods), size=arrivals)
+    return Workload(_draw_order(rng, trace), pod, at, rng.exponential(1.0, arrivals))
 
-    Batches are Poisson at 1/20 of the rate, so the mean load is that of ``churn``; the pods of a
-    batch arrive at one moment and live each its own exponential lifetime.
+
+def draw_bursts(
+    trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS
+) -> Workload:
+    """As ``draw_churn``, but pods come in batches of the same pod, of geometric size with mean 20.
+
+    Batches are Poisson at 1/20 of the rate, so the mean load is that of ``draw_churn``; the pods of a
+    batch arrive at the same moment, and each has its own exponential lifetime.
     """
     rng = np.random.default_rng(seed)
     size = rng.geometric(1.0 / BURST_MEAN, arrivals)  # as many batches as pods is more than enough
     batch = np.repeat(np.arange(arrivals), size)[:arrivals]
-    at = np.cumsum(rng.exponential(BURST_MEAN / rate(trace, load), arrivals))[batch]
+    at = np.cumsum(rng.exponential(BURST_MEAN / find_rate(trace, load), arrivals))[batch]
     pod = rng.integers(len(trace.pods), size=arrivals)[batch]
-    return Workload(_order(rng, trace), pod, at, rng.exponential(1.0, arrivals))
+    return Workload(_draw_order(rng, trace), pod, at, rng.exponential(1.0, arrivals))
 
 
-def daily(trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS) -> Workload:
-    """As ``churn``, but the arrival rate swings by 60 % as a sine, a day being one mean lifetime.
+def draw_daily(
+    trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS
+) -> Workload:
+    """As ``draw_churn``, but the arrival rate swings by 60 % as a sine, and a day is one mean lifetime.
 
     The arrivals of a steady Poisson stream are moved to where the integral of the swinging rate,
     t + s (1 - cos(2 pi t / day)) with s = 0.6 day / (2 pi), reaches their time.
     """
-    steady = churn(trace, seed, load, arrivals)
+    steady = draw_churn(trace, seed, load, arrivals)
     swing = DAY_SWING * DAY / (2.0 * math.pi)
     low, high = steady.at - 2.0 * swing, steady.at.copy()
     for _ in range(60):  # halvings: to the last bit of a double
@@ -109,18 +113,18 @@ def daily(trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = AR
     return Workload(steady.order, steady.pod, at, steady.lifetime)
 
 
-def heavy_tail(
+def draw_heavy_tail(
     trace: Trace, seed: int, load: float = STREAM_LOAD, arrivals: int = ARRIVALS
 ) -> Workload:
-    """As ``churn``, but lifetimes are lognormal with mean 1 and sigma 2.
+    """As ``draw_churn``, but lifetimes are lognormal with mean 1 and sigma 2.
 
     From an empty cluster, such a load takes tens of mean lifetimes to build up, far beyond the run.
     So the stream starts in its steady state: before the ``arrivals``, at time 0, come the pods that would
-    be running, Poisson in number, each with what is left of its life. A life under way is
-    length-biased, for a lognormal again lognormal with mu + sigma², and a uniform part of it is left.
+    be running, Poisson in number, each with the rest of its lifetime. A lifetime under way is
+    length-biased: for a lognormal it is again lognormal with mu + sigma², and a uniform part of it is left.
     """
     rng = np.random.default_rng(seed)
-    per_time = rate(trace, load)
+    per_time = find_rate(trace, load)
     mu = -(TAIL_SIGMA**2) / 2.0
     n_running = int(rng.poisson(per_time))
     left = rng.lognormal(mu + TAIL_SIGMA**2, TAIL_SIGMA, n_running) * rng.random(n_running)
@@ -128,22 +132,22 @@ def heavy_tail(
     at = np.concatenate([np.zeros(n_running), later])
     lifetime = np.concatenate([left, rng.lognormal(mu, TAIL_SIGMA, arrivals)])
     pod = rng.integers(len(trace.pods), size=len(at))
-    return Workload(_order(rng, trace), pod, at, lifetime)
+    return Workload(_draw_order(rng, trace), pod, at, lifetime)
 
 
-def recorded(trace: Trace, seed: int) -> Workload:
-    """The pods as they came and left, in seconds; those that came at once in the order of their file.
+def make_recorded(trace: Trace, seed: int) -> Workload:
+    """Make the workload of pods as they came and left, in seconds; pods that came together are in the order of their file.
 
-    The seed gives the fixed order of the nodes, nothing else.
+    The seed decides only the fixed order of the nodes.
 
     Raises:
-        BadInput: no arrival times are recorded.
+        BadInput: the trace has no arrival times.
     """
     check_recorded(trace)
     arrival = np.array([pod.arrival for pod in trace.pods])
     pod = np.argsort(arrival, kind="stable")
     lifetime = np.array([pod.departure for pod in trace.pods]) - arrival
-    order = _order(np.random.default_rng(seed), trace)
+    order = _draw_order(np.random.default_rng(seed), trace)
     return Workload(order, pod, arrival[pod], lifetime[pod], unit_seconds=1.0)
 
 
@@ -151,7 +155,7 @@ def check_recorded(trace: Trace) -> None:
     """Refuse a trace without arrival times.
 
     Raises:
-        BadInput: says what is missing.
+        BadInput: the error says what is missing.
     """
     if not trace.is_recorded:
         raise BadInput(
@@ -162,51 +166,51 @@ def check_recorded(trace: Trace) -> None:
 
 
 STREAMS: dict[str, Stream] = {
-    "churn": churn,
-    "bursts": bursts,
-    "daily": daily,
-    "heavy-tail": heavy_tail,
+    "churn": draw_churn,
+    "bursts": draw_bursts,
+    "daily": draw_daily,
+    "heavy-tail": draw_heavy_tail,
 }
 
 
-def rate(trace: Trace, load: float) -> float:
-    """Arrivals per mean lifetime such that load x capacity = rate x mean requested amount."""
-    asked, capacity = of_load(trace)
+def find_rate(trace: Trace, load: float) -> float:
+    """Find the arrivals per mean lifetime such that load x capacity = rate x mean requested amount."""
+    asked, capacity = read_load(trace)
     return load * capacity / float(asked.mean())
 
 
-def of_load(trace: Trace) -> tuple[Ints, int]:
-    """[pods] how much each requests of the load's resource, and its capacity."""
+def read_load(trace: Trace) -> tuple[Ints, int]:
+    """Read [pods] how much each pod requests of the load's resource, and its capacity."""
     if trace.has_gpus:
-        return milli_asked(trace), trace.capacity
-    asked = demand.of_trace(trace)
+        return list_milli(trace), trace.capacity
+    asked = demand.read_demand(trace)
     return asked.amounts[asked.load_row], int(asked.total[asked.load_row])
 
 
-def milli_asked(trace: Trace) -> Ints:
-    """[pods] milli-GPU that each pod of the trace requests."""
+def list_milli(trace: Trace) -> Ints:
+    """List [pods] the milli-GPU that each pod of the trace requests."""
     return np.array([pod.gpus * pod.gpu_milli for pod in trace.pods], dtype=np.int64)
 
 
-def _too_little(trace: Trace, load: float) -> str:
-    asked, capacity = of_load(trace)
+def _describe_too_little(trace: Trace, load: float) -> str:
+    asked, capacity = read_load(trace)
     least = int(asked[asked > 0].min(initial=capacity))
     if trace.has_gpus:
         of, smallest = f"{capacity / WHOLE:g} GPUs", f"{least / WHOLE:g}"
     else:
         of, smallest = (
-            f"all {demand.of_trace(trace).load_name}",
+            f"all {demand.read_demand(trace).load_name}",
             f"{least / capacity:g} of it",
         )
     return f"no pod was drawn: the smallest pod requests {smallest}, and the load is {load:g} of {of}; use a larger --load"
 
 
-def _order(rng: np.random.Generator, trace: Trace) -> Ints:
+def _draw_order(rng: np.random.Generator, trace: Trace) -> Ints:
     return rng.permutation(len(trace.nodes))
 
 
-def _cut(rng: np.random.Generator, pods: Ints, asked: Ints, target: int) -> Ints:
-    """``pods`` in their order, without as many uniformly random ones as it takes to come down to ``target``."""
+def _cut_pods(rng: np.random.Generator, pods: Ints, asked: Ints, target: int) -> Ints:
+    """Cut uniformly random pods from ``pods`` until they request no more than ``target``; the order stays."""
     victims = rng.permutation(len(pods))
     left: Ints = asked[pods].sum() - np.cumsum(asked[pods[victims]])
     return np.delete(pods, victims[: int((left <= target).argmax()) + 1])

@@ -85,7 +85,7 @@ class Counted:
         for t, (_, tally) in enumerate(self._tallied.tallies):
             if tallies[t, c.TALLY_KIND] not in {c.APART, c.EVEN} or tally.count is None:
                 continue
-            by_row = tally.count.by_row(self.arrays.raw.shape[1])
+            by_row = tally.count.list_by_row(self.arrays.raw.shape[1])
             found.update(np.flatnonzero(self._find_domain(t, row) & (by_row > 0)).tolist())
         return np.array(sorted(found), np.int64)
 
@@ -208,7 +208,7 @@ class Counted:
             arrays.counts[t] = 0
             if tally.count is None:
                 continue
-            by_row = tally.count.by_row(capacity)
+            by_row = tally.count.list_by_row(capacity)
             mask = arrays.tallies[t, c.TALLY_MASK]
             if mask >= 0:
                 by_row = by_row * arrays.counted[mask]

@@ -114,7 +114,7 @@ class PolicyBook:
                 result, governing = replace(result, **dict(policy.changes)), policy.name
                 break
         try:
-            result = replace(result, **placement.from_annotations(dict(pod.template.steering)))
+            result = replace(result, **placement.read_annotations(dict(pod.template.steering)))
         except BadInput as error:
             return Resolved(result, governing, error.mistake)
         return Resolved(result, governing)
@@ -136,15 +136,17 @@ def parse_policy(body: Mapping[str, Any]) -> Policy:
     Raises:
         BadInput: a field is not what the CRD allows.
     """
-    spec = values.mapping(body.get("spec"), "spec")
+    spec = values.read_mapping(body.get("spec"), "spec")
     selection = {"priority", "namespaceSelector", "podSelector"}
     if not spec.keys() & {"scoring", "nodePolicy", "gpuPolicy"}:
         raise BadInput("spec", "must set at least one of scoring, nodePolicy and gpuPolicy")
-    changes = placement.parse({k: v for k, v in spec.items() if k not in selection}, "spec")
+    changes = placement.read_fields({k: v for k, v in spec.items() if k not in selection}, "spec")
     return Policy(
-        name=str(values.mapping(body.get("metadata"), "metadata").get("name", "")),
-        priority=values.integer(spec.get("priority", 0), "spec.priority", -(2**31), 2**31 - 1),
-        namespaces=selectors.parse(spec.get("namespaceSelector"), "spec.namespaceSelector"),
-        pods=selectors.parse(spec.get("podSelector"), "spec.podSelector"),
+        name=str(values.read_mapping(body.get("metadata"), "metadata").get("name", "")),
+        priority=values.read_integer(spec.get("priority", 0), "spec.priority", -(2**31), 2**31 - 1),
+        namespaces=selectors.parse_selector(
+            spec.get("namespaceSelector"), "spec.namespaceSelector"
+        ),
+        pods=selectors.parse_selector(spec.get("podSelector"), "spec.podSelector"),
         changes=tuple(sorted(changes.items())),
     )

@@ -1,6 +1,6 @@
-"""SHELL: simulates decisions: the same engine over objects from files or from a cluster; nothing is written.
+"""SHELL: simulates decisions: it runs the same engine over objects from files or a cluster, and writes nothing.
 
-Belongs here: reading manifests, the pods of workloads, what-ifs, running the engine over them, reporting.
+Belongs here: reading manifests, making the pods of workloads, what-ifs, running the engine over them, reporting.
 ``schedule`` is ``evenkeel simulate`` as a function, for tests and notebooks. Does not belong here: a second way
 to decide anything, and talking to a cluster.
 """

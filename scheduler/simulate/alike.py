@@ -1,4 +1,4 @@
-"""Pods that a person regards as one thing: those of a workload, and those that wait for the same reason."""
+"""Groups pods that a person regards as one thing: pods of a workload, and pods that wait for the same reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 Json = dict[str, Any]
-# How controllers end the names of their pods: a number, or the words of a ReplicaSet and of a pod.
+# How controllers end the names of their pods: with a number, or with the hash of a ReplicaSet and letters for the pod.
 _SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
 _ENDING = re.compile(rf"(-{_SAFE}{{8,10}})?-({_SAFE}{{5}}|\d+)$")
 _FIGURE = re.compile(r"\d+")
@@ -22,8 +22,8 @@ class Likeness(NamedTuple):
     name: str
 
 
-def rank(pod: Json) -> int:
-    """The place of a pod in every answer: one's own pods come first, then those of a change."""
+def read_rank(pod: Json) -> int:
+    """Read the place of a pod in every answer: one's own pods come first, then those of a change."""
     return 0 if pod.get("own") else 1 if pod.get("ofChange") else 2
 
 
@@ -36,12 +36,12 @@ class Reason(NamedTuple):
     @property
     def message(self) -> str:
         """The sentences, with the figures of the first pod."""
-        of_first = f" (The figures are those of {key(self.pods[0])}.)" if self.differs else ""
+        of_first = f" (The figures are those of {make_key(self.pods[0])}.)" if self.differs else ""
         return f"{self.pods[0]['message']}{of_first}"
 
 
-def reasons(pods: Iterable[Json]) -> list[Reason]:
-    """Each reason for waiting once, with its pods, in the order of the first ones."""
+def group_by_reason(pods: Iterable[Json]) -> list[Reason]:
+    """Group pods by the reason for which they wait; the groups are in the order of their first pods."""
     alike: dict[str, list[Json]] = defaultdict(list)
     for pod in pods:
         if pod["node"] is None:
@@ -49,31 +49,31 @@ def reasons(pods: Iterable[Json]) -> list[Reason]:
     return [Reason(those, len({pod["message"] for pod in those}) > 1) for those in alike.values()]
 
 
-def by_workload(pods: Iterable[Json]) -> dict[Likeness, list[Json]]:
-    """Pods by their workloads, in the order of the first ones."""
+def group_by_workload(pods: Iterable[Json]) -> dict[Likeness, list[Json]]:
+    """Group pods by their workloads; the groups are in the order of their first pods."""
     alike: dict[Likeness, list[Json]] = defaultdict(list)
     for pod in pods:
-        alike[_kind(pod)].append(pod)
+        alike[_find_workload(pod)].append(pod)
     return alike
 
 
-def _kind(pod: Json) -> Likeness:
-    """The owner, or the beginning of the name."""
+def _find_workload(pod: Json) -> Likeness:
+    """Find the workload of a pod: its owner, or else the beginning of its name."""
     if pod["owner"]:
         return Likeness(pod["owner"]["kind"], pod["namespace"], pod["owner"]["name"])
-    return Likeness("", pod["namespace"], stem(pod["name"]))
+    return Likeness("", pod["namespace"], cut_ending(pod["name"]))
 
 
-def stem(name: str) -> str:
-    """The name of a pod without the ending that a controller writes."""
+def cut_ending(name: str) -> str:
+    """Cut the ending that a controller writes from the name of a pod."""
     return _ENDING.sub("", name)
 
 
-def label(kind: Likeness, pods: Sequence[Json]) -> str:
-    """The name of one pod, or the beginning that the names of several have in common."""
-    return key(pods[0]) if len(pods) == 1 else f"{kind.namespace}/{kind.name}-…"
+def make_label(kind: Likeness, pods: Sequence[Json]) -> str:
+    """Make a label: the name of one pod, or the beginning that the names of several pods have in common."""
+    return make_key(pods[0]) if len(pods) == 1 else f"{kind.namespace}/{kind.name}-…"
 
 
-def key(pod: Json) -> str:
-    """The namespace and the name of a pod."""
+def make_key(pod: Json) -> str:
+    """Make the key of a pod from its namespace and name."""
     return f"{pod['namespace']}/{pod['name']}"

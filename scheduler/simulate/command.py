@@ -20,15 +20,15 @@ from scheduler.simulate.reading.gathering import (
     Gathered,
     Live,
     Origin,
-    gather,
+    add_objects,
+    gather_objects,
     is_running,
-    named,
-    put,
+    name_origins,
 )
 from scheduler.simulate.reading.inventory import InputProblem
 from scheduler.simulate.situation import Situation, prepare
 from scheduler.simulate.workloads.contract import Idle
-from scheduler.simulate.workloads.daemons import why_unsuited
+from scheduler.simulate.workloads.daemons import explain_unsuited
 
 Json = dict[str, Any]
 OK, PENDING, REFUSED, MISTAKES = range(4)
@@ -58,7 +58,7 @@ class Request:
     now: int = 0
 
     @property
-    def changes_anything(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether a change to the cluster is to be simulated."""
         return bool(
             self.without_nodes or self.cordon or self.add_nodes or self.scale or self.policies
@@ -67,11 +67,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class SimulateAnswer:
-    """What is printed.
+    """The answer that is printed.
 
     Attributes:
         results: for each mode, under its name; for the configuration's own mode the name is empty.
-        code: how the command ends.
+        code: the exit code of the command.
     """
 
     results: dict[str, Json]
@@ -103,7 +103,7 @@ class Refused(BadInput):
 
     def __init__(self, problems: Sequence[InputProblem], origins: Sequence[Origin]) -> None:
         """The mistakes of all objects, and where each object is from."""
-        said = [make_visible(origins[one.position].before(str(one))) for one in problems]
+        said = [make_visible(origins[one.position].prefix(str(one))) for one in problems]
         more = len(said) - _TOLD_MAX
         self.lines = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
         first = problems[0]
@@ -113,30 +113,30 @@ class Refused(BadInput):
         return "\n".join(self.lines)
 
 
-def check(request: Request) -> None:
-    """Before anything is read, whatever can be known to be wrong.
+def check_request(request: Request) -> None:
+    """Refuse arguments that are known to be wrong before anything is read.
 
     Raises:
         BadInput: an argument is wrong; names it and says what is allowed.
     """
-    _modes(request.modes)
+    _read_modes(request.modes)
     if request.explain and request.output == "markdown":
         raise BadInput(
             "--explain",
             "lists every node, which is too long for -o markdown; use -o table, json or yaml",
         )
     for text in request.scale:
-        scale.parse(text)
+        scale.parse_scale(text)
 
 
-def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> SimulateAnswer:
-    """Read, place with each mode, and find the exit code.
+def simulate(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> SimulateAnswer:
+    """Read the objects, place the pods with each mode, and find the exit code.
 
     Raises:
-        BadInput: an argument or a file is wrong, or strict, and an object is.
+        BadInput: an argument or a file is wrong; or, if strict, an object is.
     """
-    gathered = gather(request.files, live or Live(), stdin, tell, baseline=request.baseline)
-    changes = _changes(request, gathered.origins, stdin)
+    gathered = gather_objects(request.files, live or Live(), stdin, tell, baseline=request.baseline)
+    changes = _read_changes(request, gathered.origins, stdin)
     tell("making the pods of workloads")
     try:
         situation = prepare(
@@ -144,27 +144,27 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Si
             changes,
             strict=request.strict,
             unlisted=live.unlisted if live else None,
-            remarks=[*gathered.remarks, *_undivided(request, gathered)],
+            remarks=[*gathered.remarks, *_warn_of_mixed_files(request, gathered)],
             earlier=gathered.earlier,
             own={i for i, origin in enumerate(gathered.origins) if origin.file in gathered.own},
         )
         if request.only_ours:
-            _claim(situation, request.config, gathered)
+            _name_our_scheduler(situation, request.config, gathered)
         results = {
-            mode or "": _placed(situation, request, mode, gathered.origins, tell)
-            for mode in _modes(request.modes)
+            mode or "": _place(situation, request, mode, gathered.origins, tell)
+            for mode in _read_modes(request.modes)
         }
     except InputProblem as error:
         raise Refused([error, *error.others], gathered.origins) from error
-    _mark(request, situation, gathered, results.values())
-    return SimulateAnswer(results, _code(request, results.values()))
+    _mark_pods(request, situation, gathered, results.values())
+    return SimulateAnswer(results, _find_code(request, results.values()))
 
 
-def _undivided(request: Request, gathered: Gathered) -> Iterator[str]:
-    """A warning if the request is about one's own pods, and one file holds these and the cluster."""
+def _warn_of_mixed_files(request: Request, gathered: Gathered) -> Iterator[str]:
+    """Warn if the request is about one's own pods, and one file holds both these pods and the cluster."""
     if not (request.only_ours or request.fail_if_pending):
         return
-    if gathered.baseline or request.changes_anything:
+    if gathered.baseline or request.has_changes:
         return
     pairs = zip(gathered.origins, gathered.objects, strict=True)
     if running := next((origin.file for origin, body in pairs if is_running(body)), ""):
@@ -175,8 +175,8 @@ def _undivided(request: Request, gathered: Gathered) -> Iterator[str]:
         )
 
 
-def _claim(situation: Situation, config: Config, gathered: Gathered) -> None:
-    """One's own pods get a scheduler name of ours, whichever scheduler they name, because the question is about them."""
+def _name_our_scheduler(situation: Situation, config: Config, gathered: Gathered) -> None:
+    """Give one's own pods our scheduler name, whichever scheduler they name, because the question is about them."""
     inventory = situation.inventory
     for pod in inventory.pods:
         is_own = gathered.origins[inventory.positions[pod.metadata.uid]].file in gathered.own
@@ -186,18 +186,18 @@ def _claim(situation: Situation, config: Config, gathered: Gathered) -> None:
             pod.spec.scheduler_name = pod.spec.scheduler_name if known else names[0]
 
 
-def _mark(
+def _mark_pods(
     request: Request, situation: Situation, gathered: Gathered, results: Iterable[Json]
 ) -> None:
-    """Say of each pod whose it is, and of each pod and mistake whether it counts; one's own pods come first.
+    """Mark each pod with whose it is, and each pod and mistake with whether it counts; one's own pods come first.
 
-    If files of one's own or a change are given beside a baseline, neither what is wrong in the baseline nor what
-    waits there counts. Mistakes in files of ``-f`` always count.
+    If files of one's own or a change are given beside a baseline, mistakes in the baseline and pods that wait there do
+    not count. Mistakes in files of ``-f`` always count.
     """
-    is_beside = bool(gathered.own) or request.changes_anything
+    is_beside = bool(gathered.own) or request.has_changes
     of_others = gathered.baseline - set(request.files) if is_beside else frozenset()
     of_changes = situation.making.caused | situation.displaced.keys()
-    unsuited = list(_unsuited(situation, gathered))
+    unsuited = list(_list_unsuited(situation, gathered))
     for result in results:
         for one in result["mistakes"]:
             one["counts"] = one["file"] not in of_others
@@ -206,28 +206,28 @@ def _mark(
             pod["own"] = pod["file"] in gathered.own
             pod["ofChange"] = pod["uid"] in of_changes
             pod["counts"] = not is_beside or pod["own"] or is_made or pod["ofChange"]
-        result["pods"].sort(key=alike.rank)
-        result["warnings"][:0] = _taken(request, gathered, result["pods"])
+        result["pods"].sort(key=alike.read_rank)
+        result["warnings"][:0] = _warn_of_ignored(request, gathered, result["pods"])
         result |= {
             "ownFiles": sorted(gathered.own),
             "ownUnsuited": unsuited,
-            "changed": request.changes_anything,
+            "changed": request.has_changes,
         }
 
 
-def _unsuited(situation: Situation, gathered: Gathered) -> Iterator[Json]:
-    """DaemonSets of one's own files for which no node is suitable, with the reason."""
+def _list_unsuited(situation: Situation, gathered: Gathered) -> Iterator[Json]:
+    """List the DaemonSets of one's own files for which no node is suitable, with the reason."""
     inventory = situation.inventory
     unsuited = set(situation.making.idle[Idle.UNSUITED])
     for given in inventory.workloads:
-        key = kinds.key(given.body)
+        key = kinds.read_key(given.body)
         if key in unsuited and gathered.origins[given.position].file in gathered.own:
-            reason = why_unsuited(given.body["spec"], inventory.nodes)
+            reason = explain_unsuited(given.body["spec"], inventory.nodes)
             yield key._asdict() | {"reason": reason}
 
 
-def _taken(request: Request, gathered: Gathered, pods: Iterable[Json]) -> Iterator[str]:
-    """That files of ``-f`` are taken as the baseline, if pods wait there: they no longer count."""
+def _warn_of_ignored(request: Request, gathered: Gathered, pods: Iterable[Json]) -> Iterator[str]:
+    """Warn that files of ``-f`` are taken as the baseline, if pods wait there: these pods do not count."""
     taken = sorted(gathered.baseline - {CLUSTER, *request.baseline})
     n = sum(not pod["counts"] for pod in pods)
     if taken and n:
@@ -240,8 +240,8 @@ def _taken(request: Request, gathered: Gathered, pods: Iterable[Json]) -> Iterat
         )
 
 
-def _code(request: Request, results: Collection[Json]) -> int:
-    """The exit code: mistakes go before pods that are pending, as these may be pending for a mistake."""
+def _find_code(request: Request, results: Collection[Json]) -> int:
+    """Find the exit code: mistakes go before pending pods, which may be pending because of a mistake."""
     if any(one["counts"] for result in results for one in result["mistakes"]):
         return MISTAKES
     pods = (pod for result in results for pod in result["pods"])
@@ -249,15 +249,15 @@ def _code(request: Request, results: Collection[Json]) -> int:
     return PENDING if request.fail_if_pending and is_any_pending else OK
 
 
-def _changes(request: Request, origins: list[Origin], stdin: TextIO) -> Changes:
+def _read_changes(request: Request, origins: list[Origin], stdin: TextIO) -> Changes:
     nodes: list[Mapping[str, Any]] = []
     policies: list[Mapping[str, Any]] = []
     for name in request.add_nodes:
         where = f"--add-node {name}"
-        put(named(where, files.placed(name, stdin, where)), nodes, origins)
+        add_objects(name_origins(where, files.read_placed(name, stdin, where)), nodes, origins)
     for name in request.policies:
         where = f"--policy {name}"
-        put(named(where, files.policies(name, stdin, where)), policies, origins)
+        add_objects(name_origins(where, files.read_policies(name, stdin, where)), policies, origins)
     return Changes(
         without=request.without_nodes,
         cordoned=request.cordon,
@@ -267,7 +267,7 @@ def _changes(request: Request, origins: list[Origin], stdin: TextIO) -> Changes:
     )
 
 
-def _placed(
+def _place(
     situation: Situation, request: Request, mode: Mode | None, origins: list[Origin], tell: Tell
 ) -> Json:
     question = run.Question(
@@ -278,7 +278,7 @@ def _placed(
         mode=mode,
     )
     what = f"placing pods with {mode}" if mode else "placing pods"
-    result = run.place(situation, question, lambda done, total: tell(what, done, total))
+    result = run.place_pods(situation, question, lambda done, total: tell(what, done, total))
     problems = situation.inventory.mistakes.values()
     for row, problem in zip(result["mistakes"], problems, strict=True):
         row.update(origins[problem.position]._asdict())
@@ -287,8 +287,8 @@ def _placed(
     return result
 
 
-def _modes(given: Sequence[str]) -> list[Mode | None]:
-    """The modes to place with; one None where none is given."""
+def _read_modes(given: Sequence[str]) -> list[Mode | None]:
+    """Read the modes to place with; a single None if none is given."""
     if not given:
         return [None]
     words = [word.strip() for text in given for word in text.split(",")]

@@ -1,4 +1,4 @@
-"""Objects that are missing and would matter, in sentences."""
+"""Reports in sentences which objects are missing that would matter."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from scheduler.simulate.reading.inventory import Inventory
 
 _NAMED_MAX = 5
 _GROUP_KINDS = ("ReplicaSet", "StatefulSet", "ReplicationController")
-# Of the admission plugins that take them from the namespace's annotations.
+# The admission plugins that read annotations of the namespace.
 _OF_NAMESPACES = (
     "scheduler.alpha.kubernetes.io/node-selector",
     "scheduler.alpha.kubernetes.io/defaultTolerations",
 )
-# Where a workload says how many pods it has.
+# The fields in which a workload says how many pods it has.
 _COUNTED = ("replicas", "active", "currentNumberScheduled")
 _VOLUME, _CLASS = "PersistentVolume", "StorageClass"
 _STORAGE_ADDED = {
@@ -30,63 +30,63 @@ _STORAGE_ADDED = {
 }
 
 
-def tell_gaps(
+def report_gaps(
     inventory: Inventory,
     unlisted: Mapping[str, str],
     own: AbstractSet[int],
     *,
     is_mode_given: bool,
 ) -> list[str]:
-    """Everything that is missing; first what one's own pods wait for.
+    """Report everything that is missing, first what one's own pods wait for.
 
     Args:
-        inventory: what there is, with the pods of workloads.
+        inventory: the objects, with the pods of workloads.
         unlisted: kinds that a cluster would not list, and why.
         own: the positions of one's own objects, if they are beside a baseline.
-        is_mode_given: a mode replaces that of the configuration.
+        is_mode_given: whether a mode replaces that of the configuration.
     """
     mine = [pod for pod in inventory.pods if inventory.positions[pod.metadata.uid] in own]
     return [
-        *_no_nodes(inventory),
-        *missing_storage(inventory, mine),
-        *unlisted_kinds(unlisted),
-        *_unknown_kinds(inventory),
-        *_priorities(inventory),
-        *_namespaces(inventory, unlisted),
-        *_owners(inventory),
-        *_lost_pods(inventory),
-        *_others_missing_storage(inventory, own),
-        *_ages(inventory),
-        *_admission(inventory),
-        *(_modes(inventory) if is_mode_given else ()),
+        *_report_no_nodes(inventory),
+        *report_missing_storage(inventory, mine),
+        *report_unlisted_kinds(unlisted),
+        *_report_unknown_kinds(inventory),
+        *_report_priorities(inventory),
+        *_report_namespaces(inventory, unlisted),
+        *_report_owners(inventory),
+        *_report_lost_pods(inventory),
+        *_report_storage_of_others(inventory, own),
+        *_report_ages(inventory),
+        *_report_admission(inventory),
+        *(_report_modes(inventory) if is_mode_given else ()),
     ]
 
 
-def _no_nodes(inventory: Inventory) -> Iterator[str]:
-    if any(kinds.known(body) == "Node" for body in inventory.objects):
+def _report_no_nodes(inventory: Inventory) -> Iterator[str]:
+    if any(kinds.find_kind(body) == "Node" for body in inventory.objects):
         return
-    daemons = any(kinds.known(given.body) == "DaemonSet" for given in inventory.workloads)
+    daemons = any(kinds.find_kind(given.body) == "DaemonSet" for given in inventory.workloads)
     rest = "; without a Node, a DaemonSet has no pods" if daemons else ""
     yield f"no Node is among the objects: add nodes or use --context{rest}"
 
 
-def unlisted_kinds(unlisted: Mapping[str, str]) -> Iterator[str]:
-    """What is lost of kinds that a cluster would not list."""
+def report_unlisted_kinds(unlisted: Mapping[str, str]) -> Iterator[str]:
+    """Report what is lost with kinds that a cluster would not list."""
     for kind, reason in unlisted.items():
         # A missing Namespace or PriorityClass is named with the pods that need it.
         if lost := api_kinds.BY_NAME[kind].lost:
             yield f"objects of kind {kind} cannot be listed ({reason}): {lost}"
 
 
-def budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """That no budget was given, where pods of a dump must make room for others; a cluster may have none."""
+def report_budgets(inventory: Inventory, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Report that no budget was given, if pods of a dump must make room for others; a cluster may have none."""
     if inventory.budgets or not any(row["victims"] for row in rows):
         return []
     add = "add `poddisruptionbudgets` to the dump"
     return [f"no PodDisruptionBudget is among the objects: {api_kinds.BUDGETS.lost}; {add}"]
 
 
-def _unknown_kinds(inventory: Inventory) -> Iterator[str]:
+def _report_unknown_kinds(inventory: Inventory) -> Iterator[str]:
     for (version, kind), count in inventory.unknown.items():
         yield (
             f"{count} {kind} ({version or 'no apiVersion'}): Evenkeel does not know which pods this kind "
@@ -94,7 +94,7 @@ def _unknown_kinds(inventory: Inventory) -> Iterator[str]:
         )
 
 
-def _priorities(inventory: Inventory) -> Iterator[str]:
+def _report_priorities(inventory: Inventory) -> Iterator[str]:
     for name in inventory.priorities.unknown:
         yield (
             f'no PriorityClass "{name}" is among the objects: pods that name it and do not set spec.priority '
@@ -102,7 +102,7 @@ def _priorities(inventory: Inventory) -> Iterator[str]:
         )
 
 
-def _namespaces(inventory: Inventory, unlisted: Mapping[str, str]) -> Iterator[str]:
+def _report_namespaces(inventory: Inventory, unlisted: Mapping[str, str]) -> Iterator[str]:
     there = {one.metadata.name for one in inventory.namespaces}
     missing = dict.fromkeys(
         pod.metadata.namespace for pod in inventory.pods if pod.metadata.namespace not in there
@@ -118,12 +118,12 @@ def _namespaces(inventory: Inventory, unlisted: Mapping[str, str]) -> Iterator[s
     by_labels += [
         f"pod {pod.metadata.namespace}/{pod.metadata.name}"
         for pod in inventory.pods
-        if any(_selects(term.namespace_selector) for term in _terms(pod))
+        if any(_needs_matches(term.namespace_selector) for term in _list_terms(pod))
     ]
     if by_labels:
         yield (
-            f"labels of namespace {_some(missing)} are not known, because no such Namespace is among "
-            f"the objects{why}; selectors of {_some(by_labels)} need these labels"
+            f"labels of namespace {_join_some(missing)} are not known, because no such Namespace is among "
+            f"the objects{why}; selectors of {_join_some(by_labels)} need these labels"
         )
 
 
@@ -135,14 +135,14 @@ def _needs_labels(selector: object) -> bool:
     return any(key != names.NAMESPACE_NAME for key in keys)
 
 
-def _selects(selector: wire.LabelSelector | None) -> bool:
+def _needs_matches(selector: wire.LabelSelector | None) -> bool:
     if selector is None:
         return False
     keys = [*(selector.match_labels or ()), *(one.key for one in selector.match_expressions or ())]
     return any(key != names.NAMESPACE_NAME for key in keys)
 
 
-def _terms(pod: wire.Pod) -> Iterator[wire.PodTerm]:
+def _list_terms(pod: wire.Pod) -> Iterator[wire.PodTerm]:
     affinity = pod.spec.affinity
     for one in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
         if one is not None:
@@ -151,12 +151,12 @@ def _terms(pod: wire.Pod) -> Iterator[wire.PodTerm]:
                 yield preferred.pod_affinity_term
 
 
-def _owners(inventory: Inventory) -> Iterator[str]:
-    """Pods without constraints of their own are spread with those of what made them."""
-    there = {api_kinds.name_of(group) for group in inventory.groups}
+def _report_owners(inventory: Inventory) -> Iterator[str]:
+    """Report which owners are missing: pods without constraints are spread by the selector of their owner."""
+    there = {api_kinds.read_kind_name(group) for group in inventory.groups}
     for kind in _GROUP_KINDS:
         count = sum(
-            (owner := objects.owner_of(pod)) is not None and owner.kind == kind
+            (owner := objects.find_owner(pod)) is not None and owner.kind == kind
             for pod in inventory.pods
             if not pod.spec.node_name and not pod.spec.topology_spread_constraints
         )
@@ -168,7 +168,7 @@ def _owners(inventory: Inventory) -> Iterator[str]:
             )
 
 
-def _lost_pods(inventory: Inventory) -> Iterator[str]:
+def _report_lost_pods(inventory: Inventory) -> Iterator[str]:
     made = {given.position for given in inventory.workloads}
     if any(position not in made for position in inventory.positions.values()):
         return
@@ -179,34 +179,34 @@ def _lost_pods(inventory: Inventory) -> Iterator[str]:
         )
 
 
-def missing_storage(inventory: Inventory, pods: Iterable[wire.Pod]) -> Iterator[str]:
-    """The volumes and storage classes that claims name, with the pods that wait for them."""
-    for (kind, name), who in _missing_storage(inventory, pods).items():
+def report_missing_storage(inventory: Inventory, pods: Iterable[wire.Pod]) -> Iterator[str]:
+    """Report which volumes and storage classes that claims name are missing, with the pods that wait for them."""
+    for (kind, name), who in _find_missing_storage(inventory, pods).items():
         yield (
-            f"{kind} {name} is not among the objects: pods whose claims name it wait: {_some(who)}; "
+            f"{kind} {name} is not among the objects: pods whose claims name it wait: {_join_some(who)}; "
             f"{_STORAGE_ADDED[kind]}"
         )
 
 
-def _others_missing_storage(inventory: Inventory, own: AbstractSet[int]) -> Iterator[str]:
-    """The same of pods that are not one's own; beside one's own files in one sentence."""
+def _report_storage_of_others(inventory: Inventory, own: AbstractSet[int]) -> Iterator[str]:
+    """Report the same for pods that are not one's own; in one sentence, if one's own files are given."""
     others = [pod for pod in inventory.pods if inventory.positions[pod.metadata.uid] not in own]
     if not own:
-        yield from missing_storage(inventory, others)
-    elif waiting := _missing_storage(inventory, others):
+        yield from report_missing_storage(inventory, others)
+    elif waiting := _find_missing_storage(inventory, others):
         each = [
             f"{kind} {name} ({count_nouns(len(who), 'pod')})"
             for (kind, name), who in waiting.items()
         ]
-        yield f"in the baseline, pods wait for storage that is not among the objects: {_some(each)}"
+        yield f"in the baseline, pods wait for storage that is not among the objects: {_join_some(each)}"
 
 
-def _missing_storage(
+def _find_missing_storage(
     inventory: Inventory, pods: Iterable[wire.Pod]
 ) -> dict[tuple[str, str], dict[str, None]]:
-    """The names of the pods that wait for each volume or class, by its kind and name."""
+    """Find the missing volumes and classes, by kind and name, with the names of the pods that wait for each."""
     wanted = {
-        (one.metadata.namespace, one.metadata.name): _wanted(one)
+        (one.metadata.namespace, one.metadata.name): _find_wanted(one)
         for one in inventory.storage
         if isinstance(one, PersistentVolumeClaim)
     }
@@ -217,21 +217,21 @@ def _missing_storage(
     }
     waiting: dict[tuple[str, str], dict[str, None]] = {}
     for pod in pods:
-        for claim in () if pod.spec.node_name else _claims_of(pod):
+        for claim in () if pod.spec.node_name else _list_claims(pod):
             key = wanted.get((pod.metadata.namespace, claim), (_CLASS, ""))
             if key[1] and key not in there:
                 waiting.setdefault(key, {})[f"{pod.metadata.namespace}/{pod.metadata.name}"] = None
     return waiting
 
 
-def _wanted(claim: PersistentVolumeClaim) -> tuple[str, str]:
-    """The volume of a claim, or its class; a claim that names a volume needs no class."""
+def _find_wanted(claim: PersistentVolumeClaim) -> tuple[str, str]:
+    """Find what a claim names: its volume, or else its class; a claim that names a volume needs no class."""
     if claim.spec.volume_name:
         return _VOLUME, claim.spec.volume_name
-    return _CLASS, storage.class_of(claim)
+    return _CLASS, storage.find_class(claim)
 
 
-def _claims_of(pod: wire.Pod) -> Iterator[str]:
+def _list_claims(pod: wire.Pod) -> Iterator[str]:
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name
@@ -239,8 +239,8 @@ def _claims_of(pod: wire.Pod) -> Iterator[str]:
             yield f"{pod.metadata.name}-{volume.name}"
 
 
-def _ages(inventory: Inventory) -> Iterator[str]:
-    """The queue goes by age, and a manifest has none."""
+def _report_ages(inventory: Inventory) -> Iterator[str]:
+    """Report that ages are missing: the queue goes by age, and a manifest has none."""
     waiting = [
         pod
         for pod in inventory.pods
@@ -251,7 +251,7 @@ def _ages(inventory: Inventory) -> Iterator[str]:
         which = "pod has" if len(young) == 1 else "pods have"
         yield (
             f"{len(young)} waiting {which} no creationTimestamp, so among pods of equal priority those that have "
-            f"one are decided first: {_some(f'{one.metadata.namespace}/{one.metadata.name}' for one in young)}"
+            f"one are decided first: {_join_some(f'{one.metadata.namespace}/{one.metadata.name}' for one in young)}"
         )
 
 
@@ -259,17 +259,17 @@ def _has_pods(status: object) -> bool:
     return isinstance(status, Mapping) and any(map(status.get, _COUNTED))
 
 
-def _admission(inventory: Inventory) -> Iterator[str]:
+def _report_admission(inventory: Inventory) -> Iterator[str]:
     new = [pod for pod in inventory.pods if pod.metadata.creation_timestamp == objects.NOT_YET]
     without = {
         pod.metadata.namespace
         for pod in new
         if pod.metadata.namespace in inventory.limit_ranges
-        and any(not _asks_all(container) for container in pod.spec.containers)
+        and any(not _has_all_requests(container) for container in pod.spec.containers)
     }
     if without:
         yield (
-            f"LimitRanges of namespace {_some(sorted(without))}: their defaults are not filled in: "
+            f"LimitRanges of namespace {_join_some(sorted(without))}: their defaults are not filled in: "
             "containers that request no CPU or memory may get a default request in the cluster"
         )
     spaces = {pod.metadata.namespace for pod in new}
@@ -281,25 +281,25 @@ def _admission(inventory: Inventory) -> Iterator[str]:
     ]
     if steering:
         yield (
-            f"annotations of namespace {_some(steering)} for a node selector or tolerations are "
+            f"annotations of namespace {_join_some(steering)} for a node selector or tolerations are "
             "not applied to pods here; the API server may apply them"
         )
 
 
-def _asks_all(container: wire.Container) -> bool:
+def _has_all_requests(container: wire.Container) -> bool:
     asked = (container.resources and container.resources.requests) or {}
     return names.CPU in asked and names.MEMORY in asked
 
 
-def _modes(inventory: Inventory) -> Iterator[str]:
+def _report_modes(inventory: Inventory) -> Iterator[str]:
     own = [
         policy.metadata.name
         for policy in inventory.policies
         if "nodePolicy" in policy.spec or "mode" in (policy.spec.get("scoring") or {})
     ]
     if own:
-        yield f"BalancePolicy {_some(own)} sets a mode, which wins over --mode for the pods that it selects"
+        yield f"BalancePolicy {_join_some(own)} sets a mode, which wins over --mode for the pods that it selects"
 
 
-def _some(words: Iterable[str]) -> str:
+def _join_some(words: Iterable[str]) -> str:
     return printing.list_some(list(dict.fromkeys(words)), _NAMED_MAX)

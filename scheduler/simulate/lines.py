@@ -1,4 +1,4 @@
-"""The pods in the table of ``evenkeel simulate``: alike pods share a line, and no line is wider than the page."""
+"""Prints the pods in the table of ``evenkeel simulate``: alike pods share a line; no line is wider than the page."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from scheduler.simulate import alike
 Json = dict[str, Any]
 PENDING = "(pending)"
 _HEADS = ("POD", "NODE", "CARDS OR REASON")
-# Before the names of one's own pods, and of those that a change displaces or adds.
+# The marks before the names of one's own pods, and of pods that a change displaces or adds.
 OWN, OF_CHANGE = "*", "+"
 _GAP = 2
 _INDENT = 4
-# Lines that a workload gets, so that the pods of a node of eight GPUs have one each.
+# The most lines for a workload: the pods of a node of eight GPUs have one each.
 _LINES_MAX = 8
-# Of the columns of names, so that one long name does not move all others to the right.
+# The most characters of the columns of names, so that one long name does not move everything to the right.
 _NAME_MAX, _NODE_MAX = 36, 23
-# Of a name that is cut, how much of its end is kept.
+# How many characters are kept at the end of a name that is cut.
 _END_KEPT = 24
 
 
@@ -42,10 +42,10 @@ class _Row(NamedTuple):
     is_placed: bool
 
 
-def of_pods(
+def print_pods(
     pods: Sequence[Json], number: Mapping[int, int], width: int, *, is_wide: bool
 ) -> Iterator[Text]:
-    """A line for alike pods on one node, at most eight for a workload; where ``is_wide`` one for each pod, uncut.
+    """Print a line for alike pods on a node, at most eight lines for a workload; if ``is_wide``, one for each pod, uncut.
 
     Args:
         pods: in the order of their ranks.
@@ -54,13 +54,13 @@ def of_pods(
         is_wide: whether cards are named by their ids, too.
     """
     if is_wide:
-        rows = [_one(pod, number, is_wide=True) for pod in pods]
+        rows = [_make_row(pod, number, is_wide=True) for pod in pods]
     else:
         rows = [
             row
-            for _, those in groupby(pods, key=alike.rank)
-            for kind, of_kind in alike.by_workload(those).items()
-            for row in _of_workload(kind, of_kind, number)
+            for _, those in groupby(pods, key=alike.read_rank)
+            for kind, of_kind in alike.group_by_workload(those).items()
+            for row in _make_rows(kind, of_kind, number)
         ]
     cells = [_HEADS, *(row.cells for row in rows)]
     widest = [max(cell_len(one[column]) for one in cells) for column in (0, 1)]
@@ -68,29 +68,27 @@ def of_pods(
         widest = [min(pair) for pair in zip(widest, (_NAME_MAX, _NODE_MAX), strict=True)]
     starts = (0, widest[0] + _GAP, sum(widest) + 2 * _GAP)
     edge = None if is_wide else width
-    yield Text("\n").join(_laid_out(_HEADS, starts, edge, ("bold",) * 3))
+    yield Text("\n").join(_lay_out(_HEADS, starts, edge, ("bold",) * 3))
     for row in rows:
         styles = ("", "green" if row.is_placed else "yellow", "dim")
-        yield Text("\n").join(_laid_out(row.cells, starts, edge, styles))
+        yield Text("\n").join(_lay_out(row.cells, starts, edge, styles))
         for said in row.more:
             text = said if edge is None else printing.wrap_prose(said, edge - _INDENT)
             yield Text("\n".join(" " * _INDENT + line for line in text.splitlines()), "dim")
 
 
-def _of_workload(
-    kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, int]
-) -> list[_Row]:
-    """The first lines of a workload, and one for the pods that are left."""
+def _make_rows(kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, int]) -> list[_Row]:
+    """Make the first lines of a workload, and one line for the rest of its pods."""
     groups: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
     for pod in pods:
         evicting = pod["uid"] if pod["victims"] else ""
-        said = _said(pod, number, is_wide=False)
+        said = _make_remark(pod, number, is_wide=False)
         groups[pod["node"], said, evicting].append(pod)
     found = list(groups.values())
     shown = found if len(found) <= _LINES_MAX else found[: _LINES_MAX - 1]
     rows = [
-        _one(those[0], number, is_wide=False)._replace(
-            cells=(_label(kind, those), *_one(those[0], number, is_wide=False).cells[1:])
+        _make_row(those[0], number, is_wide=False)._replace(
+            cells=(_make_label(kind, those), *_make_row(those[0], number, is_wide=False).cells[1:])
         )
         for those in shown
     ]
@@ -98,19 +96,19 @@ def _of_workload(
     for placed in (True, False):
         left = [pod for pod in rest if (pod["node"] is not None) is placed]
         if left:
-            rows.append(_rest(kind, left, number, is_placed=placed))
+            rows.append(_sum_up_rest(kind, left, number, is_placed=placed))
     return rows
 
 
-def _rest(
+def _sum_up_rest(
     kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, int], *, is_placed: bool
 ) -> _Row:
-    """The pods of a workload beyond its first lines."""
-    name = f"{_mark(pods[0])}{kind.namespace}/{kind.name}-… ({len(pods)} more)"
+    """Sum up the pods of a workload beyond its first lines."""
+    name = f"{_find_mark(pods[0])}{kind.namespace}/{kind.name}-… ({len(pods)} more)"
     if is_placed:
         node = printing.count_nouns(len({pod["node"] for pod in pods}), "node")
         words = [
-            said for said, _ in Counter(_n_cards(pod["devices"]) for pod in pods).most_common()
+            said for said, _ in Counter(_count_cards(pod["devices"]) for pod in pods).most_common()
         ]
     else:
         node = PENDING
@@ -118,56 +116,56 @@ def _rest(
     return _Row((name, node, printing.list_some([word for word in words if word])), (), is_placed)
 
 
-def _one(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> _Row:
+def _make_row(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> _Row:
     evicted = [
-        f"{alike.key(victim)} is evicted from {pod['nominated']}" for victim in pod["victims"]
+        f"{alike.make_key(victim)} is evicted from {pod['nominated']}" for victim in pod["victims"]
     ]
     cells = (
-        f"{_mark(pod)}{alike.key(pod)}",
+        f"{_find_mark(pod)}{alike.make_key(pod)}",
         pod["node"] or PENDING,
-        _said(pod, number, is_wide=is_wide),
+        _make_remark(pod, number, is_wide=is_wide),
     )
     return _Row(cells, evicted, pod["node"] is not None)
 
 
-def _said(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> str:
+def _make_remark(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> str:
     was_on = f"was on {pod['displacedFrom']}" if pod["displacedFrom"] else ""
     # A pod has cards or a reason to wait, never both.
     why = f"reason {number[id(pod)]}" if id(pod) in number else ""
-    cards = ", ".join(_cards(pod["devices"], is_wide=is_wide))
+    cards = ", ".join(_name_cards(pod["devices"], is_wide=is_wide))
     return "; ".join(filter(None, (was_on, cards, why)))
 
 
-def name(pod: Json) -> str:
-    """The name of a pod, marked if it is one's own or of a change."""
-    return f"{_mark(pod)}{alike.key(pod)}"
+def mark_name(pod: Json) -> str:
+    """Return the name of a pod, marked if the pod is one's own or of a change."""
+    return f"{_find_mark(pod)}{alike.make_key(pod)}"
 
 
-def names(pods: Sequence[Json]) -> str:
-    """The first pods by workload, and how many more there are."""
+def list_names(pods: Sequence[Json]) -> str:
+    """List the first pods by workload, and how many more there are."""
     found = [
-        _label(kind, of_kind)
-        for _, those in groupby(pods, key=alike.rank)
-        for kind, of_kind in alike.by_workload(those).items()
+        _make_label(kind, of_kind)
+        for _, those in groupby(pods, key=alike.read_rank)
+        for kind, of_kind in alike.group_by_workload(those).items()
     ]
     return printing.list_some(found)
 
 
-def _label(kind: alike.Likeness, pods: Sequence[Json]) -> str:
+def _make_label(kind: alike.Likeness, pods: Sequence[Json]) -> str:
     count = f" ({len(pods)} pods)" if len(pods) > 1 else ""
-    return f"{_mark(pods[0])}{alike.label(kind, pods)}{count}"
+    return f"{_find_mark(pods[0])}{alike.make_label(kind, pods)}{count}"
 
 
-def _mark(pod: Json) -> str:
-    return (f"{OWN} ", f"{OF_CHANGE} ", "")[alike.rank(pod)]
+def _find_mark(pod: Json) -> str:
+    return (f"{OWN} ", f"{OF_CHANGE} ", "")[alike.read_rank(pod)]
 
 
-def _cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:
-    """The cards of a pod: each with its id, or cards with equal shares together, by their indices."""
+def _name_cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:
+    """Name the cards of a pod: each with its id, or cards with equal shares together, by their indices."""
     said: list[str] = []
     equal: dict[str, list[int]] = defaultdict(list)
     for device in devices:
-        share = _share(device)
+        share = _name_share(device)
         if device["index"] is None:
             said.append(f"card {device['id']} {share}")
         elif is_wide:
@@ -175,23 +173,23 @@ def _cards(devices: Sequence[Json], *, is_wide: bool) -> list[str]:
         else:
             equal[share].append(device["index"])
     for share, cards in equal.items():
-        said.append(f"{'card' if len(cards) == 1 else 'cards'} {_ranges(cards)}: {share}")
+        said.append(f"{'card' if len(cards) == 1 else 'cards'} {_join_ranges(cards)}: {share}")
     return said
 
 
-def _n_cards(devices: Sequence[Json]) -> str:
-    """How many cards a pod holds, and how much of each."""
-    found = Counter(map(_share, devices))
+def _count_cards(devices: Sequence[Json]) -> str:
+    """Say how many cards a pod holds, and how much of each."""
+    found = Counter(map(_name_share, devices))
     return ", ".join(f"{printing.count_nouns(n, 'card')}: {share}" for share, n in found.items())
 
 
-def _share(device: Json) -> str:
+def _name_share(device: Json) -> str:
     cores = f" {device['cores']} %" if device["cores"] else ""
     return f"{device['memoryMiB']} MiB{cores}"
 
 
-def _ranges(indices: Sequence[int]) -> str:
-    """Numbers as ``0-3, 6``."""
+def _join_ranges(indices: Sequence[int]) -> str:
+    """Join numbers to ``0-3, 6``."""
     said: list[str] = []
     for _, run in groupby(enumerate(sorted(indices)), key=lambda one: one[1] - one[0]):
         numbers = [index for _, index in run]
@@ -200,10 +198,10 @@ def _ranges(indices: Sequence[int]) -> str:
     return ", ".join(said)
 
 
-def _laid_out(
+def _lay_out(
     cells: Sequence[str], starts: Sequence[int], edge: int | None, styles: Sequence[str]
 ) -> list[Text]:
-    """Cells in their columns; what does not fit before the edge goes on in a new line."""
+    """Lay out cells in their columns; what does not fit before the edge goes on in a new line."""
     lines = [Text()]
     for cell, start, style in zip(cells, starts, styles, strict=True):
         if not cell:
@@ -224,7 +222,7 @@ def _laid_out(
 
 
 def _cut(word: str, room: int) -> str:
-    """A name that no line has room for, without its middle."""
+    """Cut the middle of a name that is too long for a line."""
     if cell_len(word) <= room:
         return word
     return f"{word[: room - _END_KEPT - 1]}…{word[-_END_KEPT:]}"

@@ -33,24 +33,24 @@ class Rows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def all(self) -> list[Json]:
-        """The rows, with those of pods that nothing was decided for."""
+    def list_all(self) -> list[Json]:
+        """List the rows, with those of pods for which nothing was decided."""
         pods = self._engine.ask(KnownPods()).values()
         gated = [pod for pod in pods if pod.ours and pod.gated and not pod.node]
         unread = [
-            self._row(one.namespace, one.name, one.uid, str(one.problem))
+            self._make_plain_row(one.namespace, one.name, one.uid, str(one.problem))
             for one in self._situation.inventory.unread
         ]
         return [*self._rows.values(), *(self._make_row(pod, _GATED) for pod in gated), *unread]
 
     def add_hold(self, hold: Hold) -> None:
-        """A pod stays pending."""
+        """Add a pod that stays pending."""
         row = self._make_row(self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold).message)
         row["nominated"] = self._engine.ask(NominatedNode(hold.uid)) or None
         self._rows[hold.uid] = row | {"unschedulable": sayings.write_sentence(hold)}
 
-    def evicts(self, evict: Evict) -> None:
-        """A pod that stays pending has others sent away, and is nominated to their node."""
+    def add_evict(self, evict: Evict) -> None:
+        """Add the victims of a pod that stays pending and is nominated to their node."""
         if not evict.makes_room_for:
             return
         row = self._rows[evict.makes_room_for]
@@ -60,15 +60,15 @@ class Rows:
             for pod in map(self._engine.ask, map(NamedPod, evict.victims))
         ]
 
-    def bound(self, bind: Bind) -> None:
-        """A pod has a node."""
+    def add_bind(self, bind: Bind) -> None:
+        """Add a pod that is bound to a node."""
         pod = self._engine.ask(NamedPod(bind.uid))
         row = self._make_row(pod, f"Successfully assigned {pod.key} to {bind.node}")
         row["node"] = bind.node
         if bind.slots:
             driver = devices.get_card_driver(bind.driver)
             row["annotations"] = driver.write_answer(bind.node, bind.slots, self._now).annotations
-            indices = self._indices_on(bind.node, bind.driver)
+            indices = self._find_indices(bind.node, bind.driver)
             row["devices"] = [
                 {
                     "id": use.uuid,
@@ -82,13 +82,13 @@ class Rows:
         self._rows[bind.uid] = row
 
     def explain(self, before: BeforeDecision) -> None:
-        """Why the pod that was decided for goes where it goes."""
+        """Explain the decision for a pod."""
         nodes, weights = before.verdicts
-        cards = self._why_cards(before)
+        cards = self._explain_cards(before)
         self._rows[before.uid] |= {"nodes": nodes, "weights": weights, "cards": cards}
 
-    def _why_cards(self, before: BeforeDecision) -> Json | None:
-        """By what a pod's cards were ordered, and what each had before; None for a pod that was given none."""
+    def _explain_cards(self, before: BeforeDecision) -> Json | None:
+        """Explain how a pod's cards were ordered, and what each had before; None for a pod without cards."""
         held = self._engine.ask(HeldCards(before.uid))
         if not (held and before.cards_by):
             return None
@@ -98,17 +98,17 @@ class Rows:
                 {
                     "id": card.uuid,
                     "index": card.position,
-                    "free": _figures(card.total - before.used[:, card.row]),
-                    "total": _figures(card.total),
+                    "free": _name_figures(card.total - before.used[:, card.row]),
+                    "total": _name_figures(card.total),
                 }
                 for card in held
             ],
         }
 
     def _make_row(self, pod: PodRecord, message: str) -> Json:
-        return self._row(pod.namespace, pod.name, pod.uid, message)
+        return self._make_plain_row(pod.namespace, pod.name, pod.uid, message)
 
-    def _row(self, namespace: str, name: str, uid: str, message: str) -> Json:
+    def _make_plain_row(self, namespace: str, name: str, uid: str, message: str) -> Json:
         owner = self._situation.making.owners.get(uid)
         return {
             "namespace": namespace,
@@ -125,28 +125,28 @@ class Rows:
             "nominated": None,
         }
 
-    def _indices_on(self, node: str, driver: str) -> Mapping[str, int]:
-        """The places of a node's cards by their UUIDs."""
+    def _find_indices(self, node: str, driver: str) -> Mapping[str, int]:
+        """Find the places of a node's cards by their UUIDs."""
         if (node, driver) not in self._indices:
             self._indices[node, driver] = self._engine.ask(CardIndices(node, driver))
         return self._indices[node, driver]
 
 
-def _figures(of_card: c.Ints) -> dict[str, int]:
+def _name_figures(of_card: c.Ints) -> dict[str, int]:
     cores, mib, sharers = of_card.tolist()
     return {"memoryMiB": mib, "cores": cores, "sharers": sharers}
 
 
-def by_kind(workloads: Iterable[ObjectKey]) -> dict[str, list[str]]:
-    """The names of workloads, with their namespaces, by kind."""
+def group_by_kind(workloads: Iterable[ObjectKey]) -> dict[str, list[str]]:
+    """Group the names of workloads, with their namespaces, by kind."""
     found: dict[str, list[str]] = {}
     for one in sorted(workloads):
         found.setdefault(one.kind, []).append(f"{one.namespace}/{one.name}")
     return found
 
 
-def removed(gone: Mapping[ObjectKey, Sequence[wire.Pod]]) -> list[Json]:
-    """The pods that go, by the workload that is to be smaller."""
+def list_removed(gone: Mapping[ObjectKey, Sequence[wire.Pod]]) -> list[Json]:
+    """List the pods that go, with the workload that is to be smaller."""
     return [
         {
             "namespace": pod.metadata.namespace,

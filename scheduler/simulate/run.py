@@ -1,4 +1,4 @@
-"""The simulation: bound pods are charged, pending pods are scheduled in queue order."""
+"""Runs the simulation: bound pods are charged, pending pods are scheduled in queue order."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from scheduler.engine.questions.waiting import Queue
 from scheduler.simulate import gaps, rows
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
-from scheduler.simulate.situation import Situation, engine_of, prepare
+from scheduler.simulate.situation import Situation, make_engine, prepare
 
 Json = dict[str, Any]
-# Takes the progress: how many of how many pods were decided for.
+# Takes the progress: for how many pods there is a decision, and how many pods there are.
 Tell = Callable[[int, int], None]
 _NOTHING = Changes()
 
 
-def _nobody(_done: int, _total: int) -> None:
+def _tell_nobody(_done: int, _total: int) -> None:
     return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """How pods are to be placed, and what is to be reported.
+    """How pods are placed, and what is reported.
 
     Attributes:
         config: settings.
         only_ours: schedule only pods that name our scheduler; else every pending pod.
         with_nodes: report every node's feasibility, reasons and scores for every pod, and why it has its cards.
         now: unix time written into the annotations of pods with cards.
-        mode: replaces that of the configuration; None leaves it.
+        mode: replaces the mode of the configuration; None leaves it.
     """
 
     config: Config
@@ -61,55 +61,55 @@ def schedule(
     """Schedule the pending pods among ``objects``, and those that workloads would make, on the nodes among them.
 
     Args:
-        objects: Kubernetes objects; kinds that do not matter are passed over.
+        objects: Kubernetes objects; kinds that do not matter are ignored.
         config: settings, the defaults when None.
         only_ours: schedule only pods that name our scheduler; else every pending pod.
         with_nodes: report every node's feasibility, reasons and scores for every pod.
         now: unix time written into the annotations of pods with cards.
-        strict: a malformed object is an error; else it is named in the result, and the rest goes on.
+        strict: a malformed object is an error; else it is named in the result, and left out.
         changes: the changes to simulate on top of the objects.
 
     Returns:
         ``{"pods": [...], "summary": {...}, ...}`` as documented for ``evenkeel simulate -o json``.
 
     Raises:
-        InputProblem: strict, and an object is malformed; names the object, the field and what is allowed, and
-            has all others that are.
-        BadInput: a change names what is not there.
+        InputProblem: strict, and an object is malformed; the error names the object, the field and what is allowed,
+            and has the errors of all other malformed objects.
+        BadInput: a change names an object that does not exist.
     """
     situation = prepare(objects, changes, strict=strict)
     question = Question(
         config=config or Config(), only_ours=only_ours, with_nodes=with_nodes, now=now
     )
-    return place(situation, question)
+    return place_pods(situation, question)
 
 
-def place(situation: Situation, question: Question, tell: Tell = _nobody) -> Json:
+def place_pods(situation: Situation, question: Question, tell: Tell = _tell_nobody) -> Json:
     """Place the waiting pods; the situation stays as it is, and can be used again.
 
     Raises:
-        InputProblem: what was read is strict, and there is a mistake in it.
+        InputProblem: the inventory is strict, and an object has a mistake.
     """
     return _Simulation(situation, question).run(tell)
 
 
-def _with_mode(config: Config, mode: Mode | None) -> Config:
-    """Without node policies, which would replace the mode."""
+def _set_mode(config: Config, mode: Mode | None) -> Config:
+    """Set a mode, and remove node policies, which would replace the mode."""
     if mode is None:
         return config
 
-    def changed(placement: Placement) -> Placement:
+    def set_mode(placement: Placement) -> Placement:
         return replace(placement, mode=mode, objective="", node_policy="")
 
-    profiles = tuple(replace(one, placement=changed(one.placement)) for one in config.profiles)
-    return replace(config, placement=changed(config.placement), profiles=profiles)
+    profiles = tuple(replace(one, placement=set_mode(one.placement)) for one in config.profiles)
+    return replace(config, placement=set_mode(config.placement), profiles=profiles)
 
 
 class _Simulation:
     def __init__(self, situation: Situation, question: Question) -> None:
         self._situation, self._question = situation, question
-        config = _with_mode(question.config, question.mode)
-        self._engine = engine_of(situation.inventory, config, only_ours=question.only_ours)
+        config = _set_mode(question.config, question.mode)
+        self._engine = make_engine(situation.inventory, config, only_ours=question.only_ours)
         self._batch = 1 if question.with_nodes else config.slice_pods
         self._rows = rows.Rows(situation, self._engine, question.now)
 
@@ -122,7 +122,7 @@ class _Simulation:
             tell(min(len(self._rows), total), total)
             self._decide(at)
             at = max(at, self._engine.find_due(at))
-        found = self._rows.all()
+        found = self._rows.list_all()
         placed = sum(row["node"] is not None for row in found)
         return {
             "pods": found,
@@ -134,13 +134,17 @@ class _Simulation:
             },
             "warnings": [
                 *self._situation.remarks,
-                *gaps.tell_gaps(
+                *gaps.report_gaps(
                     inventory,
                     self._situation.unlisted or {},
                     self._situation.own,
                     is_mode_given=self._question.mode is not None,
                 ),
-                *(gaps.budgets(inventory, found) if self._situation.unlisted is None else ()),
+                *(
+                    gaps.report_budgets(inventory, found)
+                    if self._situation.unlisted is None
+                    else ()
+                ),
             ],
             "mistakes": [
                 {"object": one.name, "field": one.field, "problem": one.problem}
@@ -152,32 +156,32 @@ class _Simulation:
                 for (version, kind), count in sorted(inventory.unknown.items())
             ],
             **{
-                str(why): rows.by_kind(workloads)
+                str(why): rows.group_by_kind(workloads)
                 for why, workloads in self._situation.making.idle.items()
             },
-            "removed": rows.removed(self._situation.making.removed),
+            "removed": rows.list_removed(self._situation.making.removed),
         }
 
     def _handle(self, event: events.Event) -> None:
         self._engine.handle(event, 0.0)
 
     def _keep_mistakes(self, inventory: Inventory) -> None:
-        """A mistake in a pending pod is a mistake in the objects; a field that is not supported is none."""
+        """Keep the mistakes of pending pods as mistakes of the objects; a field that is not supported is no mistake."""
         for uid, mistake in self._engine.ask(MistakesOfWaiting()):
-            inventory.keep(inventory.problem_with(uid, mistake))
+            inventory.keep_problem(inventory.make_problem(uid, mistake))
         inventory.refuse_mistakes()
 
     def _decide(self, at: float) -> None:
-        """The next pods, if there are any to decide for at this time."""
+        """Decide for the next pods, if any are due at this time."""
         engine = self._engine
         before = engine.ask(NextDecision(at)) if self._question.with_nodes else None
         outcome = engine.decide(at, Unlimited(pods=self._batch))
         for bind in outcome.binds:
-            self._rows.bound(bind)
+            self._rows.add_bind(bind)
             self._handle(events.BindDone(bind.uid))
         for hold in outcome.holds:
             self._rows.add_hold(hold)
         for evict in outcome.evicts:
-            self._rows.evicts(evict)
+            self._rows.add_evict(evict)
         if before is not None:
             self._rows.explain(before)

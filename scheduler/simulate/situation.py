@@ -1,4 +1,4 @@
-"""From objects and changes to what is placed: read, changed, with the pods of workloads."""
+"""Prepares a simulation: reads objects, applies changes, and adds the pods of workloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading.inventory import InputProblem, Inventory
-from scheduler.simulate.workloads.make import Making, make
+from scheduler.simulate.workloads.make import Making, make_pods
 from scheduler.simulate.workloads.rollout import Earlier
 
 _NOTHING: Earlier = {}
@@ -27,14 +27,14 @@ _NOTHING: Earlier = {}
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All there is to place pods with, and on.
+    """Everything that is needed to place pods.
 
     Attributes:
-        inventory: what was read, with the pods that were made.
+        inventory: the objects that were read, with the pods that were made.
         making: which pods were made, and the owners of all pods.
         displaced: the node that a pod had to leave, by uid.
-        unlisted: kinds that a cluster would not list, and why; None where all objects are of files.
-        remarks: what else is to be known of where the objects come from.
+        unlisted: kinds that a cluster would not list, and why; None if all objects are from files.
+        remarks: more that a user must know about where the objects come from.
         own: the positions of one's own objects, if they are beside a baseline.
     """
 
@@ -62,31 +62,33 @@ def prepare(
 
     Raises:
         InputProblem: an object of the changes is malformed or of another kind.
-        BadInput: a change names what is not there; where strict, only if nothing else is wrong.
+        BadInput: a change names an object that does not exist; if strict, only if nothing else is wrong.
     """
-    _check(objects, changes)
-    inventory = inventories.read([*objects, *changes.nodes, *changes.policies], strict=strict)
+    _check_kinds(objects, changes)
+    inventory = inventories.read_inventory(
+        [*objects, *changes.nodes, *changes.policies], strict=strict
+    )
     for problem in inventory.mistakes.values():
         if problem.position >= len(objects):
-            # Left out it would leave the question unasked.
+            # Without this object the question would make no sense.
             inventory.refuse_mistakes()
             raise problem
     try:
-        displaced = what_if.apply(inventory, changes)
-        scaled = scale.apply(inventory, list(changes.scale))
+        displaced = what_if.apply_changes(inventory, changes)
+        scaled = scale.scale_workloads(inventory, list(changes.scale))
     except BadInput:
-        # What is not there may have been left out for its mistake.
+        # The missing object may have been left out for its mistake.
         inventory.refuse_mistakes()
         raise
-    added = frozenset(kinds.key(body).name for body in changes.nodes)
-    making = make(inventory, scaled, added, earlier)
+    added = frozenset(kinds.read_key(body).name for body in changes.nodes)
+    making = make_pods(inventory, scaled, added, earlier)
     return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks], own)
 
 
-def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:
-    """An engine that has seen all that was read, and decided nothing.
+def make_engine(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:
+    """Make an engine that has seen all objects, and has decided nothing.
 
-    Unless ``only_ours``, waiting pods of other schedulers' names get ours.
+    Unless ``only_ours``, waiting pods with the names of other schedulers get our name.
     """
     engine = Engine(config, pace=PROMPT, is_shared=False)
     for found in (
@@ -104,12 +106,12 @@ def engine_of(inventory: Inventory, config: Config, *, only_ours: bool = False) 
         if not (only_ours or is_ours or pod.spec.node_name):
             pod.spec.scheduler_name = config.scheduler_name
         engine.handle(events.Seen(pod), 0.0)
-    # All that is expensive to compile is compiled by now.
+    # With this call everything that is expensive to compile is compiled.
     engine.decide(0.0, Unlimited(pods=0))
     return engine
 
 
-def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
+def _check_kinds(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
     wanted = [
         *((body, "Node", "v1") for body in changes.nodes),
         *((body, "BalancePolicy", f"{names.GROUP}/{names.VERSION}") for body in changes.policies),
@@ -117,15 +119,15 @@ def _check(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:
     for position, (body, kind, version) in enumerate(wanted, len(objects)):
         if isinstance(body, kinds.Illegible):
             raise InputProblem(position, "", BadInput("", body.problem))
-        if kinds.known(body) != kind:
-            # For another version of the right kind, the kind is right and the version is the mistake.
+        if kinds.find_kind(body) != kind:
+            # If the kind is right, the version is the mistake.
             field, allowed = ("apiVersion", version) if body.get("kind") == kind else ("kind", kind)
             given = body.get(field)
             said = "is missing" if given is None else f'"{given}" is not allowed'
             problem = BadInput(field, f"{said}; it must be {allowed}")
-            raise InputProblem(position, inventories.name_of(body), problem)
-    there = {kinds.key(body) for body in objects if kinds.known(body) == "Node"}
+            raise InputProblem(position, inventories.read_name(body), problem)
+    there = {kinds.read_key(body) for body in objects if kinds.find_kind(body) == "Node"}
     for position, body in enumerate(changes.nodes, len(objects)):
-        if kinds.key(body) in there:
+        if kinds.read_key(body) in there:
             problem = BadInput("metadata.name", "a node of this name exists already")
-            raise InputProblem(position, inventories.name_of(body), problem)
+            raise InputProblem(position, inventories.read_name(body), problem)

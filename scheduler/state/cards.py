@@ -1,4 +1,4 @@
-"""The card table: every card that is allocated one by one; the cards of a node's pool are neighbours."""
+"""The card table: all cards that are allocated one by one; the cards of a node's pool are neighbours."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scheduler.state.structures.interning import Interner
 from scheduler.state.structures.runs import Runs
 
 _FIRST_CAPACITY = 256
-# So many UUIDs of cards that are gone are no burden: in a small cluster nothing is numbered anew.
+# So many UUIDs of cards that are gone may stay: in a small cluster UUIDs are never numbered anew.
 _SPARE_UUIDS = 64
 
-# Kinds of cards that are told apart; of a cluster with more the rest count as the most like them.
+# The most kinds of cards; each card beyond them counts as the kind that is most like it.
 KINDS_MAX = 32
 
 
@@ -30,14 +30,14 @@ class CardTable:
         self.modes: Interner[str] = Interner()
         self.uuids: Interner[str] = Interner()
         self.kinds: Interner[tuple[int, int]] = Interner(whole.CARD)
-        self.columns = _columns(_FIRST_CAPACITY)
+        self.columns = _make_columns(_FIRST_CAPACITY)
         self.most_on_a_node = 1
         self._runs = Runs()
         self._n_used = self._n_numberings = 0
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Other than before when requests must be compiled anew: there are new words, or new numbers for them."""
+        """Changes when requests must be compiled anew, because words are new or have new numbers."""
         n_words = len(self.models), len(self.modes), len(self.uuids)
         return (*n_words, self._n_numberings, self.most_on_a_node)
 
@@ -45,7 +45,7 @@ class CardTable:
         """Write the cards of one node's pool, of which nothing is in use, and return the row of the first."""
         n = len(cards)
         if not n:
-            # A row that there always is: columns are indexed by the first card of pools without any, too.
+            # Row 0 always exists: columns are also indexed by the first card of pools without cards.
             return 0
         start = self._runs.take(n)
         self._grow()
@@ -65,13 +65,13 @@ class CardTable:
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
             columns.pool[d] = pool
-            columns.kind[d] = self._kind_of(card)
+            columns.kind[d] = self._find_kind(card)
         self._n_used += n
         if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
             self._give_uuids_back()
         return start
 
-    def _kind_of(self, card: Card) -> int:
+    def _find_kind(self, card: Card) -> int:
         kind = (card.cores, card.mib)
         if self.kinds.find(kind) < 0 and len(self.kinds) >= KINDS_MAX:
             known = self.kinds.values[1:]
@@ -80,20 +80,20 @@ class CardTable:
         return self.kinds.number(kind)
 
     def give_back(self, start: int, n: int) -> None:
-        """The pool's cards are gone, and nothing is in use of them; another node may have their rows."""
+        """Give back the rows of a pool's cards, which are gone and unused; another node may have the rows."""
         self._runs.give_back(start, n)
         self._n_used -= n
 
     def find_uuid(self, d: int) -> str:
-        """The card's UUID."""
+        """Return the UUID of a card."""
         return self.uuids.values[int(self.columns.uuid[d])]
 
     def _give_uuids_back(self) -> None:
-        """Most UUIDs are of cards that are gone: those that are there are numbered anew."""
+        """Number the UUIDs of the cards that are there anew, because most UUIDs are of cards that are gone."""
         free = self._runs.list_free()
         there = {d: self.find_uuid(d) for d in range(self._runs.end) if d not in free}
         self.uuids = Interner()
-        # Rows that are free have no card: any number will do that there is.
+        # Free rows have no card: any existing number will do.
         self.columns.uuid[:] = 0
         for d, uuid in there.items():
             self.columns.uuid[d] = self.uuids.number(uuid)
@@ -102,13 +102,13 @@ class CardTable:
     def _grow(self) -> None:
         capacity = self.columns.numa.size
         if self._runs.end > capacity:
-            fresh = _columns(max(self._runs.end, capacity * 2))
+            fresh = _make_columns(max(self._runs.end, capacity * 2))
             for before, after in zip(self.columns.list_values(), fresh.list_values(), strict=True):
                 after[..., :capacity] = before
             self.columns.adopt(fresh)
 
 
-def _columns(capacity: int) -> c.Cards:
+def _make_columns(capacity: int) -> c.Cards:
     return c.Cards(
         total=np.zeros((3, capacity), np.int64),
         used=np.zeros((3, capacity), np.int64),

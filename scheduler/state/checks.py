@@ -1,4 +1,4 @@
-"""Invariants: every total in the columns recounted from the pods, the slow and obvious way."""
+"""Checks of invariants: every total in the columns is counted again from the pods, in the slow and obvious way."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from scheduler.state.volumes import recount
 
 
 def take_fingerprint(cluster: Cluster) -> dict[str, Any]:
-    """All figures by name, without rows: equal for equal clusters however they came about."""
-    return {name: _figures(cluster, row) for name, row in cluster.nodes.rows.items()}
+    """Collect all figures by name, without rows: equal for equal clusters, whatever their history."""
+    return {name: _read_figures(cluster, row) for name, row in cluster.nodes.rows.items()}
 
 
-def _columns_of(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
-    """Priority and start of a pod that has a node, and what it holds of cards."""
+def _read_columns(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
+    """Read the priority and the start of a pod that has a node, and what it holds on cards."""
     pods = cluster.ledger.pods
     held = sorted(
         (cluster.cards.find_uuid(d), *figures) for d, *figures in pods.read_held(pod.row).tolist()
@@ -33,16 +33,16 @@ def _columns_of(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
     return int(pods.columns.priority[pod.row]), int(pods.columns.start[pod.row]), held
 
 
-def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
+def _read_figures(cluster: Cluster, row: int) -> dict[str, Any]:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    name = cluster.nodes.name_of(row)
+    name = cluster.nodes.find_name(row)
     return {
         "facts": cluster.nodes.facts[row],
         "valid": bool(nodes.valid[row]),
-        "allocatable": _by_resource(cluster, nodes.allocatable, row),
+        "allocatable": _name_resources(cluster, nodes.allocatable, row),
         "requested": {
             resource: amount
-            for resource, amount in _by_resource(cluster, nodes.requested, row).items()
+            for resource, amount in _name_resources(cluster, nodes.requested, row).items()
             if resource not in gpus.SIZES
         },
         "nonzero": nodes.nonzero[:, row].tolist(),
@@ -51,7 +51,7 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
         "gpu": (nodes.gpu_total[..., row].tolist(), nodes.gpu_used[..., row].tolist()),
         "ports": cluster.nodes.ports.list_on(row),
         "pods": {
-            uid: _columns_of(cluster, pod) for uid, pod in cluster.pods_on.get(name, {}).items()
+            uid: _read_columns(cluster, pod) for uid, pod in cluster.pods_on.get(name, {}).items()
         },
         "cards": {
             cluster.cards.find_uuid(d): (
@@ -67,13 +67,13 @@ def _figures(cluster: Cluster, row: int) -> dict[str, Any]:
                 cluster.cards.modes.values[int(cards.mode[d])],
                 cluster.cards.kinds.values[int(cards.kind[d])],
             )
-            for d in _card_rows(nodes, row)
+            for d in _list_card_rows(nodes, row)
         },
     }
 
 
-def _card_rows(nodes: c.Nodes, row: int) -> list[int]:
-    """The rows of the cards of a node, of all its pools."""
+def _list_card_rows(nodes: c.Nodes, row: int) -> list[int]:
+    """List the rows of a node's cards, of all its pools."""
     runs = zip(nodes.card_start[:, row].tolist(), nodes.card_count[:, row].tolist(), strict=True)
     return [d for start, n in runs for d in range(start, start + n)]
 
@@ -89,7 +89,7 @@ def verify(cluster: Cluster) -> None:
 
 
 def verify_by_node(cluster: Cluster) -> Iterator[None]:
-    """As ``verify``, a node at a time: what may change between two steps is looked at in one of them."""
+    """As ``verify``, one node at a time; figures that may change between two steps are checked within one step."""
     for name in list(cluster.nodes.rows):
         if name in cluster.nodes.rows:
             _verify_node(cluster, name)
@@ -98,7 +98,7 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
     storage, charged = cluster.storage, cluster.roster.list_charged()
     if problem := recount.find_difference(storage, cluster.nodes, charged):
         raise BrokenInvariant(problem)
-    # By identity: an old record of a pod would be charged and taken back by other figures.
+    # Records are compared by identity: an old record of a pod would be charged and taken back with other figures.
     rows = [pod.row for pod in cluster.pods.values() if pod.node]
     if len(set(rows)) < len(rows) or min(rows, default=0) < 0:
         raise BrokenInvariant("two pods have one row of the pod table, or one with a node has none")
@@ -117,16 +117,16 @@ def _verify_terms(cluster: Cluster) -> None:
         return
     counted: dict[Any, Counter[int]] = {}
     for name, pods in cluster.pods_on.items():
-        row = cluster.nodes.row_of(name)
+        row = cluster.nodes.find_row(name)
         for pod in pods.values() if row >= 0 else ():
-            counted.setdefault(classes.key_of(pod), Counter())[row] += 1
+            counted.setdefault(classes.make_key(pod), Counter())[row] += 1
     if held != counted:
         raise BrokenInvariant(f"pods by class are {held}, the pods on nodes are {counted}")
 
 
 def _verify_node(cluster: Cluster, name: str) -> None:
     row = cluster.nodes.rows[name]
-    figures = _figures(cluster, row)
+    figures = _read_figures(cluster, row)
     pods = list(cluster.pods_on.get(name, {}).values())
     requested: Counter[str] = Counter()
     nonzero, sizes = [0, 0], Counter[str]()
@@ -136,7 +136,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     by_family = [[0, 0, 0] for _ in families]
     for pod in pods:
         asked = pod.template.requests
-        # What no node offers is charged to nobody.
+        # A resource that no node offers is charged to no pod.
         row_asked = cluster.nodes.find_row_asked
         requested.update({name: n for name, n in asked.amounts if row_asked(name) != c.UNKNOWN})
         requested[names.PODS] += 1
@@ -150,15 +150,17 @@ def _verify_node(cluster: Cluster, name: str) -> None:
             for i, figure in enumerate(figures_held):
                 used[cluster.cards.find_uuid(d)][i] += figure
                 by_family[int(cluster.cards.columns.pool[d])][i] += figure
-    _same(name, "requested", figures["requested"], dict(requested))
-    _same(name, "nonzero", figures["nonzero"], nonzero)
+    _check_same(name, "requested", figures["requested"], dict(requested))
+    _check_same(name, "nonzero", figures["nonzero"], nonzero)
     kept = {total: n for total, n in sizes.items() if cluster.nodes.resources.find(total) >= 0}
-    totals = _by_resource(cluster, cluster.nodes.columns.requested, row)
+    totals = _name_resources(cluster, cluster.nodes.columns.requested, row)
     found = {total: n for total, n in totals.items() if total in gpus.SIZES}
-    _same(name, "pods by size", found, kept)
-    _same(name, "ports", figures["ports"], dict(ports))
+    _check_same(name, "pods by size", found, kept)
+    _check_same(name, "ports", figures["ports"], dict(ports))
     serves = cluster.registers.serves
-    _same(name, "managed", figures["managed"], [serves(pool, row) for pool in range(len(families))])
+    _check_same(
+        name, "managed", figures["managed"], [serves(pool, row) for pool in range(len(families))]
+    )
     closed = {
         uuid
         for family, told in zip(families, figures["facts"].devices, strict=True)
@@ -166,13 +168,15 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     }
     silent = bool(cluster.nodes.silent[row])
     for uuid, counted in used.items():
-        _same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
-        _same(name, f"card {uuid} cordoned", figures["cards"][uuid][3], silent or uuid in closed)
-    _same(name, "gpu_used", figures["gpu"][1], by_family)
+        _check_same(name, f"card {uuid}", figures["cards"][uuid][1], counted)
+        _check_same(
+            name, f"card {uuid} cordoned", figures["cards"][uuid][3], silent or uuid in closed
+        )
+    _check_same(name, "gpu_used", figures["gpu"][1], by_family)
 
 
 def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
-    """A pod's row of the pod table says what its record and its claim say."""
+    """Compare a pod's row of the pod table with its record and its claim."""
     ledger, row = cluster.ledger, cluster.nodes.rows[name]
     columns = ledger.pods.columns
     containers = ledger.charges.get_containers(ledger.charges.number_template(pod.template))
@@ -189,11 +193,11 @@ def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
         ledger.charges.number_template(pod.template),
         sorted(holds.tolist()),
     )
-    _same(name, f"row of pod {pod.key}", found, expected)
+    _check_same(name, f"row of pod {pod.key}", found, expected)
 
 
 def count_closed_nodes(cluster: Cluster) -> dict[str, int]:
-    """How many nodes give no GPU away at all or in part, by why; O(cards) in columns."""
+    """Count the nodes with closed GPUs, all or some of them, by reason; O(cards) in columns."""
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     is_full = (cards.used > cards.total).any(axis=0)
     over = np.concatenate(([0], np.cumsum(is_full)))
@@ -209,17 +213,17 @@ def count_closed_nodes(cluster: Cluster) -> dict[str, int]:
 
 
 def list_overcommitted(cluster: Cluster) -> list[str]:
-    """Cards that hold more than they have, as ``node/uuid``; must be empty for ever."""
+    """List the cards that are charged more than they have, as ``node/uuid``; the list must always be empty."""
     cards = cluster.cards.columns
     return [
         f"{name}/{cluster.cards.find_uuid(d)}"
         for name, row in cluster.nodes.rows.items()
-        for d in _card_rows(cluster.nodes.columns, row)
+        for d in _list_card_rows(cluster.nodes.columns, row)
         if bool((cards.used[:, d] > cards.total[:, d]).any())
     ]
 
 
-def _by_resource(cluster: Cluster, matrix: c.Ints, row: int) -> dict[str, int]:
+def _name_resources(cluster: Cluster, matrix: c.Ints, row: int) -> dict[str, int]:
     return {
         resource: int(matrix[r, row])
         for r, resource in enumerate(cluster.nodes.resources.values)
@@ -227,6 +231,6 @@ def _by_resource(cluster: Cluster, matrix: c.Ints, row: int) -> dict[str, int]:
     }
 
 
-def _same(node: str, what: str, found: object, counted: object) -> None:
+def _check_same(node: str, what: str, found: object, counted: object) -> None:
     if found != counted:
         raise BrokenInvariant(f"node {node}: {what} is {found}, its pods sum up to {counted}")

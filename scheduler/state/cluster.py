@@ -6,11 +6,11 @@ A pod's life is ``pending → assumed → bound → gone``:
                             ▲                   │
                             └───── forget ──────┘
 
-Every event carries a whole object, never a delta, so applying one twice changes nothing. An
+Every event carries a whole object, never a delta, so applying an event twice changes nothing. An
 assumption has no timer: it ends with the bind's result or with what the watch says. Pods may be
-seen before their node and outlive it; their charges wait by node name.
+seen before their node and outlive it; until the node is there, their charges wait under its name.
 
-What a pod with a node holds on cards is its claim as far as its own requests allow: see ``told_cards``.
+A pod with a node holds on cards what its claim says, as far as its own requests allow: see ``told_cards``.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.nominations import Nominations
-from scheduler.state.pods import Life, PodRecord, charged
-from scheduler.state.records import Records, started
+from scheduler.state.pods import Life, PodRecord, make_charge_key
+from scheduler.state.records import Records, read_start
 from scheduler.state.registers import Registers
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
-from scheduler.state.told_cards_problems import claim_problem
+from scheduler.state.told_cards_problems import find_claim_problem
 from scheduler.state.trials import Beside, Trial
 from scheduler.state.volumes.store import Storage
 
@@ -54,19 +54,19 @@ class Cluster:
 
     Attributes:
         pods: all pods that are not finished, by uid.
-        pods_on: those that have a node, by its name; the node may not be there.
-        roster: keeps both in step with what pods are charged.
-        ledger: who of them is charged what.
-        terms: what rules about other pods count of them.
-        peers: what selects pods that belong together.
-        storage: claims, volumes and what of them is used where.
-        moved: rows whose free resources may differ.
-        described: rows whose labels, taints or cards may differ (also in ``moved``).
-        shaped: counts changes of what the demand is measured against: what nodes have and whom they take.
+        pods_on: the pods that have a node, by the node's name; the node may be unknown.
+        roster: keeps both, and the charges of the pods.
+        ledger: what each pod is charged.
+        terms: counts of pods for rules about other pods.
+        peers: the objects that select pods which belong together.
+        storage: claims, volumes, and which are used on which node.
+        moved: rows of nodes whose free resources may have changed.
+        described: rows of nodes whose labels, taints or cards may have changed (also in ``moved``).
+        shaped: counts changes of what the demand is compared with: what nodes have, and which pods they accept.
         demand: what the pods seen so far ask.
-        nominations: who waits for room that is promised, and who goes to make it.
+        nominations: the pods that wait for promised room, and the pods that go to make this room.
         lots: the numbers of decisions that are drawn by lot.
-        budgets: how many of the pods that they cover may go.
+        budgets: how many more of the pods that they cover may go.
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class Cluster:
     # Nodes.
 
     def see_node(self, node: wire.Node) -> NodeFacts:
-        """A node was added or changed."""
+        """Take over a node that was added or changed, and return its facts."""
         self._refuse_in_trial()
-        new = facts.of_node(node, self.registers.families)
-        row = self.nodes.row_of(new.name)
+        new = facts.read_facts(node, self.registers.families)
+        row = self.nodes.find_row(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
         if old == new:
             return new
@@ -127,7 +127,7 @@ class Cluster:
         self.moved.add(row)
         if is_static or old is None or old.problem != new.problem:
             self.described.add(row)
-        # What images a node has is told often, and nothing is learnt of it.
+        # The images of a node change often, and mean nothing for the demand.
         if old is None or old._replace(images=new.images) != new:
             self.shaped += 1
         self._look_again(had_signed=had_signed)
@@ -135,13 +135,13 @@ class Cluster:
 
     def find_facts(self, name: str) -> NodeFacts | None:
         """Return what was last read of a node; None when the node is unknown."""
-        row = self.nodes.row_of(name)
+        row = self.nodes.find_row(name)
         return self.nodes.facts[row] if row >= 0 else None
 
     def drop_node(self, name: str) -> None:
         """Drop a deleted node; its pods stay charged to the name, in case the node comes back."""
         self._refuse_in_trial()
-        row = self.nodes.row_of(name)
+        row = self.nodes.find_row(name)
         if row < 0:
             return
         had_signed = self.registers.signed
@@ -156,14 +156,14 @@ class Cluster:
 
     def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
         """Whether a node is there and usable, with these cards registered, healthy and not over-full."""
-        row = self.nodes.row_of(name)
+        row = self.nodes.find_row(name)
         usable = row >= 0 and bool(self.nodes.columns.valid[row])
         return usable and self.registers.are_usable(row, uuids)
 
     def close_cards(self, name: str, *, closed: bool) -> None:
-        """Give no card of a node away for now: its device plugin does not answer."""
+        """Close the cards of a node because its device plugin does not answer, or open them again."""
         self._refuse_in_trial()
-        row = self.nodes.row_of(name)
+        row = self.nodes.find_row(name)
         if row >= 0:
             self.nodes.silent[row] = closed
             self.registers.cordon(row)
@@ -173,14 +173,14 @@ class Cluster:
 
     def _register(self, row: int, *, is_another: bool = False) -> None:
         """Read the cards of a node anew; ``is_another``: it is another node with the same name."""
-        pods = self.roster.strike(self.nodes.name_of(row))
+        pods = self.roster.strike(self.nodes.find_name(row))
         if is_another:
             self.registers.clear(row)
         self.registers.write(row, pods)
         self.roster.charge(pods, row)
 
     def _look_again(self, *, had_signed: tuple[bool, ...]) -> None:
-        """The first node came on which the plugin writes, or the last one went: other nodes may look otherwise."""
+        """Read other nodes anew, because the first node on which a plugin writes came, or the last one went."""
         if self.registers.signed == had_signed:
             return
         for row in self.registers.list_misjudged():
@@ -206,9 +206,9 @@ class Cluster:
     # Pods.
 
     def see_pod(self, pod: wire.Pod, *, listed: bool = False) -> PodRecord | None:
-        """A pod was added or changed; its record, None when it is finished.
+        """Take over a pod that was added or changed, and return its record; None when the pod is finished.
 
-        ``listed``: it is of the first list of its stream, so nobody saw it come.
+        ``listed``: the pod is in the first list of its stream, so the time of its arrival is unknown.
         """
         self._refuse_in_trial()
         uid = pod.metadata.uid
@@ -222,21 +222,21 @@ class Cluster:
             self.demand.note_arrival(new.template, listed=listed)
             self.storage.note_claims(new, 1)
         elif old.life == Life.ASSUMED and not new.node:
-            # The bind is under way: what was decided stays charged, what changed waits for it.
+            # The bind is under way: the decision stays charged, and the newer record waits for the end of the bind.
             self.roster.meanwhile[uid] = new
             return old
         else:
             self.roster.meanwhile.pop(uid, None)
-            if charged(old) == charged(new):
-                return self.roster.replace(new, started(pod) if new.node else c.NOT_STARTED)
+            if make_charge_key(old) == make_charge_key(new):
+                return self.roster.replace(new, read_start(pod) if new.node else c.NOT_STARTED)
             self.roster.detach(old)
-        return self.roster.attach(new, started(pod)) if new.node else self.roster.keep(new)
+        return self.roster.attach(new, read_start(pod)) if new.node else self.roster.keep(new)
 
     def read_as_if(self, pod: wire.Pod) -> PodRecord:
         """Return the record that a pod with this spec would have; the cluster does not keep it."""
         record = self._records.make_record(pod, self.pods.get(pod.metadata.uid))
-        # What a pod says of storage cannot be changed: its record goes by the words that were seen first.
-        return replace(record, volumes=volumes.of_pod(pod))
+        # A pod's record keeps what its spec first said of storage, which cannot be changed; this pod may be another.
+        return replace(record, volumes=volumes.read_volumes(pod))
 
     def drop_pod(self, uid: str) -> None:
         """Drop a pod that was deleted or is finished."""
@@ -253,7 +253,7 @@ class Cluster:
 
     def _note_promised(self, node: str) -> None:
         """Note that the promised room on a node changed: waiting pods may fit there now."""
-        row = self.nodes.row_of(node)
+        row = self.nodes.find_row(node)
         if row >= 0:
             self.moved.add(row)
 
@@ -267,7 +267,7 @@ class Cluster:
         elif nominations:
             node = "" if new.node else nominations.find_node(new.uid)
             if (new.template, new.labels) != (old.template, old.labels):
-                # What it is promised is another room.
+                # The promised room is on another node.
                 nominations.drop(new.uid)
             nominations.put(new.uid, node, new.priority)
 
@@ -294,11 +294,11 @@ class Cluster:
     def assume_charged(
         self, uid: str, node_row: int, claim: Slots, row: int, given: tuple[Given, ...] = ()
     ) -> str:
-        """As ``assume``, where the placing kernel has entered the pod in a row of the pod table already.
+        """As ``assume``, of a pod that the placing kernel has entered in a row of the pod table already.
 
-        The name of the node.
+        Returns the name of the node.
         """
-        node = self.nodes.name_of(node_row)
+        node = self.nodes.find_name(node_row)
         pod = replace(
             self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, row=row, given=given
         )
@@ -332,11 +332,11 @@ class Cluster:
 
     def find_claim_problem(self, pod: PodRecord) -> Mistake | None:
         """Return what a person must mend in a pod's annotations about its cards; None when nothing is wrong."""
-        row, registers = self.nodes.row_of(pod.node), self.registers
+        row, registers = self.nodes.find_row(pod.node), self.registers
         pool = registers.find_pool(pod)
         driver = registers.find_driver(pool)
         facts = self.find_facts(pod.node)
         if driver is None or facts is None or not facts.devices[pool].is_told:
             return None
         cards = registers.list_cards(pod.uid, pool, row) if registers.has_cards(pool, row) else {}
-        return claim_problem(pod, cards, self.cards.columns, driver)
+        return find_claim_problem(pod, cards, self.cards.columns, driver)

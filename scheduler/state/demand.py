@@ -1,14 +1,14 @@
 """The demand: a slowly forgetting histogram of what pods request, and how fast pods leave.
 
-Every pod that is seen for the first time counts, whoever schedules it, so a start finds the demand again
-in the pods that are there. Shapes are much coarser than templates: of a thousand jobs with a name of their
-own in their spec all that counts is what they ask and where they may go.
+Every pod that is seen for the first time counts, whichever scheduler places it, so a start finds the demand again
+in the pods that are there. Shapes are much coarser than templates: a thousand jobs with a name of their own in
+their spec have one shape if they ask the same and may go to the same nodes.
 
-Pods with devices and pods without are counted apart: one mean of how fast both leave would be that of neither,
-and whichever are many would make the others forgotten.
+Pods with devices and pods without are counted apart: one mean of how fast both leave would be true for neither,
+and if one sort were many, the other would be forgotten.
 
-A pod that its spec binds to a node by name, as a DaemonSet's, is nobody's demand: it comes to its node wherever
-others go.
+A pod that its spec binds to a node by name, such as a DaemonSet's, does not count: it comes to its node wherever
+other pods go.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scheduler.api.selectors import NodeTerm
 from scheduler.devices.table import is_of_devices
 from scheduler.state.structures.tally import Tally
 
-# The resources that a shape has a field for.
+# The resources for which a shape has a field.
 _TOLD = frozenset({names.CPU, names.MEMORY})
 Whereabouts = tuple[
     tuple[tuple[str, str], ...],
@@ -39,14 +39,14 @@ Whereabouts = tuple[
 
 
 class DemandShape(NamedTuple):
-    """What a pod asks and what it demands of a node, as far as placement is planned by it.
+    """What a pod asks, and what it demands of a node, as far as placement is planned for it.
 
     Attributes:
         cpu, memory: milli-CPU and bytes.
-        cards: 0 for pods without devices, and then only ``cpu``, ``memory`` and ``others`` are told.
+        cards: 0 for pods without devices; then only ``cpu``, ``memory`` and ``others`` are set.
         mib, percent, cores: on each card; ``percent`` of its memory counts where ``mib`` is 0.
         family: the resource by which the cards are asked, empty where none are.
-        others: (resource, amount) of all else that a pod asks, sorted, in base units; without those of devices.
+        others: (resource, amount) of all other resources that a pod asks, sorted, in base units; without devices.
     """
 
     cpu: int
@@ -77,10 +77,10 @@ class DemandShape(NamedTuple):
         """The demand does not remember which unreported cards a pod wants: a node may report them tomorrow."""
 
     def convert_to_milli(self, cores: int, mib: int) -> tuple[int, int]:
-        """Return the milli of cores and of memory that the pod is charged on a card that has so many of each."""
+        """Return the thousandths of cores and memory that the pod is charged on a card with so many cores and MiB."""
         core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0
         if not mib:
-            # Cards known as whole ones only.
+            # Of these cards only their number is known.
             asked = gpus.WHOLE_CARD_PERCENT if self.mib else self.percent
             return core, asked * gpus.WHOLE_MILLI // gpus.WHOLE_CARD_PERCENT
         charged = self.mib or mib * self.percent // gpus.WHOLE_CARD_PERCENT
@@ -93,12 +93,12 @@ def is_bound_by_name(template: PodTemplate) -> bool:
 
 
 def read_shape(template: PodTemplate) -> DemandShape:
-    """The shape of a template."""
+    """Read the shape of a template."""
     asked = dict(template.requests.amounts)
     cpu, memory = asked.get(names.CPU, 0), asked.get(names.MEMORY, 0)
     if template.gpu is None:
-        return DemandShape(cpu, memory, others=_others(template))
-    ask = gpus.total(template.gpu)
+        return DemandShape(cpu, memory, others=_list_others(template))
+    ask = gpus.sum_up(template.gpu)
     return DemandShape(
         cpu,
         memory,
@@ -106,14 +106,14 @@ def read_shape(template: PodTemplate) -> DemandShape:
         ask.mem_mib,
         0 if ask.mem_mib else ask.mem_percent,
         ask.cores,
-        *_whereabouts(template),
+        *_read_whereabouts(template),
         template.gpu.family,
-        _others(template),
+        _list_others(template),
     )
 
 
-def _whereabouts(template: PodTemplate) -> Whereabouts:
-    """Where a pod may go. Shapes outlive their pods, so of one that says very much nothing is remembered."""
+def _read_whereabouts(template: PodTemplate) -> Whereabouts:
+    """Read where a pod may go; nothing if the pod says very much about it, because shapes outlive their pods."""
     if template.gpu is None or template.words > limits.LIGHT_WORDS:
         return (), None, (), (), ()
     return (
@@ -125,8 +125,8 @@ def _whereabouts(template: PodTemplate) -> Whereabouts:
     )
 
 
-def _others(template: PodTemplate) -> tuple[tuple[str, int], ...]:
-    """What is asked beside CPU, memory and devices; of a pod that says very much nothing, as above."""
+def _list_others(template: PodTemplate) -> tuple[tuple[str, int], ...]:
+    """List what a pod asks beside CPU, memory and devices; nothing if it asks very much, as above."""
     if template.words > limits.LIGHT_WORDS:
         return ()
     return tuple(
@@ -137,10 +137,10 @@ def _others(template: PodTemplate) -> tuple[tuple[str, int], ...]:
 
 
 class Demand:
-    """The histograms. One writer, like the cluster.
+    """The histograms. They have one writer, like the cluster.
 
     Attributes:
-        devices, plain: pods with devices, and without.
+        devices, plain: the histogram of pods with devices, and that of pods without.
     """
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class Demand:
         self._shapes: WeakKeyDictionary[PodTemplate, DemandShape] = WeakKeyDictionary()
 
     def count_seen(self, family: str) -> int:
-        """Count the pods that ever asked devices of a family."""
+        """Count the pods seen so far that asked devices of a family."""
         return self._seen[family]
 
     def note_arrival(self, template: PodTemplate, *, listed: bool = False) -> None:
@@ -186,8 +186,8 @@ class Demand:
     def restore(self, known: dict[str, Any]) -> None:
         """Replace the demand by one that ``list_known`` returned."""
         self._seen = Counter(known["seen"])
-        self.devices.restore(known["devices"], _read)
-        self.plain.restore(known["plain"], _read)
+        self.devices.restore(known["devices"], _read_plain_shape)
+        self.plain.restore(known["plain"], _read_plain_shape)
 
     def list_counts(self) -> dict[DemandShape, float]:
         """Return the number of pods of each shape, with and without devices; a pod seen just now counts 1."""
@@ -197,6 +197,6 @@ class Demand:
         return self.plain if template.gpu is None else self.devices
 
 
-def _read(kept: Any) -> DemandShape:
-    """A shape that may have been written as JSON."""
+def _read_plain_shape(kept: Any) -> DemandShape:
+    """Read a shape from its plain value, which may have been JSON."""
     return msgspec.convert(kept, DemandShape)

@@ -1,4 +1,4 @@
-"""What is decided about as one: a pod, or several pods of which enough are placed at once or none is."""
+"""Entities: a pod, or several pods of which either enough are placed at once or none."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Domain(NamedTuple):
 
 
 class Entity(msgspec.Struct, frozen=True):
-    """Several pods that are decided about as one. A pod is an entity by itself, and needs no such value.
+    """Several pods about which one decision is made. A single pod is an entity by itself, and needs no such value.
 
     Attributes:
         uid: its own, which no pod has.
-        members: its pods without a node and those whose bind is under way, in the order in which they are to be placed.
+        members: its pods without a node and those whose bind is under way, in the order in which they are placed.
         minimum: how many of them must have a node at once.
-        domain: where all of them go; None: anywhere.
+        domain: the nodes to which all of them go; None: any nodes.
     """
 
     uid: str
@@ -44,7 +44,7 @@ class Entity(msgspec.Struct, frozen=True):
 
     @property
     def created(self) -> str:
-        """Since when its first member waits."""
+        """The creation time of its first member."""
         return self.members[0].created
 
     @property
@@ -58,22 +58,22 @@ class Entity(msgspec.Struct, frozen=True):
         return any(pod.gated for pod in self.members)
 
     def with_member(self, pod: PodRecord) -> Entity:
-        """The same, with what is known of a member by now."""
+        """Return the same entity with the newest record of a member."""
         members = tuple(pod if one.uid == pod.uid else one for one in self.members)
         return msgspec.structs.replace(self, members=members)
 
     def without(self, uid: str, *, is_bound: bool) -> Entity:
-        """What is left of it without a member, who has a node or is gone; at least one more is needed."""
+        """Return what is left without a member that has a node or is gone; another member must be left."""
         members = tuple(one for one in self.members if one.uid != uid)
         minimum = max(1, self.minimum - is_bound)
         return msgspec.structs.replace(self, members=members, minimum=minimum)
 
 
-# A pod is one of one, with the same fields that an order reads.
+# A pod is an entity of one member, and has the fields that an order reads.
 AnyEntity = PodRecord | Entity
 
 
 def count_pods(entities: Iterable[AnyEntity]) -> int:
-    """How many pods there are in entities."""
-    # Nearly all are one pod, whose members nobody has to count.
+    """Count the pods of entities."""
+    # Nearly all entities are single pods.
     return sum([len(one.members) if isinstance(one, Entity) else 1 for one in entities])

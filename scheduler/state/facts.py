@@ -1,4 +1,4 @@
-"""From a node object to the facts that columns are made of."""
+"""From a node object to the facts that the columns are made of."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from scheduler.state.nodes import DriverReading, NodeFacts
 _NOTHING = DriverReading()
 
 
-def of_node(node: wire.Node, families: Families) -> NodeFacts:
-    """The facts of a node. Never raises: what is malformed stands in ``problem``."""
+def read_facts(node: wire.Node, families: Families) -> NodeFacts:
+    """Read the facts of a node. Never raises: what is malformed stands in ``problem``."""
     devices = tuple(_read_devices(node, family.cards) for family in families)
     problem: Mistake | None = None
     allocatable: list[tuple[str, int]] = []
     try:
         if not node.metadata.name:
-            # No pod could be told to go there: without a name it has no node.
+            # No pod could be bound there: a binding names its node.
             raise BadInput("metadata.name", "is missing")
         allocatable = [
-            (resource, requests.amount(resource, quantity, "status.allocatable"))
+            (resource, requests.read_amount(resource, quantity, "status.allocatable"))
             for resource, quantity in (node.status.allocatable or {}).items()
         ]
         for family, told in zip(families, devices, strict=True):
@@ -38,7 +38,7 @@ def of_node(node: wire.Node, families: Families) -> NodeFacts:
         unschedulable=node.spec.unschedulable,
         allocatable=tuple(sorted((resource, n) for resource, n in allocatable if n)),
         devices=devices,
-        images=images.of_node(node.status),
+        images=images.list_images(node.status),
         features=tuple(sorted(set(node.status.declared_features or ()))),
         problem=problem,
     )

@@ -1,4 +1,4 @@
-"""Container images on nodes, found by name; a lookup costs only as much as its answer is long."""
+"""Container images on nodes, found by name; the cost of a lookup grows only with its answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Image = tuple[str, int]
 
 
 class _Nodes:
-    """The rows that have an image, and its bytes on each."""
+    """The rows that have an image, and the bytes of the image on each."""
 
     __slots__ = ("_rows", "_sizes")
 
@@ -34,7 +34,7 @@ class _Nodes:
         if at < len(self._rows):
             self._rows[at], self._sizes[at] = last_row, last_size
 
-    def columns(self) -> tuple[c.Ints, c.Ints]:
+    def make_columns(self) -> tuple[c.Ints, c.Ints]:
         return np.array(self._rows, np.int64), np.array(self._sizes, np.int64)
 
 
@@ -50,7 +50,7 @@ class ImageTable:
 
     def __init__(self) -> None:
         self._on: dict[str, _Nodes] = {}
-        # Nodes have the same images mostly, and each list of a node would be 25 kB by itself.
+        # Most nodes have the same images; without sharing, the list of each node would take 25 kB.
         self._shared: dict[Image, Image] = {}
         self._sharers: Counter[Image] = Counter()
         self.version = 0
@@ -61,7 +61,7 @@ class ImageTable:
     def change_images(
         self, row: int, before: tuple[Image, ...], after: tuple[Image, ...]
     ) -> tuple[Image, ...]:
-        """A row has other images than before; what it has, in a form that takes little room. No name twice."""
+        """Replace the images of a row; return the new ones in a form that takes little room. No name comes twice."""
         if before == after:
             return before
         self.version += 1
@@ -75,8 +75,8 @@ class ImageTable:
         return tuple(map(self._shared.__getitem__, after))
 
     def find_nodes(self, name: str) -> tuple[c.Ints, c.Ints]:
-        """[n] the rows that have an image, and [n] its bytes on each."""
-        return self._on.get(name, _NONE).columns()
+        """Find [n] the rows that have an image, and [n] its bytes on each."""
+        return self._on.get(name, _NONE).make_columns()
 
     def _drop(self, row: int, image: Image) -> None:
         self._sharers[image] -= 1

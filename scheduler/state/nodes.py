@@ -1,4 +1,4 @@
-"""Node rows: columns for kernels, and the few words of a node that filters read."""
+"""The node table: columns for kernels, and the few words of a node that filters read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scheduler.state.structures.interning import Interner
 
 TaintKey = tuple[str, str, str]
 ABSENT = -1
-# So many words of nodes that are gone may stay: a small cluster never numbers its words anew.
+# So many words of nodes that are gone may stay: in a small cluster words are never numbered anew.
 _SPARE_WORDS = 64
 # Room for resources that nodes may offer later, before the matrices grow.
 _MORE_RESOURCES = 2
@@ -30,8 +30,8 @@ class DriverReading(NamedTuple):
     """What the driver of a family's cards has read on a node.
 
     Attributes:
-        words: as they are written there.
-        is_told: the cards are told, be they none.
+        words: the texts on the node.
+        is_told: the node reports its cards, even if it has none.
         is_signed: the driver's plugin has written there.
     """
 
@@ -41,12 +41,12 @@ class DriverReading(NamedTuple):
 
 
 class NodeFacts(NamedTuple):
-    """What was last read of a node, parsed; equal facts mean that nothing of ours changed.
+    """What was last read of a node, parsed; equal facts mean that nothing has changed that Evenkeel reads.
 
     Attributes:
-        devices: by family, what is written on the node about its cards.
+        devices: by family: what is written on the node about its cards.
         images: (name, bytes) of every container image there, sorted.
-        features: of its kubelet, that it declares, sorted.
+        features: the features that its kubelet declares, sorted.
         problem: what is malformed on the node, None when nothing is; such a node is left out.
     """
 
@@ -80,10 +80,10 @@ class NodeTable:
     """Name ↔ row, growth, interned words, and the columns of ``columns.Nodes``.
 
     Attributes:
-        was_signed: [F, N] whether the plugin of the family's cards writes on it, or did so as long as it is the
-            same node.
-        silent: [N] whether its device plugin does not answer.
-        ranks_are_stale: nodes came or went since they were ranked.
+        was_signed: [F, N] whether the plugin of the family's cards has ever written on the node, as long as it is
+            the same node.
+        silent: [N] whether the device plugin of the node does not answer.
+        ranks_are_stale: nodes came or went since nodes were ranked.
         label_keys_version: rises when nodes have a label that none had before, or lose the last one of its name.
     """
 
@@ -102,7 +102,7 @@ class NodeTable:
         self.capacity = 0
         self._free: list[int] = []
         self._label_columns: dict[str, c.Ints] = {}
-        # How many nodes have a label: a label that pods ask for gets a column only if some node has it.
+        # How many nodes have each label: a label that pods ask for gets a column only if some node has the label.
         self._labelled: Counter[str] = Counter()
         self.label_keys_version = 0
         self._no_label: c.Ints = np.zeros(0, np.int64)
@@ -114,14 +114,14 @@ class NodeTable:
         self.feature_set: c.Ints = np.zeros(0, np.int64)
         self.was_signed: c.Flags = np.zeros((len(families), 0), np.bool_)
         self.silent: c.Flags = np.zeros(0, np.bool_)
-        self.columns = _columns(0, len(families), self._n_always + _MORE_RESOURCES)
+        self.columns = _make_columns(0, len(families), self._n_always + _MORE_RESOURCES)
         self._grow_rows(c.BLOCK)
 
-    def row_of(self, name: str) -> int:
+    def find_row(self, name: str) -> int:
         """Return a node's row; -1 when there is no such node."""
         return self.rows.get(name, -1)
 
-    def name_of(self, row: int) -> str:
+    def find_name(self, row: int) -> str:
         """Return a node's name."""
         facts = self.facts[row]
         return facts.name if facts else ""
@@ -129,13 +129,13 @@ class NodeTable:
     def find_row_asked(self, resource: str) -> int:
         """Return the row of a resource that a pod asks; ``UNKNOWN`` when no node offers it.
 
-        Whoever may create pods could otherwise make rows without end.
+        Otherwise everybody who may create pods could make rows without end.
         """
         row = self.resources.find(resource)
         return row if row >= 0 else c.UNKNOWN
 
     def add(self, name: str) -> int:
-        """A row for a new node, with nothing on it yet."""
+        """Take a row for a new node, with no pod on it yet, and return the row."""
         if not self._free:
             self._grow_rows(self.capacity * 2)
         row = heapq.heappop(self._free)
@@ -145,7 +145,7 @@ class NodeTable:
         return row
 
     def remove(self, name: str) -> tuple[str, ...]:
-        """Give a node's row back, on which nobody is charged; the resources that no node offers any more."""
+        """Give back the row of a node without charged pods; return the resources that no node offers any more."""
         row = self.rows.pop(name)
         gone = self.facts[row]
         self._count_labels(gone, None)
@@ -175,10 +175,10 @@ class NodeTable:
         heapq.heappush(self._free, row)
         self.ranks_are_stale = True
         self._give_words_back()
-        return self._withdrawn(gone)
+        return self._list_withdrawn(gone)
 
     def describe(self, row: int, facts: NodeFacts) -> NodeChange:
-        """Write what was read of a node. What is withdrawn keeps its row, which is for the caller to give back."""
+        """Write what was read of a node. Withdrawn resources keep their rows until the caller gives the rows back."""
         old = self.facts[row]
         there = old.images if old else ()
         facts = facts._replace(images=self.images.change_images(row, there, facts.images))
@@ -208,11 +208,11 @@ class NodeTable:
         for key, column in self._label_columns.items():
             column[row] = self._label(facts, key)
         self._give_words_back()
-        is_static = old is None or _words(old) != _words(facts)
-        return NodeChange(is_static, offered, self._withdrawn(old))
+        is_static = old is None or _read_words(old) != _read_words(facts)
+        return NodeChange(is_static, offered, self._list_withdrawn(old))
 
     def keep(self, total: str) -> None:
-        """A row for what pods add up to though no node offers it; it stays."""
+        """Keep a row for the total of a resource for good, even if no node offers the resource."""
         self.resources.take(total)
         self._grow_resources(len(self.resources.values))
 
@@ -221,7 +221,7 @@ class NodeTable:
         return self._labelled[key] > 0
 
     def get_label_column(self, key: str) -> c.Ints:
-        """Return [N] the interned value of a label on every node, -1 where absent; kept up to date from now on."""
+        """Return [N] the interned value of a label on every node, -1 where absent; the column is kept up from now on."""
         if not self.has_label(key):
             return self._no_label
         column = self._label_columns.get(key)
@@ -236,34 +236,34 @@ class NodeTable:
 
     def flag_rows(self, label: str, value: str) -> c.Flags:
         """Return [N] whether a row has this label with this value."""
-        # The values of a label are numbered when the label is asked for first.
+        # The values of a label are numbered when its column is first asked for.
         column = self.get_label_column(label)
         number = self.label_values.find(value)
         there: c.Flags = (column == number) & (column != ABSENT)
         return there
 
     def read_label_integers(self) -> tuple[c.Ints, c.Flags]:
-        """[values] what each interned label value is as an integer, and whether it is one.
+        """Read [values] each interned label value as an integer, and [values] whether it is one.
 
         Each value is read once, however many pods compare with it.
         """
         values = self.label_values.values
         if len(self._integers) < len(values):
-            fresh = [selectors.integer(value) for value in values[len(self._integers) :]]
+            fresh = [selectors.parse_integer(value) for value in values[len(self._integers) :]]
             figures = np.array([n or 0 for n in fresh], np.int64)
             self._integers = np.concatenate((self._integers, figures))
             self._is_integer = np.concatenate((self._is_integer, [n is not None for n in fresh]))
         return self._integers, self._is_integer
 
     def refresh_ranks(self) -> None:
-        """Rank nodes by name, if any came or went since."""
+        """Rank the nodes by name, if any came or went since the last time."""
         if self.ranks_are_stale:
             for rank, name in enumerate(sorted(self.rows)):
                 self.columns.rank[self.rows[name]] = rank
             self.ranks_are_stale = False
 
-    def _withdrawn(self, old: NodeFacts | None) -> tuple[str, ...]:
-        """Of what a node offered before, what no node offers now."""
+    def _list_withdrawn(self, old: NodeFacts | None) -> tuple[str, ...]:
+        """List the resources that a node offered before and no node offers now."""
         return tuple(
             resource
             for resource, _ in (old.allocatable if old else ())
@@ -272,7 +272,7 @@ class NodeTable:
         )
 
     def _count_labels(self, old: NodeFacts | None, new: NodeFacts | None) -> None:
-        """Keep count of who has which label; a column whose label no node has any more goes."""
+        """Count the nodes of each label again; drop the columns whose label no node has any more."""
         before, after = old.labels.keys() if old else set(), new.labels.keys() if new else set()
         self.label_keys_version += any(not self._labelled[key] for key in after - before)
         self._labelled.update(after - before)
@@ -284,9 +284,9 @@ class NodeTable:
                 self._label_columns.pop(key, None)
 
     def _give_words_back(self) -> None:
-        """Number label values, taint and feature sets anew when nodes have less than half of those there are.
+        """Number label values, taint sets and feature sets anew when nodes use less than half of them.
 
-        Nobody else keeps their numbers, so columns of labels are just made again when they are asked for.
+        No other part keeps their numbers, so columns of labels are just made again when they are asked for.
         """
         n_used = sum(self._labelled[key] for key in self._label_columns)
         if len(self.label_values) > 2 * n_used + _SPARE_WORDS:
@@ -309,10 +309,10 @@ class NodeTable:
         return ABSENT if value is None else self.label_values.number(value)
 
     def _grow_resources(self, n: int) -> None:
-        """Room for so many resources, twice as many as before when it runs out."""
+        """Grow the matrices for so many resources, to at least twice as many as before."""
         if n > self.columns.allocatable.shape[0]:
             n_families = len(self.columns.managed)
-            self._copy_into(_columns(self.capacity, n_families, 2 * n))
+            self._copy_into(_make_columns(self.capacity, n_families, 2 * n))
 
     def _copy_into(self, fresh: c.Nodes) -> None:
         old, n = self.columns, self.capacity
@@ -326,7 +326,7 @@ class NodeTable:
     def _grow_rows(self, capacity: int) -> None:
         n = self.capacity
         n_resources, n_families = len(self.columns.allocatable), len(self.columns.managed)
-        self._copy_into(_columns(capacity, n_families, n_resources))
+        self._copy_into(_make_columns(capacity, n_families, n_resources))
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
         self.feature_set = np.pad(self.feature_set, (0, capacity - n))
@@ -340,12 +340,12 @@ class NodeTable:
         self.capacity = capacity
 
 
-def _words(facts: NodeFacts) -> tuple[object, ...]:
+def _read_words(facts: NodeFacts) -> tuple[object, ...]:
     """Return what static filters and scores read of a node."""
     return facts.labels, facts.taints, facts.unschedulable, facts.images, facts.features
 
 
-def _columns(capacity: int, n_families: int, n_resources: int) -> c.Nodes:
+def _make_columns(capacity: int, n_families: int, n_resources: int) -> c.Nodes:
     totals = np.zeros((c.REQUESTED_AT + n_resources, capacity), np.int64)
     return c.Nodes(
         valid=np.zeros(capacity, np.bool_),

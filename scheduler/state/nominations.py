@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scheduler.api.cards import Slots
 
-# Of whatever priority a pod is, nobody is nominated before it.
+# Below the priority of every pod.
 _BELOW_ALL = -(1 << 62)
 # At least so many changes are remembered.
 _REMEMBERED = 4096
@@ -28,11 +28,11 @@ class _Facts(NamedTuple):
 class Nominations:
     """Which pod is nominated to which node; the node may be unknown.
 
-    What is changed in a trial that is rolled back is undone: before the first change in a trial all is copied, for
-    there are few nominations, and hardly any trial changes one.
+    A trial that is rolled back undoes its changes: everything is copied before the first change in a trial, because
+    nominations are few, and hardly any trial changes one.
 
     Attributes:
-        top: the highest priority of a nominated pod; less than any when there is none.
+        top: the highest priority of a nominated pod; below every priority when there is none.
     """
 
     def __init__(self, changed: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ class Nominations:
 
     @property
     def going(self) -> Mapping[str, str]:
-        """By uid of a victim the uid of the pod that it makes room for, until it is gone or its eviction has failed."""
+        """By uid of a victim: the uid of the pod for which it makes room, until it is gone or its eviction has failed."""
         return self._going
 
     def send_away(self, uid: str, makes_room_for: str) -> None:
@@ -99,7 +99,7 @@ class Nominations:
     def put(self, uid: str, node: str, priority: int, cards: Slots = ()) -> None:
         """Nominate a pod to a node, and promise it these cards; an empty ``node`` ends its nomination.
 
-        Whoever repeats a nomination without cards leaves the cards as they are.
+        If a nomination is repeated without cards, the cards stay as they are.
         """
         is_same = self._node_of.get(uid, "") == node
         if (

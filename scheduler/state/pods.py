@@ -32,24 +32,24 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     Attributes:
         node: where it is bound or assumed, empty while pending.
         template: what it asks; shared with all like pods.
-        initialized: its init containers are done, and hold no cards any more that they asked.
-        claim: which cards of ``node`` they hold, as far as that is allowed; empty when nobody can tell.
-        profile: the one of our scheduler names that it gives, empty for pods of others.
+        initialized: its init containers are done, and no longer hold the cards that they asked.
+        claim: which cards of ``node`` its containers hold, as far as its requests allow; empty when that is unknown.
+        profile: its scheduler name if that is one of ours, else empty.
         gated: it waits behind scheduling gates.
-        deleting: it has a deletion timestamp; it still holds what it holds.
+        deleting: it has a deletion timestamp; until it is gone it holds what it holds.
         labels: for policies; None when the pod has none.
-        order: arrival, ties in priority go to the lower.
+        order: the number of its arrival; of pods of equal priority the lower number goes first.
         created: creation time as the API writes it.
-        problem: what a person must mend, None when nothing.
-        version: the object's ``resourceVersion``; other than the rest it moves without any meaning.
-        row: of the pod table, while it has a node; else -1.
-        controller: API version, kind and name of what made it; None when nothing did, and once it has a node.
+        problem: what a person must mend, None for nothing.
+        version: the object's ``resourceVersion``; it often changes when nothing else in the record does.
+        row: its row of the pod table while it has a node, else -1.
+        controller: API version, kind and name of the object that made it; None for none, and once it has a node.
         nominated: the node in its ``status.nominatedNodeName``, while it has none.
         preempts: it may take the place of pods of lower priority.
         evicted: it is being deleted to make room for another.
         volumes: its storage, None for most pods.
-        given: what its claims are given, as long as it is assumed.
-        generation: of the object; conditions tell of which one they speak.
+        given: what was decided for its claims, as long as it is assumed.
+        generation: the object's generation; conditions name the generation that they are about.
     """
 
     uid: str
@@ -82,7 +82,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     def asks(self) -> told_cards.Asks:
         """What the pod's containers may now hold on cards; empty for none."""
         most = self.template.most
-        return told_cards.staying(most) if self.initialized else most
+        return told_cards.drop_init_asks(most) if self.initialized else most
 
     @property
     def key(self) -> str:
@@ -105,11 +105,11 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         return bool(self.profile)
 
 
-def charged(pod: PodRecord) -> tuple[object, ...]:
-    """Return all that decides what a pod is charged, and where."""
+def make_charge_key(pod: PodRecord) -> tuple[object, ...]:
+    """Return everything that decides what a pod is charged, and to which node."""
     return pod.node, pod.claim, pod.initialized, pod.template
 
 
-def followed(pod: PodRecord) -> tuple[object, ...]:
-    """Return what may change on a pod that stays where it is, and is counted by followers of charges."""
+def make_followed_key(pod: PodRecord) -> tuple[object, ...]:
+    """Return everything that followers of charges count and that may change on a pod that stays on its node."""
     return pod.namespace, pod.labels, pod.deleting, pod.given

@@ -18,12 +18,12 @@ from scheduler.state import told_cards
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.resources import Resources
 
-# Of a template's key only so many bytes of a digest are kept: a spec can be a megabyte.
+# A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
 
 
 class Records:
-    """Makes records; interns templates, which go with their last pod, and numbers pods as they arrive."""
+    """Makes records, numbers pods as they arrive, and interns templates, which go with their last pod."""
 
     def __init__(
         self,
@@ -37,32 +37,34 @@ class Records:
         The drivers of ``families`` read what pods hold of cards.
         """
         self._cards = {family.resource: family.cards for family in families}
-        # A pod's own text would be one more object for each pod.
+        # Records share these texts: the text of each pod would be one more object.
         self._schedulers = {name: name for name in schedulers}
         self._limits, self._offered = limits, offered
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
         self._arrivals = 0
 
     def make_record(self, pod: wire.Pod, old: PodRecord | None) -> PodRecord:
-        """The record of a pod, bound or pending; ``old`` is the one before, if there is one.
+        """Make the record of a pod, bound or pending; ``old`` is the record before, if there is one.
 
-        The cards of a bound pod are those its annotation tells, whatever node that one names: it runs
-        where it runs. Of a pod that asks none it is not even read. Never raises: what cannot be read
-        stands in ``problem``.
+        The cards of a bound pod are those that its annotation names, whatever node the annotation names: the pod
+        runs where it runs. The annotation of a pod that asks no cards is not even read. Never raises: what cannot
+        be read stands in ``problem``.
         """
         meta, spec = pod.metadata, pod.spec
-        template = self._template(pod)
+        template = self._intern_template(pod)
         node = spec.node_name or ""
-        problem = None if node else template.problem or limits.own(pod, self._limits)
-        # Of a pod without a node nobody has run anything, whatever its status says.
-        initialized = bool(node) and _init_done(pod, template)
+        problem = None if node else template.problem or limits.find_own_excess(pod, self._limits)
+        # No container of a pod without a node has run, whatever the pod's status says.
+        initialized = bool(node) and _has_initialized(pod, template)
         claim: Slots = ()
         most = template.most
         cards = self._cards.get(template.family) if node and most else None
         if cards is not None:
             try:
                 slots = cards.read_claim(pod, [bool(ask.cards) for ask in most])
-                claim = told_cards.allowed(slots, told_cards.staying(most) if initialized else most)
+                claim = told_cards.limit_claim(
+                    slots, told_cards.drop_init_asks(most) if initialized else most
+                )
             except BadInput as error:
                 problem = error.mistake
         if old is None:
@@ -86,29 +88,29 @@ class Records:
             problem=problem,
             version=meta.resource_version,
             row=old.row if old is not None and node else -1,
-            controller=None if node else _controller(meta),
+            controller=None if node else _read_controller(meta),
             nominated="" if node else pod.status.nominated_node_name,
             preempts=spec.preemption_policy != names.PREEMPT_NEVER,
             evicted=_is_evicted(pod),
-            # What a pod says of storage cannot be changed.
-            volumes=volumes.of_pod(pod) if old is None else old.volumes,
+            # What a pod's spec says of storage cannot be changed.
+            volumes=volumes.read_volumes(pod) if old is None else old.volumes,
             generation=meta.generation,
         )
 
-    def _template(self, pod: wire.Pod) -> templates.PodTemplate:
-        key = hashlib.blake2b(templates.key(pod), digest_size=_KEY_BYTES).digest()
+    def _intern_template(self, pod: wire.Pod) -> templates.PodTemplate:
+        key = hashlib.blake2b(templates.make_key(pod), digest_size=_KEY_BYTES).digest()
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
-            template = self._templates[key] = self._offered_only(
-                templates.of_pod(pod, self._limits, read_request)
+            template = self._templates[key] = self._keep_offered(
+                templates.make_template(pod, self._limits, read_request)
             )
         return template
 
-    def _offered_only(self, template: templates.PodTemplate) -> templates.PodTemplate:
-        """Of more resources than are read, those that some node offers.
+    def _keep_offered(self, template: templates.PodTemplate) -> templates.PodTemplate:
+        """Keep only the resources that some node offers, if a template asks for more than the limits allow.
 
-        A kubelet runs a pod that asks for thousands that no node knows, and each would be a word to keep.
-        Should a node offer one later, the pod is charged for it when it is seen or listed again.
+        A kubelet runs a pod that asks for thousands of resources that no node knows, and each would be a word to
+        keep. When a node offers one of them later, the pod is charged for it when it is seen or listed again.
         """
         amounts = template.requests.amounts
         if len(amounts) <= self._limits.resources:
@@ -119,7 +121,7 @@ class Records:
 
 
 def _is_evicted(pod: wire.Pod) -> bool:
-    """Whether a scheduler has it deleted to make room."""
+    """Whether a pod is being deleted because a scheduler makes room."""
     if pod.metadata.deletion_timestamp is None:
         return False
     for one in pod.status.conditions or ():
@@ -128,15 +130,15 @@ def _is_evicted(pod: wire.Pod) -> bool:
     return False
 
 
-def _controller(meta: wire.Meta) -> tuple[str, str, str] | None:
+def _read_controller(meta: wire.Meta) -> tuple[str, str, str] | None:
     for one in meta.owner_references or ():
         if one.controller:
             return one.api_version, one.kind, one.name
     return None
 
 
-def started(pod: wire.Pod) -> int:
-    """Seconds since 1970 at which the kubelet took the pod up; ``NOT_STARTED`` where that is not told."""
+def read_start(pod: wire.Pod) -> int:
+    """Read when the kubelet took the pod up, in seconds since 1970; ``NOT_STARTED`` where the status does not say."""
     text = pod.status.start_time
     if not text:
         return c.NOT_STARTED
@@ -144,11 +146,11 @@ def started(pod: wire.Pod) -> int:
         at = datetime.fromisoformat(text)
     except ValueError:
         return c.NOT_STARTED
-    # The API server writes times in UTC; one without a zone would mean another time on every machine.
+    # The API server writes times in UTC; a time without a zone would mean another time on every machine.
     return int(at.timestamp()) if at.tzinfo else c.NOT_STARTED
 
 
-def _init_done(pod: wire.Pod, template: templates.PodTemplate) -> bool:
+def _has_initialized(pod: wire.Pod, template: templates.PodTemplate) -> bool:
     if not template.most or gpus.ContainerKind.INIT not in template.kinds:
         return False
     return any(

@@ -1,4 +1,4 @@
-"""The pools of devices of each node, as their drivers read them, and devices that went while pods held them."""
+"""The pools of devices of each node, as their drivers read them, and the devices that left while pods held them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from scheduler.state.told_cards import NOTHING
 
 
 class Registers:
-    """Writes the columns that tell a node's pools; nobody is charged to a node while its cards change.
+    """Writes the columns of a node's pools; no pod is charged to a node while its cards change.
 
     Attributes:
-        families: the families of devices, by the place that ``Nodes`` has them at.
+        families: the families of devices, in the order of ``Nodes``.
     """
 
     def __init__(self, nodes: NodeTable, cards: CardTable, families: Families) -> None:
         self._nodes, self._cards = nodes, cards
         self.families = families
         self._drivers = [(pool, one.cards) for pool, one in enumerate(families) if one.cards]
-        # Of each family and row its card rows by UUID, in the order of the register.
+        # By family and node row: the rows of the cards by UUID, in the order of the register.
         self._cards_on: dict[tuple[int, int], dict[str, int]] = {}
-        # Of each row what left it under pods.
+        # By node row: the cards that left while pods held them.
         self._gone_from: dict[int, told_cards.Gone] = {}
         self._work: c.Ints = np.zeros((1, kernel.N_WORK), np.int64)
 
     @property
     def signed(self) -> tuple[bool, ...]:
-        """Of each driver of cards whether its plugin has written on any node."""
+        """For each driver of cards: whether its plugin has written on any node."""
         return tuple(bool(self._nodes.was_signed[pool].any()) for pool, _ in self._drivers)
 
-    def signed_before(self, row: int) -> tuple[str, ...]:
-        """The drivers whose plugin wrote on a node earlier, and has not written on what is seen of it now."""
+    def list_signed_before(self, row: int) -> tuple[str, ...]:
+        """List the drivers whose plugin wrote on a node earlier, and has written nothing on the node as it is now."""
         facts = self._nodes.facts[row]
         return tuple(
             driver.name
@@ -49,20 +49,20 @@ class Registers:
         )
 
     def find_pool(self, pod: PodRecord) -> int:
-        """The family by whose pools a pod is judged, -1 for a pod that asks no devices."""
+        """Find the family of the devices that a pod asks; -1 for a pod that asks no devices."""
         return find_place(pod.template.family)
 
     def find_driver(self, pool: int) -> CardDriver | None:
-        """The driver of a family's cards, None when they are never told."""
+        """Find the driver of a family's cards; None for a family whose cards are never reported."""
         return self.families[pool].cards if pool >= 0 else None
 
     def find_driver_name(self, pool: int) -> str:
-        """The name of the driver of a family's cards."""
+        """Find the name of the driver of a family's cards; empty for none."""
         cards = self.find_driver(pool)
         return cards.name if cards is not None else ""
 
     def serves(self, pool: int, row: int) -> bool:
-        """Whether the devices of a node's pool are its driver's to give away one by one."""
+        """Whether the driver allocates the devices of a node's pool one by one."""
         driver, facts = self.families[pool].cards, self._nodes.facts[row]
         if driver is None:
             return False
@@ -76,18 +76,18 @@ class Registers:
         )
 
     def is_misjudged(self, row: int) -> bool:
-        """Whether a node looks otherwise than it is taken."""
+        """Whether the columns of a node say something else of its pools than the drivers do."""
         managed = self._nodes.columns.managed
         return any(bool(managed[pool, row]) != self.serves(pool, row) for pool, _ in self._drivers)
 
     def list_misjudged(self) -> list[int]:
-        """Rows of nodes that look otherwise than they are taken."""
+        """List the rows of misjudged nodes."""
         return [row for row in self._nodes.rows.values() if self.is_misjudged(row)]
 
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
-        """The cards of a node are those of its registers now; ``pods`` are there, and are not charged."""
+        """Write the cards in the registers of a node; ``pods`` are its pods, and are not charged meanwhile."""
         facts = self._nodes.facts[row]
-        # A node that is left out has no cards, whatever was registered before its mistake.
+        # A node that is left out has no cards, whatever it had registered before its mistake.
         told = facts.devices if facts and not facts.problem else None
         found = [
             (pool, driver, driver.list_cards(told[pool].words) if told else ())
@@ -98,7 +98,7 @@ class Registers:
             of_family = [pod for pod in pods if self.find_pool(pod) == pool]
             held = ((pod.uid, pod.claim, self.list_cards(pod.uid, pool, row)) for pod in of_family)
             there = {card.id for card in cards}
-            gone |= told_cards.gone(held, there, self._cards.columns, driver.find_whole)
+            gone |= told_cards.find_gone(held, there, self._cards.columns, driver.find_whole)
         self.clear(row)
         nodes = self._nodes.columns
         for pool, _, cards in found:
@@ -110,15 +110,15 @@ class Registers:
         self.cordon(row)
 
     def cordon(self, row: int) -> None:
-        """Close the cards that somebody has closed; all of them while the plugin does not answer."""
+        """Close the cards that the node names as closed; all cards while the plugin does not answer."""
         facts, closed = self._nodes.facts[row], bool(self._nodes.silent[row])
         for pool, driver in self._drivers:
             named = driver.list_closed(facts.devices[pool].words) if facts else frozenset()
-            for d in self._span(pool, row):
+            for d in self._find_span(pool, row):
                 self._cards.columns.cordoned[d] = closed or self._cards.find_uuid(d) in named
 
     def clear(self, row: int) -> None:
-        """The node has no cards any more, or is another."""
+        """Drop the cards of a node that lost its cards or was replaced by another one."""
         nodes = self._nodes.columns
         self._gone_from.pop(row, None)
         for pool, _ in self._drivers:
@@ -129,13 +129,13 @@ class Registers:
             nodes.managed[pool, row] = False
 
     def sum_up(self, row: int) -> None:
-        """What devices the node has in all."""
+        """Sum up the devices of a node."""
         nodes, there = self._nodes.columns, []
         for pool, family in enumerate(self.families):
             offered = int(nodes.allocatable[c.DEVICES_AT + pool, row])
             managed = bool(nodes.managed[pool, row])
             if managed:
-                span = self._span(pool, row)
+                span = self._find_span(pool, row)
                 total = self._cards.columns.total[:, span.start : span.stop]
                 nodes.gpu_total[pool, :, row] = total.sum(axis=1)
             else:
@@ -163,16 +163,16 @@ class Registers:
         )
 
     def list_cards(self, uid: str, pool: int, row: int) -> dict[str, int]:
-        """The cards of a node's pool that a pod there may tell: those that are there, and left under it."""
+        """List the cards that a pod's claim may name: those of the node's pool, and those that left while the pod held them."""
         there, gone = self._cards_on.get((pool, row), {}), self._gone_from.get(row)
         return there | gone.get(uid, {}) if gone else there
 
     def has_cards(self, pool: int, row: int) -> bool:
-        """Whether the node of a row has any in a pool."""
+        """Whether the node of a row has cards in a pool."""
         return bool(self._cards_on.get((pool, row)))
 
     def list_holds(self, pod: PodRecord, containers: c.Ints, row: int) -> c.Ints:
-        """[h, 4] what a pod holds at most of the cards of a node, as ``Pods.holds``; until the next call.
+        """Return [h, 4] what a pod holds at most of a node's cards, as ``Pods.holds``; valid until the next call.
 
         ``containers`` [5, C] is what its containers ask.
         """
@@ -192,9 +192,9 @@ class Registers:
             int(self._nodes.columns.card_start[pool, row]),
             work,
         )
-        # Of several cards the rows are not neighbours, and kernels would be compiled a second time for such an array.
+        # A slice of several rows is not contiguous, and kernels would be compiled a second time for such an array.
         return np.ascontiguousarray(work[:n_held, :4])
 
-    def _span(self, pool: int, row: int) -> range:
+    def _find_span(self, pool: int, row: int) -> range:
         start = int(self._nodes.columns.card_start[pool, row])
         return range(start, start + int(self._nodes.columns.card_count[pool, row]))

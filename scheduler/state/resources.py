@@ -1,4 +1,4 @@
-"""Rows of the resource matrix: a resource has one while some node offers it."""
+"""Rows of the resource matrix: a resource has a row while some node offers it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ class Resources:
     """Resource names by row.
 
     Attributes:
-        values: the name of each row; empty where none is.
-        generation: rises whenever a resource gets or loses its row, beginning with 1.
+        values: the name of each row; empty for a free row.
+        generation: begins with 1 and rises whenever a resource gets or loses its row.
     """
 
     def __init__(self, *always: str) -> None:
@@ -19,11 +19,11 @@ class Resources:
         self._free: list[int] = []
 
     def find(self, name: str) -> int:
-        """The row of a resource, -1 when it has none."""
+        """Return the row of a resource; -1 when it has none."""
         return self._rows.get(name, -1)
 
     def take(self, name: str) -> int:
-        """A row for a resource that has none."""
+        """Take a row for a resource that has none, and return the row."""
         row = self._free.pop() if self._free else len(self.values)
         self.values[row : row + 1] = [name]
         self._rows[name] = row
@@ -31,7 +31,7 @@ class Resources:
         return row
 
     def give_back(self, name: str) -> None:
-        """No node offers the resource any more; all figures of its row are zero."""
+        """Give back the row of a resource that no node offers any more; all figures of the row are zero."""
         row = self._rows.pop(name)
         self.values[row] = ""
         self._free.append(row)

@@ -4,12 +4,12 @@
         trial.take_away(victim.uid)
         outcome = cycle.schedule([pod])
 
-What is not committed is rolled back, exactly: columns, records, what followers count, nominations, who is sent away
-for whom, and lots. The rows that a rollback changes are in the cluster's log of rows that moved, so boards catch up
-with it as with anything else. A quiet trial, in which no board may be brought up to date, takes these rows out of the
-log again, because they are as they were. Time and memory are proportional to what was touched. Trials nest: what an
-inner one commits belongs to the outer one. No event arrives inside a trial, and what was learnt of the demand is not
-touched by one.
+A trial that is not committed is rolled back exactly: columns, records, the counts of followers, nominations, the pods
+that are sent away and the pods they make room for, and lots. The rows that a rollback changes are in the cluster's log
+of rows that moved, so boards catch up with a rollback as with any change. A quiet trial, in which no board may be
+brought up to date, takes these rows out of the log again, because they are as they were. Time and memory are
+proportional to what was touched. Trials nest: what an inner trial commits belongs to the outer one. No event arrives
+inside a trial, and no trial touches the demand.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Versioned(Protocol):
     """A part of the state whose answers change with the pods on nodes.
 
     Attributes:
-        version: another number whenever an answer may be another.
+        version: changes whenever an answer may change.
     """
 
     version: int
@@ -37,7 +37,7 @@ class Versioned(Protocol):
 class Beside(NamedTuple):
     """The parts of a cluster that a trial may change beside the pods on nodes.
 
-    ``terms`` have their version of before after a rollback, so that what was found before is still known.
+    A rollback restores the version of ``terms``, so that answers from before the trial stay valid.
     """
 
     terms: Versioned
@@ -47,7 +47,7 @@ class Beside(NamedTuple):
 
 
 class Trial:
-    """Holds what is done on a cluster from now on, until ``commit`` or ``rollback``, whichever comes first.
+    """Records what is done on a cluster until ``commit`` or ``rollback``, whichever comes first.
 
     Attributes:
         is_quiet: it is rolled back in the end, and no board is brought up to date until then.
@@ -76,7 +76,7 @@ class Trial:
         """Take a pod from its node, as if it were evicted.
 
         Raises:
-            BrokenInvariant: the pod has no node, or was put on it after it was taken from another, and is to be
+            BrokenInvariant: the pod has no node, or was put on it after it was taken from another, and must be
                 forgotten there; or the trial is not the innermost one.
         """
         self._check()
@@ -86,7 +86,7 @@ class Trial:
         self._roster.take_away(pod)
 
     def put_back(self, uid: str) -> None:
-        """Put a pod back that was taken away, in this trial or in one around it.
+        """Put back a pod that was taken away, in this trial or in one around it.
 
         Raises:
             BrokenInvariant: the pod was not taken away, or the trial is not the innermost one.
@@ -116,7 +116,7 @@ class Trial:
         self._close()
 
     def rollback(self) -> None:
-        """Undo what was done, newest first.
+        """Undo what was done, the newest step first.
 
         Raises:
             BrokenInvariant: the trial is not the innermost one.

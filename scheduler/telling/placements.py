@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from scheduler.api.cards import CardUse
-from scheduler.api.placement import Placement, from_annotations
+from scheduler.api.placement import Placement, read_annotations
 from scheduler.kernels import parts
 from scheduler.shapes.boards import Shape
 from scheduler.shapes.policies import Resolved
@@ -35,7 +35,7 @@ def write_note(cluster: Cluster, pod: PodRecord, how: str) -> str:
 def say_how(pod: PodRecord, resolved: Resolved) -> str:
     """Say which mode places a pod and who set the mode; empty for a pod without GPUs and without any setting."""
     template, placement = pod.template, resolved.placement
-    has_own = bool(from_annotations(dict(template.steering)))
+    has_own = bool(read_annotations(dict(template.steering)))
     if not (template.gpu or has_own or resolved.policy or placement != _DEFAULT):
         return ""
     words = [
@@ -74,7 +74,7 @@ def _write_cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
         amounts = dict(pod.template.requests.amounts)
         asked = amounts.get(pod.template.family, 0) if pod.template.gpu else 0
         return f"{asked} {pod.template.family}" if asked else ""
-    row = cluster.nodes.row_of(pod.node)
+    row = cluster.nodes.find_row(pod.node)
     there = cluster.registers.list_cards(pod.uid, cluster.registers.find_pool(pod), row)
     told: list[str] = []
     for text in _write_each_card(cluster, uses, there):

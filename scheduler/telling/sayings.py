@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scheduler.api.door.decisions import Attempt, Diagnosis, Hold
-from scheduler.api.limits import shortened
+from scheduler.api.limits import shorten
 
 # The API's limit on an event's note, and Evenkeel's limit on a condition's message, which is part of the pod; in bytes.
 NOTE_MAX, MESSAGE_MAX = 1024, 8192
@@ -53,7 +53,7 @@ def say_why(hold: Hold) -> Saying:
 
 def say_plain(text: str, reason: str) -> Saying:
     """Make a saying of a text without figures."""
-    return Saying(shortened(text, MESSAGE_MAX), shortened(text, NOTE_MAX), text, reason)
+    return Saying(shorten(text, MESSAGE_MAX), shorten(text, NOTE_MAX), text, reason)
 
 
 def write_sentence(hold: Hold) -> str:

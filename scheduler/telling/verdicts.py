@@ -49,7 +49,7 @@ def judge_nodes(cluster: Cluster, answers: Answers, pod: PodRecord) -> Verdicts:
     result: dict[str, dict[str, Any]] = {}
     for i in np.argsort(cluster.nodes.columns.rank[rows]).tolist():
         status, reasons = why.get(i, _FITS)
-        result[cluster.nodes.name_of(int(rows[i]))] = {
+        result[cluster.nodes.find_name(int(rows[i]))] = {
             "feasible": i not in why,
             "status": status,
             "reasons": reasons,

@@ -55,7 +55,7 @@ class Parked:
 
     def keep_off(self, kind: Hashable, barriers: Barriers, hints: Sequence[Hint]) -> None:
         """Note more barriers that keep a kind off nodes, with hints about the changes that could end this."""
-        self.barriers[kind] = self.barriers.get(kind, barriers).also(barriers)
+        self.barriers[kind] = self.barriers.get(kind, barriers).merge(barriers)
         for hint in hints:
             for resource, _ in hint.amounts:
                 self._needs.wait_for(kind, resource)

@@ -9,7 +9,7 @@ import numpy as np
 from scheduler.plugins.contract import ANYTHING, VOLUMES_IN_USE, Change
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.counting.classes import key_of
+from scheduler.state.counting.classes import make_key
 from scheduler.state.nodes import NodeFacts
 from scheduler.waiting.hooks import News
 
@@ -93,7 +93,7 @@ class Watch:
         # On nodes with promised room the columns do not show how much of the free room other pods may use. So a node
         # on which room was or is promised counts as added when it changes.
         there = {
-            cluster.nodes.row_of(name) for name in (*promised, *cluster.nominations.list_nodes())
+            cluster.nodes.find_row(name) for name in (*promised, *cluster.nominations.list_nodes())
         }
         news.added |= news.moved & there
         for (_, row), (pod, sign) in self._pods.items():
@@ -176,9 +176,9 @@ class Watch:
         if pod.volumes is not None:
             news.triggers[VOLUMES_IN_USE].add(row)
         if sign > 0:
-            news.came[key_of(pod)] = pod
+            news.came[make_key(pod)] = pod
             return
-        news.left[key_of(pod)] = pod
+        news.left[make_key(pod)] = pod
         for port in pod.template.ports:
             news.triggers[Change.POD_LEFT, port[:2]].add(row)
         if pod.volumes is not None:

@@ -19,7 +19,7 @@ NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/{}/pods"
 @pytest.fixture
 def two_nodes(control_plane: ControlPlane) -> Iterator[list[str]]:
     names = ["audited-1", "audited-2"]
-    bodies = [nodes.gpu_node(name, cards=2) for name in names]
+    bodies = [nodes.make_gpu_node(name, cards=2) for name in names]
     asyncio.run(objects.create_many(control_plane, bodies))
     yield names
     for name in names:

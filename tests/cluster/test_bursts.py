@@ -17,7 +17,7 @@ SMALL = {"cpu": "100m", "memory": "100Mi"}
 
 
 async def _burst(world: World, *, n_nodes: int, n_pods: int) -> None:
-    await world.create_all([nodes.plain_node(f"n{i:03}") for i in range(n_nodes)])
+    await world.create_all([nodes.make_plain_node(f"n{i:03}") for i in range(n_nodes)])
     await world.create_all([pod(f"p{i:04}", requests=SMALL) for i in range(n_pods)])
 
 
@@ -60,7 +60,7 @@ async def test_two_thousand_plain_pods_on_five_hundred_nodes(world: World) -> No
 
 async def test_two_hundred_hami_pods_on_twenty_nodes(world: World) -> None:
     """All run, every lock is given back, and no card holds more than it has."""
-    await world.create_all([nodes.gpu_node(f"g{i:02}") for i in range(20)])
+    await world.create_all([nodes.make_gpu_node(f"g{i:02}") for i in range(20)])
     await world.start_operator()
     async with world.agents() as played:
         sizes = (3000, 5000, 7500)
@@ -77,7 +77,7 @@ async def test_two_hundred_hami_pods_on_twenty_nodes(world: World) -> None:
             name = one["metadata"]["name"]
             given = [
                 [(share.uuid, share.mem_mib, share.cores) for share in allocation.shares]
-                for allocation in played.allocated(name)
+                for allocation in played.list_allocated(name)
             ]
             assert given == audit.devices(one), name
     assert audit.problems(await world.nodes(), await world.pods()) == []
@@ -97,7 +97,7 @@ async def test_a_restart_in_mid_burst_loses_nothing(world: World) -> None:
 async def test_the_leader_killed_in_mid_burst_is_followed_and_every_pod_bound_once(
     world: World, record_property: Callable[[str, object], None]
 ) -> None:
-    await world.create_all([nodes.gpu_node(f"g{i:02}") for i in range(10)])
+    await world.create_all([nodes.make_gpu_node(f"g{i:02}") for i in range(10)])
     replicas = [await world.start_operator(name=name) for name in ("one", "two")]
     leader = await world.wait_until(lambda: _leader(replicas), lambda found: found is not None)
     assert leader is not None
@@ -140,7 +140,7 @@ async def test_a_watch_that_expires_is_followed_by_a_list_that_finds_what_was_mi
 ) -> None:
     """etcd is compacted while the API server is down, so the version to resume from is gone."""
     operator = await world.start_operator()
-    await world.create(nodes.plain_node("before"), pod("first", requests=SMALL))
+    await world.create(nodes.make_plain_node("before"), pod("first", requests=SMALL))
     await world.bound("first")
     lists = (await asyncio.to_thread(operator.metrics))[
         'evenkeel_stream_lists_total{stream="nodes"}'
@@ -151,7 +151,7 @@ async def test_a_watch_that_expires_is_followed_by_a_list_that_finds_what_was_mi
     # Its watches end, or the changes would wait for it in its socket.
     await asyncio.to_thread(server.plane.restart_apiserver)
     await world.delete(f"{NODES}/before")
-    await world.create(nodes.plain_node("after", labels={"only": "here"}))
+    await world.create(nodes.make_plain_node("after", labels={"only": "here"}))
     await world.create(pod("second", requests=SMALL, nodeSelector={"only": "here"}))
     await asyncio.to_thread(server.plane.compact)
     await asyncio.to_thread(server.plane.restart_apiserver)
@@ -164,7 +164,7 @@ async def test_a_watch_that_expires_is_followed_by_a_list_that_finds_what_was_mi
 
 async def test_a_node_deleted_with_pods_on_it_comes_back_with_them_counted(world: World) -> None:
     await world.start_operator()
-    body = nodes.gpu_node("g0", cards=1)
+    body = nodes.make_gpu_node("g0", cards=1)
     await world.create(body)
     async with world.agents():
         await world.create(vgpu("kept", mem=10_000))
@@ -172,6 +172,6 @@ async def test_a_node_deleted_with_pods_on_it_comes_back_with_them_counted(world
     await world.delete(f"{NODES}/g0")
     await world.create(vgpu("waits", mem=10_000))
     await world.refused("waits", "no nodes available to schedule pods")
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     await world.refused("waits", "CardInsufficientMemory on 1 GPU:")
     assert "nodeName" not in (await world.pod("waits"))["spec"]

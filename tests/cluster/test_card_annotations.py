@@ -252,7 +252,7 @@ async def test_scheduler_and_plugin_write_them_and_the_owner_keeps_his_pod(
     world: World, tenant: Tenant
 ) -> None:
     """The plugin has the rights that HAMi gives it, the operator those of its role."""
-    await world.create(nodes.gpu_node("gpu-1"))
+    await world.create(nodes.make_gpu_node("gpu-1"))
     url, tls = world.server.url, world.server.tls
     token = tenant.cp.kubectl("create", "token", "plugin", "-n", "kube-system").strip()
     async with agents.run(url, token=token, ssl=tls):

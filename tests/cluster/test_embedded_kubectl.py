@@ -129,7 +129,7 @@ async def test_pods_from_apply_to_delete(running: cluster.Cluster, kubectl: Kube
 async def test_a_bound_pod_is_waited_for_described_and_deleted(
     running: cluster.Cluster, kubectl: Kubectl
 ) -> None:
-    node = json.dumps(nodes.plain_node("n1"))
+    node = json.dumps(nodes.make_plain_node("n1"))
     assert await kubectl("create", "-f", "-", text=node) == "node/n1 created\n"
     await kubectl("create", "-f", "-", text=POD)
     binding = {
@@ -172,7 +172,7 @@ async def test_a_bound_pod_is_waited_for_described_and_deleted(
 
 
 async def test_nodes_are_cordoned_and_tainted(running: cluster.Cluster, kubectl: Kubectl) -> None:
-    await kubectl("create", "-f", "-", text=json.dumps(nodes.gpu_node("g1")))
+    await kubectl("create", "-f", "-", text=json.dumps(nodes.make_gpu_node("g1")))
     assert await kubectl("cordon", "g1") == "node/g1 cordoned\n"
     assert columns(await kubectl("get", "nodes"))[1][1] == "Ready,SchedulingDisabled"
     assert await kubectl("uncordon", "g1") == "node/g1 uncordoned\n"
@@ -270,7 +270,7 @@ async def test_small_kinds_can_be_created_by_name(
 
 
 async def test_a_node_is_drained(running: cluster.Cluster, kubectl: Kubectl) -> None:
-    await kubectl("create", "-f", "-", text=json.dumps(nodes.plain_node("n1")))
+    await kubectl("create", "-f", "-", text=json.dumps(nodes.make_plain_node("n1")))
     bound = POD.replace("spec:\n", "spec:\n  nodeName: n1\n", 1)
     await kubectl("create", "-f", "-", text=bound)
     await kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")

@@ -71,7 +71,7 @@ async def test_a_standby_takes_over_although_most_answers_go_wrong(world: World)
 @asynccontextmanager
 async def _replicas(world: World) -> AsyncIterator[tuple[Proxy, list[Operator]]]:
     """Two replicas behind a proxy, one of which leads, and nodes with agents."""
-    await world.create(*(nodes.gpu_node(f"g{i}", cards=8) for i in range(4)))
+    await world.create(*(nodes.make_gpu_node(f"g{i}", cards=8) for i in range(4)))
     async with proxy.before(world.server) as between, world.agents():
         replicas = [Operator(between.server, name=name) for name in ("first", "second")]
         world.operators += replicas

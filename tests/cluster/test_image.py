@@ -127,6 +127,6 @@ async def test_it_schedules_from_there(image: Image) -> None:
         async with enter(server) as world:
             operator = process.Operator(server, program=image.command(), env=image.env)
             world.operators.append(operator)
-            await world.create(nodes.gpu_node("g"), vgpu("p"))
+            await world.create(nodes.make_gpu_node("g"), vgpu("p"))
             await world.bound("p", seconds=120)
             assert _COMPILED not in operator.log

@@ -46,7 +46,7 @@ async def test_what_is_installed_schedules(world: World) -> None:
     """A Role whose lease is named otherwise, say: nobody leads, and all pods wait without a word."""
     operator = world.operator
     assert operator is not None
-    await world.create(nodes.plain_node("plain"), nodes.gpu_node("cards"))
+    await world.create(nodes.make_plain_node("plain"), nodes.make_gpu_node("cards"))
     await world.create(policy("all", nodePolicy="binpack"))
     async with world.agents(nodes={"cards"}):
         await world.create(pod("plain", requests={"cpu": "1"}), vgpu("gpu"))

@@ -90,7 +90,7 @@ def test_plugins_are_merged_with_the_defaults_as_kube_scheduler_does(tmp_path: P
         profile = {"schedulerName": "one", "plugins": random_plugins(seed)}
         theirs = started(tmp_path, profile)
         try:
-            ours = points.read(profile["plugins"], "plugins")
+            ours = points.read_points(profile["plugins"], "plugins")
         except BadInput:
             ours = None
         if theirs is None:

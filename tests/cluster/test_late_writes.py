@@ -16,7 +16,7 @@ async def test_a_bind_that_lands_after_its_card_was_given_away_is_refused(world:
     """Without the fence both pods would run on a card that has room for one."""
     high = {"metadata": {"name": "high"}, "value": 1000}
     await world.call("POST", _PRIORITIES, high)
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     async with proxy.before(world.server) as between, world.agents():
         between.holds = lambda method, path: (method, path) == ("POST", f"{PODS}/a/binding")
         first = Operator(between.server, name="first")

@@ -44,7 +44,7 @@ def test_the_crd_may_come_later_and_outlives_the_scheduler(without_crd: servers.
     try:
         operator.wait_ready()
         assert "CRD is not installed" in operator.log
-        _create(cp, nodes.plain_node("n"))
+        _create(cp, nodes.make_plain_node("n"))
         _create(cp, pod("early", requests={"cpu": "1"}))
         cp.kubectl("wait", "pod/early", "--for=jsonpath={.spec.nodeName}=n", "--timeout=30s")
         installed.crds(cp)

@@ -36,7 +36,7 @@ async def _series(world: World) -> list[Scrape]:
     """Scrapes of a leader and a standby while pods come, as if they were a quarter of a minute apart."""
     leader, standby = [await world.start_operator(name=name) for name in ("a", "b")]
     await world.leads(leader)
-    await world.create(*(nodes.gpu_node(f"g{i}") for i in range(3)))
+    await world.create(*(nodes.make_gpu_node(f"g{i}") for i in range(3)))
     await world.measured(leader, lambda m: m.get("evenkeel_nodes") == 3)
     async with world.agents():
         return [one async for one in _scraped(world, leader, standby)]

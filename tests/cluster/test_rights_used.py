@@ -56,7 +56,7 @@ async def _do_everything(world: World) -> None:
     """All that an operator does to a cluster; whoever gives it one more right adds here what it is for."""
     await world.start_operator(name="a")
     await world.start_operator(name="b")  # stands by, and watches the lease
-    await world.create(nodes.plain_node("plain"), nodes.gpu_node("cards"))
+    await world.create(nodes.make_plain_node("plain"), nodes.make_gpu_node("cards"))
     await world.create(policy("all", nodePolicy="binpack"))
     async with world.agents(nodes={"cards"}):
         large = pod("large", requests={"cpu": "1000"})

@@ -32,7 +32,7 @@ async def test_a_rival_on_plain_nodes(world: World) -> None:
     """Together the two have as many pods as there is room for, and half as many again of ours to wait."""
     operator = await world.start_operator()
     names = [f"n{i}" for i in range(_N_NODES)]
-    await world.create(*(nodes.plain_node(name, cpu=str(_CPUS)) for name in names))
+    await world.create(*(nodes.make_plain_node(name, cpu=str(_CPUS)) for name in names))
     theirs = [pod(f"their-{i}", requests={"cpu": "1"}, schedulerName="rival") for i in range(_EACH)]
     await world.create(*theirs)
     ours = [pod(f"our-{i}", requests={"cpu": "1"}) for i in range(_EACH * 3 // 2)]
@@ -46,7 +46,7 @@ async def test_a_rival_on_hamis_cards(world: World) -> None:
     """The rival takes a card of each node, share by share, while ours come for all of them."""
     operator = await world.start_operator()
     names = [f"g{i}" for i in range(6)]
-    await world.create(*(nodes.gpu_node(name, cards=2) for name in names))
+    await world.create(*(nodes.make_gpu_node(name, cards=2) for name in names))
     ours = [vgpu(f"our-{i}", mem=3000) for i in range(60)]
     async with world.agents():
         theirs = [

@@ -29,7 +29,7 @@ KINDS = ",".join(kind.plural for kind in kinds.TABLE if kind != kinds.POLICIES)
 @pytest.fixture
 def two_nodes(control_plane: ControlPlane) -> Iterator[list[str]]:
     names = ["simulated-1", "simulated-2"]
-    bodies = [nodes.gpu_node(name, cards=2) for name in names]
+    bodies = [nodes.make_gpu_node(name, cards=2) for name in names]
     for body in bodies:
         body["metadata"]["labels"] |= APP
         body["spec"]["taints"] = [_ONLY]

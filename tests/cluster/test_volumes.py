@@ -31,7 +31,7 @@ def _no_mock_of_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def a_generic_ephemeral_volume_gets_its_claim_and_is_provisioned(world: World) -> None:
-    await world.create(nodes.plain_node("n0"))
+    await world.create(nodes.make_plain_node("n0"))
     async with provisioner.provisioning(world):
         await world.call("POST", CLASSES, storage_class("made"))
         template = {"spec": claim("any", "made")["spec"]}

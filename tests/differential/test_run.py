@@ -79,7 +79,7 @@ async def test_what_differs_twice_is_kept_in_a_file_that_simulate_reads(tmp_path
     assert "DIFFERENT, 1 cases: feasible" in tally.report()
     path = run.write(case, tmp_path)
     assert case.name in path.read_text(encoding="utf-8")
-    result = schedule(files.read(str(path), StringIO()), config=SETTINGS, with_nodes=True)
+    result = schedule(files.read_objects(str(path), StringIO()), config=SETTINGS, with_nodes=True)
     pod = case.objects[-1]["metadata"]["name"]
     (row,) = [one for one in result["pods"] if one["name"] == pod]
     assert row["node"] == case.ours.node

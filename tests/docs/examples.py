@@ -18,4 +18,4 @@ ALL = tuple(sorted(path for path in FOLDER.glob("*.yaml") if path != NODES))
 
 def read(name: str | Path) -> list[Json]:
     """The objects of a file."""
-    return files.read(str(FOLDER / name), sys.stdin)
+    return files.read_objects(str(FOLDER / name), sys.stdin)

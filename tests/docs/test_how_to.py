@@ -31,7 +31,7 @@ def test_the_rule_that_is_shown_refuses_what_it_says() -> None:
     announced = make.node(name="a", labels={"example.com/maintenance": "soon"})
     cluster = make.cluster(nodes=[announced, make.node(name="b")])
     assert rule.filter is not None
-    rows = np.array([cluster.nodes.row_of(name) for name in ("a", "b")], np.int64)
+    rows = np.array([cluster.nodes.find_row(name) for name in ("a", "b")], np.int64)
     assert rule.filter.refuses(True, cluster.nodes, rows).tolist() == [True, False]
     pod = cluster.see_pod(make.pod())
     assert pod is not None

@@ -89,7 +89,7 @@ async def test_a_node_of_the_same_name_is_announced_again(
     api: Api, name: str, eventually: Any
 ) -> None:
     path = f"{NODES}/{name}"
-    body = nodes.unannounced(nodes.gpu_node(name, cards=1))
+    body = nodes.remove_announcement(nodes.make_gpu_node(name, cards=1))
 
     def announced(reply: Any) -> bool:
         return reply.code == 200 and "nvidia.com/gpu" in reply["status"]["allocatable"]
@@ -106,4 +106,4 @@ async def test_a_node_of_the_same_name_is_announced_again(
 def test_a_register_that_cannot_be_read_tells_no_cards(register: str) -> None:
     """The operator says what is wrong with it; the agents go on."""
     node = {"metadata": {"annotations": {cards.REGISTER: register}}}
-    assert cards.read(node) is None
+    assert cards.read_hardware(node) is None

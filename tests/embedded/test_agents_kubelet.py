@@ -16,7 +16,7 @@ from tests.embedded.conftest import Api
 async def node(api: Api, unique: Callable[[str], str]) -> str:
     """The name of a plain node."""
     name = unique("plain")
-    await api.cluster_wide("/api/v1/nodes", nodes.plain_node(name))
+    await api.cluster_wide("/api/v1/nodes", nodes.make_plain_node(name))
     return name
 
 
@@ -117,14 +117,14 @@ async def test_a_pod_bound_before_the_agents_came_runs_too(
     await api.pod()
     await api.bind("p", name)
     async with agents.run(api.url, nodes={name}, token=api.token, ssl=api.context):
-        await api.cluster_wide("/api/v1/nodes", nodes.plain_node(name))
+        await api.cluster_wide("/api/v1/nodes", nodes.make_plain_node(name))
         await eventually(lambda: status(api), lambda one: one["phase"] == "Running")
 
 
 async def test_agents_survive_lost_watches_and_lost_history(
     api: Api, cluster: Cluster, eventually: Any
 ) -> None:
-    await api.cluster_wide("/api/v1/nodes", nodes.plain_node("n1"))
+    await api.cluster_wide("/api/v1/nodes", nodes.make_plain_node("n1"))
     async with agents.run(api.url, pace=Pace(start_seconds=0.01)):
         await api.pod("a")
         await api.bind("a", "n1")

@@ -66,7 +66,7 @@ class Field:
 @pytest.fixture
 async def field(api: Api, unique: Callable[[str], str], eventually: Any) -> AsyncIterator[Field]:
     name = unique("gpu")
-    await api.cluster_wide("/api/v1/nodes", nodes.gpu_node(name, cards=2))
+    await api.cluster_wide("/api/v1/nodes", nodes.make_gpu_node(name, cards=2))
     async with agents.run(api.url, nodes={name}, token=api.token, ssl=api.context) as running:
         yield Field(api, name, running, eventually)
 
@@ -76,7 +76,7 @@ def test_the_json_registration_leaves_out_zero_values() -> None:
         cards.Card(id="GPU-a", index=0, numa=0),
         cards.Card(id="GPU-b", index=1, numa=1, health=False, mode=""),
     )
-    assert cards.register_text(cards.Hardware(cards=listed)) == (
+    assert cards.write_register(cards.Hardware(cards=listed)) == (
         '[{"id":"GPU-a","count":10,"devmem":15360,"devcore":100,"type":"NVIDIA-Tesla T4",'
         '"mode":"hami-core","health":true},'
         '{"id":"GPU-b","index":1,"count":10,"devmem":15360,"devcore":100,'
@@ -93,15 +93,15 @@ def test_the_json_registration_leaves_out_zero_values() -> None:
 )
 def test_the_text_registrations(form: str, expected: str) -> None:
     hardware = cards.Hardware(cards=(cards.Card(id="GPU-a"),), form=form)
-    assert cards.register_text(hardware) == expected
+    assert cards.write_register(hardware) == expected
 
 
 def test_the_order_of_a_registration_is_any_but_told_by_its_seed() -> None:
     listed = tuple(cards.Card(id=f"GPU-{index}", index=index) for index in range(8))
     hardware = cards.Hardware(cards=listed)
-    texts = [cards.register_text(hardware, f"7/{number}") for number in range(4)]
+    texts = [cards.write_register(hardware, f"7/{number}") for number in range(4)]
     assert len(set(texts)) == 4
-    assert texts[0] == cards.register_text(hardware, "7/0")
+    assert texts[0] == cards.write_register(hardware, "7/0")
     ids = [[one["id"] for one in json.loads(text)] for text in texts]
     assert all(sorted(one) == sorted(card.id for card in listed) for one in ids)
 
@@ -111,7 +111,7 @@ async def test_the_plugin_announces_its_cards(
     api: Api, unique: Callable[[str], str], eventually: Any, form: str
 ) -> None:
     name = unique("gpu")
-    node = nodes.unannounced(nodes.gpu_node(name, cards=3, split=4, register=form))
+    node = nodes.remove_announcement(nodes.make_gpu_node(name, cards=3, split=4, register=form))
     await api.cluster_wide("/api/v1/nodes", node)
     path = f"/api/v1/nodes/{name}"
 
@@ -123,9 +123,9 @@ async def test_the_plugin_announces_its_cards(
     for part in ("capacity", "allocatable"):
         assert found["status"][part]["nvidia.com/gpu"] == "12"
     annotations = found["metadata"]["annotations"]
-    hardware = cards.read(found.body)
+    hardware = cards.read_hardware(found.body)
     assert hardware is not None
-    assert annotations[cards.REGISTER] == cards.register_text(hardware)
+    assert annotations[cards.REGISTER] == cards.write_register(hardware)
     # Only plugins of the text days report in the handshake.
     assert (cards.HANDSHAKE in annotations) is (form != "json")
 
@@ -133,10 +133,10 @@ async def test_the_plugin_announces_its_cards(
 async def test_a_card_that_breaks_is_announced_as_such(field: Field) -> None:
     path = f"/api/v1/nodes/{field.node}"
     node = (await field.api.get(path)).body
-    hardware = cards.read(node)
+    hardware = cards.read_hardware(node)
     assert hardware is not None
-    broken = nodes.with_unhealthy(hardware, 1)
-    meta = {"annotations": {cards.HARDWARE: broken.annotation()}}
+    broken = nodes.mark_unhealthy(hardware, 1)
+    meta = {"annotations": {cards.HARDWARE: broken.write_annotation()}}
     await field.api.merge(path, {"metadata": meta})
     found = await field.eventually(
         lambda: field.api.get(path),
@@ -152,7 +152,7 @@ async def test_the_locks_pod_gets_its_cards_and_the_lock_goes(field: Field) -> N
     await field.lock()
     await field.place("GPU-a,NVIDIA,3000,30:;")
     pod = await field.until("Running")
-    (given,) = field.agents.allocated("p", field.api.namespace)
+    (given,) = field.agents.list_allocated("p", field.api.namespace)
     assert (given.container, given.slot, given.node) == ("c", 0, field.node)
     assert given.shares == (("GPU-a", 3000, 30),)
     annotations = pod["metadata"]["annotations"]
@@ -172,7 +172,7 @@ async def test_slots_are_used_in_the_kubelets_order(field: Field) -> None:
     devices = "GPU-a,NVIDIA,1,0:;;GPU-b,NVIDIA,2,0:;;GPU-a,NVIDIA,3,0:GPU-b,NVIDIA,4,0:;"
     await field.place(devices)
     pod = await field.until("Running")
-    given = field.agents.allocated("p", field.api.namespace)
+    given = field.agents.list_allocated("p", field.api.namespace)
     assert [(one.container, one.slot, len(one.shares)) for one in given] == [
         ("init", 0, 1),
         ("side", 2, 1),
@@ -221,7 +221,7 @@ async def test_without_a_named_lock_the_first_binding_pod_is_taken(field: Field,
     await field.api.pod(containers=[container("c", 1)])
     await field.place("GPU-a,NVIDIA,3000,30:;")
     await field.until("Running")
-    assert len(field.agents.allocated("p", field.api.namespace)) == 1
+    assert len(field.agents.list_allocated("p", field.api.namespace)) == 1
     # A bare time belongs to nobody, so anybody may take it away.
     assert LOCK not in await field.annotations()
 
@@ -302,7 +302,7 @@ async def test_the_kubelet_refuses_what_it_has_no_slots_for(
     api: Api, unique: Callable[[str], str], eventually: Any
 ) -> None:
     name = unique("gpu")
-    await api.cluster_wide("/api/v1/nodes", nodes.gpu_node(name, cards=1, split=1))
+    await api.cluster_wide("/api/v1/nodes", nodes.make_gpu_node(name, cards=1, split=1))
     async with agents.run(api.url, nodes={name}, token=api.token, ssl=api.context) as running:
         field = Field(api, name, running, eventually)
         for pod in ("a", "b"):
@@ -331,7 +331,7 @@ async def test_many_nodes_work_side_by_side(
 ) -> None:
     names = [unique("gpu") for _ in range(5)]
     for name in names:
-        await api.cluster_wide("/api/v1/nodes", nodes.gpu_node(name))
+        await api.cluster_wide("/api/v1/nodes", nodes.make_gpu_node(name))
     knobs = Knobs(delay_seconds=3.0)
     async with agents.run(
         api.url, nodes=set(names), token=api.token, ssl=api.context, knobs=knobs

@@ -22,7 +22,7 @@ BATCH = "apis/batch/v1"
 async def running(api: Api, unique: Callable[[str], str]) -> AsyncIterator[None]:
     """A node, its kubelet, the controllers, and who binds every pod of the test to the node."""
     node = unique("n")
-    await api.cluster_wide("/api/v1/nodes", nodes.plain_node(node, pods="1000"))
+    await api.cluster_wide("/api/v1/nodes", nodes.make_plain_node(node, pods="1000"))
     access: Json = {"token": api.token, "ssl": api.context}
     async with agents.run(api.url, nodes={node}, **access), controllers.run(api.url, **access):
         binder = asyncio.create_task(_bind_all(api, node))
@@ -60,7 +60,7 @@ async def live(api: Api) -> list[Json]:
 
 
 def all_ready(count: int) -> Callable[[list[Json]], bool]:
-    return lambda pods: len(pods) == count and all(map(plans.ready, pods))
+    return lambda pods: len(pods) == count and all(map(plans.is_ready, pods))
 
 
 async def until_status(api: Api, path: str, **wanted: int) -> Json:
@@ -257,7 +257,7 @@ async def test_a_stateful_set_goes_up_and_down_in_order(api: Api, eventually: An
                 # Whoever is made finds all before it ready.
                 seen.append(pod["metadata"]["name"])
                 before = [one for one in await live(api) if one["metadata"]["name"] in seen[:-1]]
-                assert all(map(plans.ready, before))
+                assert all(map(plans.is_ready, before))
         assert seen == ["w-0", "w-1", "w-2"]
         await until_status(api, path, readyReplicas=3, updatedReplicas=3, replicas=3)
         await api.merge(f"{path}/scale", {"spec": {"replicas": 1}})

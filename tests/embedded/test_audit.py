@@ -28,7 +28,7 @@ async def audit(cluster: embedded.Cluster, folder: Path) -> Result:
 
 
 def fill(cluster: embedded.Cluster) -> None:
-    cluster.add(nodes.gpu_node("g1", cards=2), nodes.gpu_node("g2", cards=2))
+    cluster.add(nodes.make_gpu_node("g1", cards=2), nodes.make_gpu_node("g2", cards=2))
     daemon = pod("agent", nodeName="g1")
     daemon["metadata"]["ownerReferences"] = [
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1"}
@@ -53,7 +53,7 @@ async def test_a_running_cluster_is_audited_and_nothing_in_it_changes(tmp_path: 
 
 async def test_lists_come_in_pages() -> None:
     async with embedded.start() as cluster:
-        cluster.add(nodes.gpu_node("g1", cards=1), *(pod(f"p{i}") for i in range(1203)))
+        cluster.add(nodes.make_gpu_node("g1", cards=1), *(pod(f"p{i}") for i in range(1203)))
         found_nodes, pods = await listing.read_nodes_and_pods(Access(url=cluster.url))
     assert [node.metadata.name for node in found_nodes] == ["g1"]
     assert len({pod.metadata.name for pod in pods}) == 1203

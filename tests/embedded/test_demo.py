@@ -56,10 +56,10 @@ def test_the_picture_in_the_docs_is_what_the_demo_shows(tmp_path: Path) -> None:
 
 
 def test_the_file_of_nodes_is_what_the_demo_runs_on() -> None:
-    written = files.read(str(patterns.NODES), sys.stdin)
+    written = files.read_objects(str(patterns.NODES), sys.stdin)
     assert [one["metadata"]["name"] for one in written] == ["node-a", "node-b"]
     for one in written:
-        there = nodes.gpu_node(one["metadata"]["name"])
+        there = nodes.make_gpu_node(one["metadata"]["name"])
         assert one["status"]["allocatable"] == there["status"]["allocatable"]
         register = "hami.io/node-nvidia-register"
         assert "".join(one["metadata"]["annotations"][register].split()) == "".join(
@@ -103,10 +103,10 @@ async def test_a_kept_cluster_lives_on_when_its_operator_is_killed(
                     listed = (await answer.json())["items"]
                 return {one["metadata"]["name"]: one["status"]["phase"] for one in listed}
 
-            kept = [one["metadata"]["name"] for one in patterns.ALL[-1].manifests()]
+            kept = [one["metadata"]["name"] for one in patterns.ALL[-1].read_manifests()]
             assert await pods() == dict.fromkeys(kept, "Running")
             # Nodes of the user's own: without agents of theirs the first would close after 20 s.
-            register = nodes.gpu_node("own-gpu")["metadata"]["annotations"][cards.REGISTER]
+            register = nodes.make_gpu_node("own-gpu")["metadata"]["annotations"][cards.REGISTER]
             own = {"name": "own-gpu", "annotations": {cards.REGISTER: register}}
             await _node_and_its_pod(api, {"metadata": own}, path)
             await _node_and_its_pod(api, {"metadata": {"name": "own-plain"}}, path)
@@ -141,7 +141,7 @@ async def test_an_operator_that_cannot_start_is_not_started_for_ever(
     config, said = tmp_path / "config.yaml", list[str]()
     config.write_text("nonsense: 1")
     log = tmp_path / "log"
-    async with operator.run(tmp_path / "none", config, log, said.append) as running:
+    async with operator.run_operator(tmp_path / "none", config, log, said.append) as running:
 
         async def failed() -> str:
             try:

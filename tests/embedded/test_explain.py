@@ -26,7 +26,7 @@ async def test_pods_and_nodes_of_a_cluster_are_explained_and_nothing_is_written(
     tmp_path: Path,
 ) -> None:
     async with embedded.start() as cluster:
-        cluster.add(nodes.gpu_node("g1", cards=2), nodes.gpu_node("g2", cards=2))
+        cluster.add(nodes.make_gpu_node("g1", cards=2), nodes.make_gpu_node("g2", cards=2))
         cluster.add(
             pod("bound", nodeName="g2"),
             pod("waits", schedulerName="evenkeel", nodeSelector={"no": "where"}),

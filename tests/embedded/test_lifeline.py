@@ -67,7 +67,7 @@ async def test_the_lease_is_renewed_and_probes_are_answered_while_the_main_loop_
     finally:
         busy.unlink()
     # It leads on as if nothing had been.
-    await world.create(nodes.plain_node("n0"), pod("p"))
+    await world.create(nodes.make_plain_node("n0"), pod("p"))
     await world.bound("p")
     assert len(operator.said("leading")) == 1
 

@@ -36,7 +36,7 @@ async def world(server: servers.Server, operator: Operator) -> AsyncIterator[Wor
 @pytest.mark.parametrize("status", [429, 500, 503, 0])
 async def test_a_bind_that_is_refused_for_now_is_tried_again(world: World, status: int) -> None:
     """An API server that is busy for a second must not look like a pod that fits nowhere."""
-    await world.create(nodes.plain_node("n0"), nodes.gpu_node("g0"))
+    await world.create(nodes.make_plain_node("n0"), nodes.make_gpu_node("g0"))
     await world.settle()
 
     def choose(call: Call) -> Fault | None:
@@ -67,7 +67,7 @@ async def test_cards_bound_by_a_call_whose_answer_was_lost_are_not_given_away_ag
     world: World, operator: Operator, fault: Fault
 ) -> None:
     """Every bind takes effect, and the operator is told that none did."""
-    await world.create(nodes.gpu_node("g0", cards=1), nodes.gpu_node("g1", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1), nodes.make_gpu_node("g1", cards=1))
     names = [f"p{i}" for i in range(6)]
 
     def choose(call: Call) -> Fault | None:
@@ -111,7 +111,7 @@ async def test_while_nobody_can_say_whether_a_bind_took_effect_its_cards_stay_ta
         return sum(call.method == "GET" and call.pod in lost for call in faults.done)
 
     with injected(world.server, choose) as faults:
-        await world.create(nodes.gpu_node("g0", cards=1))
+        await world.create(nodes.make_gpu_node("g0", cards=1))
         await world.wait_until(faults.happened)
         (other,) = {"a", "b"} - {*lost}
         await world.refused(other, "0/1 nodes are available")
@@ -124,7 +124,7 @@ async def test_while_nobody_can_say_whether_a_bind_took_effect_its_cards_stay_ta
 
 async def test_a_plugin_that_answers_before_the_bind_does_holds_nobody_up(world: World) -> None:
     """The answer to a bind may come after the plugin is long done; the next pod must not wait for it."""
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
 
     def choose(call: Call) -> Fault | None:
         return (
@@ -141,7 +141,7 @@ async def test_a_plugin_that_answers_before_the_bind_does_holds_nobody_up(world:
 
 async def test_a_pod_deleted_before_the_bind_is_answered_holds_nobody_up(world: World) -> None:
     """Nobody will ever answer for it; the next pod of its node must not wait until that is sure."""
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
 
     def choose(call: Call) -> Fault | None:
         slow = call.is_binding and call.pod == "gone"
@@ -162,7 +162,7 @@ async def test_a_pod_that_is_being_deleted_while_it_is_bound_is_let_go(
     """The API server refuses to bind it; trying again for ever would help nobody."""
     going = pod("going", requests={"cpu": "1"})
     going["metadata"]["finalizers"] = ["example.com/wait"]
-    await world.create(nodes.plain_node("n0", cpu="1"))
+    await world.create(nodes.make_plain_node("n0", cpu="1"))
 
     deleted = False
 
@@ -185,7 +185,7 @@ async def test_a_pod_steered_anew_while_its_bind_fails_is_placed_by_the_new_word
     world: World,
 ) -> None:
     """Nothing shows the pod anew after the failure: its condition cannot be written either."""
-    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
     await world.settle()
     changed = failed = False
 
@@ -217,7 +217,7 @@ async def test_a_pod_steered_anew_while_its_bind_fails_is_placed_by_the_new_word
 
 async def test_a_lock_that_cannot_be_taken_for_now_is_tried_again(world: World) -> None:
     """A node that cannot be read or written for a moment keeps its cards for those that wait."""
-    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
 
     def choose(call: Call) -> Fault | None:
         about_lock = call.path.startswith(f"{NODES}/g")
@@ -234,7 +234,9 @@ async def test_a_watch_of_policies_that_is_refused_ends_nothing(
     world: World, operator: Operator, status: int
 ) -> None:
     """kopf ends at such an answer. Pods are placed meanwhile; what has changed is heard of afterwards."""
-    await world.create(nodes.plain_node("n0"), policy("first", scoring={"mode": "most-allocated"}))
+    await world.create(
+        nodes.make_plain_node("n0"), policy("first", scoring={"mode": "most-allocated"})
+    )
     await in_force(world, "first")
     lasts = True
 

@@ -41,7 +41,7 @@ async def test_what_a_broken_watch_missed_of_a_plugins_answer_is_found_in_the_li
     world: World, operator: Operator
 ) -> None:
     """The plugin answers while the operator hears nothing, and the changes are forgotten since."""
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     await world.create(vgpu("first", mem=100), vgpu("second", mem=100))
     found = await world.all_bound(1)
     await world.settle()
@@ -64,7 +64,7 @@ async def test_watches_that_expire_again_and_again_lose_nothing(
     world: World, operator: Operator
 ) -> None:
     """Many changes at once can outrun what the API server remembers of them."""
-    await world.create(*(nodes.plain_node(f"n{i}", pods="200") for i in range(2)))
+    await world.create(*(nodes.make_plain_node(f"n{i}", pods="200") for i in range(2)))
     await world.settle()
     lists = operator.metrics()[_LISTS]
     embedded = inside(world)
@@ -93,11 +93,11 @@ async def test_a_condition_that_is_written_late_is_not_put_on_a_bound_pod(world:
         return Fault(held=True, seconds=0.7) if slow else None
 
     with injected(world.server, choose) as faults:
-        await world.create(nodes.plain_node("small", cpu="500m"))
+        await world.create(nodes.make_plain_node("small", cpu="500m"))
         # A change of the pod makes it active at once: refused, and bound a moment later.
         await world.call("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})
         await world.wait_until(faults.happened)
-        await world.create(nodes.plain_node("big", cpu="4"))
+        await world.create(nodes.make_plain_node("big", cpu="4"))
         await world.call("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "c"}}})
         assert await world.bound("p") == ["big"]
         await world.told("p")
@@ -117,7 +117,7 @@ async def test_of_two_conditions_the_later_stays(world: World) -> None:
 
     with injected(world.server, choose) as faults:
         for i in range(2):
-            await world.create(nodes.plain_node(f"small{i}", cpu="500m"))
+            await world.create(nodes.make_plain_node(f"small{i}", cpu="500m"))
             await world.settle()
             # A change of the pod makes it active at once.
             await world.call("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": str(i)}}})
@@ -142,7 +142,7 @@ async def test_conditions_that_wait_in_the_queue_are_not_written_on_bound_pods(
     with injected(world.server, choose) as faults:
         await world.create_all([pod(name, requests={"cpu": "10m"}) for name in names])
         await world.wait_until(faults.happened)
-        await world.create(nodes.plain_node("n0", pods="100"))
+        await world.create(nodes.make_plain_node("n0", pods="100"))
         await world.bound(*names)
         await world.told(*names)
         await world.wait_until(faults.are_over)
@@ -161,7 +161,7 @@ async def test_a_policy_that_slipped_past_validation_is_not_ready_and_the_rest_g
         "metadata": {"name": "bad"},
         "spec": {"scoring": {**mode, **curve}},
     }
-    await world.create(nodes.plain_node("n0"), body, pod("p"))
+    await world.create(nodes.make_plain_node("n0"), body, pod("p"))
     assert await world.bound("p") == ["n0"]
 
     async def ready() -> tuple[str, str]:
@@ -186,7 +186,7 @@ async def test_a_mistake_is_told_though_events_are_refused_for_a_while(world: Wo
         return Fault(status=503) if refuse and call.path.endswith("/events") else None
 
     with injected(world.server, choose) as faults:
-        bad = nodes.gpu_node("bad")
+        bad = nodes.make_gpu_node("bad")
         bad["metadata"]["annotations"]["hami.io/node-nvidia-register"] = "[nonsense"
         await world.create(bad)
         await world.wait_until(faults.happened)

@@ -33,7 +33,7 @@ async def test_a_token_is_asked_for_if_one_is_set(tmp_path: Path) -> None:
 
 async def test_objects_can_be_added_without_http(api: Api, cluster: embedded.Cluster) -> None:
     sent = pod("p")
-    (_, stored) = cluster.add(nodes.gpu_node("g1", cards=2, numa_nodes=2), sent)
+    (_, stored) = cluster.add(nodes.make_gpu_node("g1", cards=2, numa_nodes=2), sent)
     assert stored["status"]["phase"] == "Pending"
     assert sent == pod("p")
     read = await api.get("/api/v1/nodes/g1")

@@ -217,7 +217,7 @@ async def test_history_is_as_long_as_its_window(api: Api, cluster: Cluster) -> N
         await api.pod(f"p{number}")
     async with api.watch(api.pods, resourceVersion=start) as watch:
         assert (await watch.next())["object"]["code"] == 410
-    bucket = cluster.store.bucket("pods")
+    bucket = cluster.store.get_bucket("pods")
     async with api.watch(api.pods, resourceVersion=bucket.compacted) as watch:
         assert await watch.take(5) == [("ADDED", f"p{number}") for number in range(6, 11)]
 
@@ -234,5 +234,5 @@ async def test_a_client_that_hangs_up_leaves_no_watcher_behind(
     api: Api, cluster: Cluster, settled: Callable[..., Any]
 ) -> None:
     async with api.watch(api.pods):
-        await settled(lambda: len(cluster.store.bucket("pods").watchers) == 1)
-    await settled(lambda: not cluster.store.bucket("pods").watchers)
+        await settled(lambda: len(cluster.store.get_bucket("pods").watchers) == 1)
+    await settled(lambda: not cluster.store.get_bucket("pods").watchers)

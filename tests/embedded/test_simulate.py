@@ -39,7 +39,7 @@ def job(folder: Path, **more: Any) -> str:
 
 
 def fill(cluster: embedded.Cluster) -> None:
-    cluster.add(nodes.gpu_node("g1", cards=2), nodes.gpu_node("g2", cards=2))
+    cluster.add(nodes.make_gpu_node("g1", cards=2), nodes.make_gpu_node("g2", cards=2))
     cluster.add(pod("bound", nodeName="g2"), pod("waits", nodeSelector={"no": "where"}))
 
 
@@ -125,7 +125,7 @@ async def test_budgets_of_a_cluster_say_who_makes_room_and_their_absence_is_said
         return body
 
     async with embedded.start() as cluster:
-        cluster.add(nodes.gpu_node("g1", cards=2), nodes.gpu_node("g2", cards=2))
+        cluster.add(nodes.make_gpu_node("g1", cards=2), nodes.make_gpu_node("g2", cards=2))
         for value in (1, 2, 9):
             what = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
             cluster.add(what | {"metadata": {"name": f"p{value}"}, "value": value})

@@ -64,7 +64,7 @@ class History:
                     },
                 }
             case events.Gone("PodDisruptionBudget", key):
-                self._budgets.pop(kinds.split(key), None)
+                self._budgets.pop(kinds.split_key(key), None)
 
     def make_world(self) -> twin.World:
         """The cluster as the engine knows it now: with the pods that it has decided and promised room to."""

@@ -115,7 +115,7 @@ def engine_of(world: World, config: Config | None = None) -> Engine:
     for node in world.nodes:
         engine.handle(events.Seen(msgspec.convert(node, wire.Node)), 0.0)
     for budget in world.budgets:
-        engine.handle(events.Seen(objects.budget(budget)), 0.0)
+        engine.handle(events.Seen(objects.read_budget(budget)), 0.0)
     for pod in world.pods:
         see(engine, pod, scheduler="other")
     engine.decide(0.0, Unlimited(pods=0))

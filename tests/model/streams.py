@@ -75,7 +75,7 @@ class Streams:
         pod = self.server.pod_of(uid)
         if pod is None:
             return False
-        notes = hami.bind_annotations(node_name, cards, 1) if cards else {}
+        notes = hami.make_bind_annotations(node_name, cards, 1) if cards else {}
         binding = {"metadata": {"uid": uid, "annotations": notes}, "target": {"name": node_name}}
         try:
             self.server.bind(pod["metadata"]["namespace"], pod["metadata"]["name"], binding)

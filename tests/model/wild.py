@@ -219,7 +219,7 @@ class Wild(Town):
         body = self.server.pod_of(pod.uid)
         cards = slots(rng, body, node) if body else ()
         self.cluster.assume(
-            pod.uid, node, told_cards.allowed(by_container(cards, pod.asks), pod.asks)
+            pod.uid, node, told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)
         )
         self.in_flight[pod.uid] = (node, cards)
 
@@ -254,7 +254,9 @@ class Wild(Town):
         for uid, (node, cards) in self.in_flight.items():
             pod = fresh.pods[uid]
             if pod.life == PodLife.PENDING:
-                fresh.assume(uid, node, told_cards.allowed(by_container(cards, pod.asks), pod.asks))
+                fresh.assume(
+                    uid, node, told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)
+                )
         for name, row in self.cluster.nodes.rows.items():
             # Nor that it registered these, which its pods hold.
             lost = self.followed.lost.get(row, {})

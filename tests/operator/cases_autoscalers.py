@@ -19,7 +19,7 @@ async def _told(world: World, name: str) -> Json:
 
 
 async def nodes_are_added_for_pods_that_a_node_could_help(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="1"), nodes.gpu_node("g0"))
+    await world.create(nodes.make_plain_node("n0", cpu="1"), nodes.make_gpu_node("g0"))
     helped = {
         "large": pod("large", requests={"cpu": "99"}),
         "elsewhere": pod("elsewhere", nodeSelector={"zone": "a"}),
@@ -35,7 +35,7 @@ async def nodes_are_added_for_pods_that_a_node_could_help(world: World) -> None:
 
 
 async def no_node_is_added_for_pods_that_no_node_could_help(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="1"))
+    await world.create(nodes.make_plain_node("n0", cpu="1"))
     mistake = {"scheduling.evenkeel.dev/mode": "kel"}
     claims = [{"name": "model", "resourceClaimName": "model"}]
     not_helped = {

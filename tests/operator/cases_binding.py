@@ -15,14 +15,14 @@ BACKOFF_SECONDS = 1.2
 
 
 async def plain_pods_are_bound(world: World) -> None:
-    await world.create(*(nodes.plain_node(f"n{i}", cpu="4") for i in range(3)))
+    await world.create(*(nodes.make_plain_node(f"n{i}", cpu="4") for i in range(3)))
     names = [f"p{i}" for i in range(12)]
     await world.create(*(pod(name, requests={"cpu": "1"}) for name in names))
     assert Counter(await world.bound(*names)) == {"n0": 4, "n1": 4, "n2": 4}
 
 
 async def a_bound_pod_has_its_event_and_condition(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), pod("p"))
+    await world.create(nodes.make_plain_node("n0"), pod("p"))
     await world.bound("p")
     (event,) = await world.wait_until(lambda: world.events("Scheduled", "p"))
     assert event["note"] == "Successfully assigned default/p to n0"
@@ -37,7 +37,7 @@ async def a_bound_pod_has_its_event_and_condition(world: World) -> None:
 
 
 async def a_bound_pod_has_nothing_of_hami_on_a_plain_node(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), pod("p"))
+    await world.create(nodes.make_plain_node("n0"), pod("p"))
     await world.bound("p")
     found = (await world.pod("p"))["metadata"]
     assert not [key for key in found.get("annotations", {}) if "hami.io" in key]
@@ -47,10 +47,10 @@ async def a_bound_pod_has_nothing_of_hami_on_a_plain_node(world: World) -> None:
 async def taints_affinity_and_selectors_are_kept(world: World) -> None:
     taint = {"key": "team", "value": "red", "effect": "NoSchedule"}
     await world.create(
-        nodes.plain_node("tainted", taints=[taint]),
-        nodes.plain_node("cordoned") | {"spec": {"unschedulable": True}},
-        nodes.plain_node("old", labels={"disk": "hdd", "year": "2019"}),
-        nodes.plain_node("new", labels={"disk": "ssd", "year": "2024"}),
+        nodes.make_plain_node("tainted", taints=[taint]),
+        nodes.make_plain_node("cordoned") | {"spec": {"unschedulable": True}},
+        nodes.make_plain_node("old", labels={"disk": "hdd", "year": "2019"}),
+        nodes.make_plain_node("new", labels={"disk": "ssd", "year": "2024"}),
     )
     year = {"key": "year", "operator": "Gt", "values": ["2020"]}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [year]}]}
@@ -83,7 +83,7 @@ async def taints_affinity_and_selectors_are_kept(world: World) -> None:
 
 
 async def host_ports_are_taken_once(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), nodes.plain_node("n1"))
+    await world.create(nodes.make_plain_node("n0"), nodes.make_plain_node("n1"))
     ports = [{"containerPort": 80, "hostPort": 8080}]
     both = [container(ports=ports)]
     await world.create(*(pod(f"p{i}", containers=both, hostNetwork=False) for i in range(3)))
@@ -99,7 +99,7 @@ async def host_ports_are_taken_once(world: World) -> None:
 
 
 async def pods_of_other_schedulers_are_left_alone_and_counted(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="4"))
+    await world.create(nodes.make_plain_node("n0", cpu="4"))
     await world.create(
         pod("theirs-bound", requests={"cpu": "3"}, schedulerName="other", nodeName="n0"),
         pod("theirs-waiting", schedulerName="other"),
@@ -119,7 +119,7 @@ async def pods_of_other_schedulers_are_left_alone_and_counted(world: World) -> N
 
 
 async def finished_pods_hold_nothing(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="1"), pod("first", requests={"cpu": "1"}))
+    await world.create(nodes.make_plain_node("n0", cpu="1"), pod("first", requests={"cpu": "1"}))
     await world.bound("first")
     await world.create(pod("second", requests={"cpu": "1"}))
     await world.refused("second", "Insufficient cpu")
@@ -129,9 +129,9 @@ async def finished_pods_hold_nothing(world: World) -> None:
 
 async def cpu_only_pods_stay_off_gpu_nodes_while_others_fit(world: World) -> None:
     await world.create(
-        nodes.gpu_node("gpu", cpu="64"),
-        nodes.plain_node("gpu-plain", cpu="64", resources=_GPU_NODE),
-        nodes.plain_node("cpu", cpu="4"),
+        nodes.make_gpu_node("gpu", cpu="64"),
+        nodes.make_plain_node("gpu-plain", cpu="64", resources=_GPU_NODE),
+        nodes.make_plain_node("cpu", cpu="4"),
     )
     names = [f"p{i}" for i in range(4)]
     await world.create(*(pod(name, requests={"cpu": "1"}) for name in names))
@@ -142,7 +142,8 @@ async def cpu_only_pods_stay_off_gpu_nodes_while_others_fit(world: World) -> Non
 
 async def whole_gpus_of_plain_nodes_are_an_extended_resource(world: World) -> None:
     await world.create(
-        nodes.plain_node("g0", resources=_GPU_NODE), nodes.plain_node("g1", resources=_GPU_NODE)
+        nodes.make_plain_node("g0", resources=_GPU_NODE),
+        nodes.make_plain_node("g1", resources=_GPU_NODE),
     )
     whole = [pod(f"p{i}", limits={"nvidia.com/gpu": 1}) for i in range(5)]
     await world.create(*whole[:4])
@@ -172,7 +173,7 @@ async def higher_priority_goes_first(world: World) -> None:
     )
     await asyncio.gather(*(world.refused(f"high{i}") for i in range(4)))
     await asyncio.sleep(BACKOFF_SECONDS)
-    await world.create(nodes.plain_node("n0", cpu="4"))
+    await world.create(nodes.make_plain_node("n0", cpu="4"))
     assert await world.bound(*(f"high{i}" for i in range(4))) == ["n0"] * 4
     await world.settle()
     bound = {p["metadata"]["name"] for p in await world.pods() if "nodeName" in p["spec"]}
@@ -180,12 +181,12 @@ async def higher_priority_goes_first(world: World) -> None:
 
 
 async def a_node_deleted_and_made_again_keeps_what_its_pods_hold(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="4"), pod("p", requests={"cpu": "3"}))
+    await world.create(nodes.make_plain_node("n0", cpu="4"), pod("p", requests={"cpu": "3"}))
     await world.bound("p")
     await world.delete("/api/v1/nodes/n0")
     await world.create(pod("homeless", requests={"cpu": "2"}))
     await world.refused("homeless", "no nodes available to schedule pods")
-    await world.create(nodes.plain_node("n0", cpu="4"))
+    await world.create(nodes.make_plain_node("n0", cpu="4"))
     await world.create(pod("big", requests={"cpu": "2"}), pod("small", requests={"cpu": "1"}))
     await world.refused("big", "0/1 nodes are available: 1 Insufficient cpu.")
     assert await world.bound("small") == ["n0"]

@@ -21,7 +21,7 @@ def _claiming(name: str, node: str, claim: str, **more: Any) -> audit.Json:
 async def pods_without_gpus_that_claim_cards_close_no_node(world: World) -> None:
     """One on each GPU node, put there by the tenant or by the scheduler."""
     for i in range(4):
-        await world.create(nodes.gpu_node(f"g{i}", cards=1))
+        await world.create(nodes.make_gpu_node(f"g{i}", cards=1))
     for i in range(4):
         card = next(iter(audit.cards(await world.node(f"g{i}"))))
         claim = f"{card},NVIDIA,16384,100:;" if i % 2 else "x"
@@ -40,7 +40,7 @@ async def pods_without_gpus_that_claim_cards_close_no_node(world: World) -> None
 
 
 async def a_pod_that_claims_all_cards_holds_what_it_asks(world: World) -> None:
-    await world.create(nodes.gpu_node("g0", cards=2))
+    await world.create(nodes.make_gpu_node("g0", cards=2))
     there = audit.cards(await world.node("g0"))
     claim = "".join(f"{card},NVIDIA,{there[card]['devmem']},100:" for card in there) + ";"
     limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
@@ -56,7 +56,7 @@ async def a_pod_that_claims_all_cards_holds_what_it_asks(world: World) -> None:
 
 async def a_claim_makes_no_plain_node_hamis(world: World) -> None:
     """The GPUs that its pod does not ask stay free."""
-    await world.create(nodes.plain_node("p0", resources={"nvidia.com/gpu": "2"}))
+    await world.create(nodes.make_plain_node("p0", resources={"nvidia.com/gpu": "2"}))
     await world.create(_claiming("tenant", "p0", "GPU-0,NVIDIA,16384,100:;", limits=_WHOLE))
     await world.heard_of("tenant")
     await world.create(pod("somebody", limits=_WHOLE))
@@ -68,7 +68,7 @@ async def a_claim_makes_no_plain_node_hamis(world: World) -> None:
 async def a_claim_that_cannot_be_read_is_told_on_the_pod_and_on_its_nodes_page(
     world: World,
 ) -> None:
-    await world.create(nodes.gpu_node("g0", cards=2))
+    await world.create(nodes.make_gpu_node("g0", cards=2))
     await world.create(_claiming("tenant", "g0", "x", limits=_WHOLE))
     (on_node,) = await world.wait_until(lambda: world.events("MalformedPod", "g0"))
     assert on_node["regarding"]["kind"] == "Node"
@@ -83,7 +83,7 @@ async def a_claim_is_judged_when_its_node_is_heard_of_later(world: World) -> Non
     await world.settle()
     await world.create(_claiming("tenant", "g0", "x", limits=_WHOLE))
     await world.heard_of("tenant")
-    await world.create(nodes.gpu_node("g0", cards=2))
+    await world.create(nodes.make_gpu_node("g0", cards=2))
     (on_node,) = await world.wait_until(lambda: world.events("MalformedPod", "g0"))
     assert on_node["note"].startswith("pod default/tenant: metadata.annotations[hami.io/vgpu-")
     await world.delete(f"{PODS}/tenant")
@@ -91,7 +91,7 @@ async def a_claim_is_judged_when_its_node_is_heard_of_later(world: World) -> Non
 
 async def what_a_claim_leaves_out_is_held_all_the_same_and_told(world: World) -> None:
     """The pod asks two cards and names one: the other is given to nobody either."""
-    await world.create(nodes.gpu_node("g0", cards=3))
+    await world.create(nodes.make_gpu_node("g0", cards=3))
     _, second, third = audit.cards(await world.node("g0"))
     claim = f"{second},NVIDIA,16384,100:;"
     await world.create(_claiming("tenant", "g0", claim, limits={"nvidia.com/gpu": 2}))
@@ -111,7 +111,7 @@ async def a_pod_whose_only_gpu_was_its_init_containers_holds_none_and_stops_nobo
     world: World,
 ) -> None:
     """By then its claim counts for nothing, and there is nothing in it to mend."""
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     [card] = audit.cards(await world.node("g0"))
     claim, init = f"{card},NVIDIA,16384,100:;;", [container("init", limits=_WHOLE)]
     await world.create(_claiming("tenant", "g0", claim, initContainers=init))

@@ -37,7 +37,7 @@ async def no_eviction_breaks_a_budget_where_another_choice_was_there(world: Worl
             "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
         }
         await world.call("POST", _BUDGETS, budget)
-    await world.create(*(nodes.plain_node(f"n{i}", cpu="4") for i in range(8)))
+    await world.create(*(nodes.make_plain_node(f"n{i}", cpu="4") for i in range(8)))
     low = [_make(f"low-{i}", "low", 1, rng.choice(_APPS + "ef")) for i in range(32)]
     await world.create(*low)
     await world.bound(*(one["metadata"]["name"] for one in low))

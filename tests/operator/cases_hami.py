@@ -18,7 +18,7 @@ GPU_POLICY = "hami.io/gpu-scheduler-policy"
 
 async def node_and_annotations_come_in_one_write(world: World) -> None:
     """A pod bound without cards, or charged for cards without a node, is what a crash leaves."""
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     async with world.recorded(PODS) as changes:
         await world.create(*(vgpu(f"p{i}") for i in range(8)))
         async with world.agents():
@@ -41,7 +41,7 @@ async def node_and_annotations_come_in_one_write(world: World) -> None:
 
 
 async def the_lock_names_the_pod_before_it_is_bound_and_goes_after(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     async with world.recorded(NODES) as node_changes, world.recorded(PODS) as pod_changes:
         await world.create(*(vgpu(f"p{i}", mem=100) for i in range(6)))
         async with world.agents(knobs=hami_plugin.Knobs(delay_seconds=0.02)):
@@ -69,7 +69,7 @@ async def the_lock_names_the_pod_before_it_is_bound_and_goes_after(world: World)
 
 
 async def the_plugin_gives_what_the_annotation_says(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1", register="text9"))
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1", register="text9"))
     limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 2048, "nvidia.com/gpucores": 30}
     init = container("prepare", limits={"nvidia.com/gpu": 1, "nvidia.com/gpumem": 500})
     several = [container("web"), container("one", limits=limits), container("two", limits=limits)]
@@ -84,11 +84,11 @@ async def the_plugin_gives_what_the_annotation_says(world: World) -> None:
         found = await world.running("several", "percent", "whole", "share")
         for one in found:
             slots = audit.devices(one)
-            given = played.allocated(one["metadata"]["name"])
+            given = played.list_allocated(one["metadata"]["name"])
             assert [list(map(tuple, a.shares)) for a in given] == [slot for slot in slots if slot]
             assert [a.slot for a in given] == [i for i, slot in enumerate(slots) if slot]
             assert one["metadata"]["annotations"]["hami.io/bind-phase"] == "success"
-        assert [a.container for a in played.allocated("several")] == ["prepare", "one", "two"]
+        assert [a.container for a in played.list_allocated("several")] == ["prepare", "one", "two"]
         assert [len(slot) for slot in audit.devices(found[0])] == [1, 0, 1, 1]
         ((uuid, mem, cores),) = audit.devices(found[2])[0]
         assert (mem, cores) == (15360, 100)
@@ -98,7 +98,7 @@ async def the_plugin_gives_what_the_annotation_says(world: World) -> None:
 
 
 async def the_four_patterns_come_out(world: World) -> None:
-    await world.create(nodes.gpu_node("node-a"), nodes.gpu_node("node-b"))
+    await world.create(nodes.make_gpu_node("node-a"), nodes.make_gpu_node("node-b"))
     expected = {
         ("binpack", "binpack"): [2],
         ("spread", "binpack"): [1, 1],
@@ -120,7 +120,7 @@ async def the_four_patterns_come_out(world: World) -> None:
 
 async def round_figures_are_read_as_the_api_server_writes_them(world: World) -> None:
     """The API server makes ``2k`` of ``2000``: refusing that would refuse most people's first pod."""
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     async with world.agents():
         await world.create(vgpu("round", mem=2000), vgpu("rounder", mem=15_000, cores=10))
         await world.bound("round", "rounder")
@@ -131,7 +131,7 @@ async def round_figures_are_read_as_the_api_server_writes_them(world: World) -> 
 
 
 async def a_failed_allocate_frees_the_card_for_others(world: World) -> None:
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     async with world.agents() as played:
         played.fail_allocate("unlucky")
         await world.create(vgpu("unlucky", mem=15_001))
@@ -144,7 +144,7 @@ async def a_failed_allocate_frees_the_card_for_others(world: World) -> None:
 
 
 async def a_pod_that_is_deleted_gives_its_share_back(world: World) -> None:
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     async with world.agents():
         await world.create(vgpu("first"), vgpu("second"))
         await world.running("first", "second")
@@ -157,15 +157,15 @@ async def a_pod_that_is_deleted_gives_its_share_back(world: World) -> None:
 
 async def a_card_that_falls_ill_gets_no_new_pods(world: World) -> None:
     hardware = cards.Hardware(
-        cards=tuple(cards.Card(id=cards.card_id("g0", i), index=i) for i in range(2))
+        cards=tuple(cards.Card(id=cards.make_card_id("g0", i), index=i) for i in range(2))
     )
-    await world.create(nodes.with_cards(nodes.plain_node("g0"), hardware))
+    await world.create(nodes.add_cards(nodes.make_plain_node("g0"), hardware))
     async with world.agents():
         await world.create(vgpu("before"))
         (before,) = await world.running("before")
         ((ill, *_),) = audit.devices(before)[0]
-        sick = nodes.with_unhealthy(hardware, next(c.index for c in hardware.cards if c.id == ill))
-        patch = {"metadata": {"annotations": {cards.HARDWARE: sick.annotation()}}}
+        sick = nodes.mark_unhealthy(hardware, next(c.index for c in hardware.cards if c.id == ill))
+        patch = {"metadata": {"annotations": {cards.HARDWARE: sick.write_annotation()}}}
         await world.call("PATCH", f"{NODES}/g0", patch)
         await world.wait_until(
             lambda: world.node("g0"), lambda n: n["status"]["allocatable"]["nvidia.com/gpu"] == "10"
@@ -180,7 +180,7 @@ async def a_card_that_falls_ill_gets_no_new_pods(world: World) -> None:
 
 
 async def twelve_pods_share_six_cards_of_two_nodes(world: World) -> None:
-    await world.create(*(nodes.gpu_node(f"g{i}", cards=3, register="json") for i in range(2)))
+    await world.create(*(nodes.make_gpu_node(f"g{i}", cards=3, register="json") for i in range(2)))
     names = [f"p{i}" for i in range(14)]
     async with world.agents(knobs=hami_plugin.Knobs(seed=3, register_seconds=0.05)):
         await world.create(*(vgpu(name, cores=50) for name in names))
@@ -196,7 +196,7 @@ async def twelve_pods_share_six_cards_of_two_nodes(world: World) -> None:
 
 async def what_is_not_read_of_hami_is_said_once(world: World) -> None:
     """With memoryFactor 1024 in HAMi's configuration a request of 8 becomes 8 MiB without a word."""
-    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
     await world.create(vgpu("p", mem=100))
     await world.bound("p")
     assert world.operator

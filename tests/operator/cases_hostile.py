@@ -34,8 +34,8 @@ _HELD = {
 
 
 async def _cluster(world: World) -> None:
-    await world.create_all([nodes.plain_node(f"plain-{i}") for i in range(5)])
-    await world.create_all([nodes.gpu_node(f"gpu-{i:02}") for i in range(2)])
+    await world.create_all([nodes.make_plain_node(f"plain-{i}") for i in range(5)])
+    await world.create_all([nodes.make_gpu_node(f"gpu-{i:02}") for i in range(2)])
 
 
 async def _attack(world: World, name: str, namespace: str) -> list[str]:
@@ -120,7 +120,7 @@ async def hundreds_of_unlike_pods_wait_and_a_node_for_one_of_them_helps_just_tha
     await world.settle(_SECONDS)
     attempts = partial(_attempts, world)
     before = await attempts()
-    await world.create(nodes.plain_node("helps", labels={"rack": "r7"}, cpu="64"))
+    await world.create(nodes.make_plain_node("helps", labels={"rack": "r7"}, cpu="64"))
     assert await world.bound("unlike-7", seconds=_SECONDS) == ["helps"]
     await world.settle(_SECONDS)
     # The pod itself and the marker of settle: nobody else was tried.

@@ -21,7 +21,7 @@ def _lock(pod_name: str, *, age_seconds: float = 0.0) -> dict[str, str | None]:
 
 
 async def a_lock_of_another_schedulers_pod_is_waited_for(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"), nodes.plain_node("plain"))
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_plain_node("plain"))
     await bind_for_another(world, "foreign", "g0")
     lock = _lock("foreign")
     await world.annotate(f"{NODES}/g0", lock)
@@ -45,7 +45,7 @@ async def a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority(
 ) -> None:
     """It has no node yet, so nobody deletes it: it waits again."""
     await create_classes(world)
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     await bind_for_another(world, "foreign", "g0")
     await world.annotate(f"{NODES}/g0", _lock("foreign"))
     (low,) = await world.create(vgpu("low", mem=15_000, priorityClassName="low"))
@@ -64,7 +64,7 @@ async def a_pod_that_waits_for_a_lock_is_taken_back_for_one_of_higher_priority(
 
 
 async def a_lock_whose_pod_is_gone_is_taken_over(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     await world.annotate(f"{NODES}/g0", _lock("vanished"))
     async with world.agents():
         await world.create(vgpu("p"))
@@ -74,7 +74,7 @@ async def a_lock_whose_pod_is_gone_is_taken_over(world: World) -> None:
 
 async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
     """A plugin that wrote its answer and died before it gave the lock back."""
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     await bind_for_another(world, "foreign", "g0")
     await world.annotate(f"{PODS}/foreign", {"hami.io/bind-phase": "success"})
     await world.annotate(f"{NODES}/g0", _lock("foreign"))
@@ -83,7 +83,7 @@ async def a_lock_whose_pod_is_done_is_taken_over(world: World) -> None:
 
 
 async def a_lock_older_than_five_minutes_is_taken_over(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     await bind_for_another(world, "foreign", "g0")
     await world.annotate(f"{NODES}/g0", _lock("foreign", age_seconds=301))
     await world.create(vgpu("p"))
@@ -91,14 +91,14 @@ async def a_lock_older_than_five_minutes_is_taken_over(world: World) -> None:
 
 
 async def a_lock_that_nobody_can_read_is_taken_over(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     await world.annotate(f"{NODES}/g0", {audit.LOCK: "what,is,this,here"})
     await world.create(vgpu("p"))
     await world.bound("p")
 
 
 async def a_pod_deleted_while_its_plugin_is_silent_frees_the_node(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     await world.create(vgpu("first"), vgpu("second"))
     found = await world.all_bound(1)
     (holder,) = (p["metadata"]["name"] for p in found if "nodeName" in p["spec"])
@@ -110,7 +110,7 @@ async def a_pod_deleted_while_its_plugin_is_silent_frees_the_node(world: World) 
 
 
 async def a_silent_plugin_stops_its_own_node_only(world: World) -> None:
-    await world.create(nodes.gpu_node("g0", cards=1), nodes.gpu_node("g1", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1), nodes.make_gpu_node("g1", cards=1))
     await world.create(*(vgpu(f"p{i}", mem=1234) for i in range(4)))
     await world.all_bound(1)
     await world.settle()
@@ -124,11 +124,11 @@ async def a_silent_plugin_stops_its_own_node_only(world: World) -> None:
 
 async def a_pod_whose_node_is_cordoned_before_its_turn_goes_elsewhere(world: World) -> None:
     """Else a drained node would get one more pod for every one that waited for its plugin."""
-    await world.create(nodes.gpu_node("g0"), vgpu("first"), vgpu("second"))
+    await world.create(nodes.make_gpu_node("g0"), vgpu("first"), vgpu("second"))
     found = await world.all_bound(1)
     await world.settle()
     (waiting,) = (p["metadata"]["name"] for p in found if "nodeName" not in p["spec"])
-    await world.create(nodes.gpu_node("g1"))
+    await world.create(nodes.make_gpu_node("g1"))
     await world.call("PATCH", f"{NODES}/g0", {"spec": {"unschedulable": True}})
     assert await world.bound(waiting) == ["g1"]
 
@@ -137,7 +137,7 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
     """One hung plugin must not keep pods that another node could run."""
     config = world.server.folder / "short-lock.yaml"
     config.write_text(f"lockTimeoutSeconds: {_LOCK_SECONDS}\n")
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     names = [f"p{i}" for i in range(4)]
     silent = hami_plugin.Knobs(dead=True)
     async with world.agents(nodes=["g0"], knobs=silent), world.agents(nodes=["g1"]):
@@ -149,7 +149,7 @@ async def pods_behind_a_silent_plugin_move_to_a_node_with_room(world: World) -> 
         found = {p["metadata"]["name"]: "nodeName" in p["spec"] for p in await world.pods()}
         behind = [name for name in names if not found[name]]
         assert len(behind) == 3
-        await world.create(nodes.gpu_node("g1", cards=4))
+        await world.create(nodes.make_gpu_node("g1", cards=4))
         await world.running(*behind, seconds=120.0)
         assert await world.bound(*behind) == ["g1"] * 3
         for name in behind:

@@ -63,7 +63,7 @@ _WRONG: dict[str, tuple[dict[str, str], dict[str, str | int], tuple[str, ...]]] 
 
 
 async def a_pod_with_a_mistake_is_told_the_field_and_what_is_allowed(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     default: dict[str, str | int] = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 100}
     for name, (steering, limits, _) in _WRONG.items():
         await world.create(pod(name, annotations=steering, limits=limits or default))
@@ -73,7 +73,9 @@ async def a_pod_with_a_mistake_is_told_the_field_and_what_is_allowed(world: Worl
         note = (await world.refused(name))["note"]
         assert [word for word in words if word not in note] == [], note
     for kind in ("plain", "gpu"):
-        await world.create(nodes.plain_node(kind) if kind == "plain" else nodes.gpu_node("g1"))
+        await world.create(
+            nodes.make_plain_node(kind) if kind == "plain" else nodes.make_gpu_node("g1")
+        )
     await world.settle()
     for name in _WRONG:
         assert "nodeName" not in (await world.pod(name))["spec"]
@@ -81,7 +83,7 @@ async def a_pod_with_a_mistake_is_told_the_field_and_what_is_allowed(world: Worl
 
 
 async def a_mended_pod_is_bound(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     key = "hami.io/gpu-scheduler-policy"
     await world.create(vgpu("p", annotations={key: "mutx"}))
     await world.refused("p", "mutx")
@@ -90,7 +92,7 @@ async def a_mended_pod_is_bound(world: World) -> None:
 
 
 async def figures_that_decide_nothing_are_no_mistake(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     many: dict[str, str | int] = {
         "nvidia.com/gpu": 1,
         "nvidia.com/gpumem": "16384",
@@ -104,7 +106,7 @@ async def figures_that_decide_nothing_are_no_mistake(world: World) -> None:
 
 
 async def a_malformed_node_is_told_once_and_left_out_until_mended(world: World) -> None:
-    good, bad = nodes.gpu_node("good", cards=1), nodes.gpu_node("bad", cards=1)
+    good, bad = nodes.make_gpu_node("good", cards=1), nodes.make_gpu_node("bad", cards=1)
     right = bad["metadata"]["annotations"][cards.REGISTER]
     bad["metadata"]["annotations"][cards.REGISTER] = '[{"id":"GPU-1","devmem":"lots"}]'
     await world.create(bad, good)
@@ -128,7 +130,7 @@ async def a_malformed_node_is_told_once_and_left_out_until_mended(world: World) 
 
 
 async def a_node_that_becomes_malformed_gets_no_new_pods(world: World) -> None:
-    await world.create(nodes.gpu_node("g0", cards=1), vgpu("before", mem=100))
+    await world.create(nodes.make_gpu_node("g0", cards=1), vgpu("before", mem=100))
     async with world.agents():
         await world.running("before")
     (right,) = (n["metadata"]["annotations"][cards.REGISTER] for n in await world.nodes())
@@ -151,11 +153,11 @@ async def a_node_that_becomes_malformed_gets_no_new_pods(world: World) -> None:
 
 async def a_node_nested_without_end_is_told_and_the_rest_goes_on(world: World) -> None:
     """A hundred thousand brackets fit into an annotation and into no parser's stack."""
-    deep = nodes.gpu_node("deep")
+    deep = nodes.make_gpu_node("deep")
     right = deep["metadata"]["annotations"][cards.REGISTER]
     nested = "[" * 100_000 + "]" * 100_000
     deep["metadata"]["annotations"][cards.REGISTER] = f'[{{"id":"GPU-1","more":{nested}}}]'
-    await world.create(deep, nodes.gpu_node("good"))
+    await world.create(deep, nodes.make_gpu_node("good"))
     (event,) = await world.wait_until(lambda: world.events("MalformedNode", "deep"))
     assert _on(cards.REGISTER) in event["note"]
     await world.create(vgpu("p"))
@@ -171,7 +173,7 @@ async def _warnings(world: World, name: str) -> list[dict[str, str]]:
 
 async def cards_of_a_pod_that_nobody_can_read_stay_taken(world: World) -> None:
     """An annotation edited by hand must not give a card that is in use to a second pod."""
-    await world.create(nodes.gpu_node("g0", cards=1))
+    await world.create(nodes.make_gpu_node("g0", cards=1))
     async with world.agents():
         await world.settle()
         await world.create(vgpu("edited", mem=10_000))
@@ -194,7 +196,7 @@ async def cards_of_a_pod_that_nobody_can_read_stay_taken(world: World) -> None:
 
 async def a_foreign_pod_that_nobody_can_read_is_charged_what_it_asks(world: World) -> None:
     """Nobody can say which card the pod holds: the first is charged, and the rest of its node is given away."""
-    await world.create(nodes.gpu_node("g0", cards=2))
+    await world.create(nodes.make_gpu_node("g0", cards=2))
     await bind_for_another(world, "foreign", "g0", devices="a wish")
     (event,) = await world.wait_until(lambda: _warnings(world, "foreign"))
     assert _on(audit.ALLOCATED) in event["note"]
@@ -212,7 +214,7 @@ async def a_foreign_pod_that_nobody_can_read_is_charged_what_it_asks(world: Worl
 
 async def a_node_whose_register_goes_is_no_plain_gpu_node(world: World) -> None:
     """Its nvidia.com/gpu counts shares: taken for whole cards, running pods would lose theirs."""
-    node = nodes.gpu_node("g0", cards=2)
+    node = nodes.make_gpu_node("g0", cards=2)
     right = node["metadata"]["annotations"][cards.REGISTER]
     await world.create(node)
     async with world.agents():

@@ -44,7 +44,7 @@ async def in_force(world: World, *names: str) -> None:
 
 async def _three_with_one_pod(world: World) -> None:
     """Three nodes, one of them with a pod, so that packing and spreading differ."""
-    await world.create(*(nodes.plain_node(f"n{i}", cpu="8", memory="8Gi") for i in range(3)))
+    await world.create(*(nodes.make_plain_node(f"n{i}", cpu="8", memory="8Gi") for i in range(3)))
     await world.create(pod("first", requests={"cpu": "2", "memory": "2Gi"}))
     await world.bound("first")
 
@@ -116,7 +116,7 @@ async def selectors_choose_pods_and_namespaces(world: World) -> None:
             )
     colour: dict[str, Any] = {"metadata": {"labels": {"colour": None}}}
     await world.call("PATCH", "/api/v1/namespaces/team-red", colour)
-    await world.create(nodes.plain_node("n0"))
+    await world.create(nodes.make_plain_node("n0"))
     red = [{"key": "colour", "operator": "In", "values": ["red"]}]
     await world.create(
         policy(
@@ -150,7 +150,7 @@ async def selectors_choose_pods_and_namespaces(world: World) -> None:
 
 
 async def the_status_says_what_was_seen_and_how_many_are_governed(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), policy("p", nodePolicy="spread"))
+    await world.create(nodes.make_plain_node("n0"), policy("p", nodePolicy="spread"))
     first = await _status(world, "p", observedGeneration=1, governedPods=0)
     assert (first["ready"]["status"], first["ready"]["observedGeneration"]) == ("True", 1)
     assert first["ready"]["reason"]
@@ -167,7 +167,7 @@ async def the_status_says_what_was_seen_and_how_many_are_governed(world: World) 
 async def the_status_says_which_part_is_in_force(world: World) -> None:
     """Of a mode and a node policy in one policy the node policy decides, and the mode not at all."""
     both = policy("p", nodePolicy="spread", scoring={"mode": "gpu-packing"}, gpuPolicy="binpack")
-    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
     await world.create(both)
     found = (await _status(world, "p", observedGeneration=1))["ready"]
     assert found["status"] == "True"
@@ -186,7 +186,7 @@ async def the_status_says_which_part_is_in_force(world: World) -> None:
 
 
 async def pods_own_annotations_stand_above_a_policy(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"))
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"))
     await world.create(policy("pack", nodePolicy="binpack", gpuPolicy="binpack"))
     await in_force(world, "pack")
     spread = {"hami.io/node-scheduler-policy": "spread", "hami.io/gpu-scheduler-policy": "spread"}
@@ -200,7 +200,7 @@ async def pods_own_annotations_stand_above_a_policy(world: World) -> None:
 
 
 async def a_policy_for_cards_takes_effect(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     async with world.agents():
         for word, n_cards in (("binpack", 1), ("spread", 3)):
             await world.create(policy(word, gpuPolicy=word, priority=n_cards))

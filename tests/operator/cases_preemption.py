@@ -43,7 +43,7 @@ async def _end(world: World, name: str) -> None:
 async def _full_of_one_that_is_held(world: World) -> None:
     """A node on which a pod takes all, that goes no sooner than ``_end`` says."""
     await create_classes(world)
-    await world.create(nodes.plain_node("n0", cpu="4"))
+    await world.create(nodes.make_plain_node("n0", cpu="4"))
     held = _of("low", "low", "4")
     held["metadata"]["finalizers"] = [_HOLD]
     await world.create(held)
@@ -88,7 +88,7 @@ async def a_pod_goes_elsewhere_when_there_is_room_sooner(world: World) -> None:
     await _full_of_one_that_is_held(world)
     await world.create(_of("high", "high", "3"))
     await _is_going(world, "low")
-    await world.create(nodes.plain_node("n1", cpu="4"))
+    await world.create(nodes.make_plain_node("n1", cpu="4"))
     assert await world.bound("high") == ["n1"]
     await _end(world, "low")
     # What was promised is free again.
@@ -98,7 +98,7 @@ async def a_pod_goes_elsewhere_when_there_is_room_sooner(world: World) -> None:
 
 async def a_pod_whose_policy_is_never_evicts_nobody(world: World) -> None:
     await create_classes(world)
-    await world.create(nodes.plain_node("n0", cpu="4"), _of("low", "low", "4"))
+    await world.create(nodes.make_plain_node("n0", cpu="4"), _of("low", "low", "4"))
     await world.bound("low")
     polite = {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -115,7 +115,7 @@ async def a_pod_whose_policy_is_never_evicts_nobody(world: World) -> None:
 
 async def a_budget_spares_pods_where_others_can_go(world: World) -> None:
     await create_classes(world)
-    await world.create(nodes.plain_node("n0", cpu="4"), nodes.plain_node("n1", cpu="4"))
+    await world.create(nodes.make_plain_node("n0", cpu="4"), nodes.make_plain_node("n1", cpu="4"))
     spared = _of("spared", "low", "4")
     spared["metadata"]["labels"] = {"app": "db"}
     await world.create(spared)

@@ -34,7 +34,7 @@ def _four(scheduler: str) -> list[Json]:
 
 async def each_scheduler_name_has_its_own_profile(world: World) -> None:
     """Packed or spread by the name alone, on the same nodes, and told in that name."""
-    await world.create(*(nodes.plain_node(f"n{i}", cpu="8", memory="8Gi") for i in range(4)))
+    await world.create(*(nodes.make_plain_node(f"n{i}", cpu="8", memory="8Gi") for i in range(4)))
     operator = await _start(world)
     n_nodes = {}
     for scheduler in ("evenkeel", "packer", "default-scheduler"):
@@ -56,7 +56,7 @@ async def each_scheduler_name_has_its_own_profile(world: World) -> None:
 
 
 async def pods_of_any_other_name_are_left_alone_and_counted(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="1"))
+    await world.create(nodes.make_plain_node("n0", cpu="1"))
     await world.create(
         pod("theirs", requests={"cpu": "900m"}, schedulerName="another", nodeName="n0"),
         pod("waits", requests={"cpu": "50m"}, schedulerName="another"),
@@ -71,7 +71,7 @@ async def pods_of_any_other_name_are_left_alone_and_counted(world: World) -> Non
 
 async def a_pod_of_each_name_that_goes_gives_its_room_back(world: World) -> None:
     """Each name has a stream of its own, and the news of all of them count."""
-    await world.create(nodes.plain_node("n0", cpu="3"))
+    await world.create(nodes.make_plain_node("n0", cpu="3"))
     await _start(world)
     schedulers = ("evenkeel", "packer", "default-scheduler")
     first = [pod(f"a-{name}", requests={"cpu": "1"}, schedulerName=name) for name in schedulers]

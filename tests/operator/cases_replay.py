@@ -26,7 +26,7 @@ _NODES, _FIRST, _LEAVING, _LATER = 30, 300, 100, 100
 
 def _story() -> tuple[Trace, Workload]:
     """300 pods of the trace on 30 nodes of all sizes; then 100 of them leave and 100 others come."""
-    whole = traces.read(_OPENB, "gpuspec33")
+    whole = traces.read_trace(_OPENB, "gpuspec33")
     rng = np.random.default_rng(7)
     picked = sorted(rng.choice(len(whole.nodes), _NODES, replace=False).tolist())
     trace = Trace("30 nodes of openb", tuple(whole.nodes[i] for i in picked), whole.pods)
@@ -45,7 +45,7 @@ def _story() -> tuple[Trace, Workload]:
 
 
 def _node(trace: Trace, index: int, place: int) -> Json:
-    seen = objects.node_object(trace.nodes[index], place)
+    seen = objects.make_node(trace.nodes[index], place)
     registered = json.loads((seen.metadata.annotations or {})[names.HAMI_REGISTER])
     hardware = cards.Hardware(
         cards=tuple(
@@ -59,15 +59,15 @@ def _node(trace: Trace, index: int, place: int) -> Json:
             for card in registered
         )
     )
-    bare: Json = nodes.plain_node(seen.metadata.name)
+    bare: Json = nodes.make_plain_node(seen.metadata.name)
     quantities = {key: str(n) for key, n in (seen.status.allocatable or {}).items()}
     bare["status"]["capacity"].update(quantities)
     bare["status"]["allocatable"].update(quantities)
-    return nodes.with_cards(bare, hardware)
+    return nodes.add_cards(bare, hardware)
 
 
 def _pod(trace: Trace, which: int, name: str) -> Json:
-    spec, annotations = objects.pod_spec(trace.pods[which], "evenkeel")
+    spec, annotations = objects.make_spec(trace.pods[which], "evenkeel")
     limits = msgspec.to_builtins(spec.containers)[0]["resources"]["limits"]
     extended = {key: n for key, n in limits.items() if "/" in key}
     return pod(name, requests=limits, limits=extended, annotations=annotations)
@@ -75,7 +75,7 @@ def _pod(trace: Trace, which: int, name: str) -> Json:
 
 async def a_live_run_places_exactly_as_the_simulator_does(world: World) -> None:
     trace, workload = _story()
-    replayed = engine.run(trace, workload, RunOptions("keel", "seen", False, 0, False))
+    replayed = engine.run_experiment(trace, workload, RunOptions("keel", "seen", False, 0, False))
     await world.create(
         *(_node(trace, index, place) for place, index in enumerate(workload.order.tolist()))
     )

@@ -26,7 +26,7 @@ async def _holder(world: World) -> str:
 
 async def a_stopped_operator_gives_the_lease_back_and_ends_with_zero(world: World) -> None:
     took: list[float] = []
-    await world.create(nodes.plain_node("n0"))
+    await world.create(nodes.make_plain_node("n0"))
     # Stopping waits for nothing that takes kopf's five seconds; a slow machine may be late, but not every time.
     while not took or (took[-1] >= 5 and len(took) < 3):
         name = f"p{len(took)}"
@@ -44,7 +44,7 @@ async def a_stopped_operator_gives_the_lease_back_and_ends_with_zero(world: Worl
 
 async def binds_in_flight_are_finished_before_a_stop(world: World) -> None:
     """What was decided is written or given back, and the next one binds the rest."""
-    await world.create(*(nodes.plain_node(f"n{i}", pods="200") for i in range(4)))
+    await world.create(*(nodes.make_plain_node(f"n{i}", pods="200") for i in range(4)))
     operator = await world.start_operator()
     manifests = [pod(f"p{i}") for i in range(400)]
     creating = asyncio.create_task(world.create_all(manifests, at_once=4))
@@ -66,7 +66,7 @@ async def binds_in_flight_are_finished_before_a_stop(world: World) -> None:
 
 async def usage_is_rebuilt_from_annotations_after_a_restart(world: World) -> None:
     await world.create(
-        nodes.gpu_node("g0", cards=2), nodes.gpu_node("g1", cards=2, register="text7")
+        nodes.make_gpu_node("g0", cards=2), nodes.make_gpu_node("g1", cards=2, register="text7")
     )
     async with world.agents():
         first = await world.start_operator()
@@ -93,7 +93,7 @@ async def usage_is_rebuilt_from_annotations_after_a_restart(world: World) -> Non
 
 
 def _cards_of_all(count: int) -> list[Json]:
-    return [{"id": cards.card_id(f"g{n}", i)} for n in range(2) for i in range(count)]
+    return [{"id": cards.make_card_id(f"g{n}", i)} for n in range(2) for i in range(count)]
 
 
 def _memory(pods: list[Json]) -> dict[str, int]:
@@ -117,7 +117,7 @@ def _is_settled(one: Json) -> bool:
 
 
 async def one_of_two_leads_and_hands_over_when_it_is_stopped(world: World) -> None:
-    await world.create(nodes.plain_node("n0"))
+    await world.create(nodes.make_plain_node("n0"))
     first = await world.start_operator(name="first")
     await world.leads(first)
     second = await world.start_operator(name="second")
@@ -138,7 +138,7 @@ async def one_of_two_leads_and_hands_over_when_it_is_stopped(world: World) -> No
 async def a_killed_leader_is_followed_after_its_short_lease(world: World) -> None:
     """What it left waiting is bound by the next; those that ask no card are fenced beside the binds."""
     short = ("--lease-seconds", "5")
-    await world.create(nodes.gpu_node("g0", cards=2), nodes.plain_node("n0"))
+    await world.create(nodes.make_gpu_node("g0", cards=2), nodes.make_plain_node("n0"))
     first = await world.start_operator(name="first", args=short)
     await world.leads(first)
     assert (await world.call("GET", _LEASE))["spec"]["leaseDurationSeconds"] == 5
@@ -157,7 +157,7 @@ async def a_killed_leader_is_followed_after_its_short_lease(world: World) -> Non
 
 async def a_lock_left_by_a_killed_leader_is_taken_over(world: World) -> None:
     """It died between its lock and its bind: the pod it locked for has no node."""
-    await world.create(nodes.gpu_node("g0"), vgpu("next", mem=100))
+    await world.create(nodes.make_gpu_node("g0"), vgpu("next", mem=100))
     left = pod("left-alone", limits={"nvidia.com/gpu": 1}, nodeSelector={"no": "where"})
     await world.create(left)
     lock = "2026-01-01T00:00:00Z,default,left-alone"
@@ -168,7 +168,7 @@ async def a_lock_left_by_a_killed_leader_is_taken_over(world: World) -> None:
 
 
 async def a_pod_that_a_killed_leader_bound_is_allocated_before_the_next(world: World) -> None:
-    await world.create(nodes.gpu_node("g0"))
+    await world.create(nodes.make_gpu_node("g0"))
     first = await world.start_operator(lease=False)
     await world.create(vgpu("a", mem=100))
     await world.bound("a")
@@ -184,7 +184,7 @@ async def a_pod_that_a_killed_leader_bound_is_allocated_before_the_next(world: W
 
 async def a_node_malformed_before_the_start_is_told(world: World) -> None:
     """The list comes before leadership; what was wrong in it must not be forgotten."""
-    bad = nodes.gpu_node("bad")
+    bad = nodes.make_gpu_node("bad")
     bad["metadata"]["annotations"][cards.REGISTER] = "nonsense"
     await world.create(bad)
     operator = await world.start_operator()
@@ -199,7 +199,7 @@ async def pods_and_policies_of_before_the_start_are_seen(world: World) -> None:
         "metadata": {"name": "spread"},
         "spec": {"gpuPolicy": "spread", "nodePolicy": "binpack"},
     }
-    await world.create(nodes.gpu_node("g0"), nodes.gpu_node("g1"), policy)
+    await world.create(nodes.make_gpu_node("g0"), nodes.make_gpu_node("g1"), policy)
     names = [f"p{i}" for i in range(4)]
     await world.create(*(vgpu(name, mem=101) for name in names))
     async with world.agents():
@@ -211,7 +211,9 @@ async def pods_and_policies_of_before_the_start_are_seen(world: World) -> None:
 
 
 async def metrics_and_probes_are_served(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), pod("p"), pod("waits", nodeSelector={"no": "where"}))
+    await world.create(
+        nodes.make_plain_node("n0"), pod("p"), pod("waits", nodeSelector={"no": "where"})
+    )
     operator = await world.start_operator()
     await world.bound("p")
     await world.refused("waits")

@@ -23,7 +23,7 @@ def with_claim(name: str, used: str = "", **requests: str) -> Json:
 
 
 async def a_claim_is_provisioned_on_the_node_of_its_pod(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), nodes.plain_node("n1"))
+    await world.create(nodes.make_plain_node("n0"), nodes.make_plain_node("n1"))
     names = [f"p{i}" for i in range(6)]
     async with provisioning(world):
         await world.call("POST", CLASSES, storage_class("made"))
@@ -39,7 +39,7 @@ async def a_claim_is_provisioned_on_the_node_of_its_pod(world: World) -> None:
 
 
 async def a_pod_waits_for_its_claim_and_is_tried_again_when_it_comes(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), with_claim("p"))
+    await world.create(nodes.make_plain_node("n0"), with_claim("p"))
     text = '0/1 nodes are available: persistentvolumeclaim "p" not found.'
     await world.refused("p", text)
     async with provisioning(world):
@@ -49,7 +49,7 @@ async def a_pod_waits_for_its_claim_and_is_tried_again_when_it_comes(world: Worl
 
 
 async def a_free_volume_is_given_to_the_claim_and_the_pod_goes_where_it_is(world: World) -> None:
-    await world.create(*(nodes.plain_node(f"n{i}") for i in range(3)))
+    await world.create(*(nodes.make_plain_node(f"n{i}") for i in range(3)))
     async with provisioning(world):
         await world.call("POST", CLASSES, storage_class("local", "kubernetes.io/no-provisioner"))
         for name, node, size in (("large", "n1", "9Gi"), ("small", "n2", "2Gi")):
@@ -73,7 +73,7 @@ async def a_free_volume_is_given_to_the_claim_and_the_pod_goes_where_it_is(world
 
 
 async def a_provisioner_that_cannot_sends_the_pod_elsewhere(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), nodes.plain_node("n1"))
+    await world.create(nodes.make_plain_node("n0"), nodes.make_plain_node("n1"))
     async with provisioning(world) as provisioner:
         provisioner.refuses = {"n0", "n1"}
         await world.call("POST", CLASSES, storage_class("made"))
@@ -91,7 +91,7 @@ async def a_provisioner_that_cannot_sends_the_pod_elsewhere(world: World) -> Non
 
 async def pods_whose_claims_wait_hold_up_no_others(world: World) -> None:
     """More of them than there are binds at once."""
-    await world.create(nodes.plain_node("n0", cpu="64"))
+    await world.create(nodes.make_plain_node("n0", cpu="64"))
     names = [f"slow{i}" for i in range(80)]
     async with provisioning(world) as provisioner:
         provisioner.holds = True
@@ -116,7 +116,7 @@ async def pods_whose_claims_wait_hold_up_no_others(world: World) -> None:
 
 
 async def a_pod_that_is_deleted_while_its_claim_waits_leaves_nothing_behind(world: World) -> None:
-    await world.create(nodes.plain_node("n0"))
+    await world.create(nodes.make_plain_node("n0"))
     async with provisioning(world) as provisioner:
         provisioner.holds = True
         await world.call("POST", CLASSES, storage_class("made"))
@@ -136,7 +136,7 @@ async def a_pod_that_is_deleted_while_its_claim_waits_leaves_nothing_behind(worl
 
 
 async def one_pod_at_a_time_has_a_claim_that_is_for_one(world: World) -> None:
-    await world.create(nodes.plain_node("n0"), nodes.plain_node("n1"))
+    await world.create(nodes.make_plain_node("n0"), nodes.make_plain_node("n1"))
     async with provisioning(world):
         await world.call("POST", CLASSES, storage_class("made"))
         await world.call("POST", CLAIMS, claim("only", "made", "ReadWriteOncePod"))

@@ -18,7 +18,7 @@ async def _attempts(world: World) -> float:
 
 
 async def an_unschedulable_pod_says_why_once(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="1", memory="1Gi"))
+    await world.create(nodes.make_plain_node("n0", cpu="1", memory="1Gi"))
     # What is told is looked at again every five seconds at most, and told anew when the cluster differs by then.
     # Such a look may fall into the middle of one try, and not into each of three.
     tries = [await _times_it_says_why(world, f"p{i}") for i in range(3)]
@@ -46,7 +46,7 @@ async def _times_it_says_why(world: World, name: str) -> int:
     assert (scheduled["status"], scheduled["reason"]) == ("False", "Unschedulable")
     assert scheduled["message"] == text
     for i in range(3):
-        await world.create(nodes.plain_node(f"small{i}", cpu="1"))
+        await world.create(nodes.make_plain_node(f"small{i}", cpu="1"))
         await world.annotate(f"{NODES}/small{i}", {"beat": str(i)})
     for i in range(3):
         await world.delete(f"{NODES}/small{i}")
@@ -58,7 +58,7 @@ async def _times_it_says_why(world: World, name: str) -> int:
 
 
 async def a_node_that_helps_moves_the_pods_it_helps_and_no_others(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="1"))
+    await world.create(nodes.make_plain_node("n0", cpu="1"))
     await world.create(
         *(pod(f"cpu{i}", requests={"cpu": "2"}) for i in range(3)),
         *(pod(f"disk{i}", nodeSelector={"disk": "ssd"}) for i in range(3)),
@@ -67,14 +67,14 @@ async def a_node_that_helps_moves_the_pods_it_helps_and_no_others(world: World) 
     everyone = [f"{kind}{i}" for kind in ("cpu", "disk", "gpu") for i in range(3)]
     await asyncio.gather(*(world.refused(name) for name in everyone))
     before = await _attempts(world)
-    await world.create(nodes.plain_node("big", cpu="8"))
+    await world.create(nodes.make_plain_node("big", cpu="8"))
     assert await world.bound("cpu0", "cpu1", "cpu2") == ["big"] * 3
     await world.settle()
     # The marker of settle itself, and no pod that the node could not help.
     assert await _attempts(world) == before + 1
     await world.call("PATCH", f"{NODES}/big", {"metadata": {"labels": {"disk": "ssd"}}})
     assert await world.bound("disk0", "disk1", "disk2") == ["big"] * 3
-    await world.create(nodes.gpu_node("gpu", cards=2))
+    await world.create(nodes.make_gpu_node("gpu", cards=2))
     async with world.agents():
         assert await world.bound("gpu0", "gpu1", "gpu2") == ["gpu"] * 3
     await world.settle()
@@ -82,7 +82,7 @@ async def a_node_that_helps_moves_the_pods_it_helps_and_no_others(world: World) 
 
 
 async def a_pod_with_gates_waits_until_the_last_is_gone(world: World) -> None:
-    await world.create(nodes.plain_node("n0"))
+    await world.create(nodes.make_plain_node("n0"))
     gates = [{"name": "example.com/one"}, {"name": "example.com/two"}]
     await world.create(pod("gated", schedulingGates=gates))
     await world.settle()
@@ -102,7 +102,7 @@ async def a_pod_deleted_while_it_waits_is_forgotten(world: World) -> None:
     await world.refused("gone")
     await world.delete(f"{PODS}/gone")
     await world.create(pod("gone", requests={"cpu": "3"}))
-    await world.create(nodes.plain_node("n0", cpu="4"))
+    await world.create(nodes.make_plain_node("n0", cpu="4"))
     assert await world.bound("gone", "stays") == ["n0", "n0"]
     await world.measured(world.operator, nothing_waits)
 
@@ -114,7 +114,7 @@ async def a_waiting_pod_that_is_being_deleted_is_not_placed(world: World) -> Non
     await world.create(waiting)
     await world.refused("going")
     await world.delete(f"{PODS}/going")
-    await world.create(nodes.plain_node("n0"), pod("other"))
+    await world.create(nodes.make_plain_node("n0"), pod("other"))
     await world.bound("other")
     await world.settle()
     assert "nodeName" not in (await world.pod("going"))["spec"]
@@ -124,8 +124,8 @@ async def a_waiting_pod_that_is_being_deleted_is_not_placed(world: World) -> Non
 
 async def a_pod_changed_while_it_waits_is_tried_again(world: World) -> None:
     await world.create(
-        nodes.gpu_node("g0"),
-        nodes.plain_node("tainted", taints=[{"key": "team", "effect": "NoSchedule"}]),
+        nodes.make_gpu_node("g0"),
+        nodes.make_plain_node("tainted", taints=[{"key": "team", "effect": "NoSchedule"}]),
     )
     await world.settle()
     await world.create(
@@ -143,7 +143,7 @@ async def a_pod_changed_while_it_waits_is_tried_again(world: World) -> None:
 
 
 async def room_made_by_a_deleted_pod_is_used(world: World) -> None:
-    await world.create(nodes.plain_node("n0", cpu="2"), pod("first", requests={"cpu": "2"}))
+    await world.create(nodes.make_plain_node("n0", cpu="2"), pod("first", requests={"cpu": "2"}))
     await world.bound("first")
     await world.create(*(pod(f"next{i}", requests={"cpu": "1"}) for i in range(3)))
     await asyncio.gather(*(world.refused(f"next{i}") for i in range(3)))
@@ -156,7 +156,7 @@ async def many_waiting_pods_are_bound_with_their_condition_put_right(world: Worl
     """Reports go out behind the binds: an old "unschedulable" must not land on a bound pod."""
     names = [f"p{i}" for i in range(150)]
     await world.create_all([pod(name, requests={"cpu": "10m"}) for name in names])
-    await world.create(nodes.plain_node("n0", pods="200"))
+    await world.create(nodes.make_plain_node("n0", pods="200"))
     await world.bound(*names)
     await world.settle()
 

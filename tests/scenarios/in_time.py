@@ -113,7 +113,7 @@ class Town:
             if self.pods[bind.uid].metadata.name not in self._held:
                 annotations = self.pods[bind.uid].metadata.annotations or {}
                 if bind.slots:
-                    annotations |= hami.bind_annotations(bind.node, bind.slots, int(self.at))
+                    annotations |= hami.make_bind_annotations(bind.node, bind.slots, int(self.at))
                 self.pods[bind.uid].metadata.annotations = annotations
                 self._is_bound(bind.uid, bind.node)
 
@@ -149,7 +149,7 @@ class Town:
             self._tell(events.Gone(kind, key))
 
     def _come(self, objects: Iterable[Json]) -> None:
-        inventory = inventories.read(list(objects))
+        inventory = inventories.read_inventory(list(objects))
         inventory.refuse_mistakes()
         for event in _events(inventory):
             if isinstance(event.found, wire.Pod):

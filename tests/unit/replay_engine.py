@@ -16,12 +16,12 @@ from scheduler.replay.experiment import (
     TraceNode,
     TracePod,
     Workload,
-    ignore,
+    ignore_progress,
 )
 
 
 def first_fit(
-    trace: Trace, workload: Workload, options: RunOptions, _tell: Tell = ignore
+    trace: Trace, workload: Workload, options: RunOptions, _tell: Tell = ignore_progress
 ) -> Series:
     """First node in the seed's order; lowest GPUs; models and memory not looked at; no queue."""
     cpu = [node.cpu_milli for node in trace.nodes]
@@ -66,25 +66,31 @@ def first_fit(
     )  # fmt: skip
 
 
-def fails(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
+def fails(
+    trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore_progress
+) -> Series:
     if options.seed == 2:
         raise ZeroDivisionError("seed two is unlucky")
     return first_fit(trace, workload, options, tell)
 
 
 def refuses(
-    _trace: Trace, _workload: Workload, options: RunOptions, _tell: Tell = ignore
+    _trace: Trace, _workload: Workload, options: RunOptions, _tell: Tell = ignore_progress
 ) -> Series:
     raise BadInput("mode", f"{options.mode} is not built in")
 
 
-def ends(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
+def ends(
+    trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore_progress
+) -> Series:
     if options.seed == 2:
         os._exit(7)
     return first_fit(trace, workload, options, tell)
 
 
-def slow(trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore) -> Series:
+def slow(
+    trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore_progress
+) -> Series:
     """Tells that it is half done, and takes long enough for that to be seen."""
     series = first_fit(trace, workload, options)
     tell(0.5)

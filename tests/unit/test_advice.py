@@ -329,11 +329,11 @@ def test_the_closest_node_lacks_the_least_and_is_told_by_every_rule() -> None:
         return nearest.describe_node(of, found.judged, int(found.order[0]))
 
     one = closest(make.pod(cpu=7))
-    assert of.cluster.nodes.name_of(one.row) == "a"
+    assert of.cluster.nodes.find_name(one.row) == "a"
     assert one.short == (nearest.Short("cpu", 7000, 6000, 8000),)
     assert [(lack.texts, lack.resolvable) for lack in one.lacks] == [(("Insufficient cpu",), True)]
     one = closest(make.pod(name="gpus", cpu=9, gpu=3))
-    assert of.cluster.nodes.name_of(one.row) == "g"
+    assert of.cluster.nodes.find_name(one.row) == "g"
     assert [lack.rule for lack in one.lacks] == ["NodeUnschedulable", "GpuCards"]
     assert (one.wanted, [card.refusal for card in one.cards]) == (3, [None, None])
 
@@ -377,7 +377,7 @@ def test_the_closest_node_is_not_one_on_which_a_volume_cannot_be_used() -> None:
     found = nearest.order_nodes(of, record)
     assert found is not None
     one, other = (nearest.describe_node(of, found.judged, int(at)) for at in found.order)
-    assert of.cluster.nodes.name_of(one.row) == "b"
+    assert of.cluster.nodes.find_name(one.row) == "b"
     assert [lack.texts for lack in one.lacks] == [("Insufficient cpu",)]
     assert [lack.texts for lack in other.lacks] == [
         ("node(s) didn't match PersistentVolume's node affinity",)

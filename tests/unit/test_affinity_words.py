@@ -14,11 +14,11 @@ from tests import make
 
 Json = dict[str, Any]
 APP = {"matchLabels": {"app": "x"}}
-IS_APP = selectors.all_of([Requirement("app", "In", ("x",))])
+IS_APP = selectors.make_selector([Requirement("app", "In", ("x",))])
 
 
 def template(**spec: Any) -> templates.PodTemplate:
-    return templates.of_pod(make.pod(spec=spec))
+    return templates.make_template(make.pod(spec=spec))
 
 
 def rules(kind: str, *required: Json, preferred: list[Json] | None = None) -> Json:
@@ -105,17 +105,17 @@ def test_namespaces_of_a_term_are_its_pods_own_where_none_is_named() -> None:
         term(namespaceSelector={}),
         term(namespaces=["a"], namespaceSelector={"matchLabels": {"team": "ml"}}),
     )
-    ml = selectors.all_of([Requirement("team", "In", ("ml",))])
-    assert own.peers("ns", {}) == Peers(("ns",), NOTHING, IS_APP)
-    assert listed.peers("ns", {}) == Peers(("a", "b"), NOTHING, IS_APP)
-    assert selected.peers("ns", {}) == Peers((), ml, IS_APP)
-    assert every.peers("ns", {}) == Peers((), EVERYTHING, IS_APP)
-    assert both.peers("ns", {}) == Peers(("a",), ml, IS_APP)
+    ml = selectors.make_selector([Requirement("team", "In", ("ml",))])
+    assert own.find_peers("ns", {}) == Peers(("ns",), NOTHING, IS_APP)
+    assert listed.find_peers("ns", {}) == Peers(("a", "b"), NOTHING, IS_APP)
+    assert selected.find_peers("ns", {}) == Peers((), ml, IS_APP)
+    assert every.find_peers("ns", {}) == Peers((), EVERYTHING, IS_APP)
+    assert both.find_peers("ns", {}) == Peers(("a",), ml, IS_APP)
 
 
 def test_peers_are_pods_of_a_named_or_selected_namespace_that_the_selector_matches() -> None:
     (both,) = read(term(namespaces=["a"], namespaceSelector={"matchLabels": {"team": "ml"}}))
-    peers, app = both.peers("ns", {}), {"app": "x", "more": "y"}
+    peers, app = both.find_peers("ns", {}), {"app": "x", "more": "y"}
     assert peers.include("a", {}, app)
     assert peers.include("b", {"team": "ml"}, app)
     assert not peers.include("b", {"team": "web"}, app)
@@ -123,7 +123,7 @@ def test_peers_are_pods_of_a_named_or_selected_namespace_that_the_selector_match
     assert not peers.include("a", {}, {"app": "z"})
 
 
-MERGED = selectors.all_of([
+MERGED = selectors.make_selector([
     Requirement("app", "In", ("x",)), Requirement("hash", "In", ("1",)), Requirement("tenant", "NotIn", ("t",)),
 ])  # fmt: skip
 
@@ -137,31 +137,33 @@ def test_label_keys_stand_for_the_pods_own_values_and_merging_them_twice_is_merg
     ]}  # fmt: skip
     as_written, as_served = read(term(**keys), term(merged, **keys))
     assert as_written != as_served
-    assert as_written.peers("ns", labels) == as_served.peers("ns", labels)
-    assert as_written.peers("ns", labels).selector == MERGED
-    assert as_written.peers("ns", {}).selector == IS_APP
+    assert as_written.find_peers("ns", labels) == as_served.find_peers("ns", labels)
+    assert as_written.find_peers("ns", labels).selector == MERGED
+    assert as_written.find_peers("ns", {}).selector == IS_APP
     written, served = template(topologySpreadConstraints=[
         constraint(matchLabelKeys=["hash"]),
         constraint(merged, matchLabelKeys=["hash"], whenUnsatisfiable="ScheduleAnyway"),
     ]).spread  # fmt: skip
-    assert written.peers("ns", labels).selector == IS_APP.also([Requirement("hash", "In", ("1",))])
-    assert served.peers("ns", labels).selector == MERGED
+    assert written.find_peers("ns", labels).selector == IS_APP.add_requirements(
+        [Requirement("hash", "In", ("1",))]
+    )
+    assert served.find_peers("ns", labels).selector == MERGED
 
 
 def test_what_the_api_server_wrote_of_label_keys_holds_when_the_labels_change() -> None:
     """Somebody takes a pod that waits out of its ReplicaSet: it still looks for those it was made with."""
     merged = APP | {"matchExpressions": [{"key": "hash", "operator": "In", "values": ["1"]}]}
     (served,) = read(term(merged, matchLabelKeys=["hash"]))
-    made_with = IS_APP.also([Requirement("hash", "In", ("1",))])
+    made_with = IS_APP.add_requirements([Requirement("hash", "In", ("1",))])
     for labels in ({"hash": "1"}, {"hash": "2"}, {}):
-        assert served.peers("ns", labels).selector == made_with
+        assert served.find_peers("ns", labels).selector == made_with
 
 
 def test_a_constraint_has_kubernetes_defaults() -> None:
     (plain,) = template(topologySpreadConstraints=[constraint(None)]).spread
     assert plain == spread.Constraint("zone", 1, hard=True, selector=NOTHING)
     assert (plain.min_domains, plain.honors_affinity, plain.honors_taints) == (1, True, False)
-    assert plain.peers("ns", {"a": "b"}) == Peers(("ns",), NOTHING, NOTHING)
+    assert plain.find_peers("ns", {"a": "b"}) == Peers(("ns",), NOTHING, NOTHING)
     every, soft = template(topologySpreadConstraints=[
         constraint({}, maxSkew=3, minDomains=4, nodeAffinityPolicy="Ignore", nodeTaintsPolicy="Honor"),
         constraint(whenUnsatisfiable="ScheduleAnyway"),
@@ -281,7 +283,7 @@ def test_of_the_four_lists_of_terms_only_the_malformed_one_counts_for_nothing() 
 
 def test_pods_that_differ_in_a_rule_about_pods_are_of_two_templates() -> None:
     def key(**spec: Any) -> bytes:
-        return templates.key(make.pod(spec=spec))
+        return templates.make_key(make.pod(spec=spec))
 
     assert key(**near()) != key(**near(matchLabelKeys=["a"])) != key()
     assert key(**near()) != key(**near(namespaceSelector={}))
@@ -303,7 +305,7 @@ def test_pods_that_differ_in_a_rule_about_pods_are_of_two_templates() -> None:
 )
 def test_an_image_without_a_tag_is_its_latest(name: str, full: str) -> None:
     """kube-scheduler: TestNormalizedImageName."""
-    assert images.normalised(name) == full
+    assert images.normalise(name) == full
 
 
 def test_images_of_all_containers_and_image_volumes_count_one_by_one() -> None:
@@ -320,8 +322,8 @@ def test_images_of_a_node_go_by_all_their_names() -> None:
         {"names": ["a:1", "a@sha256:0"], "sizeBytes": 5}, {"names": ["a:1"], "sizeBytes": 9}, {"sizeBytes": 1},
     ]}  # fmt: skip
     status = msgspec.json.decode(msgspec.json.encode(body), type=wire.NodeStatus)
-    assert images.of_node(status) == (("a:1", 5), ("a@sha256:0", 5))
-    assert images.of_node(wire.NodeStatus()) == ()
+    assert images.list_images(status) == (("a:1", 5), ("a@sha256:0", 5))
+    assert images.list_images(wire.NodeStatus()) == ()
 
 
 def test_the_implicit_selector_is_that_of_the_pods_services_and_of_its_controller() -> None:
@@ -329,8 +331,10 @@ def test_the_implicit_selector_is_that_of_the_pods_services_and_of_its_controlle
     labels, none = {"app": "x", "tier": "web"}, EVERYTHING
     services = [{"app": "x"}, {"app": "other"}, {"tier": "web", "app": "x"}, {}]
     web = Requirement("tier", "In", ("web",))
-    assert spread.implicit_selector(labels, services, {}, none) == IS_APP.also([web])
-    assert spread.implicit_selector(labels, [], {}, IS_APP) == IS_APP
-    assert spread.implicit_selector(labels, [{"app": "y"}], {"app": "x"}, none) == IS_APP
-    assert spread.implicit_selector(labels, [{"app": "y"}], {}, none) == EVERYTHING
+    assert spread.make_implicit_selector(labels, services, {}, none) == IS_APP.add_requirements(
+        [web]
+    )
+    assert spread.make_implicit_selector(labels, [], {}, IS_APP) == IS_APP
+    assert spread.make_implicit_selector(labels, [{"app": "y"}], {"app": "x"}, none) == IS_APP
+    assert spread.make_implicit_selector(labels, [{"app": "y"}], {}, none) == EVERYTHING
     assert [one.topology_key for one in spread.SYSTEM_DEFAULTS] == [names.HOSTNAME, names.ZONE]

@@ -8,7 +8,7 @@ from scheduler.api import names, wire
 from scheduler.api.placement import Mode, Placement
 from scheduler.audit.again import advice, orders, replay
 from scheduler.audit.again.advice import Tried
-from scheduler.audit.findings import About, Question, audit
+from scheduler.audit.findings import About, Question, audit_cluster
 from scheduler.audit.prices import book
 from scheduler.config import Config
 from scheduler.measure.typical import Typical
@@ -21,10 +21,10 @@ PVC = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data
 
 def replayed(nodes: list[wire.Node], pods: list[wire.Pod], **changes: Any) -> Json:
     question: Json = {
-        "config": Config(), "modes": (None, Mode.BEST_FIT, Mode.LEAST_ALLOCATED), "prices": book.packaged(),
+        "config": Config(), "modes": (None, Mode.BEST_FIT, Mode.LEAST_ALLOCATED), "prices": book.read_packaged(),
         "worst": 0, "orders": 3, "about": About(made="", source="", version=""),
     }  # fmt: skip
-    found: Json = audit(nodes, pods, Question(**question | changes))["replay"]
+    found: Json = audit_cluster(nodes, pods, Question(**question | changes))["replay"]
     return found
 
 
@@ -115,7 +115,7 @@ def test_every_mode_is_tried_in_the_same_orders_and_they_are_the_same_every_time
 def test_large_clusters_are_tried_in_fewer_orders_unless_asked(
     asked: int | None, pods: int, expected: int
 ) -> None:
-    assert orders.how_many(asked, pods, 5000 if pods > 100 else 10, 5) == expected
+    assert orders.count_orders(asked, pods, 5000 if pods > 100 else 10, 5) == expected
 
 
 def test_shuffled_orders_differ_although_the_api_says_when_pods_were_created() -> None:
@@ -166,9 +166,11 @@ def test_pods_that_keep_their_node_are_demand_but_those_of_nodes_are_not() -> No
 def test_pods_that_come_send_nobody_away_and_keep_no_room_for_it() -> None:
     """Else room would be promised to the pod of 6 cores, and that of 1 core would find none."""
     runs = make.pod(name="runs", node="n", cpu=6, priority=-10)
-    come = replay.unbound([make.pod(name="six", cpu=6), make.pod(name="one", cpu=1)], Config())
+    come = replay.unbind_pods([make.pod(name="six", cpu=6), make.pod(name="one", cpu=1)], Config())
     typical = Typical(pods=(), gpu_seen=0, plain_seen=0, gpu_assumed=False, plain_assumed=False)
-    found = replay.run([make.node(name="n", cpu=8)], [runs], come, frozenset(), typical, Config())
+    found = replay.replay_pods(
+        [make.node(name="n", cpu=8)], [runs], come, frozenset(), typical, Config()
+    )
     assert found.unplaced == ("default/six",)
 
 
@@ -233,25 +235,29 @@ DEFAULT = tried("default", [500, 520, 510], [900, 950, 920])
 )
 def test_a_difference_within_the_spread_is_none_that_matters(gpus: list[int]) -> None:
     base = tried("default", [519, 520, 518], [900, 950, 920])
-    found = advice.give([base, tried("fgd", gpus, [900, 950, 920])], "default")
+    found = advice.give_advice([base, tried("fgd", gpus, [900, 950, 920])], "default")
     assert (found.mode, found.figure) == ("default", "")
     assert found.text.startswith("No reason to change the mode.")
 
 
 def test_more_of_one_resource_and_less_of_another_is_told_and_not_advised() -> None:
-    found = advice.give([DEFAULT, tried("fgd", [600, 610, 605], [900, 950, 920], 80.0)], "default")
+    found = advice.give_advice(
+        [DEFAULT, tried("fgd", [600, 610, 605], [900, 950, 920], 80.0)], "default"
+    )
     assert found.mode == "default"
     assert "fgd holds more (600 to 610 GPUs) but also less (80.0 cores)." in found.text
 
 
 def test_more_pods_that_hold_no_more_are_smaller_pods_and_no_reason() -> None:
-    found = advice.give([DEFAULT, tried("fgd", [500, 520, 510], [990, 999, 995])], "default")
+    found = advice.give_advice([DEFAULT, tried("fgd", [500, 520, 510], [990, 999, 995])], "default")
     assert found.mode == "default"
     assert (
         "more (990 to 999 pods): its pods are smaller and hold no more of any resource."
         in found.text
     )
-    better = advice.give([DEFAULT, tried("fgd", [600, 610, 605], [800, 810, 805])], "default")
+    better = advice.give_advice(
+        [DEFAULT, tried("fgd", [600, 610, 605], [800, 810, 805])], "default"
+    )
     assert (better.mode, better.figure) == ("fgd", "gpuCompute")
 
 
@@ -259,25 +265,25 @@ def test_of_several_better_modes_the_one_with_the_most_gpus_is_advised() -> None
     more, most = (
         tried(name, [n] * 3, [900, 950, 920]) for name, n in (("fgd", 560), ("keel", 600))
     )
-    assert advice.give([most, DEFAULT, more], "default").mode == "keel"
-    assert advice.give([more, DEFAULT, most], "default").mode == "keel"
+    assert advice.give_advice([most, DEFAULT, more], "default").mode == "keel"
+    assert advice.give_advice([more, DEFAULT, most], "default").mode == "keel"
 
 
 def test_one_order_is_no_ground_for_advice() -> None:
-    found = advice.give([tried("default", [1], [1]), tried("fgd", [9], [9])], "default")
+    found = advice.give_advice([tried("default", [1], [1]), tried("fgd", [9], [9])], "default")
     assert found.mode == "default"
     assert found.text.startswith("None, because one order")
 
 
 def test_without_the_default_there_is_nothing_to_compare_with() -> None:
-    found = advice.give([tried("keel", [1], [1])], "default")
+    found = advice.give_advice([tried("keel", [1], [1])], "default")
     assert (found.mode, found.figure) == ("", "")
     assert "--mode default" in found.text
 
 
 def test_a_handful_of_pods_says_nothing_about_those_to_come() -> None:
     better = tried("fgd", [600, 610, 605], [900, 950, 920])
-    unseen = advice.give([DEFAULT, better], "default", is_seen=False)
+    unseen = advice.give_advice([DEFAULT, better], "default", is_seen=False)
     assert unseen.mode == "default"
     assert unseen.text.startswith("None, because the cluster has too few pods")
     nodes = [make.node(name="n0", cpu=64, memory="64Gi")]

@@ -29,7 +29,7 @@ def test_a_cause_names_the_taint_that_keeps_the_typical_pods_off() -> None:
     text = " ".join(" ".join(shown_at(80, found)).split())
     assert "3 nodes (off-0, off-1, off-2; 6 GPUs, $" in text
     assert f"a month): {cause}. off-0: 2 GPUs free" in text
-    shown = read(page.render(found)).words
+    shown = read(page.render_page(found)).words
     assert f"T{cause[1:]} (3 nodes, 6 GPUs, $" in shown
 
 
@@ -59,8 +59,8 @@ def test_nodes_beyond_the_worst_are_a_row_of_their_own_and_count_among_the_cause
         "0.0",
         f"{money:,.0f}",
     ]
-    text = page.render(found)
+    text = page.render_page(found)
     assert "and 2 more nodes" in text
     none = audit(*kept_off(taints=[("a", "", "NoExecute")]), modes=(), worst=0)
-    assert "Nothing is stranded" not in page.render(none)
-    assert "off-0, off-1, off-2" in page.render(none)
+    assert "Nothing is stranded" not in page.render_page(none)
+    assert "off-0, off-1, off-2" in page.render_page(none)

@@ -228,8 +228,8 @@ def test_models_are_priced_and_orders_tried_as_asked() -> None:
 
 def test_a_cluster_is_told_by_its_context_and_server_and_never_by_a_secret() -> None:
     url = "https://me:secret@cluster.example:6443/path?token=secret"
-    assert sources.in_words(url, None) == "https://cluster.example:6443"
-    assert sources.in_words(url, "prod") == "context prod at https://cluster.example:6443"
+    assert sources.describe_cluster(url, None) == "https://cluster.example:6443"
+    assert sources.describe_cluster(url, "prod") == "context prod at https://cluster.example:6443"
 
 
 @pytest.mark.parametrize("command", ["audit", "simulate"])

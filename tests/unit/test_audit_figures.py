@@ -72,7 +72,7 @@ def test_a_node_without_memory_strands_all_its_free_cores() -> None:
     assert of(figures, m.FREE) == [40, 1, 0, 0]
     # The last GiB is too little of memory itself: that is used up, not stranded.
     assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [40, 0, 0, 0]
-    assert reasons.of_node(figures, 0) == "40 cores and 1 GiB free: too little memory; 10 of 10 typical pods do not fit"  # fmt: skip
+    assert reasons.write_reason(figures, 0) == "40 cores and 1 GiB free: too little memory; 10 of 10 typical pods do not fit"  # fmt: skip
 
 
 def test_cores_count_by_the_chance_that_the_next_core_asked_is_kept_off() -> None:
@@ -90,7 +90,7 @@ def test_an_empty_node_strands_nothing_and_neither_does_a_full_one() -> None:
         figures = measured([gpu_node()], pods, *every)
         assert of(figures, m.FREE) == free
         assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [0, 0, 0, 0]
-        assert not reasons.of_node(figures, 0)
+        assert not reasons.write_reason(figures, 0)
 
 
 def test_gpus_without_cores_are_stranded_for_the_pods_that_need_the_cores() -> None:
@@ -102,7 +102,7 @@ def test_gpus_without_cores_are_stranded_for_the_pods_that_need_the_cores() -> N
     memory = 56 * 192 / (192 + 28)
     assert of(figures, m.STRANDED) == pytest.approx([0, memory, 3 * 24 / 31, 120 * 24 / 31])
     assert of(figures, m.DEAD) == [0, 0, 0, 0]
-    assert reasons.of_node(figures, 0) == (
+    assert reasons.write_reason(figures, 0) == (
         "3 GPUs (120 GiB) free, 3 cores and 56 GiB left: too little CPU; 24 of 31 typical GPU pods do not fit"
     )
 
@@ -110,13 +110,13 @@ def test_gpus_without_cores_are_stranded_for_the_pods_that_need_the_cores() -> N
 def test_too_few_free_gpus_are_another_cause_than_no_gpu_with_enough_free() -> None:
     four, whole = TWO._replace(cards=4), holder("p", f"GPU-0,NVIDIA,{MIB},100:")
     figures = measured([gpu_node(cpu=64)], [whole], (HALF, 5), (TWO, 3), (four, 7))
-    assert reasons.of_node(figures, 0) == (
+    assert reasons.write_reason(figures, 0) == (
         "3 GPUs (120 GiB) free, 64 cores and 64 GiB left: too few free GPUs for pods of 4 or more GPUs; 7 of 15 typical GPU "
         "pods do not fit"
     )
     halves = holder("p", "".join(f"GPU-{i},NVIDIA,{MIB // 2},50:" for i in range(4)))
     figures = measured([gpu_node(cpu=64)], [halves], (HALF, 5), (TWO, 7))
-    assert reasons.of_node(figures, 0).endswith(
+    assert reasons.write_reason(figures, 0).endswith(
         "no GPU with enough free; 7 of 12 typical GPU pods do not fit"
     )
 
@@ -151,7 +151,7 @@ def test_whole_gpus_without_hami_serve_no_shares() -> None:
     assert of(whole, m.STRANDED) == [0, 0, 0, 0]
     shares = measured(nodes, [busy], (HALF, 9))
     assert of(shares, m.STRANDED)[2:] == of(shares, m.DEAD)[2:] == [3, 0]
-    assert reasons.of_node(shares, 0).endswith("would fit even if the node were empty")
+    assert reasons.write_reason(shares, 0).endswith("would fit even if the node were empty")
 
 
 def test_devices_of_a_second_family_are_counted_and_stranded_by_themselves() -> None:
@@ -187,7 +187,7 @@ def test_a_node_that_takes_no_pods_is_closed_not_stranded(more: dict[str, object
     figures = measured([gpu_node(**more)], pods, (ONE, 1), (PLAIN, 1))
     assert of(figures, m.FREE) == of(figures, m.STRANDED) == [0, 0, 0, 0]
     assert of(figures, m.CLOSED) == [0, 60, 3, 120]
-    assert reasons.of_node(figures, 0).startswith("out of service")
+    assert reasons.write_reason(figures, 0).startswith("out of service")
 
 
 def test_cards_out_of_order_are_closed() -> None:
@@ -300,7 +300,7 @@ def test_the_measure_is_that_of_fgd_where_cards_have_one_figure(seed: int) -> No
 def test_a_node_full_of_pods_strands_all_that_is_free_on_it() -> None:
     figures = measured([gpu_node(pods=1)], [plain("p", "g", 4, "4Gi")], (HALF, 2), (PLAIN, 1))
     assert of(figures, m.STRANDED) == of(figures, m.DEAD) == [12, 60, 4, 160]
-    assert reasons.of_node(figures, 0).endswith(
+    assert reasons.write_reason(figures, 0).endswith(
         "no room for another pod (maxPods); 2 of 2 typical GPU pods do not fit"
     )
 

@@ -27,9 +27,14 @@ ABOUT = About(made="2026-01-01 00:00 UTC", source="cluster.yaml", version="1.2.3
 
 
 def audit(nodes: list[wire.Node], pods: list[wire.Pod], **changes: Any) -> Json:
-    question: Json = {"config": Config(), "modes": MODES, "prices": book.packaged(), "worst": 3}
+    question: Json = {
+        "config": Config(),
+        "modes": MODES,
+        "prices": book.read_packaged(),
+        "worst": 3,
+    }
     question |= {"orders": 2, "about": ABOUT}
-    return findings.audit(nodes, pods, Question(**question | changes))
+    return findings.audit_cluster(nodes, pods, Question(**question | changes))
 
 
 def plain(name: str, node: str, cpu: object, memory: object, **more: Any) -> wire.Pod:
@@ -51,7 +56,7 @@ def owned(kind: str, pod: wire.Pod) -> wire.Pod:
 
 def test_money_is_what_is_stranded_times_its_price_and_the_dearest_node_is_first() -> None:
     nodes, pods = two_nodes()
-    found = audit(nodes, pods, prices=book.of_flags(None, [f"{book.CPU_CORE}=10"]))
+    found = audit(nodes, pods, prices=book.read_flags(None, [f"{book.CPU_CORE}=10"]))
     assert [node["name"] for node in found["nodes"]] == ["a", "b"]
     node = found["nodes"][0]
     assert node["free"]["cpu"] == 34
@@ -225,7 +230,7 @@ def test_the_page_stands_alone_and_escapes_every_name() -> None:
         make.node(name=f"{EVIL}2", annotations={names.HAMI_REGISTER: "{"}),
     ]
     pods = [plain("p", EVIL, 3, "1Gi")]
-    text = page.render(audit(nodes, pods))
+    text = page.render_page(audit(nodes, pods))
     assert "<script" not in text
     assert html.escape(EVIL) in text
     reader = read(text)
@@ -238,7 +243,7 @@ def test_the_page_stands_alone_and_escapes_every_name() -> None:
 
 
 def test_the_page_of_an_empty_cluster_is_a_page() -> None:
-    reader = read(page.render(audit([], [], modes=())))
+    reader = read(page.render_page(audit([], [], modes=())))
     assert "No node has GPUs." in reader.words
     assert "Nothing is stranded" in reader.words
     assert "The cluster has no node." in reader.words
@@ -255,13 +260,13 @@ def test_bars_are_ordered_by_what_they_show_and_the_rest_is_told_truly() -> None
         }
         for i in range(100)
     ]
-    drawn = charts.nodes(rows)
+    drawn = charts.draw_nodes(rows)
     reader = read(drawn)
     names = re.findall(r"<span>(n\d{3})</span>", drawn)
     assert names == [f"n{i:03}" for i in range(99, 59, -1)]
     rest = sum(i / 100 for i in range(60))
     assert f"The chart shows 40 of 100 nodes with GPUs, those with the most stranded; the other 60 strand {rest:.1f} GPUs in all." in reader.words  # fmt: skip
-    assert "shown" not in read(charts.nodes(rows[:40])).words
+    assert "shown" not in read(charts.draw_nodes(rows[:40])).words
 
 
 def test_the_headline_is_what_could_be_used_and_is_not() -> None:
@@ -276,18 +281,18 @@ def test_the_headline_is_what_could_be_used_and_is_not() -> None:
     assert value["free"] == pytest.approx(value["usable"] + value["stranded"] + value["spare"])
     assert value["usable"] == pytest.approx(sum(node["usableMoney"] for node in found["nodes"]))
     assert value["usable"] == pytest.approx(sum(found["total"]["usableByDimension"].values()))
-    first, second = words.headline(found)
+    first, second = words.write_headline(found)
     assert first.startswith(
         f"Of ${value['capacity']:,.0f} a month, ${value['usable']:,.0f} is usable and unused: 4 GPUs, "
     )
     assert second.startswith(f"${value['stranded']:,.0f} a month is stranded, ")
     assert "2 GPUs" in second
-    shown = read(page.render(found)).words
+    shown = read(page.render_page(found)).words
     assert shown.index(first) < shown.index(second)
 
 
 def test_the_page_says_of_what_when_and_by_which_version() -> None:
-    shown = read(page.render(audit(*two_nodes()))).words
+    shown = read(page.render_page(audit(*two_nodes()))).words
     assert "cluster.yaml, 2026-01-01 00:00 UTC, Evenkeel 1.2.3" in shown
 
 
@@ -300,7 +305,7 @@ def test_money_of_a_mode_is_told_with_its_range_over_all_orders() -> None:
     lines = shown_at(80, found)
     rows = [line.split()[0] for line in lines if line.rstrip().endswith("1,111 to 3,333")]
     assert rows == ["default", "best-fit", "least-allocated"]
-    shown = read(page.render(found)).words
+    shown = read(page.render_page(found)).words
     for text in ("\n".join(lines), shown):
         assert text.count("1,111 to 3,333") >= 3
         assert "7,777" not in text
@@ -312,11 +317,11 @@ def test_dollars_and_gpus_stranded_need_not_agree_and_that_is_said() -> None:
     nodes = [make.hami_node(name="g", cards=2)]
     found = audit([*nodes, make.node(name="a")], [plain("p", "a", 1, "1Gi")])
     told = "a mode that strands more GPUs can still strand fewer dollars."
-    assert any(line.endswith(told) for line in words.moved(found))
-    assert told not in " ".join(words.moved(audit(*two_nodes())))
+    assert any(line.endswith(told) for line in words.describe_moved(found))
+    assert told not in " ".join(words.describe_moved(audit(*two_nodes())))
     assert (
         "in 2 orders. A range goes from the lowest to the highest result of these orders."
-        in words.moved(found)[0]
+        in words.describe_moved(found)[0]
     )
 
 
@@ -327,7 +332,7 @@ def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
     gpu_pod = make.pod(name="gpu", gpu=1)
     found = audit(nodes, [*(make.pod(name=f"p{i}", node="a") for i in range(3)), agent, gpu_pod])
     assert found["demand"]["askingNothing"] == 3
-    said = words.judged_by(found)
+    said = words.describe_demand(found)
     assert (
         "Typical pods without GPUs: assumed, because the cluster has 0 such pods and 30 are needed to measure them."
         in said
@@ -336,19 +341,19 @@ def test_pods_that_ask_nothing_are_said_not_to_count() -> None:
         "3 pods without any request for GPUs, CPU or memory are not counted among the typical pods."
     )
     assert told in said
-    assert told in read(page.render(found)).words
-    assert not any("not counted" in line for line in words.judged_by(audit(*two_nodes())))
+    assert told in read(page.render_page(found)).words
+    assert not any("not counted" in line for line in words.describe_demand(audit(*two_nodes())))
 
 
 def test_headings_say_by_what_nodes_are_ordered() -> None:
-    text = page.render(audit(*two_nodes()))
+    text = page.render_page(audit(*two_nodes()))
     assert "<h2>GPUs by node, the most stranded GPUs first</h2>" in text
     assert "<h2>Where the most is stranded, in dollars</h2>" in text
 
 
 def shown_at(width: int, found: Json) -> list[str]:
     out = io.StringIO()
-    table.show(found, Console(width=width, file=out, force_terminal=True, color_system=None))
+    table.print_audit(found, Console(width=width, file=out, force_terminal=True, color_system=None))
     return out.getvalue().splitlines()
 
 
@@ -383,7 +388,7 @@ def test_how_many_free_gpus_typical_pods_can_use_is_a_sentence_to_read_once() ->
     def told(free: float, stranded: float, dead: float) -> str:
         amounts = {"free": free, "stranded": stranded, "dead": dead}
         total = {name: {"gpuCompute": value} for name, value in amounts.items()}
-        return words.of_free({"total": total})
+        return words.describe_share({"total": total})
 
     assert told(0, 0, 0) == ""
     assert told(2, 0, 0) == "Typical GPU pods can use all of the 2 free GPUs."

@@ -26,7 +26,7 @@ def test_the_fleet_has_a_cell_and_a_name_for_every_node_worst_kind_first() -> No
         make.pod(name="a", node="full", cpu=4, gpu=1, annotations=used),
         plain("b", "lost", 4, "1Gi"),
     ]  # fmt: skip
-    text = page.render(audit(nodes, pods))
+    text = page.render_page(audit(nodes, pods))
     for name in ("full", "idle", "lost", "shut", "plain"):
         assert re.search(rf'title="[A-Z][12] {name}: ', text)
     assert f"{html.escape(EVIL)}-3: " in text
@@ -50,7 +50,7 @@ def test_pods_that_wait_are_cells_by_what_they_request() -> None:
     pods += [make.pod(name=f"small-{i:03}", gpu=2, cpu=1, memory="1Gi") for i in range(300)]
     pods += [make.pod(name=f"odd-{i}", cpu=100 + i, memory="1Gi") for i in range(20)]
     found = audit(nodes, pods, modes=())
-    text = page.render(found)
+    text = page.render_page(found)
     shown = read(text).words
     assert "B. 2 pods: 8 GPUs, 1 core, 1 GiB" in shown
     assert "C. 300 pods: 2 GPUs, 1 core, 1 GiB (200 shown)" in shown
@@ -58,10 +58,10 @@ def test_pods_that_wait_are_cells_by_what_they_request() -> None:
     assert text.count('class="waits"') == 2 + 200 + 20
     assert 'title="B2 default/big-1 waits"' in text
     assert "<li>B2 default/big-1</li>" in text
-    assert words.waits(found) in html.unescape(text)
+    assert words.describe_waiting(found) in html.unescape(text)
     # Above what follows the fleet, and not among the notes at the end.
     assert text.index("Pods that wait") < text.index("In total")
-    assert words.waits(found) not in words.judged_by(found)
+    assert words.describe_waiting(found) not in words.describe_demand(found)
 
 
 def test_a_cause_that_nodes_share_is_told_once() -> None:
@@ -72,7 +72,7 @@ def test_a_cause_that_nodes_share_is_told_once() -> None:
     [why] = {node["why"]["cause"] for node in found["nodes"]}
     for node in found["nodes"]:
         assert node["reason"].startswith(f"{node['why']['left']}: {why}")
-    shown = read(page.render(found)).words
+    shown = read(page.render_page(found)).words
     assert shown.count(f"{why[0].upper()}{why[1:]}") == 1
     assert why not in shown
     assert len(found["worst"]) > 1
@@ -85,5 +85,5 @@ def test_a_cause_that_nodes_share_is_told_once() -> None:
 
 
 def test_a_bar_says_in_plain_words_what_its_parts_are() -> None:
-    drawn = parts.bars("t", [Bar("n", [("closed", 2.0)], "2")], [("closed", "out of service")])
+    drawn = parts.draw_bars("t", [Bar("n", [("closed", 2.0)], "2")], [("closed", "out of service")])
     assert 'title="out of service: 2.0"' in drawn

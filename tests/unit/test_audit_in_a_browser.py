@@ -36,10 +36,10 @@ def rendered(n: int) -> str:
     ]
     pods += [make.pod(name=f"waits-{i}", gpu=1 + i % 5, cpu=i % 3) for i in range(n // 2)]
     question = Question(
-        config=Config(), modes=(None,), prices=book.packaged(), worst=10, orders=1,
+        config=Config(), modes=(None,), prices=book.read_packaged(), worst=10, orders=1,
         about=About(made="2026-01-01 00:00 UTC", source=LONG, version="1.2.3"),
     )  # fmt: skip
-    return page.render(findings.audit(nodes, pods, question))
+    return page.render_page(findings.audit_cluster(nodes, pods, question))
 
 
 @pytest.mark.parametrize("n", SIZES)

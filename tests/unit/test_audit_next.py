@@ -25,7 +25,7 @@ def test_where_one_more_pod_of_each_kind_would_go_is_told_with_what_it_loses_and
     text = " ".join(" ".join(shown_at(200, found)).split())
     assert "such pod): no node takes it" in text
     assert "b comes before g: KeepsGpuNodesFree decides before totals are compared." in text
-    drawn = page.render(found)
+    drawn = page.render_page(found)
     assert "Where one more pod of each frequent kind would go" in drawn
     assert EVIL not in drawn
     assert html.escape(EVIL) in drawn

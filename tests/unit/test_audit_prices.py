@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.audit import words
-from scheduler.audit.findings import About, Question, audit
+from scheduler.audit.findings import About, Question, audit_cluster
 from scheduler.audit.prices import book
 from scheduler.config import Config
 from scheduler.documents import writing
@@ -20,9 +20,9 @@ def value(
 ) -> tuple[float, list[dict[str, object]]]:
     """Dollars a month of all GPUs, and how their models were counted."""
     question = Question(
-        config=Config(), modes=(), prices=prices or book.packaged(), worst=0, about=ABOUT
+        config=Config(), modes=(), prices=prices or book.read_packaged(), worst=0, about=ABOUT
     )
-    found = audit(nodes, [], question)  # type: ignore[arg-type]
+    found = audit_cluster(nodes, [], question)  # type: ignore[arg-type]
     by_figure = found["total"]["value"]["capacity"]
     plain = sum(
         found["total"]["capacity"][key] * found["prices"][unit]
@@ -55,12 +55,12 @@ def value(
 def test_a_model_is_known_by_the_names_that_plugins_and_labels_write(
     name: str, match: str | None
 ) -> None:
-    found = book.packaged().of_model(name)
+    found = book.read_packaged().find_model(name)
     assert (found.match if found else None) == match
 
 
 def test_every_price_says_where_it_is_from() -> None:
-    models = book.packaged().models
+    models = book.read_packaged().models
     assert len(models) > 15
     assert len({one.match for one in models}) == len(models)
     assert all(one.source.startswith(("list: ", "estimate: ")) for one in models)
@@ -70,7 +70,7 @@ def test_every_price_says_where_it_is_from() -> None:
 def test_gpus_cost_what_their_model_costs_and_unknown_ones_by_their_memory() -> None:
     t4 = make.hami_node(name="t4", cards=2)
     odd = make.hami_node(name="odd", cards=[make.card(model="Odd 1", mib=24 * 1024)])
-    price = book.packaged().of_model("T4")
+    price = book.read_packaged().find_model("T4")
     assert price is not None
     found, models = value(t4, odd)
     assert found == pytest.approx(2 * price.price + 150 + 24 * 50)
@@ -87,7 +87,7 @@ def test_a_model_is_one_however_often_its_maker_is_written_before_it() -> None:
     (one,) = value(*nodes)[1]
     assert (one["model"], one["gpus"]) == ("A100-SXM4-80GB", 9)
     assert one["names"] == ["NVIDIA-NVIDIA A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB"]
-    prices = book.of_flags(None, ["NVIDIA-NVIDIA A100-SXM4-80GB=7"])
+    prices = book.read_flags(None, ["NVIDIA-NVIDIA A100-SXM4-80GB=7"])
     apart = value(*nodes, prices=prices)[1]
     assert [(one["gpus"], one["price"]) for one in apart] == [(8, 1824), (1, 7)]
 
@@ -112,35 +112,35 @@ def test_a_user_s_file_goes_before_the_list_and_flags_before_the_file(tmp_path: 
     file = tmp_path / "p.yaml"
     mine = {"gpu": 1000, "cpu-core": 20, "gpu-models": [{"match": "A100", "price": 99}]}
     file.write_text(writing.dump(mine), encoding="utf-8")
-    prices = book.of_flags(file, ["cpu-core=7.5"])
+    prices = book.read_flags(file, ["cpu-core=7.5"])
     assert prices.units == {
         "cpu-core": 7.5, "memory-gib": 4.31, "gpu": 1000.0, "gpu-memory-gib": 50.0
     }  # fmt: skip
-    of_file = prices.of_model("NVIDIA-A100-SXM4-80GB")
+    of_file = prices.find_model("NVIDIA-A100-SXM4-80GB")
     assert of_file is not None
     assert (of_file.price, of_file.source) == (99, f"--prices {file}")
     flags = ["A100=1", "NVIDIA-A100-SXM4-80GB=1500", "A100*=3"]
-    of_flag = book.of_flags(file, flags[:2]).of_model("NVIDIA A100-SXM4-80GB")
+    of_flag = book.read_flags(file, flags[:2]).find_model("NVIDIA A100-SXM4-80GB")
     assert of_flag is not None
     assert (of_flag.price, of_flag.source) == (1500, "--price")
 
 
 def test_prices_of_cpu_and_memory_say_where_they_are_from(tmp_path: Path) -> None:
-    packaged = book.packaged()
+    packaged = book.read_packaged()
     assert packaged.sources.keys() == packaged.units.keys() == set(book.UNITS)
     assert all("https://" in source for source in packaged.sources.values())
     file = tmp_path / "p.yaml"
     file.write_text("cpu-core: 20\nunit-source: our bill of May\n")
-    assert book.of_flags(file, []).sources["cpu-core"] == "our bill of May"
+    assert book.read_flags(file, []).sources["cpu-core"] == "our bill of May"
     file.write_text("cpu-core: 20\n")
-    given = book.of_flags(file, ["memory-gib=2"]).sources
+    given = book.read_flags(file, ["memory-gib=2"]).sources
     assert (given["cpu-core"], given["memory-gib"]) == (f"--prices {file}", "--price")
     assert given["gpu"] == packaged.sources["gpu"]
 
 
 def test_the_packaged_list_is_a_file_of_the_form_that_users_write() -> None:
     path = Path(book.__file__).with_name("prices.yaml")
-    assert book.of_flags(path, []).units == book.packaged().units
+    assert book.read_flags(path, []).units == book.read_packaged().units
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_wrong_price_file_is_told_with_the_field(tmp_path: Path, text: str, to
     file = tmp_path / "p.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match=told):
-        book.of_flags(file, [])
+        book.read_flags(file, [])
 
 
 def test_a_price_file_that_cannot_be_read_is_told_without_a_word_of_python(tmp_path: Path) -> None:
@@ -179,21 +179,21 @@ def test_a_price_file_that_cannot_be_read_is_told_without_a_word_of_python(tmp_p
         ("binary", "is not UTF-8 text"),
     ):
         with pytest.raises(BadInput) as refused:
-            book.of_flags(tmp_path / name, [])
+            book.read_flags(tmp_path / name, [])
         assert str(refused.value) == f"--prices {tmp_path / name}: {said}"
 
 
 @pytest.mark.parametrize("flag", ["gpu", "gpu=", "gpu=x", "gpu=-1", "gpu=inf", "T4=", "*=1", "=1"])
 def test_a_wrong_price_flag_is_refused(flag: str) -> None:
     with pytest.raises(BadInput, match="--price"):
-        book.of_flags(None, [flag])
+        book.read_flags(None, [flag])
 
 
 def test_a_flag_that_counts_for_nothing_is_told() -> None:
     """A unit that is mistyped would else be a model that is not there."""
-    prices = book.of_flags(None, ["cpu-cores=30", "T4=5", "cpu-core=30"])
+    prices = book.read_flags(None, ["cpu-cores=30", "T4=5", "cpu-core=30"])
     question = Question(config=Config(), modes=(), prices=prices, worst=0, about=ABOUT)
-    found = audit([make.hami_node(name="t4")], [], question)
+    found = audit_cluster([make.hami_node(name="t4")], [], question)
     assert found["pricesUnused"] == ["cpu-cores"]
-    told = [line for line in words.priced_by(found) if "has no effect" in line]
+    told = [line for line in words.describe_prices(found) if "has no effect" in line]
     assert [line.split()[1] for line in told] == ["cpu-cores"]

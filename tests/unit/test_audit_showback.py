@@ -23,7 +23,7 @@ from tests.unit.test_audit_figures import holder
 
 Json = dict[str, Any]
 MIB = 40 * 1024
-PRICES = book.of_flags(None, ["cpu-core=10", "memory-gib=2", "A100=1000", "T4=300"])
+PRICES = book.read_flags(None, ["cpu-core=10", "memory-gib=2", "A100=1000", "T4=300"])
 ABOUT = About(made="2026-01-01 00:00 UTC", source="cluster.yaml", version="1.2.3")
 QUESTION = Question(config=Config(), modes=(), prices=PRICES, worst=0, about=ABOUT)
 CARDS = {
@@ -53,8 +53,8 @@ def nodes() -> list[wire.Node]:
 
 
 def answer(pods: list[wire.Pod], by: str = "namespace", of: list[wire.Node] | None = None) -> Json:
-    return showback.showback(
-        nodes() if of is None else of, pods, QUESTION, showback.parse(by), lambda _: None
+    return showback.show_back(
+        nodes() if of is None else of, pods, QUESTION, showback.parse_by(by), lambda _: None
     )
 
 
@@ -109,7 +109,7 @@ def test_each_has_what_the_twin_says_and_all_together_what_the_audit_says_is_use
         of_twin = expected[row["value"]]
         for key in ("pods", "cpu", "memory", "gpus", "gpuMemory", "money"):
             assert row[key] == pytest.approx(float(of_twin[key]), abs=1e-5), (row, key)
-    total = findings.audit(nodes(), pods, QUESTION)["total"]
+    total = findings.audit_cluster(nodes(), pods, QUESTION)["total"]
     for column, dimension in DIMENSIONS.items():
         assert found["total"][column] == pytest.approx(total["used"][dimension], abs=1e-5)
     assert found["total"]["money"] == pytest.approx(total["value"]["used"], abs=1e-5)

@@ -86,7 +86,7 @@ def test_every_decision_of_the_null_scheduler_fits(row: Row, size: Size) -> None
 
 
 def _amounts(given: dict[str, str]) -> Counter[str]:
-    milli = {name: quantities.milli(amount) for name, amount in given.items()}
+    milli = {name: quantities.read_milli(amount) for name, amount in given.items()}
     return Counter({"pods": 1_000, **milli})
 
 
@@ -178,11 +178,11 @@ def test_before_a_preemption_no_node_has_room() -> None:
     held: Counter[str] = Counter()
     for one in row.before(size):
         if one["kind"] == "Pod":
-            held[one["spec"]["nodeName"]] += quantities.milli(asks(one)["cpu"])
+            held[one["spec"]["nodeName"]] += quantities.read_milli(asks(one)["cpu"])
     (pod, *_) = incoming(row, size)
     for node in map(row.node, range(size.nodes)):
-        cpu = quantities.milli(node["status"]["allocatable"]["cpu"])
-        assert held[node["metadata"]["name"]] + quantities.milli(asks(pod)["cpu"]) > cpu
+        cpu = quantities.read_milli(node["status"]["allocatable"]["cpu"])
+        assert held[node["metadata"]["name"]] + quantities.read_milli(asks(pod)["cpu"]) > cpu
 
 
 def test_a_mix_has_a_pod_of_each_row_without_preemption() -> None:

@@ -64,7 +64,7 @@ def matched_slowly(engine: Engine, budgets: Written) -> dict[str, list[int]]:
                 and given
                 and pod.labels
                 and pod.name not in disrupted
-                and selectors.of_wire(selector_of(given), "").matches(pod.labels)
+                and selectors.read_selector(selector_of(given), "").matches(pod.labels)
             ]
     return told
 
@@ -312,7 +312,7 @@ def test_what_was_found_of_pods_ends_with_the_pods_and_with_the_budgets() -> Non
     assert len(space._kinds) == 200
     assert len(space._keys) <= 400
     # 200 applications, a label of all, and two keys.
-    assert len(list(space._postings.anchors())) == 203
+    assert len(list(space._postings.list_anchors())) == 203
     assert not space._batch.all
     engine.handle(events.Gone("PodDisruptionBudget", "default/b"), 0.0)
     assert not budgets._spaces

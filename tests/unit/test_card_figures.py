@@ -51,7 +51,7 @@ def built(nodes: shortage.Nodes) -> Cluster:
     )  # fmt: skip
     columns = cluster.cards.columns
     for name, cards in nodes.items():
-        start = int(cluster.nodes.columns.card_start[0, cluster.nodes.row_of(name)])
+        start = int(cluster.nodes.columns.card_start[0, cluster.nodes.find_row(name)])
         for d, card in enumerate(sorted(cards, key=lambda card: card.index), start):
             columns.used[:, d] = (card.used_cores, card.used_mem, card.used)
     return cluster

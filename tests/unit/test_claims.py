@@ -335,7 +335,7 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     record = cluster.pods[pending.uid]
     before = used(cluster)
     pod.spec.node_name = bind.node
-    pod.metadata.annotations = hami.bind_annotations(bind.node, bind.slots, 1)
+    pod.metadata.annotations = hami.make_bind_annotations(bind.node, bind.slots, 1)
     bound = cluster.see_pod(pod)
     assert bound is not None
     assert bound.claim is not record.claim

@@ -66,7 +66,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
     if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
         s, n = world.scratch, parts.choose_cards(world, shape.ask, row)
         picks = [(cluster.cards.find_uuid(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
-    return Bind(pod.uid, cluster.nodes.name_of(row), tuple(picks))  # type: ignore[arg-type]
+    return Bind(pod.uid, cluster.nodes.find_name(row), tuple(picks))  # type: ignore[arg-type]
 
 
 def told(bind: Bind) -> Bind:
@@ -294,7 +294,7 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     assert shape is not None
     cycle.boards.refresh(shape)
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    row, kept = cluster.nodes.row_of("n"), cold_figures(cycle, cluster, shape.ask)
+    row, kept = cluster.nodes.find_row("n"), cold_figures(cycle, cluster, shape.ask)
     cost = bounds.bound_node(nodes, cards, shape.ask, tables, kept, row)
     points = shape.board.part[row] // shape.ask.prefers.mode.unit
     assert keel.score_loss(cost) * shape.ask.prefers.mode.weight >= points > 0

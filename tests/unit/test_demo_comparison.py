@@ -15,7 +15,7 @@ _ORDERS = 4
 
 @pytest.fixture(scope="module")
 def shown() -> list[Side]:
-    return comparison.compare(comparison.mixed())
+    return comparison.compare_modes(comparison.make_pods())
 
 
 def test_eight_gpu_jobs_fit_after_keel_alone_and_other_pods_fit_alike(shown: list[Side]) -> None:
@@ -28,9 +28,9 @@ def test_eight_gpu_jobs_fit_after_keel_alone_and_other_pods_fit_alike(shown: lis
 
 @pytest.mark.parametrize("seed", range(_ORDERS))
 def test_other_orders_of_the_pods_come_out_alike(shown: list[Side], seed: int) -> None:
-    pods = comparison.mixed()
+    pods = comparison.make_pods()
     random.Random(seed).shuffle(pods)
-    for side, there in zip(comparison.compare(pods), shown, strict=True):
+    for side, there in zip(comparison.compare_modes(pods), shown, strict=True):
         assert side.more["train"] == there.more["train"]
         for kind, n in there.more.items():
             assert abs(side.more[kind] - n) <= 3, kind
@@ -38,7 +38,7 @@ def test_other_orders_of_the_pods_come_out_alike(shown: list[Side], seed: int) -
 
 def test_the_picture_says_what_was_compared_and_fits_eighty_columns(shown: list[Side]) -> None:
     console = Console(file=io.StringIO(), width=80)
-    console.print(beside.draw(shown))
+    console.print(beside.draw_sides(shown))
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
     assert max(map(len, printed.splitlines())) <= 80
@@ -52,8 +52,8 @@ def test_the_picture_says_what_was_compared_and_fits_eighty_columns(shown: list[
 
 
 def test_pods_without_a_place_are_no_comparison() -> None:
-    pods = comparison.mixed()
+    pods = comparison.make_pods()
     for pod in pods:
         pod["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "9"}
     with pytest.raises(RuntimeError, match="placed 0 of 26 pods"):
-        comparison.compare(pods)
+        comparison.compare_modes(pods)

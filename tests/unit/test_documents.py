@@ -30,7 +30,7 @@ from tests.unit import yaml_words
 )
 def test_words_are_values(words: str, value: Any) -> None:
     for word in words.split():
-        found = reading.read(f"a: {word}")["a"]
+        found = reading.read_first(f"a: {word}")["a"]
         assert (found, type(found)) == (value, type(value)), word
 
 
@@ -66,13 +66,13 @@ def test_words_are_values(words: str, value: Any) -> None:
     ],
 )
 def test_what_other_readers_take_for_more_is_text(word: str) -> None:
-    assert reading.read(f"a: {word}") == {"a": word.strip("'")}
-    assert reading.read(f"a: [{word}]") == {"a": [word.strip("'")]}
+    assert reading.read_first(f"a: {word}") == {"a": word.strip("'")}
+    assert reading.read_first(f"a: [{word}]") == {"a": [word.strip("'")]}
 
 
 def test_keys_become_text_as_json_needs_them() -> None:
     text = "{1: a, y: b, 0x10: c, 1.5: d, 1e6: e, 08: f, 2001-01-01: g, 0.00001: h}"
-    assert list(reading.read(text)) == [
+    assert list(reading.read_first(text)) == [
         "1",
         "y",
         "16",
@@ -87,7 +87,7 @@ def test_keys_become_text_as_json_needs_them() -> None:
 @pytest.mark.parametrize("text", ["{~: a}", "{? [a] : b}", "{? {a: b} : c}", "a: .nan", "a: .inf", "a: !!int x", "{<<: 3}", "a: *b"])  # fmt: skip
 def test_what_json_cannot_say_is_refused(text: str) -> None:
     with pytest.raises(Unreadable):
-        reading.read(text)
+        reading.read_first(text)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_json_cannot_say_is_refused(text: str) -> None:
     ],
 )  # fmt: skip
 def test_merges_tags_and_keys_that_come_twice(text: str, value: Any) -> None:
-    assert reading.read(text) == value
+    assert reading.read_first(text) == value
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_merges_tags_and_keys_that_come_twice(text: str, value: Any) -> None:
 )
 def test_a_mark_at_the_start_names_the_encoding(mark: bytes, encoding: str) -> None:
     """PowerShell's ``>`` writes UTF-16."""
-    assert reading.decoded(mark + "kind: Ünode\r\n".encode(encoding)) == "kind: Ünode\r\n"
+    assert reading.decode(mark + "kind: Ünode\r\n".encode(encoding)) == "kind: Ünode\r\n"
     with pytest.raises(UnicodeError):
-        reading.decoded(b"\xff")
+        reading.decode(b"\xff")
 
 
 def test_one_document_that_cannot_be_read_hides_no_other_and_is_told_by_its_lines() -> None:
@@ -184,7 +184,7 @@ def test_json_documents_may_follow_each_other_and_directives_belong_to_what_foll
     assert [one.value for one in reading.read_all("%YAML 1.1\n---\na: 1\n...\n---\nb: 2\n")] == [
         {"a": 1}, {"b": 2},
     ]  # fmt: skip
-    assert reading.read("") is None
+    assert reading.read_first("") is None
 
 
 values = st.recursive(
@@ -197,12 +197,12 @@ values = st.recursive(
 
 @given(st.dictionaries(st.text(), values, max_size=3))
 def test_what_is_written_is_read_as_it_was(value: Any) -> None:
-    assert reading.read(writing.dump(value)) == value
-    assert reading.read(json.dumps(value)) == value
+    assert reading.read_first(writing.dump(value)) == value
+    assert reading.read_first(json.dumps(value)) == value
 
 
 def test_letters_that_kubectl_takes_for_true_and_false_are_text_and_written_in_quotes() -> None:
-    assert reading.read("{y: n, a: [Y, N]}") == {"y": "n", "a": ["Y", "N"]}
+    assert reading.read_first("{y: n, a: [Y, N]}") == {"y": "n", "a": ["Y", "N"]}
     assert writing.dump({"y": "n", "a": "yy"}) == "'y': 'n'\na: yy\n"
 
 
@@ -216,7 +216,7 @@ def test_without_the_parser_in_c_the_values_are_the_same(monkeypatch: pytest.Mon
 
 def _read(text: str) -> Any:
     try:
-        return reading.read(text)
+        return reading.read_first(text)
     except Unreadable:
         return "unreadable"
 
@@ -224,13 +224,13 @@ def _read(text: str) -> Any:
 def test_alike_words_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dump of megabytes has few that differ."""
     looked = []
-    resolved = scalars.resolved
+    resolved = scalars.resolve
 
     def look(text: str) -> Any:
         looked.append(text)
         return resolved(text)
 
-    monkeypatch.setattr(scalars, "resolved", look)
-    found = reading.read("\n".join(["- {name: x, cpu: 1, on: yes}"] * 1000))
+    monkeypatch.setattr(scalars, "resolve", look)
+    found = reading.read_first("\n".join(["- {name: x, cpu: 1, on: yes}"] * 1000))
     assert found == [{"name": "x", "cpu": 1, "true": True}] * 1000
     assert len(looked) == 6

@@ -50,7 +50,7 @@ def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> No
     after = story.engine._cluster
     assert after is not before
     for name in before.nodes.rows:
-        old, new = before.nodes.row_of(name), after.nodes.row_of(name)
+        old, new = before.nodes.find_row(name), after.nodes.find_row(name)
         assert after.nodes.columns.gpu_used[..., new].tolist() == before.nodes.columns.gpu_used[..., old].tolist()  # fmt: skip
         assert after.nodes.columns.nonzero[:, new].tolist() == before.nodes.columns.nonzero[:, old].tolist()  # fmt: skip
         assert (after.nodes.was_signed[:, new] == before.nodes.was_signed[:, old]).all()

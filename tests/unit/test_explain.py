@@ -133,7 +133,7 @@ def test_a_pod_with_a_node_is_judged_as_if_it_came_now_and_nothing_is_changed() 
     assert [(one["node"], one["place"]) for one in found["best"]] == [("b", 1), ("a", 2)]
     scene = Scene(prepare(objects, Changes(), strict=True), Config(), is_live=False)
     before = checks.take_fingerprint(scene.engine._cluster)
-    again = pods.explained(scene, scene.pods["default/p"])
+    again = pods.explain_pod(scene, scene.pods["default/p"])
     assert {"schemaVersion": 1} | again == found
     assert checks.take_fingerprint(scene.engine._cluster) == before
     # Where it is, it would not come by now.

@@ -34,7 +34,9 @@ def test_no_line_is_wider_than_a_terminal_and_none_in_a_pipe_wider_than_80_colum
     ]:
         found = json.loads(explain(*arguments, "-o", "json", objects=fleet).stdout)
         out = Screen()
-        report.show(found, Console(file=out, force_terminal=True, width=width, color_system=None))
+        report.print_answer(
+            found, Console(file=out, force_terminal=True, width=width, color_system=None)
+        )
         lines = [line.rstrip() for line in out.getvalue().splitlines()]
         assert too_wide(lines, width) == []
         assert len(lines) < 400
@@ -110,6 +112,6 @@ def test_a_loss_below_zero_is_explained(
     total: float, terms: dict[str, float], is_explained: bool
 ) -> None:
     loss = {"unit": "milli-GPU", "total": total, "terms": terms, "places": []}
-    told = [line.text for line in losses.lines({"best": [{"node": "n", "loss": loss}]})]
+    told = [line.text for line in losses.write_lines({"best": [{"node": "n", "loss": loss}]})]
     sentence = "A figure below 0 means that less is lost with the pod there than without it."
     assert (sentence in told) == is_explained

@@ -49,7 +49,7 @@ def test_nodes_that_fit_come_by_total_and_the_others_by_reason_with_counts() -> 
     cards = {"by": "mode keel", "before": [idle, shared, idle | {"index": 2}]}
     weights = {"keel": 5, "Taint": 3, "First": 0}
     told = {"node": "b", "nodes": nodes, "weights": weights, "cards": cards}
-    assert list(explained.lines(told)) == [
+    assert list(explained.print_nodes(told)) == [
         "  cards by mode keel",
         "  free on each card before the pod (memory, cores, sharers)",
         "    0, 2: 15360 of 15360 MiB, 100 of 100 %, 10 of 10",
@@ -79,7 +79,7 @@ def test_two_hundred_nodes_take_a_page() -> None:
     result = schedule(objects, with_nodes=True)
     assert len(result["pods"][0]["nodes"]) == mixed_fleet.N_NODES
     out = io.StringIO()
-    report.show({"": result}, Console(file=out, width=80))
+    report.print_report({"": result}, Console(file=out, width=80))
     lines = out.getvalue().splitlines()
     assert len(lines) < 60
     assert sum(" (chosen)" in line for line in lines) == 1
@@ -153,7 +153,7 @@ def test_a_node_without_the_label_of_a_spread_has_no_raw_score_of_it() -> None:
     assert row["nodes"]["c"]["scores"]["PodTopologySpread"] == 0
     (line,) = {
         line
-        for line in explained.lines(row | {"node": None})
+        for line in explained.print_nodes(row | {"node": None})
         if line.split()[:2] == ["PodTopologySpread", "-"]
     }
     assert line.split() == ["PodTopologySpread", "-", "0", "2", "0"]
@@ -218,4 +218,4 @@ def test_a_pod_without_cards_is_told_of_none() -> None:
     objects += [as_json(make.pod(name="waits", gpu=4, priority=-1))]
     for row in schedule(objects, with_nodes=True)["pods"]:
         assert row["cards"] is None
-        assert not any(line.startswith("  cards") for line in explained.lines(row))
+        assert not any(line.startswith("  cards") for line in explained.print_nodes(row))

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from scheduler import cli
-from scheduler.audit.words import short
+from scheduler.audit.words import write_short
 from tests.prose import unwrapped
 
 Json = dict[str, Any]
@@ -192,7 +192,7 @@ def test_a_node_whose_gpus_nobody_counts_is_a_gpu_node(tmp_path: Path) -> None:
     cores, gib = (sum(one["spare"][key] for one in found["uncounted"]) for key in ("cpu", "memory"))
     assert cores > 0
     assert found["total"]["spare"]["cpu"] == pytest.approx(cores)
-    told = f"{short(cores)} cores and {short(gib)} GiB of memory that count as no loss are on those nodes; whether pods"
+    told = f"{write_short(cores)} cores and {write_short(gib)} GiB of memory that count as no loss are on those nodes; whether pods"
     for form in ("table", "html"):
         said = " ".join(run("audit", "-f", nodes, "-o", form).stdout.split())
         assert (

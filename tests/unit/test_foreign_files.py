@@ -208,7 +208,7 @@ def test_every_answer_of_ours_is_known_by_its_schema() -> None:
     ):  # fmt: skip
         schema = json.loads((schemas / f"{name}.json").read_text(encoding="utf-8"))
         for form in schema.get("oneOf", [schema]):
-            found = foreign.of_document(dict.fromkeys(form["required"]), source)
+            found = foreign.recognize_document(dict.fromkeys(form["required"]), source)
             assert found is not None
             assert found.what == f"is the answer of `evenkeel {command}`"
 

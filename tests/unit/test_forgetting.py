@@ -204,7 +204,9 @@ def test_the_bytes_of_a_shape_cover_all_that_it_counts(say: Any) -> None:
     assert shapes
     for shape in shapes:
         arrays = shape.counted.arrays
-        counts = [count.by_row(capacity) for count in shape.counted.list_refusing_counts() if count]
+        counts = [
+            count.list_by_row(capacity) for count in shape.counted.list_refusing_counts() if count
+        ]
         parts = [*counts, *arrays.list_values()]
         fixed = 1000 * len(shape.counted)
         taken = sum(one.nbytes for one in parts)

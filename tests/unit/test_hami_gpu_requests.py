@@ -13,7 +13,7 @@ from tests import make
 
 def slot(**figures: Any) -> ContainerAsk:
     """The request of a pod's only container."""
-    asked = gpus.of_pod(make.pod(**figures))
+    asked = gpus.read_ask(make.pod(**figures))
     assert asked is not None
     (only,) = asked.containers
     return only
@@ -56,13 +56,13 @@ def test_limits_win_over_requests_and_requests_alone_will_do() -> None:
 
 
 def test_a_pod_without_gpus_asks_nothing() -> None:
-    assert gpus.of_pod(make.pod(cpu=1)) is None
-    assert gpus.of_pod(make.pod(gpu=0)) is None
-    assert gpus.of_pod(make.pod(gpu=0, gpumem=0)) is None
+    assert gpus.read_ask(make.pod(cpu=1)) is None
+    assert gpus.read_ask(make.pod(gpu=0)) is None
+    assert gpus.read_ask(make.pod(gpu=0, gpumem=0)) is None
 
 
 def test_every_container_has_a_slot_init_first_and_sidecars_known() -> None:
-    asked = gpus.of_pod(
+    asked = gpus.read_ask(
         make.pod(
             init_containers=[
                 make.container(name="init", gpu=1, gpumem=100),
@@ -104,10 +104,10 @@ def test_a_figure_that_hami_would_read_as_nothing_is_refused_by_field(
     """HAMi would place such a pod without any GPU, or never; its owner should hear of it."""
     second = make.container(name="second", **figures)
     with pytest.raises(BadInput) as raised:
-        gpus.of_pod(make.pod(containers=[make.container(), second]))
+        gpus.read_ask(make.pod(containers=[make.container(), second]))
     assert raised.value.field == f"spec.containers[1].resources.limits[{resource}]"
     with pytest.raises(BadInput) as raised:
-        gpus.of_pod(make.pod(init_containers=[second]))
+        gpus.read_ask(make.pod(init_containers=[second]))
     assert raised.value.field == f"spec.initContainers[0].resources.limits[{resource}]"
 
 
@@ -123,7 +123,7 @@ def test_a_refused_request_becomes_the_pods_problem_and_nothing_is_placed() -> N
 
 
 def test_card_wishes_are_read_from_annotations_with_blanks_and_empty_words_dropped() -> None:
-    asked = gpus.of_pod(
+    asked = gpus.read_ask(
         make.pod(
             gpu=1,
             annotations={
@@ -152,6 +152,6 @@ def test_card_wishes_are_read_from_annotations_with_blanks_and_empty_words_dropp
     ],
 )  # fmt: skip
 def test_numa_bind_is_gos_parse_bool_and_bad_text_is_false(text: str, *, numa_bind: bool) -> None:
-    asked = gpus.of_pod(make.pod(gpu=1, annotations={names.NUMA_BIND: text}))
+    asked = gpus.read_ask(make.pod(gpu=1, annotations={names.NUMA_BIND: text}))
     assert asked is not None
     assert asked.numa_bind == numa_bind

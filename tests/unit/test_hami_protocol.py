@@ -168,7 +168,7 @@ def test_a_claim_of_too_many_words_is_not_taken_apart(
     def taken_apart(*_: object) -> None:
         pytest.fail("a record was read")
 
-    monkeypatch.setattr(hami, "_use", taken_apart)
+    monkeypatch.setattr(hami, "_read_use", taken_apart)
     with pytest.raises(BadInput) as raised:
         hami.decode_devices(text)
     assert (raised.value.field, raised.value.problem) == (ALLOCATED, told)
@@ -183,7 +183,7 @@ def test_a_claim_may_tell_a_thousand_cards_and_containers() -> None:
     [
         hami.decode_devices,
         hami.decode_register,
-        lambda text: hami.lock_holder(f",{text}"),
+        lambda text: hami.read_lock_holder(f",{text}"),
         lambda text: hami.decode_register(json.dumps([{"id": text, "index": -1}])),
     ],
 )
@@ -211,8 +211,8 @@ def test_a_card_of_a_claim_has_no_endless_name() -> None:
 
 def test_a_node_lock_names_time_namespace_and_pod_and_a_bare_time_names_nobody() -> None:
     time = "2026-11-21T03:57:00Z"
-    assert hami.lock_holder(f"{time},ns,pod") == (time, "ns", "pod")
-    assert hami.lock_holder(time) is None
+    assert hami.read_lock_holder(f"{time},ns,pod") == (time, "ns", "pod")
+    assert hami.read_lock_holder(time) is None
     odd = (
         ",",
         "ns,",
@@ -226,7 +226,7 @@ def test_a_node_lock_names_time_namespace_and_pod_and_a_bare_time_names_nobody()
     )
     for text in (f"{time},ns", f"{time},ns,pod,more", *(f"{time},{names}" for names in odd)):
         with pytest.raises(BadInput, match="neither a time nor"):
-            hami.lock_holder(text)
+            hami.read_lock_holder(text)
 
 
 def test_a_bound_pod_is_charged_from_allocated_whatever_node_it_names() -> None:

@@ -202,7 +202,7 @@ def test_a_handle_that_adopts_another_is_found_by_kernels_where_it_was() -> None
     # A kernel charges a pod to a row that was not there when the handle was made.
     pod = cluster.see_pod(make.pod(name="p", cpu="1", node=f"n{n_rows + 1}"))
     assert pod is not None
-    row = cluster.nodes.row_of(f"n{n_rows + 1}")
+    row = cluster.nodes.find_row(f"n{n_rows + 1}")
     assert row >= n_rows
     assert columns.requested[c.CPU, row] == 1000
     checks.verify(cluster)

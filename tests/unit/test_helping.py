@@ -54,7 +54,7 @@ def test_a_node_without_the_label_or_the_room_asked_for_is_ruled_out_without_loo
     None
 ):
     cluster = make.cluster(nodes=[make.node(name="n", cpu="4", labels={"rack": "r1"})])
-    changed = Changed(cluster, np.array([cluster.nodes.row_of("n")], np.int64))
+    changed = Changed(cluster, np.array([cluster.nodes.find_row("n")], np.int64))
 
     def found(**words: object) -> Barriers | None:
         pod = cluster.see_pod(make.pod(**words))  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def test_kinds_that_ask_more_than_a_change_left_free_are_not_looked_at() -> None
     assert len(engine._pending.parked.list_kinds()) == 100
     for cpu, n in (("5", 1), ("5049m", 50), ("6", 100), ("1", 0)):
         engine.handle(events.Seen(make.node(name="n", cpu=cpu, memory="4Gi")), 0.0)
-        changed = Changed(engine._cluster, np.array([engine._cluster.nodes.row_of("n")]))
+        changed = Changed(engine._cluster, np.array([engine._cluster.nodes.find_row("n")]))
         assert len(engine._pending.parked.list_kinds_within(changed.find_most())) == n
     # Of memory, of which none was short, nobody is woken: that must not rule them out either.
     engine.handle(events.Seen(make.node(name="n", cpu="6", memory="1Mi")), 0.0)

@@ -17,7 +17,7 @@ from scheduler.waiting import peers
 from scheduler.waiting.hooks import Hooks, News
 from tests import make
 
-_ALL_PODS = Peers(("default",), selectors.NOTHING, selectors.all_of([]))
+_ALL_PODS = Peers(("default",), selectors.NOTHING, selectors.make_selector([]))
 
 
 def make_news(n_left: int) -> News:
@@ -51,7 +51,7 @@ def test_many_pods_that_left_wake_a_kind_once(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_kind_that_only_one_of_the_pods_could_help_is_woken_though_others_are_awake() -> None:
     held = Hooks(lambda _: {})
-    elsewhere = Peers(("other",), selectors.NOTHING, selectors.all_of([]))
+    elsewhere = Peers(("other",), selectors.NOTHING, selectors.make_selector([]))
     held.hang("a", [Hint(left=(_ALL_PODS,))])
     held.hang("b", [Hint(left=(elsewhere,))])
     news = make_news(3)

@@ -65,9 +65,9 @@ def test_disks_are_compared_with_those_of_their_name_alone() -> None:
     class Counted(Disk):
         n = 0
 
-        def conflicts(self, other: Disk) -> bool:
+        def has_conflict(self, other: Disk) -> bool:
             Counted.n += 1
-            return super().conflicts(other)
+            return super().has_conflict(other)
 
     wanted = tuple(Counted("gce", str(i), is_read_only=False) for i in range(1000))
     assert DiskConflicts(wanted).of_one == Counted.n == 1000

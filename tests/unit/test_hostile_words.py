@@ -92,13 +92,13 @@ def test_a_pod_beyond_the_bounds_is_held_before_any_node_is_looked_at(
 
 def test_a_label_that_no_node_has_any_more_has_no_column() -> None:
     cluster, _ = a_cluster()
-    assert cluster.nodes.get_label_column("zone")[cluster.nodes.row_of("n1")] >= 0
+    assert cluster.nodes.get_label_column("zone")[cluster.nodes.find_row("n1")] >= 0
     for i in range(4):
         cluster.see_node(make.node(name=f"n{i}"))
     assert (cluster.nodes.get_label_column("zone") == -1).all()
     assert "zone" not in cluster.nodes._label_columns
     cluster.see_node(make.node(name="n2", labels={"zone": "back"}))
-    assert cluster.nodes.get_label_column("zone")[cluster.nodes.row_of("n2")] >= 0
+    assert cluster.nodes.get_label_column("zone")[cluster.nodes.find_row("n2")] >= 0
 
 
 def test_what_no_node_offers_is_charged_once_a_node_does() -> None:
@@ -116,7 +116,7 @@ def test_what_no_node_offers_is_charged_once_a_node_does() -> None:
     assert ("Insufficient example.com/part", 4) in hold.diagnosis.reasons
     cluster.see_node(make.node(name="n0", allocatable={"example.com/part": 3}))
     row = cluster.nodes.find_row_asked("example.com/part")
-    assert cluster.nodes.columns.requested[row, cluster.nodes.row_of("n0")] == 2
+    assert cluster.nodes.columns.requested[row, cluster.nodes.find_row("n0")] == 2
     checks.verify(cluster)
     assert not cycle.could_place(waiting)
     cluster.drop_pod(pod.metadata.uid)
@@ -136,8 +136,8 @@ def test_thousands_of_ports_on_every_node_cost_what_is_held_of_just_the_one_aske
     ports, capacity = cluster.nodes.ports, cluster.nodes.capacity
     tcp = ports.count_conflicts((("TCP", 1100, "0.0.0.0"),), capacity)
     udp = ports.count_conflicts((("UDP", 1100, "0.0.0.0"),), capacity)
-    assert np.flatnonzero(tcp.by_row(capacity)).tolist() == [0, 1, 2, 3]
-    assert not udp.by_row(capacity).any()
+    assert np.flatnonzero(tcp.list_by_row(capacity)).tolist() == [0, 1, 2, 3]
+    assert not udp.list_by_row(capacity).any()
 
 
 def test_ports_that_nobody_asks_any_more_are_not_looked_at() -> None:
@@ -164,7 +164,7 @@ def test_of_a_running_pod_that_asks_thousands_only_what_a_node_has_is_kept() -> 
     assert amounts == (("cpu", 1000),)
     cluster.see_node(make.node(name="n0", allocatable={"fpga.example/card": "4"}))
     cluster.see_pod(pod)
-    row = cluster.nodes.row_of("n0")
+    row = cluster.nodes.find_row("n0")
     fpga = cluster.nodes.resources.find("fpga.example/card")
     assert cluster.nodes.columns.requested[fpga, row] == 2
     checks.verify(cluster)

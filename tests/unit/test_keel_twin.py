@@ -81,7 +81,7 @@ def try_one(world: World, cycle: Cycle, judge: Judge, pod: fleet.Pod, mode: str)
     cycle.boards.refresh(shape)
     parts = {}
     for name, node in world.nodes.items():
-        part = int(shape.board.part[world.cluster.nodes.row_of(name)])
+        part = int(shape.board.part[world.cluster.nodes.find_row(name)])
         judged = judge.choices(mode, node, pod)
         assert (part >= 0) == bool(judged), (name, pod)
         # This twin of keel is for nodes with GPUs. Others are judged as a whole, see test_places_twin.py.

@@ -48,7 +48,7 @@ def node(last: str = "hami-core") -> tuple[Cluster, dict[str, int]]:
         for i, (uuid, mib) in enumerate(MEMORY.items())
     ]
     cluster = make.cluster(nodes=[make.hami_node(name="a"), make.hami_node(name="b", cards=cards)])
-    start = int(cluster.nodes.columns.card_start[0, cluster.nodes.row_of("b")])
+    start = int(cluster.nodes.columns.card_start[0, cluster.nodes.find_row("b")])
     rows = {uuid: d for d, uuid in enumerate(MEMORY, start)}
     return cluster, rows | {"GPU-gone": kernel.GONE, "GPU-carved": kernel.GONE_CARVED}
 
@@ -61,8 +61,8 @@ def held(
     initialized: bool = False,
 ) -> dict[str, tuple[int, ...]]:
     most = tuple(ask for ask, _ in pod)
-    asked = told_cards.staying(most) if initialized else most
-    claim = told_cards.allowed(tuple(told for _, told in pod), asked)
+    asked = told_cards.drop_init_asks(most) if initialized else most
+    claim = told_cards.limit_claim(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
     told = told_cards.read_told(claim, rows, HamiCards("").find_whole)
@@ -111,7 +111,7 @@ def test_a_container_holds_no_more_cards_than_there_are(n_cards: int) -> None:
 def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hami, "_use", lambda *_: pytest.fail("a record was read"))
+    monkeypatch.setattr(hami, "_read_use", lambda *_: pytest.fail("a record was read"))
     cluster = Cluster()
     cluster.see_node(make.hami_node(name="gpu-00", cards=[make.card(uuid="GPU-a")]))
     (manifest, *_) = attacks.named("tenant", 0.1)

@@ -41,7 +41,7 @@ def built(node_cards: Sequence[twin.Card]) -> tuple[Cluster, int]:
         cordoned=[card.uuid for card in node_cards if card.cordoned],
     )  # fmt: skip
     cluster = make.cluster(nodes=[make.hami_node(name="a-decoy", cards=2), node])
-    row = cluster.nodes.row_of("node")
+    row = cluster.nodes.find_row("node")
     columns = cluster.cards.columns
     start = int(cluster.nodes.columns.card_start[0, row])
     for d, card in enumerate(sorted(node_cards, key=lambda card: card.index), start):

@@ -157,7 +157,7 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
     )
     totals = {}
     for name, taint, preference in zip(feasible, taints, affinity, strict=True):
-        row = cluster.nodes.row_of(name)
+        row = cluster.nodes.find_row(name)
         term = 1000 * points(found, name, mode)
         assert shape.board.part[row] == MODE_WEIGHT * term
         assert shape.static is not None
@@ -171,7 +171,7 @@ def test_the_board_and_the_choice_are_kube_schedulers_sum_number_for_number(
         totals[name] = away_from_gpus + MODE_WEIGHT * term + 3000 * taint + 2000 * preference
         assert shape.board.key[row] == totals[name]
     for name in found.nodes.keys() - totals.keys():
-        assert shape.board.key[cluster.nodes.row_of(name)] == -1
+        assert shape.board.key[cluster.nodes.find_row(name)] == -1
 
     outcome = found.cycle.schedule([pod])
     assert [bind.node for bind in outcome.binds] == [max(totals, key=lambda name: totals[name])]

@@ -217,7 +217,7 @@ pluginConfig:
     assert found.fit == FitScore(Strategy.RATIO, resources, ((0, 0), (100, 10)))
     assert found.balanced == ("cpu", "memory", "nvidia.com/gpu")
     asked = ("cpu", "example.com/foo", "example.org/any", "example.net/foo", "hugepages-2Mi")
-    assert [found.ignores(one) for one in asked] == [False, True, True, False, False]
+    assert [found.is_ignored(one) for one in asked] == [False, True, True, False, False]
     most = (
         "pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]"
     )

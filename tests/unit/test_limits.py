@@ -208,8 +208,8 @@ CASES: dict[str, tuple[wire.Pod, wire.Pod, str]] = {
 def test_a_pod_at_a_bound_passes_and_one_beyond_is_held_by_the_name_of_the_field(
     within: wire.Pod, beyond: wire.Pod, field: str
 ) -> None:
-    assert limits.exceeded(within, SMALL) is None
-    problem = limits.exceeded(beyond, SMALL)
+    assert limits.find_excess(within, SMALL) is None
+    problem = limits.find_excess(beyond, SMALL)
     assert problem is not None
     assert problem.field == field
     assert "the maximum" in problem.text
@@ -266,12 +266,12 @@ def test_whatever_a_running_pod_says_besides_it_is_charged_all_that_it_asks(
     asks = make.container(name="asks", requests={**WHOLE_NODE, "zzz.example/fpga": 4})
     pod = make.pod(node="n", containers=[*surplus, asks])
     read = listing.make_pod_reader(PodLimits())(msgspec.json.encode(pod))
-    template = templates.of_pod(read)
+    template = templates.make_template(read)
     asked = dict(template.requests.amounts)
     assert (asked["cpu"], asked["memory"]) == (60_000, 400 << 30)
     assert (asked[names.GPU], asked["zzz.example/fpga"]) == (8, 4)
     assert template.gpu is not None
-    assert gpus.total(template.gpu).cards == 8
+    assert gpus.sum_up(template.gpu).cards == 8
     assert bool(surplus) == (template.problem is not None)
 
 
@@ -280,7 +280,7 @@ def test_a_pod_that_etcd_could_hardly_take_again_is_held() -> None:
     pod = attacks.bulk("ns", 0.1)[0]
     pod["spec"]["containers"][0]["args"] = ["x" * bounded.UNCHANGEABLE_BYTES]
     read = listing.make_pod_reader(PodLimits())(msgspec.json.encode(pod))
-    problem = templates.of_pod(read).problem
+    problem = templates.make_template(read).problem
     assert problem is not None
     assert problem.field == "pod"
 
@@ -289,7 +289,7 @@ def test_the_field_that_is_too_long_is_named_before_the_size_of_the_whole_pod() 
     """What the API server adds of its own (managedFields) may double what was created."""
     pod = attacks.ports("ns", 0.1)[0]
     pod["metadata"]["managedFields"] = "x" * bounded.UNCHANGEABLE_BYTES
-    found = bounded.pod(msgspec.json.encode(pod), PodLimits())
+    found = bounded.decode_pod(msgspec.json.encode(pod), PodLimits())
     assert str(found.oversized).startswith("spec.containers[].ports: is larger")
 
 
@@ -301,23 +301,23 @@ def test_a_large_pod_within_the_bounds_is_decoded_like_any_other(name: str) -> N
     boundless = PodLimits(
         **dict.fromkeys(PodLimits.__dataclass_fields__, 1 << 30)  # every bound out of reach
     )
-    assert bounded.pod(raw, boundless) == msgspec.json.decode(raw, type=wire.Pod)
+    assert bounded.decode_pod(raw, boundless) == msgspec.json.decode(raw, type=wire.Pod)
 
 
 def test_a_field_that_is_too_large_is_not_decoded_and_named() -> None:
     pod = attacks.terms("ns", 0.1)[0]
     pod["metadata"]["uid"] = "u"
-    found = bounded.pod(msgspec.json.encode(pod), PodLimits(text=1000))
+    found = bounded.decode_pod(msgspec.json.encode(pod), PodLimits(text=1000))
     assert found.spec.affinity is None
     assert found.metadata.uid == "u"
-    problem = limits.exceeded(found, PodLimits())
+    problem = limits.find_excess(found, PodLimits())
     assert problem is not None
     assert str(problem) == "spec.affinity: is larger than 1000 bytes, the maximum"
 
 
 def test_a_large_pod_beyond_the_bounds_keeps_no_more_than_what_is_charged() -> None:
     raw = msgspec.json.encode(attacks.keys("ns", 0.1)[0])
-    found = bounded.pod(raw, PodLimits())
+    found = bounded.decode_pod(raw, PodLimits())
     assert found.spec.node_selector is None
     assert found.oversized is not None
     assert found.oversized.field == "spec.nodeSelector"
@@ -327,4 +327,4 @@ def test_two_oversized_pods_with_other_fields_missing_are_of_two_templates() -> 
     one, other = make.pod(), make.pod()
     one.oversized = Mistake("spec.affinity", "too large")
     other.oversized = Mistake("spec.volumes", "too large")
-    assert templates.key(one) != templates.key(other)
+    assert templates.make_key(one) != templates.make_key(other)

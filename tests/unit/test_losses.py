@@ -35,7 +35,7 @@ def test_on_nodes_without_devices_they_are_the_twins(seed: int) -> None:
     shape = scored(cycle, world.see(pod, annotations=notes))
     tables = places_worlds.told(world.cluster, cycle.learner.tables.places)
     for name, node in world.nodes.items():
-        row = world.cluster.nodes.row_of(name)
+        row = world.cluster.nodes.find_row(name)
         if shape.board.part[row] < 0:
             continue
         loss = losses.measure_loss(Asking(world.cluster, cycle), shape, row)
@@ -87,7 +87,7 @@ def test_on_bundles_they_are_of_the_bundle() -> None:
     record = cluster.see_pod(make.pod(cpu=3, gpu=1, gpumem=3000))
     assert record is not None
     shape = scored(cycle, record)
-    loss = losses.measure_loss(Asking(cluster, cycle), shape, cluster.nodes.row_of("n03"))
+    loss = losses.measure_loss(Asking(cluster, cycle), shape, cluster.nodes.find_row("n03"))
     assert loss is not None
     assert loss.unit == losses.MILLI_NODE
     assert {"unevenness", "fullness"} <= loss.terms.keys()

@@ -103,7 +103,7 @@ def test_a_trial_in_a_domain_leaves_boards_as_they_were(kind: str) -> None:
         with cluster.trial():
             entity = Entity("group", pods[12:], 1, Domain("block", str(block)))
             binds = cycle.schedule([entity]).binds
-            assert {cluster.nodes.row_of(bind.node) // DOMAIN for bind in binds} <= {block}
+            assert {cluster.nodes.find_row(bind.node) // DOMAIN for bind in binds} <= {block}
             n_bound += len(binds)
         cycle.boards.refresh(shape)
         assert shape.board is board

@@ -36,14 +36,16 @@ def test_a_selector_selects_what_a_scan_does_while_kinds_come_and_go(seed: int) 
         gone = rng.sample(sorted(there), rng.randrange(len(there) // rng.choice([1, 4]) + 1))
         postings.drop({kind: there.pop(kind).items() for kind in gone})
         for _ in range(10):
-            selector = selectors.all_of([make_requirement(rng) for _ in range(rng.randint(0, 2))])
+            selector = selectors.make_selector(
+                [make_requirement(rng) for _ in range(rng.randint(0, 2))]
+            )
             expected = [kind for kind, labels in there.items() if selector.matches(labels)]
             assert postings.match(selector) == pack_bits(expected)
         anchors: set[Anchor] = {
             (key, value) for labels in there.values() for key, value in labels.items()
         }
         anchors |= {(key, None) for key, _ in anchors}
-        assert sorted(postings.anchors(), key=str) == sorted(anchors, key=str)
+        assert sorted(postings.list_anchors(), key=str) == sorted(anchors, key=str)
         assert postings.all == pack_bits(list(there))
 
 

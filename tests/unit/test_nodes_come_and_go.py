@@ -65,7 +65,7 @@ def judged(cluster: Cluster, pod: wire.Pod) -> dict[str, list[int]]:
             said.append(score.raw(want, cluster.nodes, rows))
     cluster.drop_pod(record.uid)
     by_row = np.array(said).T.tolist()
-    return {cluster.nodes.name_of(int(row)): by_row[i] for i, row in enumerate(rows)}
+    return {cluster.nodes.find_name(int(row)): by_row[i] for i, row in enumerate(rows)}
 
 
 def place_of(cycle: Cycle, cluster: Cluster, pod: wire.Pod) -> str:
@@ -112,7 +112,7 @@ def test_a_column_in_use_is_there_again_when_it_is_asked_for(key: str) -> None:
         cluster.drop_node("goes")
     column = cluster.nodes.get_label_column(key)
     values, _ = cluster.nodes.read_label_integers()
-    assert values[column[cluster.nodes.row_of("stays")]] == 7
+    assert values[column[cluster.nodes.find_row("stays")]] == 7
     assert len(cluster.nodes.label_values) < 100
 
 
@@ -159,7 +159,7 @@ def test_cards_that_are_gone_are_forgotten_and_those_wished_for_are_found(seed: 
         assert [
             cluster.cards.find_uuid(d)
             for name in sorted(there)
-            for d in cluster.registers._cards_on[0, cluster.nodes.row_of(name)].values()
+            for d in cluster.registers._cards_on[0, cluster.nodes.find_row(name)].values()
         ] == [f"GPU-{n}" for name in sorted(there) for n in there[name]]
         if turn % 5 == 0:
             for wished in range(0, 300, 30):

@@ -20,7 +20,7 @@ FIELDS = ("podAffinity", "podAntiAffinity")
 
 
 def template_of(pod: Json) -> templates.PodTemplate:
-    found = templates.of_pod(msgspec.json.decode(msgspec.json.encode(pod), type=wire.Pod))
+    found = templates.make_template(msgspec.json.decode(msgspec.json.encode(pod), type=wire.Pod))
     assert found.problem is None
     return found
 
@@ -62,7 +62,7 @@ def test_a_term_is_about_the_pods_that_the_twin_names(world: worlds.World) -> No
             read = read_terms(saying)
             assert [one.weight for one in read] == [weight for weight, _ in said]
             for term, (_, raw) in zip(read, said, strict=True):
-                peers = term.peers(namespace_of(owner), labels_of(owner))
+                peers = term.find_peers(namespace_of(owner), labels_of(owner))
                 for other in (world.pod, *world.pods):
                     space = namespace_of(other)
                     labels = {names.NAMESPACE_NAME: space} | world.namespaces.get(space, {})
@@ -84,7 +84,7 @@ def test_a_constraint_counts_the_pods_that_the_twin_counts(world: worlds.World) 
                 assert one.min_domains == rule.get("minDomains", 1)
                 assert one.honors_affinity == (rule.get("nodeAffinityPolicy") != "Ignore")
                 assert one.honors_taints == (rule.get("nodeTaintsPolicy") == "Honor")
-                peers = one.peers(own, labels_of(pod))
+                peers = one.find_peers(own, labels_of(pod))
                 assert (peers.selector == selectors.EVERYTHING) == is_empty(rule["labelSelector"])
                 for other in (pod, *world.pods):
                     there = namespace_of(other)
@@ -99,7 +99,7 @@ def selector_of(owner: Json, reference: Json) -> tuple[dict[str, str], selectors
     if owner["kind"] == "ReplicationController":
         return owner["spec"]["selector"], selectors.EVERYTHING
     raw = msgspec.convert(owner["spec"]["selector"], wire.LabelSelector)
-    return {}, selectors.of_wire(raw, "")
+    return {}, selectors.read_selector(raw, "")
 
 
 @given(worlds.worlds())
@@ -114,8 +114,8 @@ def test_implicit_spread_is_among_the_pods_that_the_twin_names(world: worlds.Wor
     owner = selectors.EVERYTHING
     for one in near:
         labels, selector = selector_of(one, reference)
-        replication, owner = replication | labels, owner.also(selector.requirements)
-    found = spread.implicit_selector(labels_of(pod), services, replication, owner)
+        replication, owner = replication | labels, owner.add_requirements(selector.requirements)
+    found = spread.make_implicit_selector(labels_of(pod), services, replication, owner)
     assert (found == selectors.EVERYTHING) == is_empty(expected)
     for other in (pod, *world.pods):
         assert found.matches(labels_of(other)) == matches(expected, labels_of(other))
@@ -127,4 +127,4 @@ def test_images_are_named_as_the_twin_names_them(world: worlds.World) -> None:
     assert list(template_of(world.pod).images) == sorted(image_locality.images(world.pod))
     for node in world.nodes:
         status = msgspec.convert(node, wire.Node).status
-        assert dict(images.of_node(status)) == image_locality.sizes(node)
+        assert dict(images.list_images(status)) == image_locality.sizes(node)

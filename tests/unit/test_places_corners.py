@@ -129,7 +129,7 @@ def test_the_card_is_chosen_by_what_is_free_on_the_node_at_hand() -> None:
     world, chosen = cycle.boards.get_world(shape), set()
     for left in (0, 1000), (1000, 0):
         world.scratch.free[:, :2] = left
-        parts.choose_cards(world, shape.ask, cluster.nodes.row_of("z"))
+        parts.choose_cards(world, shape.ask, cluster.nodes.find_row("z"))
         chosen.add(int(world.scratch.picks[0]))
     assert len(chosen) == 1
 
@@ -200,7 +200,7 @@ def test_nodes_with_one_card_each_are_bundles_with_the_card_in_them(
         prefers=prefers.replace(mode=prefers.mode.replace(objective=wanted))
     )
     for name, node in nodes.items():
-        row = cluster.nodes.row_of(name)
+        row = cluster.nodes.find_row(name)
         if shape.board.part[row] >= 0:
             part = parts.weigh_cards(cycle.boards.get_world(shape), shape.ask, row)
             assert agrees(part, shape.ask, node, pod, tables, objective), (node, pod)

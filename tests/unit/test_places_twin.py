@@ -61,7 +61,7 @@ def scored(world: World, cycle: Cycle, pod: Asked, objective: str, *, cold: bool
     tables = places_worlds.told(world.cluster, cycle.learner.tables.places)
     parts = {}
     for name, node in world.nodes.items():
-        part = int(shape.board.part[world.cluster.nodes.row_of(name)])
+        part = int(shape.board.part[world.cluster.nodes.find_row(name)])
         assert (part >= 0) == node.holds(asks), (node, pod)
         if part >= 0:
             assert agrees(part, shape.ask, node, asks, tables, objective), (node, pod, part)

@@ -57,7 +57,7 @@ def first_refusals(cluster: Cluster, wanted: Json) -> dict[str, str]:
     shape = boards.make_unscored(Key(shape.asked.template, shape.asked.placement, shape.view))
     bits = table.find_first_bits(boards.find_refusals(shape, rows)[0])
     names = [table.REASONS[bit][0].name if bit >= 0 else "" for bit in bits.tolist()]
-    return {cluster.nodes.name_of(int(row)): name for row, name in zip(rows, names, strict=True)}
+    return {cluster.nodes.find_name(int(row)): name for row, name in zip(rows, names, strict=True)}
 
 
 def judged(wanted: Json, one: Json, *others: Json) -> str:

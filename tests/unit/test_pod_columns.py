@@ -42,7 +42,7 @@ def test_a_pod_that_starts_or_changes_its_priority_keeps_its_row() -> None:
     pods = cluster.ledger.pods.columns
     assert started.row == bound.row
     assert (pods.node[bound.row], pods.priority[bound.row], pods.start[bound.row]) == (
-        cluster.nodes.row_of("n"),
+        cluster.nodes.find_row("n"),
         7,
         9,
     )
@@ -54,7 +54,7 @@ def test_pods_of_a_node_that_is_not_there_are_on_no_row_until_it_comes() -> None
     node = cluster.ledger.pods.columns.node
     assert node[record.row] == -1
     cluster.see_node(make.node(name="late"))
-    assert node[record.row] == cluster.nodes.row_of("late")
+    assert node[record.row] == cluster.nodes.find_row("late")
     cluster.drop_node("late")
     assert node[record.row] == -1
 

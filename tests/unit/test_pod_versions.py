@@ -5,7 +5,7 @@ import msgspec
 from scheduler.api import wire
 from scheduler.config import Config
 from scheduler.state.cluster import Cluster
-from scheduler.state.pods import PodRecord, charged
+from scheduler.state.pods import PodRecord, make_charge_key
 from scheduler.waiting.pending import Pending
 from tests import make
 
@@ -38,7 +38,7 @@ def test_a_new_version_alone_is_no_change() -> None:
     """Neither of what a pod is charged, nor a reason to try a pod again that waits for a change."""
     cluster, pending = Cluster(), Pending(Config())
     before = msgspec.structs.replace(record(cluster, pod("1", node="n")))
-    assert charged(before) == charged(record(cluster, pod("2", node="n")))
+    assert make_charge_key(before) == make_charge_key(record(cluster, pod("2", node="n")))
     cluster.drop_pod(before.uid)
     pending.offer(record(cluster, pod("3")), 0.0)
     (waiting,) = pending.pop(1, 0.0)

@@ -163,7 +163,7 @@ def test_a_malformed_annotation_is_the_pods_problem_and_names_itself() -> None:
 def test_an_objective_means_keel_and_a_mode_drops_the_objective_of_a_weaker_level(
     config: Json, policy: Json, own: dict[str, str], wanted: tuple[str, str]
 ) -> None:
-    default = Placement(**placement.parse({"scoring": config}, "placement"))
+    default = Placement(**placement.read_fields({"scoring": config}, "placement"))
     found = resolved(book(body({"scoring": policy}), default=default), annotations=own)
     assert (found.placement.mode, found.placement.objective) == wanted
     assert found.problem is None
@@ -269,14 +269,14 @@ BAD_BY_CEL: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize("spec", GOOD, ids=str)
 def test_what_the_crd_lets_pass_can_be_read(spec: Json) -> None:
-    assert not schemas.problems(SCHEMA, body(spec))
+    assert not schemas.find_problems(SCHEMA, body(spec))
     assert not schemas.prune(SCHEMA, copy.deepcopy(body(spec)))
     policies.parse_policy(body(spec))
 
 
 @pytest.mark.parametrize(("spec", "field"), BAD, ids=str)
 def test_what_the_crd_refuses_is_refused_here_by_the_same_field(spec: Any, field: str) -> None:
-    assert field in [cause.field for cause in schemas.problems(SCHEMA, body(spec))]
+    assert field in [cause.field for cause in schemas.find_problems(SCHEMA, body(spec))]
     with pytest.raises(BadInput) as refused:
         policies.parse_policy(body(spec))
     assert refused.value.field == field
@@ -284,7 +284,7 @@ def test_what_the_crd_refuses_is_refused_here_by_the_same_field(spec: Any, field
 
 @pytest.mark.parametrize(("spec", "field"), BAD_BY_CEL, ids=str)
 def test_what_cel_refuses_is_refused_here_too(spec: Any, field: str) -> None:
-    assert not schemas.problems(SCHEMA, body(spec))
+    assert not schemas.find_problems(SCHEMA, body(spec))
     with pytest.raises(BadInput) as refused:
         policies.parse_policy(body(spec))
     assert refused.value.field == field

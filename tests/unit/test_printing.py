@@ -82,7 +82,7 @@ def test_a_simulation_in_a_pipe_is_that_of_a_terminal_without_colours() -> None:
     shown = {}
     for file in (io.StringIO(), Screen()):
         console = Console(file=file, force_terminal=True, width=80, _environ={"TERM": "xterm"})
-        report.show({"": result}, console)
+        report.print_report({"": result}, console)
         shown[type(file)] = file.getvalue()
     assert "\x1b" not in shown[io.StringIO]
     lines = shown[io.StringIO].splitlines()

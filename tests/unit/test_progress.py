@@ -77,10 +77,10 @@ def test_a_file_that_takes_long_to_read_is_named_with_its_size(tmp_path: Path) -
     small.write_text("a: b\n", encoding="utf-8")
     with large.open("wb") as file:
         file.truncate(95_000_000)
-    assert files.in_words(str(small)) == str(small)
-    assert files.in_words(str(large)) == f"{large} (95 MB)"
-    assert files.in_words("-") == "standard input"
-    assert files.in_words("nowhere.yaml") == "nowhere.yaml"
+    assert files.describe_file(str(small)) == str(small)
+    assert files.describe_file(str(large)) == f"{large} (95 MB)"
+    assert files.describe_file("-") == "standard input"
+    assert files.describe_file("nowhere.yaml") == "nowhere.yaml"
 
 
 def test_progress_and_its_look_leave_a_pipe_alone(capsys: pytest.CaptureFixture[str]) -> None:

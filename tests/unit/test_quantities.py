@@ -36,8 +36,8 @@ READ = [
 def test_a_quantity_is_rounded_up_and_capped(
     text: str | float, thousandths: int, units: int
 ) -> None:
-    assert quantities.milli(text) == thousandths
-    assert quantities.value(text) == units
+    assert quantities.read_milli(text) == thousandths
+    assert quantities.read_value(text) == units
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_quantity_is_rounded_up_and_capped(
     ],
 )  # fmt: skip
 def test_what_is_no_quantity_is_refused_and_quoted(text: str) -> None:
-    for read in (quantities.milli, quantities.value):
+    for read in (quantities.read_milli, quantities.read_value):
         with pytest.raises(BadQuantity) as refused:
             read(text)
         assert str(refused.value).startswith(f'"{text}" is not a quantity: write a number')
@@ -59,7 +59,7 @@ def test_what_is_no_quantity_is_refused_and_quoted(text: str) -> None:
 @pytest.mark.parametrize("text", ["-1", "-1m", "-0.0000000000001", "-1e-400", "-1Ei", -1, -0.5])
 def test_a_negative_quantity_is_refused_as_such(text: str | float) -> None:
     with pytest.raises(BadQuantity, match="is negative: a quantity here must be 0 or more"):
-        quantities.milli(text)
+        quantities.read_milli(text)
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_a_negative_quantity_is_refused_as_such(text: str | float) -> None:
 )
 def test_a_text_of_any_length_is_read_at_once(text: str, units: int) -> None:
     began = time.perf_counter()
-    assert quantities.value(text) == units
+    assert quantities.read_value(text) == units
     assert time.perf_counter() - began < 0.1
 
 
 def test_a_long_text_that_is_no_quantity_is_quoted_in_short() -> None:
     with pytest.raises(BadQuantity) as refused:
-        quantities.value("x" * 10_000)
+        quantities.read_value("x" * 10_000)
     assert len(str(refused.value)) < 300
 
 
@@ -100,7 +100,7 @@ suffixes = st.sampled_from(sorted(twin.SUFFIXES)) | st.from_regex(
 @example("1e-40")
 @example("0.9999999999999999999999999Ei")
 def test_any_text_reads_as_the_exact_fraction_rounded_up(text: str) -> None:
-    for read, times in ((quantities.milli, 1000), (quantities.value, 1)):
+    for read, times in ((quantities.read_milli, 1000), (quantities.read_value, 1)):
         wanted = twin.scaled(text, times)
         if wanted is None:
             with pytest.raises(BadQuantity):
@@ -112,5 +112,5 @@ def test_any_text_reads_as_the_exact_fraction_rounded_up(text: str) -> None:
 def test_long_texts_are_read_and_not_kept() -> None:
     before = quantities._parse_any.cache_info().currsize
     for i in range(50):
-        assert quantities.value(f"1.{'0' * 1000}{i + 1}") == 2
+        assert quantities.read_value(f"1.{'0' * 1000}{i + 1}") == 2
     assert quantities._parse_any.cache_info().currsize == before

@@ -13,7 +13,7 @@ from scheduler import cli
 from scheduler.errors import BadInput
 from scheduler.replay import command, fan_out
 from scheduler.replay.experiment import Series
-from scheduler.replay.headings import heading
+from scheduler.replay.headings import write_heading
 from scheduler.replay.results import GROUP
 from tests.prose import unwrapped
 from tests.unit import replay_engine
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def simple_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_out, "_own_engine", lambda: replay_engine.first_fit)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda: replay_engine.first_fit)
 
 
 def replay(*arguments: str | Path) -> Result:
@@ -158,7 +158,7 @@ def test_every_figure_has_a_heading_of_its_own(folder: Path, arguments: list[str
         if name not in {*GROUP, "seed", "arrivals"}
         and not (is_left_out and name.startswith("allocated_gpu_"))
     ]
-    headings = {heading(name) for name in figures}
+    headings = {write_heading(name) for name in figures}
     assert len(headings) == len(figures) > 10
     assert not [one for one in headings if "_" in one]
 
@@ -182,21 +182,21 @@ def test_a_wrong_cell_of_the_trace_is_told(folder: Path) -> None:
 
 
 def test_a_run_that_fails_ends_with_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_out, "_own_engine", lambda: replay_engine.fails)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda: replay_engine.fails)
     result = replay(folder, "--seeds", "1,2")
     assert result.exit_code == 1
     assert "fill of default, keel, seed 2: Traceback" in unwrapped(result.stderr)
 
 
 def test_seeds_are_taken_once_and_in_order() -> None:
-    assert command.seeds_of("7, 3..5,4") == [7, 3, 4, 5]
+    assert command.parse_seeds("7, 3..5,4") == [7, 3, 4, 5]
     with pytest.raises(BadInput, match="--seeds"):
-        command.seeds_of("")
+        command.parse_seeds("")
 
 
 def test_fragments_are_measured_in_a_fill_and_for_a_picture() -> None:
     def is_measured(**given: object) -> bool:
-        return command.plan(command.Request(trace=Path(), **given))[0].options.measure_frag  # type: ignore[arg-type]
+        return command.plan_jobs(command.Request(trace=Path(), **given))[0].options.measure_frag  # type: ignore[arg-type]
 
     assert is_measured()
     assert not is_measured(experiment="churn")
@@ -220,7 +220,7 @@ def fails_if_run(*_: object) -> Series:
 def test_a_result_without_a_place_is_told_before_the_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
-    monkeypatch.setattr(fan_out, "_own_engine", lambda: fails_if_run)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda: fails_if_run)
     (folder / "taken.svg").mkdir()
     assert said in refused(folder, *(one.format(folder=folder) for one in arguments))
 
@@ -239,7 +239,7 @@ def test_a_missing_extra_is_told_before_the_work(
     module: str,
     arguments: list[str],
 ) -> None:
-    monkeypatch.setattr(fan_out, "_own_engine", lambda: fails_if_run)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda: fails_if_run)
     monkeypatch.setitem(sys.modules, module, None)
     told = refused(folder, *(one.format(folder=folder) for one in arguments))
     assert f"needs the extra {extra}: pip install evenkeel-scheduler[{extra}]" in told

@@ -45,7 +45,7 @@ def play(
         at=np.array([at for _, at, _ in story]),
         lifetime=np.array([lifetime for _, _, lifetime in story]),
     )
-    return engine.run(trace, workload, how or options())
+    return engine.run_experiment(trace, workload, how or options())
 
 
 def test_what_is_asked_allocated_and_left_at_the_end() -> None:
@@ -100,7 +100,7 @@ def test_models_are_honoured_and_mib_are_of_the_card() -> None:
     big = TracePod("big", 100, 0, 1, 100, (), gpu_mib=16_000)
     trace = Trace("mib", nodes, (big,))
     workload = Workload(np.array([1, 0]), np.zeros(2, int), np.arange(2.0), np.full(2, math.inf))
-    assert engine.run(trace, workload, options()).node.tolist() == [0, 0]
+    assert engine.run_experiment(trace, workload, options()).node.tolist() == [0, 0]
 
 
 def test_a_model_is_not_another_whose_name_holds_its_own() -> None:
@@ -108,11 +108,11 @@ def test_a_model_is_not_another_whose_name_holds_its_own() -> None:
     picky = TracePod("picky", 1000, 0, 2, 1000, ("A10",))
     trace = Trace("models", nodes, (picky,))
     workload = Workload(np.arange(2), np.zeros(2, int), np.arange(2.0), np.full(2, math.inf))
-    assert engine.run(trace, workload, options()).node.tolist() == [1, -1]
+    assert engine.run_experiment(trace, workload, options()).node.tolist() == [1, -1]
 
 
 def test_a_share_that_is_no_whole_percent_is_rounded_up() -> None:
-    spec, _ = objects.pod_spec(TracePod("p", 1, 1, 1, 333, ()), "evenkeel")
+    spec, _ = objects.make_spec(TracePod("p", 1, 1, 1, 333, ()), "evenkeel")
     resources = spec.containers[0].resources
     assert resources is not None
     assert resources.limits is not None
@@ -121,11 +121,11 @@ def test_a_share_that_is_no_whole_percent_is_rounded_up() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_fills_a_small_openb_and_never_over(mode: str) -> None:
-    whole = traces.read(OPENB, "gpuspec33")
+    whole = traces.read_trace(OPENB, "gpuspec33")
     trace = Trace("small", whole.nodes[::40], whole.pods)
-    workload = workloads.churn(trace, 1, 1.2, 1500)
-    first = engine.run(trace, workload, options(mode, frag=True))
-    again = engine.run(trace, workload, options(mode, frag=True))
+    workload = workloads.draw_churn(trace, 1, 1.2, 1500)
+    first = engine.run_experiment(trace, workload, options(mode, frag=True))
+    again = engine.run_experiment(trace, workload, options(mode, frag=True))
     for name in ("allocated", "frag", "node", "occupied"):
         assert np.array_equal(getattr(first, name), getattr(again, name)), name
     assert 0.6 * trace.capacity < first.allocated[-1] <= trace.capacity
@@ -139,11 +139,11 @@ def test_every_mode_fills_a_small_openb_and_never_over(mode: str) -> None:
 
 
 def test_lots_are_drawn_by_the_seed() -> None:
-    whole = traces.read(OPENB)
+    whole = traces.read_trace(OPENB)
     trace = Trace("small", whole.nodes[::40], whole.pods)
-    workload = workloads.churn(trace, 1, 1.0, 300)
+    workload = workloads.draw_churn(trace, 1, 1.0, 300)
     runs = [
-        engine.run(trace, workload, RunOptions("random", "seen", False, seed, False))
+        engine.run_experiment(trace, workload, RunOptions("random", "seen", False, seed, False))
         for seed in (1, 1, 2)
     ]
     assert np.array_equal(runs[0].node, runs[1].node)
@@ -152,9 +152,9 @@ def test_lots_are_drawn_by_the_seed() -> None:
 
 def test_the_measure_of_fragments_is_the_published_one_on_an_empty_cluster() -> None:
     """Only pods without GPU and those that no node can hold fragment it: about 14 % of the trace."""
-    trace = traces.read(OPENB)
+    trace = traces.read_trace(OPENB)
     arrivals = Workload(
         np.arange(len(trace.nodes)), np.array([0]), np.zeros(1), np.full(1, math.inf)
     )
-    series = engine.run(trace, arrivals, options(frag=True))
+    series = engine.run_experiment(trace, arrivals, options(frag=True))
     assert 100 * series.frag[0] / trace.capacity == pytest.approx(14.0, abs=0.7)

@@ -48,7 +48,7 @@ def told(finished: list[Finished]) -> list[object]:
 
 @pytest.fixture(scope="module")
 def here() -> list[Finished]:
-    return fan_out.run(JOBS, TRACES, engine=replay_engine.first_fit)
+    return fan_out.run_jobs(JOBS, TRACES, engine=replay_engine.first_fit)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_answers_stand_in_the_order_of_the_jobs_and_say_what_they_are(here: list
 
 
 def test_several_processes_come_to_the_same(here: list[Finished]) -> None:
-    there = fan_out.run(JOBS, TRACES, processes=2, engine=replay_engine.first_fit)
+    there = fan_out.run_jobs(JOBS, TRACES, processes=2, engine=replay_engine.first_fit)
     assert told(there) == told(here)
 
 
@@ -82,7 +82,7 @@ def test_a_dask_cluster_comes_to_the_same(
     here: list[Finished], cluster: distributed.LocalCluster
 ) -> None:
     address = cluster.scheduler_address
-    there = fan_out.run(JOBS, TRACES, dask=address, engine=replay_engine.first_fit)
+    there = fan_out.run_jobs(JOBS, TRACES, dask=address, engine=replay_engine.first_fit)
     assert told(there) == told(here)
 
 
@@ -90,7 +90,7 @@ def test_a_dask_cluster_comes_to_the_same(
 def test_a_failed_run_is_named_with_its_traceback(processes: int) -> None:
     jobs = [job(seed=seed) for seed in (1, 2, 3)]
     with pytest.raises(fan_out.JobFailed) as caught:
-        fan_out.run(jobs, TRACES, processes=processes, engine=replay_engine.fails)
+        fan_out.run_jobs(jobs, TRACES, processes=processes, engine=replay_engine.fails)
     assert str(caught.value).startswith("churn of default, first-fit, seed 2: Traceback")
     assert "seed two is unlucky" in str(caught.value)
 
@@ -98,12 +98,12 @@ def test_a_failed_run_is_named_with_its_traceback(processes: int) -> None:
 def test_a_failed_run_on_dask_is_named_too(cluster: distributed.LocalCluster) -> None:
     jobs = [job(seed=seed) for seed in (1, 2, 3)]
     with pytest.raises(fan_out.JobFailed, match="churn of default, first-fit, seed 2: Traceback"):
-        fan_out.run(jobs, TRACES, dask=cluster.scheduler_address, engine=replay_engine.fails)
+        fan_out.run_jobs(jobs, TRACES, dask=cluster.scheduler_address, engine=replay_engine.fails)
 
 
 def test_what_the_engine_refuses_is_bad_input_and_names_the_run() -> None:
     with pytest.raises(BadInput) as caught:
-        fan_out.run([job(), job(seed=2)], TRACES, processes=2, engine=replay_engine.refuses)
+        fan_out.run_jobs([job(), job(seed=2)], TRACES, processes=2, engine=replay_engine.refuses)
     assert "first-fit, seed" in str(caught.value)
     assert "first-fit is not built in" in str(caught.value)
 
@@ -113,32 +113,32 @@ def test_a_process_that_dies_is_told_with_a_run_it_took_along() -> None:
     with pytest.raises(
         fan_out.JobFailed, match=r"churn of default, .*, seed 2: the process of this run ended"
     ):
-        fan_out.run(jobs, TRACES, processes=2, engine=replay_engine.ends)
+        fan_out.run_jobs(jobs, TRACES, processes=2, engine=replay_engine.ends)
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(BadInput, match=r"--dask: needs the extra dask: pip install .*\[dask\]"):
-        fan_out.run([job()], TRACES, dask="tcp://127.0.0.1:1", engine=replay_engine.first_fit)
+        fan_out.run_jobs([job()], TRACES, dask="tcp://127.0.0.1:1", engine=replay_engine.first_fit)
 
 
 def test_an_address_without_a_scheduler_is_told() -> None:
     with pytest.raises(BadInput, match="--dask: no Dask scheduler answers at nowhere:"):
-        fan_out.run([job()], TRACES, dask="nowhere://x", engine=replay_engine.first_fit)
+        fan_out.run_jobs([job()], TRACES, dask="nowhere://x", engine=replay_engine.first_fit)
 
 
 def test_progress_is_drawn_where_it_is_asked_for() -> None:
     drawn = Screen()
     console = Console(file=drawn, force_terminal=True, width=60, _environ={"TERM": "xterm"})
     jobs = [job(seed=seed) for seed in (1, 2)]
-    fan_out.run(jobs, TRACES, engine=replay_engine.first_fit, console=console)
+    fan_out.run_jobs(jobs, TRACES, engine=replay_engine.first_fit, console=console)
     assert "2 of 2" in drawn.getvalue()
 
 
 def test_no_bar_is_drawn_in_a_pipe_even_where_colours_are_wanted() -> None:
     drawn = io.StringIO()
     console = Console(file=drawn, force_terminal=True, width=60, _environ={"TERM": "xterm"})
-    fan_out.run([job()], TRACES, engine=replay_engine.first_fit, console=console)
+    fan_out.run_jobs([job()], TRACES, engine=replay_engine.first_fit, console=console)
     assert not drawn.getvalue()
 
 
@@ -154,7 +154,7 @@ def test_how_far_runs_have_come_is_told_while_they_run(
 
     monkeypatch.setattr(progress, "show_bar", bar)
     jobs = [job(seed=seed) for seed in (1, 2, 3)]
-    fan_out.run(jobs, TRACES, processes=processes, engine=replay_engine.slow)
+    fan_out.run_jobs(jobs, TRACES, processes=processes, engine=replay_engine.slow)
     assert told == sorted(told)
     assert told[-1] == 3.0
     # Two halves of two that run side by side are a whole, but the third has nobody beside it.
@@ -162,8 +162,8 @@ def test_how_far_runs_have_come_is_told_while_they_run(
 
 
 def test_without_an_engine_the_rooms_own_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_out, "_own_engine", lambda: replay_engine.first_fit)
-    (own,) = fan_out.run([job()], TRACES)
-    (given,) = fan_out.run([job()], TRACES, engine=replay_engine.first_fit)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda: replay_engine.first_fit)
+    (own,) = fan_out.run_jobs([job()], TRACES)
+    (given,) = fan_out.run_jobs([job()], TRACES, engine=replay_engine.first_fit)
     assert np.array_equal(own.used, given.used)
     assert own.record == given.record

@@ -37,13 +37,13 @@ def workload(pod: list[int], at: list[float]) -> Workload:
 
 
 def test_sizes_are_told_apart() -> None:
-    found = [classes.CLASSES[i] for i in classes.of_pods(TRACE)]
+    found = [classes.CLASSES[i] for i in classes.classify_pods(TRACE)]
     assert found == ["1", "share", "cpu", "2", "4", "4", "8", "8"]
 
 
 def test_a_fill_averages_the_arrivals_whose_load_rounds_to_the_percent() -> None:
     # Loads 79.5 (to the even 80), 80.4, 80.6 (81), 100, 100.
-    found = fill.figures(
+    found = fill.make_figures(
         TRACE,
         workload([0] * 5, [0.0] * 5),
         series(
@@ -71,7 +71,7 @@ def test_a_fill_averages_the_arrivals_whose_load_rounds_to_the_percent() -> None
 
 
 def test_a_fill_counts_nodes_in_use_at_half_load_and_no_ratio_beyond_full() -> None:
-    found = fill.figures(
+    found = fill.make_figures(
         TRACE,
         workload([0] * 3, [0.0] * 3),
         series(
@@ -83,7 +83,7 @@ def test_a_fill_counts_nodes_in_use_at_half_load_and_no_ratio_beyond_full() -> N
 
 
 def test_fragments_that_were_not_measured_are_no_figure() -> None:
-    found = fill.figures(
+    found = fill.make_figures(
         TRACE,
         workload([0, 0], [0.0, 0.0]),
         series(2, asked=[1600, 2000], allocated=[1600, 2000]),
@@ -93,7 +93,7 @@ def test_fragments_that_were_not_measured_are_no_figure() -> None:
 
 
 def test_a_stream_counts_its_second_half_by_arrivals_and_by_time() -> None:
-    found = streams.figures(
+    found = streams.make_figures(
         TRACE,
         workload([0, 0, 0, 0], [0, 1, 2, 5]),
         series(4, allocated=[2000, 2000, 1000, 500], node=[0, -1, 0, 0], placed_at=[0, NAN, 2, 5]),
@@ -108,7 +108,7 @@ def test_a_stream_counts_its_second_half_by_arrivals_and_by_time() -> None:
 
 def test_losses_are_told_by_pods_and_by_gpus_and_by_size() -> None:
     # Counted: a whole GPU kept, a share of 10 lost, a CPU pod lost, a pod of 2 GPUs kept.
-    found = streams.figures(
+    found = streams.make_figures(
         TRACE,
         workload([0] * 4 + [0, 1, 2, 3], list(range(8))),
         series(8, node=[0] * 4 + [0, -1, -1, 0]),
@@ -126,7 +126,7 @@ def test_losses_are_told_by_pods_and_by_gpus_and_by_size() -> None:
 def test_waiting_counts_those_who_still_wait_with_their_wait_so_far() -> None:
     # Ten arrivals at 0..9; the third was never placed, nor the last, and one was placed at 11.
     placed = [0, 1, NAN, 3, 4, 7, 6, 11, 8, NAN]
-    found = streams.figures(
+    found = streams.make_figures(
         TRACE,
         workload([0] * 5 + [0, 0, 3, 3, 1], list(range(10))),
         series(10, placed_at=placed, node=[-1 if np.isnan(p) else 0 for p in placed]),
@@ -144,7 +144,7 @@ def test_waiting_counts_those_who_still_wait_with_their_wait_so_far() -> None:
 
 
 def test_lines_of_a_fill_have_a_point_per_percent_that_was_reached() -> None:
-    curve = fill.curve(TRACE, series(3, asked=[0, 0, 100], allocated=[0, 100, 100]))
+    curve = fill.make_curve(TRACE, series(3, asked=[0, 0, 100], allocated=[0, 100, 100]))
     assert curve.x.tolist() == [0.0, 5.0]
     assert curve.allocated.tolist() == [2.5, 5.0]
     assert np.isnan(curve.frag).all()
@@ -153,7 +153,9 @@ def test_lines_of_a_fill_have_a_point_per_percent_that_was_reached() -> None:
 def test_lines_of_a_stream_are_means_over_steps_of_time() -> None:
     n = streams.N_STEPS
     given = workload([0, 0, 0], [0.25, 0.75, n])
-    curve = streams.curve(TRACE, given, series(3, allocated=[0, 1000, 2000], frag=[0, 20, NAN]))
+    curve = streams.make_curve(
+        TRACE, given, series(3, allocated=[0, 1000, 2000], frag=[0, 20, NAN])
+    )
     assert curve.x.tolist() == [0.5, n - 0.5]
     assert curve.allocated.tolist() == [25.0, 100.0]
     assert curve.frag[0] == pytest.approx(0.5)
@@ -166,7 +168,7 @@ def test_a_summary_is_mean_and_sample_spread_in_order_of_first_sight() -> None:
         {"mode": "a", "seed": 1, "x": 7.0, "gone": None, "word": "w"},
         {"mode": "b", "seed": 2, "x": 4.0, "gone": 5, "word": "w"},
     ]
-    assert summary.summarise(records, ("mode",), ("seed", "word")) == [
+    assert summary.summarise_records(records, ("mode",), ("seed", "word")) == [
         {"mode": "b", "runs": 2, "x": 2.5, "x_sd": pytest.approx(4.5**0.5), "gone": 5.0, "gone_sd": None},
         {"mode": "a", "runs": 1, "x": 7.0, "x_sd": None, "gone": None, "gone_sd": None},
     ]  # fmt: skip

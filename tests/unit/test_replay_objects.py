@@ -21,7 +21,7 @@ def went(trace: Trace, mode: str = "keel") -> list[int]:
         np.arange(len(trace.nodes)), np.arange(n), np.arange(float(n)), np.full(n, np.inf)
     )
     options = RunOptions(mode, "seen", queue=False, seed=1, measure_frag=False)
-    found: list[int] = engine.run(trace, workload, options).node.tolist()
+    found: list[int] = engine.run_experiment(trace, workload, options).node.tolist()
     return found
 
 
@@ -52,7 +52,7 @@ def test_one_of_an_app_is_anti_affinity_and_more_are_a_spread_that_counts_the_em
     None
 ):
     (one,), (two,) = of_app(1, 1), of_app(1, 2)
-    spec, _ = objects.pod_spec(one, "evenkeel", 7)
+    spec, _ = objects.make_spec(one, "evenkeel", 7)
     assert spec.affinity is not None
     assert spec.affinity.pod_anti_affinity is not None
     terms = spec.affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
@@ -60,9 +60,9 @@ def test_one_of_an_app_is_anti_affinity_and_more_are_a_spread_that_counts_the_em
     (term,) = terms
     assert term.topology_key == names.HOSTNAME
     assert term.label_selector is not None
-    assert term.label_selector.match_labels == {"app": "web"} == objects.labels_of(one)
+    assert term.label_selector.match_labels == {"app": "web"} == objects.make_labels(one)
     assert spec.topology_spread_constraints is None
-    spec, _ = objects.pod_spec(two, "evenkeel", 7)
+    spec, _ = objects.make_spec(two, "evenkeel", 7)
     assert spec.affinity is None
     assert spec.topology_spread_constraints is not None
     (spread,) = spec.topology_spread_constraints
@@ -72,10 +72,10 @@ def test_one_of_an_app_is_anti_affinity_and_more_are_a_spread_that_counts_the_em
 
 def test_nodes_have_hostnames_only_where_somebody_looks_at_them() -> None:
     node = TraceNode("a name that is no label's value", 1000, 1024, 0, "")
-    assert not objects.need_hostnames(Trace("t", (node,), of_app(1, 0)))
-    assert objects.need_hostnames(Trace("t", (node,), of_app(1, 1)))
-    assert not objects.node_object(node, 3).metadata.labels
-    labels = objects.node_object(node, 3, has_hostname=True).metadata.labels
+    assert not objects.needs_hostnames(Trace("t", (node,), of_app(1, 0)))
+    assert objects.needs_hostnames(Trace("t", (node,), of_app(1, 1)))
+    assert not objects.make_node(node, 3).metadata.labels
+    labels = objects.make_node(node, 3, has_hostname=True).metadata.labels
     assert labels == {names.HOSTNAME: "00003"}
 
 

@@ -35,12 +35,12 @@ def folder(path: Path, nodes: str = NODES, pods: str = PODS) -> Path:
 
 def refused(path: Path) -> str:
     with pytest.raises(BadInput) as caught:
-        traces.read(path, strict=True)
+        traces.read_trace(path, strict=True)
     return str(caught.value)
 
 
 def test_all_that_a_trace_may_tell_is_read(tmp_path: Path) -> None:
-    trace = traces.read(folder(tmp_path))
+    trace = traces.read_trace(folder(tmp_path))
     assert trace.is_recorded
     assert not trace.has_gpus
     iops, other = "example.com/iops", "a.b/c-d_e"
@@ -63,14 +63,14 @@ def test_times_are_kept_so_that_a_stay_ends_exactly_when_it_did(tmp_path: Path) 
     pods = "name,cpu,memory,arrival,departure\n" + "".join(
         f"p{i},1,0,{i / 10:.1f},{i / 10 + 0.2:.1f}\n" for i in range(100)
     )
-    for one in traces.read(folder(tmp_path, pods=pods)).pods:
+    for one in traces.read_trace(folder(tmp_path, pods=pods)).pods:
         assert one.arrival + (one.departure - one.arrival) == one.departure
 
 
 def test_a_trace_without_times_says_so(tmp_path: Path) -> None:
-    assert not traces.read(folder(tmp_path, pods="name,cpu,memory\np,1,0\n")).is_recorded
+    assert not traces.read_trace(folder(tmp_path, pods="name,cpu,memory\np,1,0\n")).is_recorded
     departure = "name,cpu,memory,departure\np,1,0,5\n"
-    assert not traces.read(folder(tmp_path, pods=departure)).is_recorded
+    assert not traces.read_trace(folder(tmp_path, pods=departure)).is_recorded
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_cannot_be_meant_is_taken_in_the_smallest_sense_counted_and_named(
         )
     )  # fmt: skip
     path = folder(tmp_path, nodes="name,cpu,memory\nn,8,16Gi\n", pods=pods)
-    trace = traces.read(path)
+    trace = traces.read_trace(path)
     assert [one.max_per_node for one in trace.pods] == [2, 2, 2, 0, 1, 2]
     tick = 1 / 1024
     assert [one.departure for one in trace.pods] == [9, 9, 5 + tick, 5 + tick, math.inf, 9]
@@ -127,16 +127,16 @@ def test_what_cannot_be_meant_is_taken_in_the_smallest_sense_counted_and_named(
         "pods.csv: 2 pods leave in the second of arrival; the replay lets them run for 1/1024 of a second: p2, p3",
         "pods.csv: 1 app has lines with different values of max_per_node; the smallest counts: a (2)",
     )
-    assert traces.read(folder(tmp_path)).readings == ()
+    assert traces.read_trace(folder(tmp_path)).readings == ()
     many = "name,cpu,memory,arrival,departure\n" + "".join(f"p{i},1,0,7,7\n" for i in range(12))
-    (said,) = traces.read(folder(tmp_path, pods=many)).readings
+    (said,) = traces.read_trace(folder(tmp_path, pods=many)).readings
     assert said.startswith("pods.csv: 12 pods leave")
     assert said.endswith("p0, p1, p2, p3, p4 and 7 more")
 
 
 def test_a_departure_before_the_arrival_is_the_shortest_stay_unless_strict(tmp_path: Path) -> None:
     path = folder(tmp_path, pods=PODS.replace(",90", ",0.25"))
-    trace = traces.read(path)
+    trace = traces.read_trace(path)
     name = trace.pods[1].name
     assert trace.pods[1].departure == trace.pods[1].arrival + 1 / 1024
     (said,) = trace.readings
@@ -145,7 +145,7 @@ def test_a_departure_before_the_arrival_is_the_shortest_stay_unless_strict(tmp_p
         f"{name}"
     )
     with pytest.raises(BadInput) as caught:
-        traces.read(path, strict=True)
+        traces.read_trace(path, strict=True)
     assert 'column departure: "0.25" is not after the arrival, 0.5' in str(caught.value)
 
 
@@ -199,7 +199,7 @@ def openb(path: Path, times: str) -> Path:
     [("3,9", (3, 9)), (",9", (0, 9)), ("3,", (3, math.inf)), ("3,3", (3, 4))],
 )
 def test_times_of_openb_are_read(tmp_path: Path, times: str, stay: tuple[float, float]) -> None:
-    trace = traces.read(openb(tmp_path, times))
+    trace = traces.read_trace(openb(tmp_path, times))
     assert trace.is_recorded
     assert (trace.pods[0].arrival, trace.pods[0].departure) == stay
 
@@ -208,12 +208,12 @@ def test_a_task_of_openb_that_leaves_before_it_comes_stays_for_a_second_unless_s
     tmp_path: Path,
 ) -> None:
     path = openb(tmp_path, "3,2")
-    trace = traces.read(path)
+    trace = traces.read_trace(path)
     assert trace.pods[0].departure == 4
     (said,) = trace.readings
     assert said.startswith("openb_pod_list_default.csv: 1 pod leaves before it arrives; the replay")
     assert said.endswith(" for 1 second from its arrival: p")
     with pytest.raises(BadInput) as caught:
-        traces.read(path, strict=True)
+        traces.read_trace(path, strict=True)
     said = 'openb_pod_list_default.csv, line 2, column deletion_time: "2" is before creation_time'
     assert said in str(caught.value)

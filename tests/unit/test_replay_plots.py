@@ -35,7 +35,7 @@ def finished(
         for mode in modes
         for seed in seeds
     ]
-    return fan_out.run(jobs, TRACES, engine=replay_engine.first_fit)
+    return fan_out.run_jobs(jobs, TRACES, engine=replay_engine.first_fit)
 
 
 def words(path: Path) -> str:
@@ -48,7 +48,7 @@ def words(path: Path) -> str:
 
 def test_an_svg_names_modes_axes_and_models(tmp_path: Path) -> None:
     path = tmp_path / "picture.svg"
-    picture.draw(finished(), TRACES, path)
+    picture.draw_picture(finished(), TRACES, path)
     said = words(path)
     for word in (
         "first-fit", "random", "Allocated, % of all GPUs: fill of default", "Fragments, % of all",
@@ -60,7 +60,7 @@ def test_an_svg_names_modes_axes_and_models(tmp_path: Path) -> None:
 
 def test_a_png_has_content_in_colour(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
-    picture.draw(finished(seeds=(1,)), TRACES, path)
+    picture.draw_picture(finished(seeds=(1,)), TRACES, path)
     pixels = image.imread(path)[:, :, :3]
     height, width, _ = pixels.shape
     assert (width, height) == (1800, 1320)
@@ -74,7 +74,7 @@ def test_a_stream_is_drawn_over_time_and_without_fragments_when_none_were_measur
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "stream.svg"
-    picture.draw(finished("churn", seeds=(1,), is_measured=False), TRACES, path)
+    picture.draw_picture(finished("churn", seeds=(1,), is_measured=False), TRACES, path)
     said = words(path)
     assert "time, mean lifetimes" in said
     assert "Fragments" not in said
@@ -109,7 +109,7 @@ def test_without_gpus_lines_and_nodes_are_of_the_resources_there_are(
         for mode in ("keel", "least-allocated")
     ]
     path = tmp_path / "plain.svg"
-    picture.draw(fan_out.run(jobs, traces), traces, path)
+    picture.draw_picture(fan_out.run_jobs(jobs, traces), traces, path)
     said = words(path)
     for word in (*expected, "keel: the cluster at the end", "% of cpu allocated", "memory", IOPS):
         assert word in said
@@ -126,7 +126,7 @@ def test_recorded_gpus_have_their_fragments_too(tmp_path: Path) -> None:
     traces = {"default": dataclasses.replace(trace, pods=pods, is_recorded=True)}
     job = Job("default", "recorded", None, 1, RunOptions("keel", "seen", False, 1, True))
     path = tmp_path / "recorded.svg"
-    picture.draw(fan_out.run([job], traces), traces, path)
+    picture.draw_picture(fan_out.run_jobs([job], traces), traces, path)
     said = words(path)
     for word in ("Allocated, % of all GPUs", "Nodes in use", "Fragments", "time, seconds from"):
         assert word in said
@@ -136,20 +136,20 @@ def test_every_mode_there_is_and_every_variant_fit_in_one_picture(tmp_path: Path
     path = tmp_path / "all.svg"
     modes = tuple(f"mode-{i}" for i in range(13))
     runs = finished("churn", modes, (1,), ("default", "other"))
-    picture.draw(runs, TRACES, path)
+    picture.draw_picture(runs, TRACES, path)
     said = words(path)
     assert "churn of other" in said
     assert [said.count(f"{mode}: the cluster at the end") for mode in modes] == [1] * 13
 
 
 def test_thirteen_lines_all_look_different() -> None:
-    looks = {tuple(look.look_of(i).values()) for i in range(13)}
+    looks = {tuple(look.make_look(i).values()) for i in range(13)}
     assert len(looks) == 13
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"--plot: .*gone"):
-        picture.draw(finished(seeds=(1,)), TRACES, tmp_path / "gone/picture.png")
+        picture.draw_picture(finished(seeds=(1,)), TRACES, tmp_path / "gone/picture.png")
 
 
 def test_without_matplotlib_the_error_names_the_extra(
@@ -157,4 +157,4 @@ def test_without_matplotlib_the_error_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(BadInput, match=r"needs the extra plot: pip install .*\[plot\]"):
-        picture.draw([], TRACES, tmp_path / "picture.svg")
+        picture.draw_picture([], TRACES, tmp_path / "picture.svg")

@@ -21,7 +21,7 @@ from tests import slices
 pytestmark = pytest.mark.many
 
 OPENB = Path(__file__).parents[2] / "bench" / "data" / "openb"
-DEFAULT = traces.read(OPENB)
+DEFAULT = traces.read_trace(OPENB)
 SEED = 1000
 # The least mean gain of keel over best fit, in points of allocated GPU. Each is what was measured, less two
 # standard errors of it, and no less than the 0.3 points that one pod of eight cards makes in one of 24 small
@@ -49,9 +49,9 @@ def options(mode: str, learn: Learning = "seen") -> RunOptions:
 
 
 def at_100_and_130(mode: str, learn: Learning, seed: int = SEED) -> tuple[float, float]:
-    workload = workloads.fill(DEFAULT, seed)
-    series = engine.run(DEFAULT, workload, options(mode, learn))
-    found = fill.figures(DEFAULT, workload, series)
+    workload = workloads.draw_fill(DEFAULT, seed)
+    series = engine.run_experiment(DEFAULT, workload, options(mode, learn))
+    found = fill.make_figures(DEFAULT, workload, series)
     return float(found["allocated_percent_at_100"] or 0), float(
         found["allocated_percent_at_130"] or 0
     )
@@ -84,7 +84,7 @@ def gain(trace: Trace, workload: Workload) -> float:
 )
 def test_a_cold_start_is_no_worse_than_best_fit(variant: str, n: int, model: str) -> None:
     """So few pods are seen that most or all are placed by the assumed demand; means of 24 clusters."""
-    trace = traces.read(OPENB, variant)
+    trace = traces.read_trace(OPENB, variant)
     gains = [gain(*small.of_openb(trace, n, seed, model)) for seed in range(24)]
     assert np.mean(gains) > COLD[n, model][VARIANTS.index(variant)]
 
@@ -127,11 +127,11 @@ def test_on_nodes_that_are_all_alike_room_for_big_pods_comes_back() -> None:
 
     The mean of 12 was -0.01 with a standard error of 0.23.
     """
-    trace = traces.read(OPENB, "multigpu50")
+    trace = traces.read_trace(OPENB, "multigpu50")
     gains = []
     for seed in range(12):
         few, _ = small.of_openb(trace, 12, seed, "G2")
-        gains.append(gain(few, workloads.churn(few, seed, 1.0, 4000)))
+        gains.append(gain(few, workloads.draw_churn(few, seed, 1.0, 4000)))
     assert np.mean(gains) > -0.48
 
 
@@ -159,7 +159,7 @@ def _without_gpus(seed: int) -> float:
     def run(mode: str, arrivals: int) -> Series:
         drawn = np.random.default_rng(seed).integers(60, size=arrivals)
         times = np.arange(float(arrivals))
-        return engine.run(
+        return engine.run_experiment(
             trace, Workload(at_once, drawn, times, np.full(arrivals, math.inf)), options(mode)
         )
 

@@ -41,7 +41,7 @@ f,0,8Gi,60,90
 def trace(tmp_path: Path) -> Trace:
     (tmp_path / "nodes.csv").write_text(NODES, encoding="utf-8")
     (tmp_path / "pods.csv").write_text(PODS, encoding="utf-8")
-    return traces.read(tmp_path)
+    return traces.read_trace(tmp_path)
 
 
 def options(*, queue: bool = False) -> RunOptions:
@@ -49,7 +49,7 @@ def options(*, queue: bool = False) -> RunOptions:
 
 
 def played(trace: Trace, *, queue: bool = False) -> Finished:
-    (one,) = fan_out.run([Job("x", "recorded", None, 0, options(queue=queue))], {"x": trace})
+    (one,) = fan_out.run_jobs([Job("x", "recorded", None, 0, options(queue=queue))], {"x": trace})
     return one
 
 
@@ -60,7 +60,7 @@ def in_order(trace: Trace, workload: Workload) -> Workload:
 
 
 def test_arrivals_stand_in_the_order_of_time_and_then_of_the_file(trace: Trace) -> None:
-    workload = workloads.recorded(trace, 1)
+    workload = workloads.make_recorded(trace, 1)
     assert [trace.pods[i].name for i in workload.pod] == ["a", "b", "c", "d", "e", "f", "g"]
     assert workload.at.tolist() == [0, 0, 10, 10, 50, 60, 100]
     assert workload.lifetime.tolist() == [100, 50, 50, 10, 30, 30, math.inf]
@@ -68,8 +68,8 @@ def test_arrivals_stand_in_the_order_of_time_and_then_of_the_file(trace: Trace) 
 
 
 def test_a_seed_changes_the_order_of_nodes_and_nothing_else() -> None:
-    whole = traces.read(OPENB)
-    one, other = workloads.recorded(whole, 1), workloads.recorded(whole, 2)
+    whole = traces.read_trace(OPENB)
+    one, other = workloads.make_recorded(whole, 1), workloads.make_recorded(whole, 2)
     assert (one.order != other.order).any()
     for field in ("pod", "at", "lifetime"):
         assert getattr(one, field).tobytes() == getattr(other, field).tobytes()
@@ -78,7 +78,9 @@ def test_a_seed_changes_the_order_of_nodes_and_nothing_else() -> None:
 def test_who_does_not_fit_is_lost_and_who_leaves_makes_room_in_the_same_second(
     trace: Trace,
 ) -> None:
-    series = engine.run(trace, in_order(trace, workloads.recorded(trace, 1)), options())
+    series = engine.run_experiment(
+        trace, in_order(trace, workloads.make_recorded(trace, 1)), options()
+    )
     #                               a  b  c   d  e   f  g
     assert series.node.tolist() == [0, 1, 1, -1, 1, -1, 0]
     found = played(trace).record
@@ -104,13 +106,13 @@ def test_who_does_not_fit_is_lost_and_who_leaves_makes_room_in_the_same_second(
 def test_with_a_queue_it_waits_in_seconds_and_runs_its_whole_time_from_then_on(
     trace: Trace,
 ) -> None:
-    workload = in_order(trace, workloads.recorded(trace, 1))
-    series = engine.run(trace, workload, options(queue=True))
+    workload = in_order(trace, workloads.make_recorded(trace, 1))
+    series = engine.run_experiment(trace, workload, options(queue=True))
     # At 50 b leaves: d, who has waited since 10, goes before e, who comes then. At 60 both c and d leave:
     # e, who waited, and not f. At 90 e leaves, and f has the node.
     assert series.node.tolist() == [0, 1, 1, 1, 1, 1, 0]
     assert series.placed_at.tolist() == [0, 0, 10, 50, 60, 90, 100]
-    found = measures.figures(trace, workload, series, is_queued=True)
+    found = measures.make_figures(trace, workload, series, is_queued=True)
     assert found["wait_mean_seconds"] == pytest.approx((40 + 10 + 30) / 7)
     assert found["wait_longest_seconds"] == 40
     assert found["still_waiting_pods"] == 0
@@ -121,8 +123,8 @@ def test_with_a_queue_it_waits_in_seconds_and_runs_its_whole_time_from_then_on(
 
 
 def test_lines_are_exact_means_over_steps_of_time(trace: Trace) -> None:
-    workload = in_order(trace, workloads.recorded(trace, 1))
-    curve = measures.curve(trace, workload, engine.run(trace, workload, options()))
+    workload = in_order(trace, workloads.make_recorded(trace, 1))
+    curve = measures.make_curve(trace, workload, engine.run_experiment(trace, workload, options()))
     assert curve.x[[0, -1]] == pytest.approx([100 / 480, 100 - 100 / 480])
     assert curve.allocated.mean() == pytest.approx(100 * 560 / 800)
     assert curve.allocated[0] == pytest.approx(100 * 5 / 8)
@@ -143,7 +145,7 @@ def test_who_comes_all_at_once_is_measured_at_that_moment() -> None:
 
 
 def test_openb_is_played_by_its_times_where_it_has_them() -> None:
-    whole = traces.read(OPENB)
+    whole = traces.read_trace(OPENB)
     assert whole.is_recorded
     assert (whole.pods[1].arrival, whole.pods[1].departure) == (427_061, 12_902_960)
     # One task is gone in the second it came.
@@ -151,7 +153,7 @@ def test_openb_is_played_by_its_times_where_it_has_them() -> None:
     with pytest.raises(
         BadInput, match=r"recorded: the pods of openb have no arrival times\. pods\.csv needs"
     ):
-        workloads.recorded(traces.read(OPENB, "multigpu20"), 1)
+        workloads.make_recorded(traces.read_trace(OPENB, "multigpu20"), 1)
 
 
 NAMES = ("cpu", "memory", "example.com/iops")
@@ -200,15 +202,15 @@ def trace_of(nodes: list[dict[str, int]], pods: list[recorded.Pod]) -> Trace:
 def test_a_recorded_trace_goes_second_by_second_as_its_twin(story: Any, queue: bool) -> None:
     nodes, pods = story
     trace = trace_of(nodes, pods)
-    workload = in_order(trace, workloads.recorded(trace, 1))
-    series = engine.run(trace, workload, options(queue=queue))
+    workload = in_order(trace, workloads.make_recorded(trace, 1))
+    series = engine.run_experiment(trace, workload, options(queue=queue))
     twin = recorded.play(nodes, pods, queue=queue)
     assert workload.pod.tolist() == twin.order
     assert series.node.tolist() == [twin.node.get(i, -1) for i in twin.order]
     assert np.nan_to_num(series.placed_at, nan=-1).tolist() == [
         twin.placed_at.get(i, -1) for i in twin.order
     ]
-    found = measures.figures(trace, workload, series, is_queued=queue)
+    found = measures.make_figures(trace, workload, series, is_queued=queue)
     first, last = int(workload.at[0]), int(workload.at[-1])
     moments = [recorded.in_use(pods, twin, now) for now in range(first, last)]
     # Of a moment, what it is then.

@@ -13,7 +13,7 @@ from rich.console import Console
 from scheduler import printing
 from scheduler.errors import BadInput
 from scheduler.replay import results
-from scheduler.replay.headings import heading
+from scheduler.replay.headings import write_heading
 from scheduler.replay.measures.averages import Record
 
 
@@ -34,7 +34,7 @@ RECORDS = [
 
 def shown(records: list[Record], width: int = 100) -> list[str]:
     out = io.StringIO()
-    results.show(records, Console(file=out, width=width))
+    results.print_results(records, Console(file=out, width=width))
     return [line.strip() for line in out.getvalue().splitlines() if line.strip()]
 
 
@@ -70,7 +70,7 @@ def test_modes_that_do_not_fit_stand_in_a_table_below_and_no_figure_is_cut(width
 def test_off_a_terminal_all_modes_stand_in_one_table_a_row_a_line() -> None:
     modes = [f"mode-with-a-long-name-{i:02}" for i in range(13)]
     text = printing.print_to_text(
-        lambda console: results.show([record(mode, 1, 90.0) for mode in modes], console)
+        lambda console: results.print_results([record(mode, 1, 90.0) for mode in modes], console)
     )
     (head,) = [line for line in text.splitlines() if "mean of one seed" in line]
     assert head.split()[-13:] == modes
@@ -102,7 +102,7 @@ def test_of_every_resource_the_table_tells_what_matters_and_files_all() -> None:
     assert lines[0] == "churn of t, default, load 1.0 of cpu"
     assert [line for line in lines if line.startswith("cpu allocated, %, at load 80")]
     assert not [line for line in lines if line.startswith("GPUs allocated, %")]
-    run = json.loads(results.as_json([of_cpu]))["runs"][0]
+    run = json.loads(results.write_json([of_cpu]))["runs"][0]
     assert run.keys() >= figures.keys()
 
 
@@ -121,7 +121,7 @@ def test_of_every_resource_the_table_tells_what_matters_and_files_all() -> None:
     ],
 )
 def test_a_heading_says_what_a_figure_is_in_which_unit_and_where(name: str, expected: str) -> None:
-    assert heading(name) == expected
+    assert write_heading(name) == expected
 
 
 def test_what_is_recorded_has_no_load_in_its_title_and_its_gpus_have_a_line() -> None:
@@ -156,7 +156,7 @@ def test_what_is_0_with_every_mode_of_a_recorded_trace_is_one_sentence() -> None
 
 
 def test_json_holds_every_run_and_the_summary() -> None:
-    found = json.loads(results.as_json(RECORDS))
+    found = json.loads(results.write_json(RECORDS))
     assert found["runs"] == RECORDS
     assert [(one["mode"], one["runs"], one["allocated_percent"]) for one in found["summary"]] == [
         ("keel", 2, 91.0),

@@ -12,12 +12,12 @@ from scheduler.measure.typical import Typical, TypicalPod
 from scheduler.replay import run as engine
 from scheduler.replay import traces, workloads
 from scheduler.replay.experiment import RunOptions, Trace, TraceNode, TracePod, Workload
-from scheduler.replay.measures.stranded import LOOKS, Looks, StrandedGauge, typical
+from scheduler.replay.measures.stranded import LOOKS, Looks, StrandedGauge, find_typical
 from scheduler.state.demand import DemandShape
 
 OPENB = Path(__file__).parents[2] / "bench/data/openb"
 IOPS = "example.com/iops"
-shape_of = functools.partial(engine._shape, config=Config())
+shape_of = functools.partial(engine._read_shape, config=Config())
 
 
 def options(mode: str = "first-fit") -> RunOptions:
@@ -26,7 +26,7 @@ def options(mode: str = "first-fit") -> RunOptions:
 
 def audited(played: engine.Replay, trace: Trace) -> list[float]:
     """Milli-CPU, MiB and milli-GPU that an audit would call stranded, judged by the same pods."""
-    kinds = typical(trace, shape_of)
+    kinds = find_typical(trace, shape_of)
     pods = []
     for pod, n in zip(kinds.pods, kinds.counts.tolist(), strict=True):
         plain = DemandShape(pod.cpu_milli, pod.memory_mib << 20)
@@ -42,9 +42,9 @@ def audited(played: engine.Replay, trace: Trace) -> list[float]:
 @pytest.mark.parametrize("variant", ["default", "gpuspec33", "multigpu50"])
 @pytest.mark.parametrize("mode", ["first-fit", "least-allocated"])
 def test_it_is_what_an_audit_would_say_at_the_end(variant: str, mode: str) -> None:
-    whole = traces.read(OPENB, variant)
+    whole = traces.read_trace(OPENB, variant)
     trace = Trace("small", whole.nodes[::40], whole.pods)
-    played = engine.Replay(trace, workloads.churn(trace, 3, 1.1, 600), options(mode))
+    played = engine.Replay(trace, workloads.draw_churn(trace, 3, 1.1, 600), options(mode))
     samples = played.play().samples
     assert samples is not None
     expected = audited(played, trace)
@@ -53,13 +53,13 @@ def test_it_is_what_an_audit_would_say_at_the_end(variant: str, mode: str) -> No
 
 
 def test_reading_what_changed_is_reading_everything() -> None:
-    whole = traces.read(OPENB)
+    whole = traces.read_trace(OPENB)
     trace = Trace("small", whole.nodes[::40], whole.pods)
-    played = engine.Replay(trace, workloads.churn(trace, 3, 1.1, 600), options())
+    played = engine.Replay(trace, workloads.draw_churn(trace, 3, 1.1, 600), options())
     samples = played.play().samples
     assert samples is not None
     names = ("cpu", "memory", "gpu")
-    anew = StrandedGauge(played.engine, typical(trace, shape_of), names)
+    anew = StrandedGauge(played.engine, find_typical(trace, shape_of), names)
     assert samples.stranded[-1] == pytest.approx(anew.read())
     assert anew.read() == pytest.approx(anew.read())
 
@@ -73,7 +73,7 @@ def test_what_is_free_beside_what_is_gone_is_stranded() -> None:
     trace = Trace("t", (node,) * 3, (even, plain, quick))
     order = np.arange(3)
     workload = Workload(order, np.array([1, 2]), np.array([0.0, 1.0]), np.full(2, np.inf))
-    samples = engine.run(trace, workload, options()).samples
+    samples = engine.run_experiment(trace, workload, options()).samples
     assert samples is not None
     # First node: no CPU, 7 GiB and all iops free, and each pod lacks nothing but CPU: all is stranded.
     # Second: 3 cores and 7 GiB free, no iops. Of CPU, plain would not do by CPU itself, so it has its say but
@@ -86,7 +86,7 @@ def test_typical_pods_are_the_most_frequent_of_each_kind() -> None:
     pods = [TracePod(f"a{i}", 1000, 1, 0, 0, ()) for i in range(95)]
     pods += [TracePod(f"b{i}", 2000 + i, 1, 0, 0, ()) for i in range(5)]
     pods += [TracePod(f"g{i}", i, 1, 1, 500, ()) for i in range(70)]
-    kinds = typical(Trace("t", (), tuple(pods)), shape_of)
+    kinds = find_typical(Trace("t", (), tuple(pods)), shape_of)
     # 95 of 100 without GPU, and 64 of those with, whose first is asked as often as the last.
     assert [pod.gpus for pod in kinds.pods] == [1] * 64 + [0]
     assert kinds.counts.tolist() == [1.0] * 64 + [95.0]
@@ -107,7 +107,7 @@ def test_looks_are_as_far_apart_as_each_other_and_the_last_is_at_the_end() -> No
     looks = Looks(Counting(), [10.0, 11.0, 30.0])  # type: ignore[arg-type]
     while looks.next_at < np.inf:
         looks.look(2)
-    samples = looks.samples(10.0)
+    samples = looks.list_samples(10.0)
     assert len(samples.at) == LOOKS
     assert np.diff(samples.at) == pytest.approx(2.0 / LOOKS)
     assert samples.at[-1] == 3.0
@@ -119,4 +119,4 @@ def test_of_what_comes_at_once_there_is_one_look() -> None:
     assert looks.next_at == 7.0
     looks.look(1)
     assert looks.next_at == np.inf
-    assert looks.samples(1.0).after.tolist() == [1]
+    assert looks.list_samples(1.0).after.tolist() == [1]

@@ -28,7 +28,7 @@ def folder(path: Path, nodes: str = NODES, pods: str = PODS) -> Path:
 
 def refused(path: Path, variant: str = "default") -> str:
     with pytest.raises(BadInput) as caught:
-        traces.read(path, variant)
+        traces.read_trace(path, variant)
     return str(caught.value)
 
 
@@ -37,23 +37,23 @@ def refused(path: Path, variant: str = "default") -> str:
     [("default", 8152, 98.0), ("gpushare100", 8152, 63.6), ("multigpu50", 9061, 182.9)],
 )
 def test_the_trace_we_ship_is_the_published_one(variant: str, n_pods: int, percent: float) -> None:
-    trace = traces.read(OPENB, variant)
+    trace = traces.read_trace(OPENB, variant)
     assert (trace.name, len(trace.nodes), trace.capacity) == ("openb", 1213, 6_212_000)
     assert len(trace.pods) == n_pods
-    asked = 100 * workloads.milli_asked(trace).sum() / trace.capacity
+    asked = 100 * workloads.list_milli(trace).sum() / trace.capacity
     assert asked == pytest.approx(percent, abs=0.05)
 
 
 def test_every_variant_of_the_paper_is_there_and_models_come_once() -> None:
-    found = traces.variants(OPENB)
+    found = traces.list_variants(OPENB)
     assert len(found) == 17
-    models = {pod.models for pod in traces.read(OPENB, "gpuspec33").pods}
+    models = {pod.models for pod in traces.read_trace(OPENB, "gpuspec33").pods}
     assert ("V100M16", "V100M32") in models
     assert all(len(set(one)) == len(one) for one in models)
 
 
 def test_our_own_format_is_read_in_its_units(tmp_path: Path) -> None:
-    trace = traces.read(folder(tmp_path))
+    trace = traces.read_trace(folder(tmp_path))
     assert trace.nodes == (
         TraceNode("a", 96_000, 384 * 1024, 8, "A100"),
         TraceNode("b", 500, 0, 0, ""),
@@ -68,7 +68,7 @@ def test_our_own_format_is_read_in_its_units(tmp_path: Path) -> None:
 def test_columns_stand_in_any_order_optional_ones_may_miss_and_empty_lines_pass(
     tmp_path: Path,
 ) -> None:
-    trace = traces.read(
+    trace = traces.read_trace(
         folder(tmp_path, "gpus,name,memory,cpu\n\n4,a,1Gi,8\n", "name,cpu,memory,gpus\np,1,1Gi,2\n")
     )
     assert trace.nodes == (TraceNode("a", 8000, 1024, 4, ""),)
@@ -77,12 +77,12 @@ def test_columns_stand_in_any_order_optional_ones_may_miss_and_empty_lines_pass(
 
 @pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("xz", lzma.compress)])
 def test_compressed_files_are_read(tmp_path: Path, ending: str, pack: type) -> None:
-    plain = traces.read(folder(tmp_path))
+    plain = traces.read_trace(folder(tmp_path))
     for stem in ("nodes", "pods"):
         path = tmp_path / f"{stem}.csv"
         (tmp_path / f"{stem}.csv.{ending}").write_bytes(pack(path.read_bytes()))
         path.unlink()
-    assert traces.read(tmp_path) == plain
+    assert traces.read_trace(tmp_path) == plain
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ def played(
     experiment: str, load: float = 1.2, mode: str = "keel", *, queue: bool = False
 ) -> Finished:
     options = RunOptions(mode, "seen", queue, 3, measure_frag=True)
-    (one,) = fan_out.run([Job("x", experiment, load, 400, options)], {"x": TRACE})
+    (one,) = fan_out.run_jobs([Job("x", experiment, load, 400, options)], {"x": TRACE})
     return one
 
 
 def test_what_binds_is_what_there_is_the_least_of_for_what_is_asked() -> None:
-    found = demand.of_trace(TRACE)
+    found = demand.read_demand(TRACE)
     assert found.names == ("cpu", "memory", IOPS)
     assert found.total.tolist() == [24_000, 49_152, 600]
     assert found.ratios == pytest.approx([0.375, 0.25, 1 / 3])
@@ -45,26 +45,26 @@ def test_what_binds_is_what_there_is_the_least_of_for_what_is_asked() -> None:
 
 def test_a_ratio_of_three_quarters_of_the_largest_binds_still() -> None:
     pod = TracePod("p", 4000, 3072, 0, 0, ())
-    found = demand.of_trace(Trace("t", (TraceNode("n", 8000, 8192, 0, ""),), (pod,)))
+    found = demand.read_demand(Trace("t", (TraceNode("n", 8000, 8192, 0, ""),), (pod,)))
     assert found.binding_rows == [0, 1]
 
 
 def test_where_gpus_are_asked_for_load_is_of_them_whatever_binds() -> None:
     pod = TracePod("p", 8000, 1, 1, 500, ())
-    found = demand.of_trace(Trace("t", (TraceNode("n", 8000, 8192, 2, ""),), (pod,)))
+    found = demand.read_demand(Trace("t", (TraceNode("n", 8000, 8192, 2, ""),), (pod,)))
     assert (found.names, found.load_name) == (("cpu", "memory", "gpu"), "gpu")
     assert [found.names[row] for row in found.binding_rows] == ["cpu"]
 
 
 def test_gpus_that_nobody_asks_for_do_not_matter() -> None:
     nodes = tuple(dataclasses.replace(node, gpus=8) for node in NODES)
-    assert demand.of_trace(Trace("t", nodes, PODS)).names == ("cpu", "memory", IOPS)
+    assert demand.read_demand(Trace("t", nodes, PODS)).names == ("cpu", "memory", IOPS)
 
 
 @pytest.mark.parametrize("name", sorted(workloads.STREAMS))
 def test_a_stream_has_the_rate_that_its_load_asks_for(name: str) -> None:
     # 0.9 of 24 cores, 2.25 of which a pod asks in the mean.
-    assert workloads.rate(TRACE, 0.9) == pytest.approx(0.9 * 24 / 2.25)
+    assert workloads.find_rate(TRACE, 0.9) == pytest.approx(0.9 * 24 / 2.25)
     workload = workloads.STREAMS[name](TRACE, 1, 0.9, 20_000)
     later = workload.at[workload.at > 0]
     assert len(later) / later[-1] == pytest.approx(9.6, rel=0.1)
@@ -72,7 +72,7 @@ def test_a_stream_has_the_rate_that_its_load_asks_for(name: str) -> None:
 
 @pytest.mark.parametrize("load", [0.3, 1.0, 2.0])
 def test_a_fill_comes_up_to_its_load(load: float) -> None:
-    pod = workloads.fill(TRACE, 2, load).pod
+    pod = workloads.draw_fill(TRACE, 2, load).pod
     asked = sum(PODS[i].cpu_milli for i in pod)
     assert 24_000 * load - 4000 < asked <= 24_000 * load
 
@@ -82,7 +82,7 @@ def test_a_fill_of_nothing_is_refused() -> None:
         BadInput,
         match=r"--load: no pod was drawn: the smallest pod requests 0.0416667 of it, and the load is 0.01 of all cpu",
     ):
-        workloads.fill(TRACE, 1, 0.01)
+        workloads.draw_fill(TRACE, 1, 0.01)
 
 
 def of_gpus(record: Record) -> Record:
@@ -114,7 +114,7 @@ def test_every_experiment_has_its_figures_and_none_of_gpus(experiment: str) -> N
     assert 0 < float(found["nodes_occupied_percent"] or 0) <= 100
     assert 60 < one.curve.allocated.max() <= 100
     assert np.isnan(one.curve.frag).all()
-    assert (one.used <= demand.of_trace(TRACE).capacity).all()
+    assert (one.used <= demand.read_demand(TRACE).capacity).all()
     assert one.used.any(axis=1).all()
 
 
@@ -130,7 +130,7 @@ def test_a_fill_by_hand() -> None:
     pods = tuple(TracePod(f"p{i}", 5000, 1024, 0, 0, ()) for i in range(4))
     options = RunOptions("first-fit", "seen", False, 1, False)
     job = Job("x", "fill", 20 / 24, 1, options)
-    (one,) = fan_out.run([job], {"x": Trace("t", NODES, pods)})
+    (one,) = fan_out.run_jobs([job], {"x": Trace("t", NODES, pods)})
     found = one.record
     # Loads are 20.8, 41.7, 62.5 and 83.3 %: at 80 it is what the third has left.
     assert found["allocated_cpu_percent_at_80"] == pytest.approx(100 * 15 / 24)
@@ -149,7 +149,7 @@ def test_a_fill_by_hand() -> None:
 def test_where_there_are_gpus_theirs_are_told_under_both_names() -> None:
     options = RunOptions("first-fit", "seen", False, 3, measure_frag=False)
     jobs = [Job("x", name, 1.3, 300, options) for name in ("fill", "churn")]
-    filled, streamed = (one.record for one in fan_out.run(jobs, {"x": GPUS}))
+    filled, streamed = (one.record for one in fan_out.run_jobs(jobs, {"x": GPUS}))
     for load in (80, 100, 130):
         assert filled[f"allocated_gpu_percent_at_{load}"] == pytest.approx(
             filled[f"allocated_percent_at_{load}"]

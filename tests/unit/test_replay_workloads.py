@@ -19,7 +19,7 @@ def test_every_experiment_that_can_be_asked_for_can_be_drawn() -> None:
 
 
 def asked(trace: Trace, workload: Workload) -> np.ndarray:
-    return workloads.milli_asked(trace)[workload.pod]
+    return workloads.list_milli(trace)[workload.pod]
 
 
 def offered(trace: Trace, workload: Workload, at: float) -> float:
@@ -30,8 +30,8 @@ def offered(trace: Trace, workload: Workload, at: float) -> float:
 
 @pytest.mark.parametrize("seed", [42, 43, 44])
 def test_an_inflated_fill_holds_every_pod_once_and_then_copies_up_to_the_load(seed: int) -> None:
-    trace = traces.read(OPENB)
-    workload = workloads.fill(trace, seed)
+    trace = traces.read_trace(OPENB)
+    workload = workloads.draw_fill(trace, seed)
     n = len(trace.pods)
     assert sorted(workload.pod[:n]) == list(range(n))
     total = asked(trace, workload).sum()
@@ -44,7 +44,7 @@ def test_an_inflated_fill_holds_every_pod_once_and_then_copies_up_to_the_load(se
 def test_the_copies_follow_the_rule_draw_by_draw() -> None:
     """The same as drawing one pod at a time, milli per GPU counted once in the test."""
     trace = replay_engine.small_trace()
-    workload = workloads.fill(trace, 7, load=6.0)
+    workload = workloads.draw_fill(trace, 7, load=6.0)
     milli = [pod.gpu_milli for pod in trace.pods]
     total = sum(pod.gpus * pod.gpu_milli for pod in trace.pods)
     for pod in workload.pod[len(trace.pods) :]:
@@ -61,16 +61,16 @@ def test_the_copies_follow_the_rule_draw_by_draw() -> None:
 def test_pods_are_sorted_by_name_before_the_shuffle() -> None:
     trace = replay_engine.small_trace()
     turned = Trace(trace.name, trace.nodes, trace.pods[::-1])
-    one, other = (workloads.fill(t, 3, 5.0) for t in (trace, turned))
+    one, other = (workloads.draw_fill(t, 3, 5.0) for t in (trace, turned))
     names = [[t.pods[i].name for i in w.pod] for t, w in ((trace, one), (turned, other))]
     assert names[0] == names[1]
 
 
 @pytest.mark.parametrize("load", [0.3, 0.7, 1.0])
 def test_a_fill_that_is_cut_keeps_the_order_and_deletes_no_more_than_it_must(load: float) -> None:
-    trace = traces.read(OPENB, "multigpu50")
-    whole = list(workloads.fill(trace, 5, load=100.0).pod[: len(trace.pods)])
-    kept = workloads.fill(trace, 5, load)
+    trace = traces.read_trace(OPENB, "multigpu50")
+    whole = list(workloads.draw_fill(trace, 5, load=100.0).pod[: len(trace.pods)])
+    kept = workloads.draw_fill(trace, 5, load)
     total = asked(trace, kept).sum()
     assert load * trace.capacity - 8000 < total <= load * trace.capacity
     places = {pod: place for place, pod in enumerate(whole)}
@@ -79,18 +79,18 @@ def test_a_fill_that_is_cut_keeps_the_order_and_deletes_no_more_than_it_must(loa
 
 def test_a_load_met_to_the_milli_is_left_alone() -> None:
     trace = replay_engine.small_trace()
-    load = int(workloads.milli_asked(trace).sum()) / trace.capacity
-    assert len(workloads.fill(trace, 1, load).pod) == len(trace.pods)
+    load = int(workloads.list_milli(trace).sum()) / trace.capacity
+    assert len(workloads.draw_fill(trace, 1, load).pod) == len(trace.pods)
 
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("load", [0.8, 1.2])
 def test_a_stream_has_the_rate_that_its_load_asks_for(name: str, load: float) -> None:
-    trace = traces.read(OPENB)
+    trace = traces.read_trace(OPENB)
     workload = workloads.STREAMS[name](trace, 1, load, 60_000)
     later = workload.at[workload.at > 0]
     found = len(later) / later[-1]
-    expected = load * trace.capacity / workloads.milli_asked(trace).mean()
+    expected = load * trace.capacity / workloads.list_milli(trace).mean()
     # 3,000 batches of spread twice a batch: 2 % is one standard error of bursts.
     assert found == pytest.approx(expected, rel=0.08 if name == "bursts" else 0.02)
     assert (np.diff(workload.at) >= 0).all()
@@ -107,7 +107,7 @@ def test_lifetimes_are_exponential_of_mean_one(name: str) -> None:
 
 
 def test_bursts_are_one_pod_at_one_moment_twenty_times_in_the_mean() -> None:
-    workload = workloads.bursts(traces.read(OPENB), 2, 1.0, 100_000)
+    workload = workloads.draw_bursts(traces.read_trace(OPENB), 2, 1.0, 100_000)
     moments, size = np.unique(workload.at, return_counts=True)
     assert size.mean() == pytest.approx(20, rel=0.05)
     assert (size == 1).mean() == pytest.approx(1 / 20, abs=0.01)
@@ -116,7 +116,7 @@ def test_bursts_are_one_pod_at_one_moment_twenty_times_in_the_mean() -> None:
 
 
 def test_the_daily_rate_swings_by_sixty_percent_as_a_sine() -> None:
-    at = workloads.daily(replay_engine.small_trace(), 2, 1000.0, 400_000).at
+    at = workloads.draw_daily(replay_engine.small_trace(), 2, 1000.0, 400_000).at
     whole_days = at[at < np.floor(at[-1])]
     share = np.histogram(whole_days % 1.0, bins=8, range=(0, 1))[0] / len(whole_days)
     edges = np.linspace(0, 1, 9)
@@ -125,8 +125,8 @@ def test_the_daily_rate_swings_by_sixty_percent_as_a_sine() -> None:
 
 
 def test_a_heavy_tail_is_in_its_steady_state_from_the_start() -> None:
-    trace = traces.read(OPENB)
-    workloads_of_seeds = [workloads.heavy_tail(trace, seed, 0.9, 30_000) for seed in range(8)]
+    trace = traces.read_trace(OPENB)
+    workloads_of_seeds = [workloads.draw_heavy_tail(trace, seed, 0.9, 30_000) for seed in range(8)]
     for moment in (0.0, 0.5, 1.5, 3.0):
         loads = [offered(trace, one, moment) for one in workloads_of_seeds]
         assert np.mean(loads) == pytest.approx(0.9, abs=0.02)
@@ -142,7 +142,7 @@ def test_a_seed_draws_the_same_again_and_another_seed_something_else(name: str) 
 
     def draw(seed: int) -> Workload:
         if name == "fill":
-            return workloads.fill(trace, seed, 20.0)
+            return workloads.draw_fill(trace, seed, 20.0)
         return workloads.STREAMS[name](trace, seed, 1.0, 300)
 
     one, again, other = draw(1), draw(1), draw(2)
@@ -157,4 +157,4 @@ def test_a_fill_of_nothing_is_refused() -> None:
     """Else the table would be empty, and nobody told why."""
     trace = Trace("t", (TraceNode("n", 1, 1, 1, ""),), (TracePod("p", 1, 1, 1, 500, ()),))
     with pytest.raises(BadInput, match=r"--load: no pod was drawn: the smallest pod requests 0.5"):
-        workloads.fill(trace, 1, 0.1)
+        workloads.draw_fill(trace, 1, 0.1)

@@ -31,7 +31,7 @@ def pod(
 
 
 def asked(body: Json) -> requests.Requests:
-    return requests.of_pod(msgspec.convert(body, wire.Pod))
+    return requests.read_requests(msgspec.convert(body, wire.Pod))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_any_pod_asks_what_the_rules_say_one_resource_at_a_time(body: Json) -> N
 
 
 def key(body: Json) -> bytes:
-    return templates.key(msgspec.convert(copy.deepcopy(body), wire.Pod))
+    return templates.make_key(msgspec.convert(copy.deepcopy(body), wire.Pod))
 
 
 def changed(body: Json, **parts: Json) -> Json:
@@ -318,5 +318,5 @@ def test_what_resizing_says_of_a_pod_with_a_node_makes_another_template(status: 
 def test_reading_the_key_leaves_the_pod_as_it_was() -> None:
     body = changed(BASE, spec={"nodeName": "a", "priority": 7, "schedulerName": "s"}, status=SIZED)
     decoded = msgspec.convert(body, wire.Pod)
-    templates.key(decoded)
+    templates.make_key(decoded)
     assert decoded == msgspec.convert(body, wire.Pod)

@@ -21,7 +21,7 @@ def make_selector(rng: random.Random, keys: str = _KEYS) -> Selector:
         n = rng.choice([1, 3, 40])
         values = pack_texts(f"v{rng.randrange(60)}" for _ in range(n))
         found.append(Requirement(rng.choice(keys), operator, values if "In" in operator else ()))
-    return selectors.all_of(found)
+    return selectors.make_selector(found)
 
 
 def make_peers(rng: random.Random) -> Peers:
@@ -75,7 +75,9 @@ def test_the_rules_about_a_pod_are_those_of_a_scan(
 def test_rules_that_are_gone_leave_nothing_behind() -> None:
     index: RuleIndex[int] = RuleIndex()
     values = pack_texts(f"v{i}" for i in range(40))
-    peers = Peers(("x",), selectors.NOTHING, selectors.all_of([Requirement("a", "In", values)]))
+    peers = Peers(
+        ("x",), selectors.NOTHING, selectors.make_selector([Requirement("a", "In", values)])
+    )
     for rule in range(1000):
         index.add(peers, rule)
     assert find_rules(index, "x", {}, {"a": "v3"}) == list(range(1000))

@@ -112,7 +112,7 @@ class Twin:
         self.nodes, self.most = nodes, published.largest(nodes)
         self.cluster = Cluster()
         for place, n in enumerate(work.order.tolist()):
-            self.cluster.see_node(objects.node_object(trace.nodes[n], place))
+            self.cluster.see_node(objects.make_node(trace.nodes[n], place))
         self.known: Counter[demand.Shape] | None = None
         if options.learn == "trace":
             self.known = Counter(demand.shape_of(twin_pod(pod)) for pod in trace.pods)
@@ -171,7 +171,7 @@ def compare(
     trace: Trace, work: Workload, options: RunOptions, log: list[c.Demand]
 ) -> tuple[Twin, list[int]]:
     """Play both; the twin and where the pods went."""
-    series = engine.run(trace, work, options)
+    series = engine.run_experiment(trace, work, options)
     twin = Twin(trace, work, options, log)
     arrivals = [
         replay.Arrival(twin_pod(trace.pods[which]), at, stays)

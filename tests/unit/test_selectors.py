@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 def of_wire(raw: Json | None) -> selectors.Selector:
     given_ = None if raw is None else msgspec.convert(raw, wire.LabelSelector)
-    return selectors.of_wire(given_, "f")
+    return selectors.read_selector(given_, "f")
 
 
 def expression(operator: str, *values: str, key: str = "a") -> Json:
@@ -55,7 +55,7 @@ def test_a_label_selector_matches_when_all_of_it_does(raw: Json | None, *, match
 def test_a_selector_that_is_absent_matches_nothing_of_a_pod_and_everything_of_a_policy() -> None:
     assert of_wire(None) == selectors.NOTHING
     assert not selectors.NOTHING.matches({})
-    assert selectors.parse(None, "f") == selectors.EVERYTHING == of_wire({})
+    assert selectors.parse_selector(None, "f") == selectors.EVERYTHING == of_wire({})
 
 
 def test_selectors_of_one_meaning_are_equal_however_they_are_written() -> None:
@@ -68,7 +68,7 @@ def test_selectors_of_one_meaning_are_equal_however_they_are_written() -> None:
             {"key": "b", "operator": "In", "values": ["2", "2"]},
         ],
     }
-    assert of_wire(one) == of_wire(other) == selectors.parse(one, "f")
+    assert of_wire(one) == of_wire(other) == selectors.parse_selector(one, "f")
     assert hash(of_wire(one)) == hash(of_wire(other))
     assert of_wire(one) != of_wire({"matchLabels": {"a": "1", "b": "2"}})
 
@@ -139,7 +139,7 @@ def test_an_error_about_a_megabyte_is_short() -> None:
 )  # fmt: skip
 def test_a_policys_selector_of_wrong_types_is_refused_by_its_field(raw: Any, field: str) -> None:
     with pytest.raises(BadInput) as caught:
-        selectors.parse(raw, "f")
+        selectors.parse_selector(raw, "f")
     assert caught.value.field == field
 
 
@@ -162,9 +162,9 @@ def test_more_requirements_hold_together_with_those_before(
     more: list[selectors.Requirement],
     labels: dict[str, str],
 ) -> None:
-    both = selectors.all_of(some).also(more)
+    both = selectors.make_selector(some).add_requirements(more)
     assert both.matches(labels) == all(one.holds(labels) for one in (*some, *more))
-    assert both.also(more) == both == selectors.all_of((*more, *some))
+    assert both.add_requirements(more) == both == selectors.make_selector((*more, *some))
     assert set(both.keys) == {one.key for one in (*some, *more)}
 
 
@@ -199,11 +199,11 @@ def test_terms_of_node_affinity_that_can_match_no_node_are_left_out() -> None:
         node_term(("a", "Exists", [])),
         node_term(("metadata.name", "NotIn", ["x"]), fields=True),
     ]
-    assert selectors.node_terms(unreadable) == ()
-    assert [selectors.node_term(one) for one in good] == list(
-        selectors.node_terms([*unreadable, *good])
+    assert selectors.read_node_terms(unreadable) == ()
+    assert [selectors.read_usable_term(one) for one in good] == list(
+        selectors.read_node_terms([*unreadable, *good])
     )
-    assert None not in selectors.node_terms(good)
+    assert None not in selectors.read_node_terms(good)
 
 
 @settings(deadline=None)

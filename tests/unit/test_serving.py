@@ -49,7 +49,7 @@ def test_what_gpus_cannot_be_used_without_is_what_the_pods_ask_with_them() -> No
 def test_nodes_that_alone_have_what_many_ask_are_dear() -> None:
     cluster = cluster_of({"a": 100, "b": 0, "c": 0, "d": 0})
     price = places_worlds.cycle_of(cluster).learner.get_tables(0).price
-    a, b = (price[cluster.nodes.row_of(name)] for name in "ab")
+    a, b = (price[cluster.nodes.find_row(name)] for name in "ab")
     assert a > b == 0
     pod = cluster.see_pod(make.pod(name="other", gpu=1, cpu=8, memory="32Gi"))
     assert pod is not None
@@ -74,7 +74,7 @@ def test_a_gpu_that_nothing_is_left_to_use_is_short_and_lost_to_nobody() -> None
     assert shape is not None
     cycle.boards.refresh(shape)
     on = {
-        name: losses.measure_loss(Asking(cluster, cycle), shape, cluster.nodes.row_of(name))
+        name: losses.measure_loss(Asking(cluster, cycle), shape, cluster.nodes.find_row(name))
         for name in "az"
     }
     assert on["a"] is not None
@@ -92,7 +92,7 @@ def test_a_pod_goes_to_the_same_node_with_a_board_and_without(seed: int) -> None
     cluster = cluster_of({f"n{i:02}": rng.choice((0, 40, 100)) for i in range(16)})
     for i in range(30):
         on = f"n{rng.randrange(16):02}"
-        row = cluster.nodes.row_of(on)
+        row = cluster.nodes.find_row(on)
         gbit = rng.choice((0, 10, 20, 35))
         left = cluster.nodes.columns.allocatable[:, row] - cluster.nodes.columns.requested[:, row]
         if left[cluster.nodes.find_row_asked(GBIT)] >= gbit and left[c.DEVICES_AT] > 0:

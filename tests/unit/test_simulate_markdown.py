@@ -160,7 +160,7 @@ def test_mistakes_are_named_and_are_no_success() -> None:
 def test_what_strangers_wrote_draws_nothing_and_calls_nobody() -> None:
     pods = [row(EVIL, f"{EVIL} @octocat #12 $x$", namespace=EVIL)]
     placed = row("p", node=EVIL, owner={"kind": EVIL, "name": EVIL}, own=False)
-    text = markdown.write({"": result([*pods, placed], warnings=[f"{EVIL} @you"])})
+    text = markdown.write_comment({"": result([*pods, placed], warnings=[f"{EVIL} @you"])})
     for line in text.splitlines():
         if line.startswith("|"):
             assert len(cells(line)) in {3, 4}
@@ -174,7 +174,7 @@ def test_what_strangers_wrote_draws_nothing_and_calls_nobody() -> None:
 
 @pytest.mark.parametrize("name", ["plain-name.x", "a|b", "a`b", "a\\b", "``", "a\\|b"])
 def test_a_name_is_code_and_reads_as_it_was_written(name: str) -> None:
-    (cell, end) = cells(f"| {markdown.code(name)} | x |")
+    (cell, end) = cells(f"| {markdown.quote_code(name)} | x |")
     assert end == "x"
     inner = cell.removeprefix("<code>").removesuffix("</code>").strip("`")
     assert html.unescape(inner) == name
@@ -187,10 +187,10 @@ def test_a_comment_is_bounded_however_many_unlike_pods_there_are() -> None:
     mistakes = [{"object": f"Pod {i}", "field": "spec", "problem": "p" * 900} for i in range(500)]
     one = result([*pods, *placed], warnings=["w" * 900] * 400, mistakes=mistakes)
     for results in ({"": one}, {f"mode-{i}": one for i in range(16)}):
-        text = markdown.write(results)
+        text = markdown.write_comment(results)
         assert len(text) <= COMMENT_MAX
         assert "more rows" in text
-    shown = markdown.write({"": one}).splitlines()
+    shown = markdown.write_comment({"": one}).splitlines()
     counts = [int(cells[0].replace(",", "")) for cells in rows(shown, "Pending")]
     assert sum(counts) == 1500
 

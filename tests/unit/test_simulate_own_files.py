@@ -123,7 +123,7 @@ def test_beside_a_baseline_only_ones_own_pods_and_those_of_a_change_decide_how_i
             config=Config(), files=[str(tmp_path / "mine.yaml")], fail_if_pending=True
         )
         live = Live(baseline)
-        assert command.answer(asked, live, io.StringIO(), lambda *_: None).code == code
+        assert command.simulate(asked, live, io.StringIO(), lambda *_: None).code == code
 
 
 def test_a_comment_on_a_pull_request_is_about_ones_own_pods(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_file_beside_a_cluster_is_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(writing.dump_all([elsewhere("mine")]))
     asked = command.Request(config=Config(), files=[str(path)], only_ours=True)
-    found = command.answer(asked, Live(DUMP), io.StringIO(), lambda *_: None).results[""]
+    found = command.simulate(asked, Live(DUMP), io.StringIO(), lambda *_: None).results[""]
     assert {one["name"]: one["own"] for one in found["pods"]} == {"old": False, "mine": True}
 
 

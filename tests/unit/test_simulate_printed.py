@@ -84,7 +84,7 @@ def test_jobs_without_pods_are_counted_and_some_are_named() -> None:
 def on_a_terminal(objects: list[Json], width: int = 80) -> str:
     out = Screen()
     screen = Console(file=out, force_terminal=True, width=width, color_system=None)
-    report.show({"": schedule(objects)}, screen)
+    report.print_report({"": schedule(objects)}, screen)
     return out.getvalue()
 
 
@@ -184,7 +184,7 @@ def test_what_a_terminal_would_obey_is_spelt_out_in_all_that_is_printed() -> Non
         assert r"Deployment default/dx\x1b]0;PWNED\x07\n\u202e" in unwrapped(result.stderr)
     out = Screen()
     screen = Console(file=out, force_terminal=True, width=80, color_system=None)
-    report.show({"": schedule(objects, with_nodes=True)}, screen)
+    report.print_report({"": schedule(objects, with_nodes=True)}, screen)
     assert [line for line in out.getvalue().split("\n") if not line.isprintable()] == []
     said = refused("--strict", objects=objects)
     assert [line for line in said.split("\n") if not line.isprintable()] == []

@@ -64,7 +64,7 @@ def test_a_changed_template_is_judged_with_all_its_replicas_in_the_place_of_the_
             "Deployment default/web is in the baseline with another pod template (requests): 4 pods of the baseline "
             f"are removed in a trial, and {replicas} new pods are placed"
         ) in answer["warnings"]
-        comment = markdown.write({"": answer})
+        comment = markdown.write_comment({"": answer})
         said = ":x: 1 of 3 pods of your files does not fit" if code else ":white_check_mark: All 2 pods of your files fit"  # fmt: skip
         assert said in comment
         assert "another pod template" in comment

@@ -321,7 +321,7 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
         ("BalancePolicy", "Namespace", "PriorityClass", "Job"), "403 Forbidden"
     )
     inventory = Inventory([node("a")], strict=False, priorities=Priorities(strict=False))
-    assert gaps.tell_gaps(inventory, unlisted, set(), is_mode_given=False) == [
+    assert gaps.report_gaps(inventory, unlisted, set(), is_mode_given=False) == [
         "objects of kind BalancePolicy cannot be listed (403 Forbidden): pods are placed without any policy",
         "objects of kind Job cannot be listed (403 Forbidden): their pods that do not exist yet are left out",
     ]  # fmt: skip
@@ -333,8 +333,8 @@ def test_kinds_that_a_cluster_would_not_list_are_told_where_they_matter() -> Non
 def test_a_pod_on_its_way_out_is_not_displaced_with_its_node() -> None:
     going = pod("going", node="a")
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    inventory = inventories.read([node("a"), node("b"), going, pod("moves", node="a"), pod("stays", node="b")])  # fmt: skip
-    displaced = what_if.apply(inventory, Changes(without=["a"]))
+    inventory = inventories.read_inventory([node("a"), node("b"), going, pod("moves", node="a"), pod("stays", node="b")])  # fmt: skip
+    displaced = what_if.apply_changes(inventory, Changes(without=["a"]))
     assert displaced == {"default/moves": "a"}
     assert [one.metadata.name for one in inventory.pods] == ["moves", "stays"]
 
@@ -342,7 +342,7 @@ def test_a_pod_on_its_way_out_is_not_displaced_with_its_node() -> None:
 def code_of(*live: Json, **request: Any) -> int:
     """How the command ends for a cluster that has these objects."""
     asked = command.Request(config=Config(), fail_if_pending=True, **request)
-    return command.answer(asked, Live(live), io.StringIO(), lambda *_: None).code
+    return command.simulate(asked, Live(live), io.StringIO(), lambda *_: None).code
 
 
 def test_in_a_cluster_only_pods_that_the_change_sets_free_or_makes_count_as_pending() -> None:

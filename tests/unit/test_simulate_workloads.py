@@ -12,7 +12,7 @@ from scheduler.api import steering
 from scheduler.simulate import InputProblem, schedule
 from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading.inventory import Inventory
-from scheduler.simulate.workloads.make import make as make_pods
+from scheduler.simulate.workloads.make import make_pods
 from tests import make
 from tests.unit.test_simulate_what_if import node
 
@@ -48,7 +48,7 @@ def there(name: str, kind: str, of: str, *, phase: str = "Running", **meta: Any)
 
 def made(*objects: Json) -> tuple[Inventory, dict[str, Json]]:
     """What is made of objects: the inventory, and the new pods by name, as JSON."""
-    inventory = inventories.read(objects)
+    inventory = inventories.read_inventory(objects)
     uids = make_pods(inventory).made
     pods = {p.metadata.name: msgspec.to_builtins(p) for p in inventory.pods if p.metadata.uid in uids}  # fmt: skip
     assert len(pods) == len(uids)
@@ -328,7 +328,7 @@ def test_an_absurd_workload_is_named_with_its_field(body: Json, said: str) -> No
 def test_all_workloads_together_have_a_bound() -> None:
     crowd = [workload("Job", f"j{i}", parallelism=150_000) for i in range(2)]
     crowd[1]["spec"]["parallelism"] = 60_000
-    inventory = inventories.read(crowd, strict=False)
+    inventory = inventories.read_inventory(crowd, strict=False)
     assert len(make_pods(inventory).made) == 150_000
     (problem,) = inventory.mistakes.values()
     assert str(problem) == (

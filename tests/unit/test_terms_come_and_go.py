@@ -92,13 +92,13 @@ def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     terms = engine._cluster.terms
     live = [
         terms.count_peers((Peers(("default",), selectors.NOTHING, one),), with_deleting=True)
-        for one in (selectors.EVERYTHING, selectors.all_of([Requirement("i", "Exists")]))
+        for one in (selectors.EVERYTHING, selectors.make_selector([Requirement("i", "Exists")]))
     ]
     n = 3000
     for i in range(n):
         pod = make.pod(name=f"p{i}", node="n", labels={"i": str(i)}, spec=unlike(i, "absent", 2))
         engine.handle(events.Seen(pod), 0.0)
-    assert [int(count.by_row(1)[0]) for count in live] == [n, n]
+    assert [int(count.list_by_row(1)[0]) for count in live] == [n, n]
 
     def measure() -> int:
         owned, counters = terms.owned, terms.counters
@@ -109,9 +109,9 @@ def test_what_thousands_of_unlike_pods_took_goes_with_them() -> None:
     # The last one that came goes last: its numbers are the highest.
     for i in range(n - 1):
         engine.handle(events.Gone("Pod", f"default/p{i}"), 1.0)
-    assert [int(count.by_row(1)[0]) for count in live] == [1, 1]
+    assert [int(count.list_by_row(1)[0]) for count in live] == [1, 1]
     engine.handle(events.Gone("Pod", f"default/p{n - 1}"), 1.0)
-    assert [int(count.by_row(1)[0]) for count in live] == [0, 0]
+    assert [int(count.list_by_row(1)[0]) for count in live] == [0, 0]
     assert most > 40_000
     assert measure() < 10_000
     live.clear()

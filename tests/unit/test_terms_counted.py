@@ -30,14 +30,14 @@ def random_selector(rng: random.Random) -> Selector:
         if operator in {"In", "NotIn"}:
             values = tuple(sorted(rng.sample(_MANY, rng.choice([1, 2, 30]))))
         found.append(Requirement(rng.choice("ab"), operator, values))
-    return selectors.all_of(found)
+    return selectors.make_selector(found)
 
 
 def random_peers(rng: random.Random) -> Peers:
     named = tuple(sorted(rng.sample(["s", "t"], rng.randint(0, 2))))
     roaming = rng.choice([selectors.NOTHING, selectors.EVERYTHING, None])
     if roaming is None:
-        roaming = selectors.all_of([Requirement("team", "In", ("x",))])
+        roaming = selectors.make_selector([Requirement("team", "In", ("x",))])
     return Peers(named, roaming, random_selector(rng))
 
 
@@ -70,25 +70,25 @@ def peers_slowly(engine: Engine, all_of: tuple[Peers, ...], *, with_deleting: bo
     found = [0] * cluster.nodes.capacity
     for name, pods in cluster.pods_on.items():
         for pod in pods.values():
-            there = cluster.terms.labels_of(pod.namespace)
+            there = cluster.terms.find_labels(pod.namespace)
             if pod.deleting and not with_deleting:
                 continue
             if all(peers.include(pod.namespace, there, pod.labels or {}) for peers in all_of):
-                found[cluster.nodes.row_of(name)] += 1
+                found[cluster.nodes.find_row(name)] += 1
     return found
 
 
 def owners_slowly(engine: Engine, seen: TermView, stance: Stance, key: str) -> list[int]:
     cluster = engine._cluster
     found = [0] * cluster.nodes.capacity
-    there: Labels = cluster.terms.labels_of(seen.namespace)
+    there: Labels = cluster.terms.find_labels(seen.namespace)
     for name, pods in cluster.pods_on.items():
         for pod in pods.values():
             for term in list_owned(pod.template, pod.namespace, pod.labels or {}):
                 if (term.stance, term.key) == (stance, key) and term.peers.include(
                     seen.namespace, there, dict(seen.labels)
                 ):
-                    found[cluster.nodes.row_of(name)] += term.weight
+                    found[cluster.nodes.find_row(name)] += term.weight
     return found
 
 
@@ -155,7 +155,7 @@ def test_counts_are_what_a_slow_count_says_through_random_changes(seed: int) -> 
                 expected = peers_slowly(engine, key[0], with_deleting=key[1])
             else:
                 expected = owners_slowly(engine, *key)
-            assert count.by_row(capacity).tolist() == expected, key
+            assert count.list_by_row(capacity).tolist() == expected, key
     live.clear()
     del count
     assert not len(engine._cluster.terms.counters)
@@ -289,7 +289,7 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
     live: list[Count] = []
     for i in range(40):
         forbidden = [Requirement(f"k{i}-{j}", "NotIn", ("v",)) for j in range(20)]
-        peers = Peers(("default",), selectors.NOTHING, selectors.all_of(forbidden))
+        peers = Peers(("default",), selectors.NOTHING, selectors.make_selector(forbidden))
         live.append(engine._cluster.terms.count_peers((peers,), with_deleting=False))
     asked: list[Requirement] = []
 
@@ -299,5 +299,5 @@ def test_a_count_is_not_compared_again_with_a_pod_that_has_none_of_its_labels(
 
     monkeypatch.setattr(Requirement, "holds", holds)
     engine.handle(events.Seen(make.pod(name="p", node="n", labels={"new": "x"})), 0.0)
-    assert [int(count.by_row(1)[0]) for count in live] == [1] * 40
+    assert [int(count.list_by_row(1)[0]) for count in live] == [1] * 40
     assert not asked

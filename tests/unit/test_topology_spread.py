@@ -55,7 +55,7 @@ def test_pods_that_waited_go_when_a_pod_elsewhere_evens_the_zones() -> None:
     picky["spec"] |= selector
     waits = seen(cluster, picky, "w")
     assert cycle.schedule([waits]).holds
-    row = cluster.nodes.row_of("b")
+    row = cluster.nodes.find_row("b")
     for i in range(2, 4):
         seen(cluster, waiting(rule) | {}, f"s{i}")
         cluster.assume(f"s{i}", "b", ())

@@ -103,5 +103,5 @@ def test_a_card_with_fewer_cores_than_are_asked_does_not_host_the_pod(cores: int
     told = twin_worlds.cycle_of(world).learner.tables.price
     expected = demand.prices(twin_worlds.counts(world)[0], list(world.nodes.values()))
     assert {
-        name: float(told[world.cluster.nodes.row_of(name)]) for name in world.nodes
+        name: float(told[world.cluster.nodes.find_row(name)]) for name in world.nodes
     } == pytest.approx(expected, abs=1e-9)

@@ -40,7 +40,7 @@ def test_the_dearest_units_stay_as_long_as_the_pod_fits(
     cycle = make.cycle(cluster=cluster)
     shape = cycle.get_unscored(asker)
     assert shape is not None
-    rows = np.array([cluster.nodes.row_of(f"n{i}") for i in range(len(placed))], np.int64)
+    rows = np.array([cluster.nodes.find_row(f"n{i}") for i in range(len(placed))], np.int64)
     every, _ = room.find_units(cluster, asker, rows)
     sizes = [n_pods] * sum(map(len, placed))
     uid_of = {pod.row: pod.uid for there in cluster.pods_on.values() for pod in there.values()}

@@ -86,7 +86,7 @@ def test_no_kind_is_compared_with_each_term(monkeypatch: pytest.MonkeyPatch) -> 
             (),
             selectors.EVERYTHING,
             # All pods here have an app.
-            selectors.all_of(Requirement(key, "DoesNotExist") for key in ("app", f"k{i}")),
+            selectors.make_selector(Requirement(key, "DoesNotExist") for key in ("app", f"k{i}")),
         )
         for i in range(2000)
     ]

@@ -183,7 +183,7 @@ def wrong(
     used = float(learnt.rates[c.RATE_DEPARTURES])
     price = demand.prices(known, nodes, used) if seen else {}
     for node in nodes:
-        told = float(learnt.price[cluster.nodes.row_of(node.name)])
+        told = float(learnt.price[cluster.nodes.find_row(node.name)])
         if node.has_gpu and abs(told - price.get(node.name, 1.0)) > 1e-9:
             found.append(f"price of {node.name}: {told}, not {price.get(node.name, 1.0)}")
     kappa, rate = demand.kappa(known, card), float(learnt.rates[c.RATE_CPU])

@@ -1,4 +1,4 @@
-"""What the cycle decides; carried out elsewhere."""
+"""The decisions of the cycle, which are carried out elsewhere."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Bind:
 
     Attributes:
         slots: its cards, on nodes whose cards are allocated one by one.
-        driver: the name of the driver whose cards they are; empty when there are none.
-        given: what its claims are to be given before, in their order; of claims that are bound nothing.
+        driver: the name of the driver of these cards; empty when there are none.
+        given: what its claims get before the bind, in their order; nothing for claims that are bound already.
     """
 
     uid: str
@@ -32,10 +32,10 @@ class Bind:
 
 
 class Detail(NamedTuple):
-    """What is behind a reason, as a sentence with the figures that matter.
+    """The details of a reason, as a sentence with the figures that matter.
 
     Attributes:
-        about: what the sentence is about; the same as long as only figures and names in it change.
+        about: the subject of the sentence; it stays the same while only figures and names in the sentence change.
         text: the sentence, without its full stop.
     """
 
@@ -48,12 +48,12 @@ class Diagnosis:
     """Why a shape fits nowhere: how many nodes gave which reason.
 
     Attributes:
-        n_nodes: nodes looked at.
+        n_nodes: the number of nodes that were looked at.
         reasons: (reason text, nodes) pairs.
-        unresolvable: nodes where no eviction would help.
-        details: what is behind the reasons, the most telling first.
-        rules: names of the rules that refuse any node.
-        of_pod: what refuses all nodes alike for what the pod says by itself; empty for nothing.
+        unresolvable: the number of nodes on which no eviction would help.
+        details: details of the reasons, the most telling first.
+        rules: names of the rules that refuse a node.
+        of_pod: the reason for which all nodes are refused because of the pod's own spec; empty for none.
     """
 
     n_nodes: int
@@ -65,29 +65,29 @@ class Diagnosis:
 
 
 class Barriers(NamedTuple):
-    """What keeps pods off nodes: of every node the rule that refuses it first.
+    """What keeps pods off nodes: for every node the rule that refuses it first.
 
     Attributes:
         reasons: bits of the table's reasons.
-        short: bits of what they ask, the pod itself first, then their resources.
+        short: bits of the resources that are short, the pod itself first.
     """
 
     reasons: int = 0
     short: int = 0
 
-    def also(self, other: Barriers) -> Barriers:
-        """These and others."""
+    def merge(self, other: Barriers) -> Barriers:
+        """Return these barriers and others."""
         return Barriers(self.reasons | other.reasons, self.short | other.short)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of looking whose place a pod could take.
+    """The result of the search for pods whose place a pod could take.
 
     Attributes:
-        node: where it can, if so many ``victims`` go; empty when nowhere.
-        diagnosis: why nobody's going would help.
-        why: why it was not even looked for.
+        node: the node that has room if so many ``victims`` go; empty for none.
+        diagnosis: why no node has room even if other pods go.
+        why: why it was not even searched.
     """
 
     node: str = ""
@@ -107,7 +107,7 @@ class Evict:
     """Send units away from a node: each of them goes as a whole.
 
     Attributes:
-        makes_room_for: uid of the pod that needs the room, and is nominated to the node; empty for nobody.
+        makes_room_for: uid of the pod that needs the room, and is nominated to the node; empty for none.
         units: uids of the pods of each unit, the most important unit first.
     """
 
@@ -124,7 +124,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """A pod is nominated to a node; to none any more when that is empty."""
+    """Nominate a pod to a node; an empty node ends its nomination."""
 
     uid: str
     node: str
@@ -135,9 +135,9 @@ class Hold:
     """Leave a pod pending.
 
     Attributes:
-        diagnosis: why, where somebody asks.
-        problem: what a person must mend, where that is the cause.
-        attempt: what came of looking whose place it could take; None where it was not tried.
+        diagnosis: why it stays pending, if that is wanted.
+        problem: what a person must mend, if that is the cause.
+        attempt: the result of the search for pods whose place it could take; None if it was not tried.
         barriers: what keeps it off nodes, for the queue.
     """
 
@@ -148,7 +148,7 @@ class Hold:
     barriers: Barriers = field(default=Barriers(), compare=False)
 
     def copy_for(self, uid: str) -> Hold:
-        """The same decision for another pod of its kind."""
+        """Return the same decision for another pod of the same kind."""
         return replace(self, uid=uid)
 
 
@@ -156,11 +156,11 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     """A decision for one entity, which stands or falls as a whole.
 
     Attributes:
-        entity: uid of the entity that it is for: that of a pod, if it is one pod.
+        entity: uid of the entity: for a single pod, the uid of the pod.
         binds: pods of it to bind.
         evicts: pods to send away for it.
-        nominates: pods whose nomination is another for that.
-        hold: it was tried, and this pod of it stays pending; None when no pod does.
+        nominates: pods whose nomination changes with the decision.
+        hold: the pod of the entity that stays pending after it was tried; None when no pod does.
     """
 
     entity: str
@@ -172,13 +172,13 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one call, each list in the order it was made.
+    """The result of one call; each list is in the order in which it was made.
 
     Attributes:
-        plans: what was decided.
-        explained: pods that wait on, and why by now.
-        left: entities that were not looked at any more, as the others took long; the shell never sees any.
-        notes: what else there is to say.
+        plans: the decisions.
+        explained: pods that still wait, and why they wait now.
+        left: entities that were not looked at, because the others took long; the shell never sees any.
+        notes: everything else that is reported.
     """
 
     plans: list[Plan] = field(default_factory=list)
@@ -188,7 +188,7 @@ class Outcome:
 
     @property
     def binds(self) -> list[Bind]:
-        """Of all plans, pods to bind; to be asked once, as it is gathered anew each time."""
+        """Pods to bind, gathered from all plans; read it once, because it is gathered anew each time."""
         return [bind for plan in self.plans for bind in plan.binds]
 
     @property
@@ -198,7 +198,7 @@ class Outcome:
 
     @property
     def evicts(self) -> list[Evict]:
-        """Pods to send away, and for whom, gathered from all plans."""
+        """Pods to send away, and the pods that need the room, gathered from all plans."""
         return [evict for plan in self.plans for evict in plan.evicts]
 
     @property

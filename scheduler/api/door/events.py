@@ -1,6 +1,6 @@
-"""What reaches the engine: always whole objects, never deltas.
+"""Events that reach the engine: always whole objects, never deltas.
 
-Events are encoded as they are when an engine's log is written, so they hold nothing but words and figures.
+An engine's log has the events as they are, so they hold only texts and figures.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scheduler.api import steering, wire
 from scheduler.api.cards import Slots
 from scheduler.api.storage import Given, StorageObject
 
-# Of every kind that is watched; each says its kind.
+# The objects of all kinds that are watched; each names its kind.
 Object = (
     wire.Pod | wire.Node | steering.Group | steering.PodDisruptionBudget | steering.Namespace
     | steering.BalancePolicy | StorageObject
@@ -40,8 +40,8 @@ class Gone(_Event, frozen=True):
 class ListBegins(_Event, frozen=True):
     """A list of all objects of a kind begins; changes of other objects may come before it ends.
 
-    Of pods it has all unfinished ones of one stream: ``scheduler`` is the one of our names that these pods give,
-    empty for the bound pods of others. A list that broke off begins again and does not end twice.
+    A list of pods has all unfinished pods of one stream: ``scheduler`` is our scheduler name that these pods have, and
+    is empty for the bound pods of other schedulers. A list that broke off begins again and does not end twice.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class BindFailed(_Event, frozen=True):
 class PluginSilent(_Event, frozen=True):
     """The device plugin of a node stopped answering, or answers again.
 
-    ``waits_for`` is the uid of the pod that it was asked to serve, empty when nobody can say.
+    ``waits_for`` is the uid of the pod that it was asked to serve, empty when that is unknown.
     """
 
     node: str
@@ -81,7 +81,7 @@ class PluginSilent(_Event, frozen=True):
 
 
 class EvictDone(_Event, frozen=True):
-    """The API server has begun to delete a pod that was to be evicted, or knows it no more."""
+    """The API server has begun to delete a pod that was to be evicted, or no longer knows the pod."""
 
     uid: str
 
@@ -94,11 +94,11 @@ class EvictFailed(_Event, frozen=True):
 
 
 class DemandRecalled(_Event, frozen=True):
-    """How fast pods leave, in departures per arrival, as an earlier leader has learnt it.
+    """How fast pods leave, in departures per arrival, as an earlier leader learnt it.
 
     Attributes:
-        departures, horizon: of pods with devices, a mean over so many arrivals.
-        plain_departures, plain_horizon: of pods without; over 0 where nothing is known of them.
+        departures, horizon: the mean of pods with devices, and the number of arrivals that it is over.
+        plain_departures, plain_horizon: likewise of pods without devices; the horizon is 0 if nothing is known.
     """
 
     departures: float
@@ -117,7 +117,7 @@ class PodAssumed(_Event, frozen=True):
 
 
 class PodNominated(_Event, frozen=True):
-    """A pod was nominated to a node, and promised these cards, before the engine made a fresh start."""
+    """A pod was nominated to a node, and was promised these cards, before the engine made a fresh start."""
 
     uid: str
     node: str
@@ -125,7 +125,7 @@ class PodNominated(_Event, frozen=True):
 
 
 class PodGoing(_Event, frozen=True):
-    """A pod was on its way out to make room for another, likewise."""
+    """A pod was being evicted to make room for another pod before the engine made a fresh start."""
 
     uid: str
     makes_room_for: str
@@ -144,7 +144,7 @@ Event = (
 
 
 class Page(_Event, frozen=True):
-    """A part of a list of all objects of a kind, of pods those of one stream; a shell hands them in one by one.
+    """A part of a list of all objects of a kind, or of all pods of one stream; a shell hands the parts in one by one.
 
     A list that breaks off has no last page, and the list that follows has a first page again.
     """

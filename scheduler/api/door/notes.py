@@ -1,6 +1,6 @@
 """Notes that the engine returns with its decisions: people read them, and shells act on them.
 
-Notes name things by uid or name; what else there is to say of them is in the engine's state.
+Notes name pods and nodes by uid or name; everything else about these is in the engine's state.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 
 class Left(NamedTuple):
-    """A pod is finished or gone: nothing more is done or said for it."""
+    """A pod is finished or gone: nothing more is done or reported for it."""
 
     uid: str
 
 
 class Scheduled(NamedTuple):
-    """The API server has bound a pod of ours as it was decided."""
+    """The API server has bound one of our pods as decided."""
 
     uid: str
 
 
 class Retried(NamedTuple):
-    """A bind failed and the pod waits again; ``message`` says what was in the way."""
+    """A bind failed and the pod waits again; ``message`` says why."""
 
     uid: str
     message: str

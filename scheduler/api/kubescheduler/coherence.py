@@ -1,18 +1,18 @@
-"""Plugins that a profile must not disable: those that work only together, and those that every pod needs."""
+"""Plugins that a profile must not disable: plugins that work only together, and plugins that every pod needs."""
 
 from __future__ import annotations
 
 from scheduler.api.kubescheduler.points import On
 from scheduler.errors import BadInput
 
-# Without it kube-scheduler does not start, or pods would be bound that an API server does not bind.
+# Without one of these, kube-scheduler does not start, or would bind pods that an API server refuses to bind.
 _NEEDED = (
     ("preEnqueue", "SchedulingGates"),
     ("queueSort", "PrioritySort"),
     ("bind", "DefaultBinder"),
 )
-# The first half prepares the second, which cannot do without: kube-scheduler fails on every pod then, or may evict
-# for a pod again before its victims are gone.
+# The first point prepares the second. Without the first, kube-scheduler fails on every pod, or may evict for a pod
+# again before its victims are gone.
 _PREPARED = (
     ("NodePorts", "preFilter", "filter"),
     ("NodeResourcesFit", "preFilter", "filter"),
@@ -26,7 +26,7 @@ _PREPARED = (
     ("VolumeBinding", "filter", "score"),
     ("DefaultPreemption", "preEnqueue", "postFilter"),
 )
-# Either both or neither: the first refuses nodes or pods by itself, or leaves work to the second.
+# Either both points are on or neither: the first refuses nodes or pods by itself, or leaves work to the second.
 _TOGETHER = (
     ("NodeAffinity", "preFilter", "filter"),
     ("VolumeRestrictions", "preFilter", "filter"),
@@ -37,11 +37,11 @@ _TOGETHER = (
 )
 
 
-def check(on: On, field: str) -> None:
-    """Refuse what cannot be, or would be another thing than it says.
+def check_plugins(on: On, field: str) -> None:
+    """Refuse combinations of plugins and points that cannot work, or that would not do what the file says.
 
     Raises:
-        BadInput: names the point below ``field``.
+        BadInput: the error names the point below ``field``.
     """
     for point, name in _NEEDED:
         if name not in on.at[point]:

@@ -14,7 +14,7 @@ import msgspec
 from scheduler.api import limits, wire
 from scheduler.api.limits import PodLimits
 
-# Smaller ones are decoded at once: what is in them cannot cost much.
+# Smaller pods are decoded at once: they cannot cost much.
 LARGE_BYTES = 64 * 1024
 
 _PLAIN = (str, int, bool, str | None)
@@ -34,39 +34,41 @@ _PARTS: dict[str, type[msgspec.Struct]] = {
 _LISTS = frozenset({"spec.containers", "spec.initContainers"})
 
 
-def pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
-    """A pod from its JSON. A pod beyond the bounds keeps only what is charged; ``oversized`` says why.
+def decode_pod(raw: bytes | msgspec.Raw, bounds: PodLimits) -> wire.Pod:
+    """Decode a pod from JSON. A pod beyond the bounds keeps only what it is charged for; ``oversized`` says why.
 
-    A pod without a node is charged nothing, and is held: nothing it asks is kept.
+    If it has no node, it is charged nothing, and is held: none of its requests are kept.
 
     Raises:
-        MsgspecError: it is no pod.
+        MsgspecError: the JSON is no pod.
     """
     oversized: list[str] = []
     bound = bounds.text
-    parts = _measured(wire.Pod).decode(raw)
+    parts = _make_text_decoder(wire.Pod).decode(raw)
     found = {
-        name: _assembled(getattr(parts, name), kind, bound, name, oversized)
+        name: _assemble(getattr(parts, name), kind, bound, name, oversized)
         for name, kind in _PARTS.items()
         if getattr(parts, name)
     }
-    made = wire.Pod(**found, oversized=limits.too_large(oversized[0], bound) if oversized else None)
+    made = wire.Pod(
+        **found, oversized=limits.report_too_large(oversized[0], bound) if oversized else None
+    )
     # The size of the whole pod is named only where no field is too long.
-    problem = limits.exceeded(made, bounds)
+    problem = limits.find_excess(made, bounds)
     if problem is None and len(raw) > UNCHANGEABLE_BYTES:
-        problem = limits.too_large("pod", UNCHANGEABLE_BYTES)
+        problem = limits.report_too_large("pod", UNCHANGEABLE_BYTES)
     if problem is None:
         return made
-    kept = limits.cut(made, bounds, problem)
+    kept = limits.cut_pod(made, bounds, problem)
     if not kept.spec.node_name:
         kept.spec.containers, kept.spec.init_containers = [], None
     return kept
 
 
-def _assembled(
+def _assemble(
     raw: msgspec.Raw, kind: type[msgspec.Struct], bound: int, path: str, oversized: list[str]
 ) -> Any:
-    measured = _measured(kind).decode(raw)
+    measured = _make_text_decoder(kind).decode(raw)
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         value, where = getattr(measured, field.name), f"{path}.{field.encode_name}"
@@ -75,32 +77,32 @@ def _assembled(
         elif not value:
             continue
         elif where in _LISTS:
-            values[field.name] = _containers(value, bound, where, oversized)
+            values[field.name] = _decode_containers(value, bound, where, oversized)
         elif len(value) > bound and where not in _UNBOUNDED:
             oversized.append(where)
         else:
-            values[field.name] = _decoder(field.type).decode(value)
+            values[field.name] = _make_decoder(field.type).decode(value)
     return kind(**values)
 
 
-def _containers(
+def _decode_containers(
     raw: msgspec.Raw, bound: int, path: str, oversized: list[str]
 ) -> list[wire.Container]:
-    parts = _decoder(list[msgspec.Raw] | None).decode(raw) or ()
+    parts = _make_decoder(list[msgspec.Raw] | None).decode(raw) or ()
     if all(len(part) <= bound for part in parts):
-        whole: list[wire.Container] = _decoder(list[wire.Container] | None).decode(raw) or []
+        whole: list[wire.Container] = _make_decoder(list[wire.Container] | None).decode(raw) or []
         return whole
-    return [_assembled(part, wire.Container, bound, f"{path}[]", oversized) for part in parts]
+    return [_assemble(part, wire.Container, bound, f"{path}[]", oversized) for part in parts]
 
 
 @cache
-def _decoder(kind: Any) -> Any:
+def _make_decoder(kind: Any) -> Any:
     return msgspec.json.Decoder(kind)
 
 
 @cache
-def _measured(kind: type[msgspec.Struct]) -> Any:
-    """A decoder of the same fields that leaves all but plain ones as text."""
+def _make_text_decoder(kind: type[msgspec.Struct]) -> Any:
+    """Make a decoder of the same fields that leaves all fields but plain ones as text."""
     fields: list[tuple[str, Any, Any]] = [
         (field.name, field.type, msgspec.field(name=field.encode_name, default=field.default))
         if field.type in _PLAIN

@@ -1,6 +1,6 @@
 """Features of the kubelet that a pod requires, by the names that nodes declare.
 
-Source: component-helpers' nodedeclaredfeatures of Kubernetes 1.37, those that are inferred for scheduling.
+Source: component-helpers' nodedeclaredfeatures of Kubernetes 1.37: the features that are inferred for scheduling.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ BIND_OPTIONS = "VolumeBindMountOptions"
 _RESTART_ALL_ACTION = "RestartAllContainers"
 
 
-def of_pod(spec: wire.PodSpec) -> tuple[str, ...]:
-    """The features, sorted; of a pod that has a node others may have come to need, which binds nobody."""
+def list_features(spec: wire.PodSpec) -> tuple[str, ...]:
+    """List the features, sorted. A pod that has a node may need others by now, which do not matter for scheduling."""
     containers = [*spec.containers, *(spec.init_containers or ())]
     found = []
     if any(

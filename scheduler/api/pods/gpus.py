@@ -1,8 +1,8 @@
 """A pod's requests for devices: for cards, read as HAMi's webhook and scheduler read them, and for whole devices.
 
-HAMi's webhook leaves pods alone that name another scheduler, so what it would have filled in is
-filled in here: a bare ``nvidia.com/gpu: 1`` is a whole card, exclusive. Where HAMi silently
-treats a malformed request as no request, Evenkeel refuses the pod and says which field is wrong.
+HAMi's webhook does not change pods that name another scheduler, so what it would have filled in is filled in here:
+a bare ``nvidia.com/gpu: 1`` is a whole card, exclusive. HAMi silently treats a malformed request as no request;
+Evenkeel refuses the pod and says which field is wrong.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ContainerKind(IntEnum):
 
 
 class ContainerAsk(NamedTuple):
-    """One container's request: ``cards`` cards, on each ``mem_mib`` (or ``mem_percent``) and ``cores``.
+    """One container's request: ``cards`` cards, and on each ``mem_mib`` (or ``mem_percent``) and ``cores``.
 
     ``mem_percent`` counts only where ``mem_mib`` is 0. All zero: the container asks no GPU.
     """
@@ -55,8 +55,8 @@ class ContainerAsk(NamedTuple):
 class GpuAsk(NamedTuple):
     """What a pod asks of one family: a slot per container (init first) and which cards it accepts.
 
-    ``family`` is the resource by which it asks. ``names`` are those of the containers, where several ask cards:
-    messages must say which of them is meant.
+    ``family`` is the resource by which it asks. ``names`` are the names of the containers, if several ask cards:
+    messages must say which container is meant.
     """
 
     family: str
@@ -83,11 +83,11 @@ class GpuAsk(NamedTuple):
 
 
 class CardWishes(NamedTuple):
-    """Which cards a pod wants, as far as a node that reports a number of GPUs and no cards can be asked.
+    """Which cards a pod wants, as far as that can be checked on a node that reports only a number of GPUs.
 
     Attributes:
         use_types, nouse_types: as in GpuAsk.
-        is_by_card: it wants certain cards, all of one NUMA node, or of a mode: what only a report of cards says.
+        is_by_card: it wants certain cards, cards of one NUMA node, or cards of a mode: only reported cards can show this.
     """
 
     use_types: tuple[str, ...] = ()
@@ -96,19 +96,19 @@ class CardWishes(NamedTuple):
 
     @property
     def is_by_type(self) -> bool:
-        """It wants certain types."""
+        """Whether it wants certain types."""
         return bool(self.use_types or self.nouse_types)
 
     def accept(self, product: str) -> bool:
-        """Whether GPUs of a product will do: a label cannot have the spaces that types have."""
+        """Whether GPUs of a product will do; types have spaces, which the product in a label cannot have."""
         name = product.upper()
         wanted = any(one.replace(" ", "-") in name for one in self.use_types)
         refused = any(one.replace(" ", "-") in name for one in self.nouse_types)
         return (wanted or not self.use_types) and not refused
 
 
-def wishes_of(ask: GpuAsk | None) -> CardWishes | None:
-    """The wishes of a pod for certain NVIDIA cards, None without any."""
+def read_wishes(ask: GpuAsk | None) -> CardWishes | None:
+    """Read the wishes of a pod for certain NVIDIA cards; None for none."""
     if ask is None or ask.family != names.GPU:
         return None
     by_card = bool(ask.use_uuids or ask.nouse_uuids or ask.vgpu_mode or ask.numa_bind)
@@ -125,66 +125,70 @@ class CardTypes(Protocol):
     def nouse_types(self) -> tuple[str, ...]: ...  # noqa: D102
 
 
-def of_pod(pod: wire.Pod) -> GpuAsk | None:
-    """What the pod asks of NVIDIA's cards, whole or in shares; None when it asks none.
+def read_ask(pod: wire.Pod) -> GpuAsk | None:
+    """Read what the pod asks of NVIDIA's cards, whole or in shares; None when it asks none.
 
     Raises:
-        BadInput: a figure that HAMi's device plugin could not serve.
+        BadInput: a figure is one that HAMi's device plugin could not serve.
     """
-    slots = [_container(kind, container, field) for kind, container, field in _containers(pod)]
+    slots = [
+        _read_container(kind, container, field) for kind, container, field in _list_containers(pod)
+    ]
     if not any(slot.cards for slot in slots):
         return None
     annotations = pod.metadata.annotations or {}
     is_several = sum(bool(slot.cards) for slot in slots) > 1
-    called = tuple(container.name for _, container, _ in _containers(pod)) if is_several else ()
+    called = (
+        tuple(container.name for _, container, _ in _list_containers(pod)) if is_several else ()
+    )
     return GpuAsk(
         family=names.GPU,
         containers=tuple(slots),
-        use_types=_list(annotations.get(names.USE_TYPE, ""), upper=True),
-        nouse_types=_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
-        use_uuids=_list(annotations.get(names.USE_UUID, "")),
-        nouse_uuids=_list(annotations.get(names.NOUSE_UUID, "")),
+        use_types=_split_list(annotations.get(names.USE_TYPE, ""), upper=True),
+        nouse_types=_split_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
+        use_uuids=_split_list(annotations.get(names.USE_UUID, "")),
+        nouse_uuids=_split_list(annotations.get(names.NOUSE_UUID, "")),
         vgpu_mode=annotations.get(names.VGPU_MODE, ""),
-        numa_bind=_bool(annotations.get(names.NUMA_BIND, "")),
+        numa_bind=_read_bool(annotations.get(names.NUMA_BIND, "")),
         names=called,
     )
 
 
-def whole_devices(pod: wire.Pod, resource: str) -> GpuAsk | None:
-    """What the pod asks of devices that are allocated whole only; None when it asks none.
+def read_whole_ask(pod: wire.Pod, resource: str) -> GpuAsk | None:
+    """Read what the pod asks of devices that are allocated whole only; None when it asks none.
 
     Raises:
-        BadInput: not a quantity.
+        BadInput: a request is not a quantity.
     """
     every = (*(pod.spec.init_containers or ()), *pod.spec.containers)
-    if all(_lookup(container, resource) is None for container in every):
+    if all(_find_quantity(container, resource) is None for container in every):
         return None
     slots = []
-    for kind, container, field in _containers(pod):
-        raw = _lookup(container, resource)
-        count = 0 if raw is None else requests.amount(resource, raw, field)
+    for kind, container, field in _list_containers(pod):
+        raw = _find_quantity(container, resource)
+        count = 0 if raw is None else requests.read_amount(resource, raw, field)
         percent, cores = (WHOLE_CARD_PERCENT, FULL_CORES) if count else (0, 0)
         slots.append(ContainerAsk(kind, count, 0, percent, cores))
     return GpuAsk(resource, tuple(slots)) if any(slot.cards for slot in slots) else None
 
 
-def most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
-    """The most that a pod with a malformed request may hold: its cards as whole ones.
+def find_most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
+    """Find the most that a pod with a malformed request may hold: its cards as whole ones.
 
-    HAMi lowers or passes over some figures that are refused here, so such pods run on its nodes.
+    HAMi lowers or ignores some figures that are refused here, so such pods may run on its nodes.
     """
     slots: list[ContainerAsk] = []
-    for kind, container, field in _containers(pod):
+    for kind, container, field in _list_containers(pod):
         try:
-            count = _integer(container, names.GPU, field) or 0
+            count = _read_integer(container, names.GPU, field) or 0
         except BadInput:
             count = 0
         slots.append(ContainerAsk(kind, count, 0, WHOLE_CARD_PERCENT, FULL_CORES))
     return tuple(slots) if any(slot.cards for slot in slots) else ()
 
 
-def total(ask: GpuAsk) -> ContainerAsk:
-    """What the pod holds while it runs, as one container: all its cards, each with the most that any asks."""
+def sum_up(ask: GpuAsk) -> ContainerAsk:
+    """Sum up what the pod holds while it runs, as one container: all its cards, each with the most that any asks."""
     staying = [s for s in ask.containers if s.cards and s.kind != ContainerKind.INIT] or [
         s for s in ask.containers if s.cards
     ]
@@ -197,19 +201,19 @@ def total(ask: GpuAsk) -> ContainerAsk:
     )
 
 
-def picks(ask: GpuAsk | None) -> int:
-    """How many cards a pod asks to be told by name, in all its containers; 0 of devices that are only counted."""
+def count_picks(ask: GpuAsk | None) -> int:
+    """Count the cards that must be chosen for a pod one by one, for all its containers; 0 for devices that are counted."""
     if ask is None or ask.family != names.GPU:
         return 0
     return sum(slot.cards for slot in ask.containers)
 
 
-def unclaimable(ask: GpuAsk | None) -> Mistake | None:
-    """Why a pod asks more than a claim can tell, None when it does not.
+def find_claim_excess(ask: GpuAsk | None) -> Mistake | None:
+    """Find out why a pod asks more cards than a claim may name; None when it does not.
 
-    What is written of a pod has to be read back, or its cards would be allocated again.
+    A claim that was written must be read back, or its cards would be allocated a second time.
     """
-    asked = picks(ask)
+    asked = count_picks(ask)
     if ask is None or not asked:
         return None
     if len(ask.containers) > limits.CLAIM_CONTAINERS:
@@ -223,22 +227,22 @@ def unclaimable(ask: GpuAsk | None) -> Mistake | None:
     return None
 
 
-# What the pods of each such class are counted as on a node where that is asked for. No resource has such a name.
+# Totals by size on nodes that keep them, under names that no resource has.
 SIZES = tuple(f"pods of GPU size {i}" for i in range(5))
 
 
-def size(ask: GpuAsk | None) -> int:
-    """How much GPU a pod asks, as a class: 0 a share, 1 one, 2 two, 3 three or four, 4 more; -1 none."""
+def find_size(ask: GpuAsk | None) -> int:
+    """Find the size class of the GPUs that a pod asks: 0 a share, 1 one, 2 two, 3 three or four, 4 more; -1 none."""
     if ask is None:
         return -1
-    asked = total(ask)
+    asked = sum_up(ask)
     if asked.cards == 1:
         return 1 if WHOLE_CARD_PERCENT in (asked.mem_percent, asked.cores) else 0
     return 2 if asked.cards == 2 else 3 if asked.cards <= 4 else 4
 
 
-def _containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Container, str]]:
-    """Every container, init containers first, and the field of what it asks."""
+def _list_containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Container, str]]:
+    """List every container, init containers first, and the field of its requests."""
     for section, containers in (
         ("initContainers", pod.spec.init_containers or ()),
         ("containers", pod.spec.containers),
@@ -254,11 +258,11 @@ def _containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Container, 
             yield kind, container, f"spec.{section}[{i}].resources.limits"
 
 
-def _container(kind: ContainerKind, container: wire.Container, field: str) -> ContainerAsk:
-    count = _integer(container, names.GPU, field)
-    mem = _integer(container, names.GPU_MEMORY, field)
-    percent = _integer(container, names.GPU_MEMORY_PERCENT, field)
-    cores = _integer(container, names.GPU_CORES, field)
+def _read_container(kind: ContainerKind, container: wire.Container, field: str) -> ContainerAsk:
+    count = _read_integer(container, names.GPU, field)
+    mem = _read_integer(container, names.GPU_MEMORY, field)
+    percent = _read_integer(container, names.GPU_MEMORY_PERCENT, field)
+    cores = _read_integer(container, names.GPU_CORES, field)
     if not count:
         asked = [
             name
@@ -286,14 +290,14 @@ def _container(kind: ContainerKind, container: wire.Container, field: str) -> Co
     whole = percent == WHOLE_CARD_PERCENT or (percent is None and mem is None)
     if cores is None:
         cores = FULL_CORES if whole else 0
-    # HAMi lowers what is above a whole card, for cards that are scaled up too.
+    # HAMi lowers cores above a whole card, even for cards that are scaled up.
     cores = min(cores, FULL_CORES)
     if not mem and not percent:
         percent = WHOLE_CARD_PERCENT
     return ContainerAsk(kind, count, mem or 0, 0 if mem else percent or 0, cores)
 
 
-def _lookup(container: wire.Container, resource: str) -> str | int | float | None:
+def _find_quantity(container: wire.Container, resource: str) -> str | int | float | None:
     resources = container.resources
     if resources is None:
         return None
@@ -303,14 +307,14 @@ def _lookup(container: wire.Container, resource: str) -> str | int | float | Non
     return None
 
 
-def _integer(container: wire.Container, resource: str, field: str) -> int | None:
-    raw = _lookup(container, resource)
+def _read_integer(container: wire.Container, resource: str, field: str) -> int | None:
+    raw = _find_quantity(container, resource)
     if raw is None:
         return None
     # The API server writes 3000 as "3k". HAMi voids a request that is no integer and then treats the pod
     # as asking nothing; here it is refused.
     try:
-        thousandths = quantities.milli(raw)
+        thousandths = quantities.read_milli(raw)
     except quantities.BadQuantity:
         thousandths = 1
     if thousandths % 1000:
@@ -320,10 +324,10 @@ def _integer(container: wire.Container, resource: str, field: str) -> int | None
     return thousandths // 1000
 
 
-def _list(text: str, *, upper: bool = False) -> tuple[str, ...]:
+def _split_list(text: str, *, upper: bool = False) -> tuple[str, ...]:
     parts = (part.strip() for part in text.split(","))
     return tuple(part.upper() if upper else part for part in parts if part)
 
 
-def _bool(text: str) -> bool:
+def _read_bool(text: str) -> bool:
     return text in _TRUE

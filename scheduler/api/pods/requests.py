@@ -5,9 +5,9 @@ restartable init container (sidecar) adds to them; every other init container ru
 sidecars before it, and the peak of those counts; pod-level resources replace the sum for cpu,
 memory and hugepages; overhead comes on top.
 
-A pod with a node may be resized in place. Then three such sums are made, of what its spec wants, of what the
-kubelet has granted and of what is in force, and of every resource the largest counts; what is wanted does
-not where the node can never grant it.
+A pod with a node may be resized in place. Then three such sums are made: of what its spec wants, of what the
+kubelet has granted, and of what is in force. The largest sum of each resource counts; the wanted sum does not
+count if the node can never grant it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import msgspec
 from scheduler.api import names, quantities, wire
 from scheduler.errors import BadInput
 
-# kube-scheduler's stand-ins for containers that ask nothing, used in scores and never in fit.
+# kube-scheduler's defaults for containers without requests, used in scores and never in fit.
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
-# Far beyond any node, and small enough that sums over a node's pods stay within int64.
+# Far more than any node has, and small enough that sums over a node's pods stay within int64.
 AMOUNT_MAX = 2**53
 _THOUSAND = 1000
 _STATUS, _CONTAINERS = "status.resources", "status.containerStatuses"
@@ -34,9 +34,9 @@ class Requests(NamedTuple):
 
     Attributes:
         amounts: (resource, amount) sorted by name, without zeros and without ``pods``.
-        nonzero_cpu: milli-CPU with kube-scheduler's default for containers that ask none.
+        nonzero_cpu: milli-CPU, with kube-scheduler's default for containers that ask none.
         nonzero_memory: bytes, likewise.
-        of_containers: what they are without pod-level resources; None for a pod that has none.
+        of_containers: the requests without pod-level resources; None for a pod that has no pod-level resources.
     """
 
     amounts: tuple[tuple[str, int], ...]
@@ -45,73 +45,74 @@ class Requests(NamedTuple):
     of_containers: Requests | None = None
 
 
-def amount(resource: str, quantity: str | float, field: str) -> int:
-    """A quantity in the base unit of its resource, at most ``AMOUNT_MAX``.
+def read_amount(resource: str, quantity: str | float, field: str) -> int:
+    """Read a quantity in the base unit of its resource, at most ``AMOUNT_MAX``.
 
     Raises:
-        BadInput: not a quantity, or negative; names ``field``.
+        BadInput: this is not a quantity, or it is negative; the error names ``field``.
     """
     try:
         if resource == names.CPU:
-            return min(AMOUNT_MAX, quantities.milli(quantity))
-        return min(AMOUNT_MAX, quantities.value(quantity))
+            return min(AMOUNT_MAX, quantities.read_milli(quantity))
+        return min(AMOUNT_MAX, quantities.read_value(quantity))
     except quantities.BadQuantity as error:
         raise BadInput(f"{field}[{resource}]", str(error)) from error
 
 
-def of_pod(pod: wire.Pod) -> Requests:
-    """The requests of a pod; of one with a node also what in-place resizing gave it.
+def read_requests(pod: wire.Pod) -> Requests:
+    """Read the requests of a pod; for a pod with a node also what in-place resizing gave it.
 
     Raises:
         BadInput: a quantity is malformed.
     """
-    plain = _total(pod, {})
+    plain = _sum_pod(pod, {})
     defaults = {names.CPU: DEFAULT_MILLI_CPU, names.MEMORY: DEFAULT_MEMORY * _THOUSAND}
     of_containers = None
-    if _pod_level(pod.spec):
+    if _read_pod_level(pod.spec):
         alone = msgspec.structs.replace(pod.spec, resources=None)
-        of_containers = of_pod(msgspec.structs.replace(pod, spec=alone))
-        # With pod-level requests a container need not ask anything: a default stands in only for what neither
-        # asks.
+        of_containers = read_requests(msgspec.structs.replace(pod, spec=alone))
+        # With pod-level requests a container need not ask anything: the default counts only if neither the pod nor
+        # a container asks the resource.
         defaults = {name: n for name, n in defaults.items() if name not in plain}
     all_say = not _is_resized(pod) and all(
-        _says(container, defaults) for container in _containers(pod.spec)
+        _has_all(container, defaults) for container in _list_containers(pod.spec)
     )
-    padded = plain if all_say else _total(pod, defaults)
+    padded = plain if all_say else _sum_pod(pod, defaults)
     return Requests(
         tuple(
             sorted(
-                (name, _in_base_units(name, n))
+                (name, _round_to_base_unit(name, n))
                 for name, n in plain.items()
                 if n and name != names.PODS
             )
         ),
-        _in_base_units(names.CPU, padded.get(names.CPU, 0)),
-        _in_base_units(names.MEMORY, padded.get(names.MEMORY, 0)),
+        _round_to_base_unit(names.CPU, padded.get(names.CPU, 0)),
+        _round_to_base_unit(names.MEMORY, padded.get(names.MEMORY, 0)),
         of_containers,
     )
 
 
-def resizing(pod: wire.Pod) -> tuple[object, ...] | None:
-    """All that is read of the status of a pod, equal for pods of which it means the same; None for nothing."""
+def read_resizing(pod: wire.Pod) -> tuple[object, ...] | None:
+    """Read what counts of the status of a pod; equal if it means the same, None if nothing counts."""
     if not _is_resized(pod):
         return None
     status = pod.status
     of_containers = [
         (one.name, one.allocated_resources, one.resources and one.resources.requests)
-        for one in _statuses(pod).values()
+        for one in _index_statuses(pod).values()
     ]
     of_pod = status.allocated_resources, status.resources and status.resources.requests
     return of_containers, of_pod, _is_infeasible(pod)
 
 
 def _is_resized(pod: wire.Pod) -> bool:
-    """Whether anything but the spec counts. Of a pod without a node nothing does, whatever its status says."""
+    """Whether the status counts beside the spec. For a pod without a node it never does, whatever it says."""
     return bool(pod.spec.node_name) and (
         _is_infeasible(pod)
         or pod.status.resources is not None
         or any(
-            one.allocated_resources is not None or one.resources for one in _statuses(pod).values()
+            one.allocated_resources is not None or one.resources
+            for one in _index_statuses(pod).values()
         )
     )
 
@@ -122,8 +123,8 @@ def _is_infeasible(pod: wire.Pod) -> bool:
     return next((one.reason == "Infeasible" for one in pending), False)
 
 
-def _statuses(pod: wire.Pod) -> dict[str, wire.ContainerStatus]:
-    """By container; the first of several of one name."""
+def _index_statuses(pod: wire.Pod) -> dict[str, wire.ContainerStatus]:
+    """Index the statuses by container; of several with one name the first counts."""
     found: dict[str, wire.ContainerStatus] = {}
     for statuses in (pod.status.container_statuses, pod.status.init_container_statuses):
         for one in statuses or ():
@@ -131,80 +132,85 @@ def _statuses(pod: wire.Pod) -> dict[str, wire.ContainerStatus]:
     return found
 
 
-def _containers(spec: wire.PodSpec) -> list[wire.Container]:
+def _list_containers(spec: wire.PodSpec) -> list[wire.Container]:
     return [*spec.containers, *(spec.init_containers or ())]
 
 
-def _says(container: wire.Container, wanted: dict[str, int]) -> bool:
-    """Whether a container asks some of all that is wanted."""
+def _has_all(container: wire.Container, wanted: dict[str, int]) -> bool:
+    """Whether a container has a request for each of these resources."""
     asked = (container.resources and container.resources.requests) or {}
     return wanted.keys() <= asked.keys()
 
 
-def _in_base_units(resource: str, thousandths: int) -> int:
-    """Rounded up, once all is added."""
+def _round_to_base_unit(resource: str, thousandths: int) -> int:
+    """Round a total of thousandths up to the base unit of its resource."""
     amount = thousandths if resource == names.CPU else -(-thousandths // _THOUSAND)
     return min(AMOUNT_MAX, amount)
 
 
-def _total(pod: wire.Pod, defaults: dict[str, int]) -> dict[str, int]:
-    """Thousandths of each resource."""
+def _sum_pod(pod: wire.Pod, defaults: dict[str, int]) -> dict[str, int]:
+    """Sum up the thousandths of each resource of a pod."""
     spec = pod.spec
-    total = _sum(spec, _wanted, defaults)
-    level = _pod_level(spec)
+    total = _sum_containers(spec, _read_wanted, defaults)
+    level = _read_pod_level(spec)
     if _is_resized(pod):
-        total = _largest(pod, total, defaults)
-        level = level and _pod_level_in_force(pod, level)
+        total = _find_largest(pod, total, defaults)
+        level = level and _read_level_in_force(pod, level)
     total.update(level)
-    _add(total, _parsed(spec.overhead or {}, "spec.overhead"))
+    _add(total, _parse(spec.overhead or {}, "spec.overhead"))
     return total
 
 
-def _largest(pod: wire.Pod, wanted: dict[str, int], defaults: dict[str, int]) -> dict[str, int]:
-    """Of what containers want, were granted and use together, the most of each resource."""
+def _find_largest(
+    pod: wire.Pod, wanted: dict[str, int], defaults: dict[str, int]
+) -> dict[str, int]:
+    """Find the most of each resource: of what all containers want, were granted, and have in force."""
     status = pod.status
     used = status.resources.requests if status.resources else None
     if status.allocated_resources is not None and used is not None:
-        # Sums over all containers already, as the kubelet has made them.
-        totals = [_parsed(status.allocated_resources, _STATUS), _parsed(used, _STATUS)]
+        # The kubelet has summed these up over all containers already.
+        totals = [_parse(status.allocated_resources, _STATUS), _parse(used, _STATUS)]
     else:
-        by_name, infeasible = _statuses(pod), _is_infeasible(pod)
+        by_name, infeasible = _index_statuses(pod), _is_infeasible(pod)
 
-        def granted(container: wire.Container, field: str) -> dict[str, int]:
+        def read_granted(container: wire.Container, field: str) -> dict[str, int]:
             one = by_name.get(container.name)
             if one is not None and one.allocated_resources is not None:
-                return _parsed(one.allocated_resources, _CONTAINERS)
-            return {} if infeasible else _wanted(container, field)
+                return _parse(one.allocated_resources, _CONTAINERS)
+            return {} if infeasible else _read_wanted(container, field)
 
-        def in_force(container: wire.Container, field: str) -> dict[str, int]:
+        def read_in_force(container: wire.Container, field: str) -> dict[str, int]:
             one = by_name.get(container.name)
             if one is not None and one.resources and one.resources.requests is not None:
-                return _parsed(one.resources.requests, _CONTAINERS)
-            return granted(container, field)
+                return _parse(one.resources.requests, _CONTAINERS)
+            return read_granted(container, field)
 
-        totals = [_sum(pod.spec, granted, defaults), _sum(pod.spec, in_force, defaults)]
+        totals = [
+            _sum_containers(pod.spec, read_granted, defaults),
+            _sum_containers(pod.spec, read_in_force, defaults),
+        ]
     largest = {} if _is_infeasible(pod) else dict(wanted)
     for one in totals:
         _raise_to(largest, one)
     return largest
 
 
-def _pod_level_in_force(pod: wire.Pod, level: dict[str, int]) -> dict[str, int]:
+def _read_level_in_force(pod: wire.Pod, level: dict[str, int]) -> dict[str, int]:
     status = pod.status
     if status.resources is None:
         return level
     found = {} if _is_infeasible(pod) else dict(level)
     for one in (status.resources.requests, status.allocated_resources):
-        _raise_to(found, _parsed(_of_pod_level(one), _STATUS))
+        _raise_to(found, _parse(_pick_pod_level(one), _STATUS))
     return found
 
 
-def _sum(
+def _sum_containers(
     spec: wire.PodSpec,
     of: Callable[[wire.Container, str], dict[str, int]],
     defaults: dict[str, int],
 ) -> dict[str, int]:
-    """What containers add up to, by what each is said to have; ``defaults`` stand for what is not said."""
+    """Sum up containers, where ``of`` reads each container; ``defaults`` count for what it does not have."""
     total: dict[str, int] = {}
     for i, container in enumerate(spec.containers):
         _add(total, defaults | of(container, f"spec.containers[{i}].resources"))
@@ -224,30 +230,30 @@ def _sum(
     return total
 
 
-def _wanted(container: wire.Container, field: str) -> dict[str, int]:
+def _read_wanted(container: wire.Container, field: str) -> dict[str, int]:
     requests = (container.resources and container.resources.requests) or {}
     try:
-        return _parsed(requests, f"{field}.requests")
+        return _parse(requests, f"{field}.requests")
     except BadInput:
         _blame_limits(container, requests, f"{field}.limits")
         raise
 
 
 def _blame_limits(container: wire.Container, requests: wire.Quantities, field: str) -> None:
-    """Name a mistake as one of the limits where requests are like them.
+    """Blame the limits for a mistake in requests that are equal to them.
 
-    The API server copies limits into requests that nobody wrote: of two that are the same, limits are what a
-    person has written for certain.
+    The API server copies limits into requests that are not written. If both are equal, it is certain only that a
+    person wrote the limits.
 
     Raises:
-        BadInput: such a limit is malformed.
+        BadInput: an equal limit is malformed.
     """
     limits = (container.resources and container.resources.limits) or {}
     copied = {name: limit for name, limit in limits.items() if requests.get(name) == limit}
-    _parsed(copied, field)
+    _parse(copied, field)
 
 
-def _parsed(requests: wire.Quantities, field: str) -> dict[str, int]:
+def _parse(requests: wire.Quantities, field: str) -> dict[str, int]:
     """Thousandths of each resource.
 
     Raises:
@@ -256,19 +262,19 @@ def _parsed(requests: wire.Quantities, field: str) -> dict[str, int]:
     found = {}
     for name, quantity in requests.items():
         try:
-            found[name] = quantities.milli(quantity)
+            found[name] = quantities.read_milli(quantity)
         except quantities.BadQuantity as error:
             raise BadInput(f"{field}[{name}]", str(error)) from error
     return found
 
 
-def _pod_level(spec: wire.PodSpec) -> dict[str, int]:
+def _read_pod_level(spec: wire.PodSpec) -> dict[str, int]:
     requests = spec.resources.requests if spec.resources else None
-    return _parsed(_of_pod_level(requests), "spec.resources.requests")
+    return _parse(_pick_pod_level(requests), "spec.resources.requests")
 
 
-def _of_pod_level(requests: wire.Quantities | None) -> wire.Quantities:
-    """What of pod-level resources counts."""
+def _pick_pod_level(requests: wire.Quantities | None) -> wire.Quantities:
+    """Pick the pod-level resources that count."""
     return {
         name: quantity
         for name, quantity in (requests or {}).items()
@@ -286,8 +292,8 @@ def _raise_to(into: dict[str, int], other: dict[str, int]) -> None:
         into[name] = max(into.get(name, 0), n)
 
 
-def host_ports(spec: wire.PodSpec) -> tuple[tuple[str, int, str], ...]:
-    """Host ports of containers and sidecars as sorted (protocol, port, ip), ``0.0.0.0`` for any."""
+def list_host_ports(spec: wire.PodSpec) -> tuple[tuple[str, int, str], ...]:
+    """List the host ports of containers and sidecars as sorted (protocol, port, ip), with ``0.0.0.0`` for any."""
     sidecars: Iterable[wire.Container] = (
         c for c in spec.init_containers or () if c.restart_policy == "Always"
     )

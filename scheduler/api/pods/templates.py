@@ -1,7 +1,7 @@
-"""Pod templates: all of a pod's spec that decides where it may go and what it is charged.
+"""Pod templates: the part of a pod's spec that decides where it may go and what it is charged.
 
 Pods made from one ReplicaSet or Job differ in name only. Their template is parsed once and found
-again by a key of bytes, so a thousand like pods cost one parse.
+again by a key of bytes, so a thousand equal pods cost one parse.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ class PodTemplate:
         selector: node labels that must be equal.
         required: terms of required node affinity that can match, None for no affinity; an empty tuple
             matches nothing.
-        node_names: the only nodes that the terms of required node affinity name, None where they name none.
-        preferred: (weight, term) of preferred node affinity, of terms that can match.
+        node_names: the only nodes that the terms of required node affinity allow by name; None if they name none.
+        preferred: (weight, term) of preferred node affinity, for terms that can match.
         affinity, anti_affinity: required terms about other pods.
         preferred_affinity, preferred_anti_affinity: likewise, with weights.
         spread: topology spread constraints.
-        images: of every container and image volume, by their names in full.
+        images: the full names of the images of every container and image volume.
         tolerations: (key, operator, value, effect).
-        features: of a kubelet, that it needs.
-        gpu: what it asks of the first family of devices of which it asks any, None for none; what it asks of
-            others is in ``requests`` only.
+        features: the features of a kubelet that it needs.
+        gpu: what it asks of the first family of devices of which it asks any, None for none; requests for
+            other families are in ``requests`` only.
         most: what its containers may hold on cards of that family, empty for none; also of a malformed
             request.
-        size: how many, as a class: see ``gpus.size``; -1 for none.
+        size: the size class of what it asks, see ``gpus.find_size``; -1 for none.
         steering: the pod's own placement annotations, sorted.
-        kinds: kind of every container, init containers first (slots of HAMi's annotations).
+        kinds: the kind of every container, init containers first (slots of HAMi's annotations).
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
         problem: what a person must mend before the pod can be placed.
-        words: how much there was to compile, see ``limits.words``.
-        offered: of one that asks more resources than are read, the generation of the resources that nodes
-            offer by which what none offers was left out of ``requests``; 0 for any other.
+        words: how much was compiled, see ``limits.count_words``.
+        offered: 0, or for a pod that asks more resources than are read: the generation of the resources that nodes
+            offer; ``requests`` has only resources that some node offered then.
     """
 
     requests: requests.Requests
@@ -83,20 +83,20 @@ class PodTemplate:
 
     @property
     def family(self) -> str:
-        """The resource by which the pod asks what it may hold of cards; empty when it may hold none."""
+        """The resource by which the pod asks the cards that it may hold; empty when it may hold none."""
         if self.gpu is not None:
             return self.gpu.family
-        # Only what is asked of cards can be malformed and still be held.
+        # Only a request for cards can be malformed and still be held.
         return names.GPU if self.most else ""
 
     @property
     def card_wishes(self) -> gpus.CardWishes | None:
-        """Which cards it wants, None for any."""
-        return gpus.wishes_of(self.gpu)
+        """Which cards the pod wants, None for any."""
+        return gpus.read_wishes(self.gpu)
 
     @property
     def has_terms(self) -> bool:
-        """Whether it has terms about other pods, of which any pod that has a node is one for others."""
+        """Whether it has terms about other pods; once it has a node, these terms count for other pods, too."""
         return bool(
             self.affinity
             or self.anti_affinity
@@ -106,7 +106,7 @@ class PodTemplate:
 
 
 class Whereabouts(Protocol):
-    """Where a pod may go by its own words: what static filters of nodes read."""
+    """Where a pod may go by its own spec: what static filters of nodes read."""
 
     @property
     def selector(self) -> tuple[tuple[str, str], ...]: ...  # noqa: D102 - as in PodTemplate
@@ -122,10 +122,10 @@ class Whereabouts(Protocol):
     def card_wishes(self) -> gpus.CardWishes | None: ...  # noqa: D102
 
 
-def key(pod: wire.Pod) -> bytes:
-    """Bytes that are equal exactly for pods of one template.
+def make_key(pod: wire.Pod) -> bytes:
+    """Make bytes that are equal exactly for pods of one template.
 
-    The node, priority, gates and storage are moved aside while encoding: they are the pod's, not the template's.
+    Node, priority, gates and storage are removed while encoding: they belong to the pod, not to the template.
     """
     spec = pod.spec
     aside = spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name
@@ -138,60 +138,60 @@ def key(pod: wire.Pod) -> bytes:
     spec.volumes = volumes
     annotations = pod.metadata.annotations
     if annotations and not names.STEERING.isdisjoint(annotations):
-        encoded += _encoder.encode(_steering(annotations))
+        encoded += _encoder.encode(_list_steering(annotations))
     encoded += str(pod.oversized or "").encode()
-    resized = requests.resizing(pod)
+    resized = requests.read_resizing(pod)
     return encoded if resized is None else encoded + _encoder.encode(resized)
 
 
-def of_pod(
+def make_template(
     pod: wire.Pod,
     bounds: limits.PodLimits = limits.DEFAULT,
-    devices: Callable[[wire.Pod], gpus.GpuAsk | None] = gpus.of_pod,
+    devices: Callable[[wire.Pod], gpus.GpuAsk | None] = gpus.read_ask,
 ) -> PodTemplate:
     """Parse the template of a pod. Never raises: what is wrong stands in ``problem``.
 
-    ``devices`` reads what the pod asks of them, and raises ``BadInput``.
+    ``devices`` reads what the pod asks of devices, and may raise ``BadInput``.
     """
-    problem, words = limits.measured(pod, bounds)
+    problem, words = limits.measure_template(pod, bounds)
     if problem is not None:
-        pod = limits.cut(pod, bounds, problem)
-        words = limits.words(pod)
+        pod = limits.cut_pod(pod, bounds, problem)
+        words = limits.count_words(pod)
     asked = requests.Requests((), 0, 0)
     gpu: gpus.GpuAsk | None = None
     try:
-        asked = requests.of_pod(pod)
+        asked = requests.read_requests(pod)
         gpu = devices(pod)
     except BadInput as error:
         problem = problem or error.mistake
-    problem = problem or gpus.unclaimable(gpu)
+    problem = problem or gpus.find_claim_excess(gpu)
     spec = pod.spec
     nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = nodes.required_during_scheduling_ignored_during_execution
     node_terms = None if required is None else required.node_selector_terms or ()
     problems: list[Mistake] = [problem] if problem else []
-    terms = affinity.of_pod(spec.affinity, problems)
-    constraints = spread.of_pod(spec.topology_spread_constraints, problems)
+    terms = affinity.read_rules(spec.affinity, problems)
+    constraints = spread.read_own_constraints(spec.topology_spread_constraints, problems)
     return PodTemplate(
         requests=asked,
-        ports=requests.host_ports(spec),
+        ports=requests.list_host_ports(spec),
         selector=tuple(sorted((spec.node_selector or {}).items())),
-        required=None if node_terms is None else selectors.node_terms(node_terms),
-        node_names=None if node_terms is None else selectors.node_names(node_terms),
-        preferred=_preferred(nodes, problems),
+        required=None if node_terms is None else selectors.read_node_terms(node_terms),
+        node_names=None if node_terms is None else selectors.list_node_names(node_terms),
+        preferred=_read_preferred(nodes, problems),
         **terms._asdict(),
         spread=constraints,
-        images=images.of_pod(spec),
+        images=images.list_names(spec),
         tolerations=tuple(
             sorted(
                 {(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations or ()}
             )
         ),
-        features=features.of_pod(spec),
+        features=features.list_features(spec),
         gpu=gpu,
-        most=gpu.containers if gpu else gpus.most(pod) if problem else (),
-        size=gpus.size(gpu),
-        steering=_steering(pod.metadata.annotations or {}),
+        most=gpu.containers if gpu else gpus.find_most(pod) if problem else (),
+        size=gpus.find_size(gpu),
+        steering=_list_steering(pod.metadata.annotations or {}),
         kinds=(
             *(
                 gpus.ContainerKind.SIDECAR
@@ -201,16 +201,16 @@ def of_pod(
             ),
             *(gpus.ContainerKind.APP for _ in spec.containers),
         ),
-        unsupported=tuple(_unsupported(spec)),
+        unsupported=tuple(_list_unsupported(spec)),
         problem=problems[0] if problems else None,
         words=words,
     )
 
 
-def _preferred(
+def _read_preferred(
     nodes: wire.NodeAffinity, problems: list[Mistake]
 ) -> tuple[tuple[int, NodeTerm], ...]:
-    """Weights and terms; where one cannot be read, none counts, as in kube-scheduler, and a problem is added."""
+    """Read weights and terms; if one cannot be read, none counts, as in kube-scheduler, and a problem is added."""
     found = []
     given = nodes.preferred_during_scheduling_ignored_during_execution or ()
     try:
@@ -225,12 +225,12 @@ def _preferred(
     return tuple(found)
 
 
-def _steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def _list_steering(annotations: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((k, annotations[k]) for k in names.STEERING.intersection(annotations)))
 
 
-def _unsupported(spec: wire.PodSpec) -> list[str]:
-    """Hard rules that are not implemented yet: better no place than a wrong one."""
+def _list_unsupported(spec: wire.PodSpec) -> list[str]:
+    """List hard rules that are not implemented yet: no place is better than a wrong one."""
     found = []
     if spec.resource_claims:
         found.append("spec.resourceClaims")

@@ -1,9 +1,9 @@
 """The advice: which mode to use, which figures support it, and how certain it is.
 
-What counts is what the nodes hold once the cluster is filled up. A mode holds more than the default only where its
-worst order beats the default's best one. A mode is advised where it holds more of one resource and less of none;
-where the ranges overlap there is no advice. The number of pods is shown, and speaks for no mode alone: more pods
-that hold no more are smaller pods, and larger ones were refused for them.
+What counts is what the nodes hold when the cluster is filled up. A mode holds more than the default only if its
+worst order beats the default's best order. A mode is advised if it holds more of one resource and less of none;
+if the ranges overlap, no mode is advised. The number of pods is shown, but is no reason for a mode by itself: more pods
+that hold no more are smaller pods, and larger pods were refused for them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# A smaller share of what the default holds is no difference that matters.
+# A difference below this share of what the default holds does not matter.
 _MATTERS = 0.01
-# The figures by which modes are compared, what counts most first, and how they are written.
+# The figures by which modes are compared, the most important first, and how they are written.
 PODS = "pods"
 FIGURES = {
     "gpuCompute": "{} GPUs",
@@ -32,34 +32,34 @@ _NO_CHANGE = "No reason to change the mode."
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What one mode held in the end, order by order.
+    """What the nodes held with one mode in the end, order by order.
 
     Attributes:
-        name: as the user writes it.
-        held: by ``FIGURES``.
+        name: the mode as users write it.
+        held: what the nodes held, by ``FIGURES``.
     """
 
     name: str
     held: Mapping[str, Sequence[float]]
 
-    def holds_more(self, other: Tried) -> list[str]:
-        """The figures of which it holds more, in whatever order, and not by next to nothing."""
+    def list_more(self, other: Tried) -> list[str]:
+        """List the figures of which the mode holds clearly more, whatever the order."""
         return [name for name in FIGURES if _is_more(self.held[name], other.held[name])]
 
     def describe(self, figures: Sequence[str]) -> str:
-        """``612 to 629 GPUs and 1,531 to 1,564 pods``."""
-        texts = [FIGURES[name].format(spread(self.held[name])) for name in figures]
+        """Describe figures, as in ``612 to 629 GPUs and 1,531 to 1,564 pods``."""
+        texts = [FIGURES[name].format(write_range(self.held[name])) for name in figures]
         return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do.
+    """The advice.
 
     Attributes:
-        mode: the mode to take; empty where nothing can be compared.
-        figure: of what it holds more than the default; empty for the default itself.
-        text: the same in sentences.
+        mode: the mode to take; empty if nothing can be compared.
+        figure: the figure of which the mode holds more than the default; empty for the default itself.
+        text: the advice in sentences.
     """
 
     mode: str
@@ -67,11 +67,11 @@ class Advice:
     text: str
 
 
-def give(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advice:
-    """What follows from what each mode held.
+def give_advice(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advice:
+    """Give advice from what the nodes held with each mode.
 
-    ``default`` is the name of the default among those tried; where it was not tried there is none to compare with.
-    Unless ``is_seen``, the pods that came are no sample of those that will.
+    ``default`` is the name of the default mode; if it was not tried, nothing can be compared.
+    Unless ``is_seen``, the pods seen so far are no sample of later pods.
     """
     base = next((one for one in tried if one.name == default), None)
     if base is None:
@@ -83,10 +83,10 @@ def give(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advic
         return Advice(base.name, "", _ONE_ORDER if is_seen else _UNSEEN)
     others = [one for one in tried if one is not base]
     better = [one for one in others if _is_better(one, base)]
-    best = max(better, key=lambda one: _gains(one, base), default=None)
+    best = max(better, key=lambda one: _list_gains(one, base), default=None)
     if best is None:
-        return Advice(base.name, "", _stay(base, others, n_orders))
-    more = best.holds_more(base)
+        return Advice(base.name, "", _advise_default(base, others, n_orders))
+    more = best.list_more(base)
     text = (
         f"Use {best.name}. Filled up with {best.name}, the nodes hold {best.describe(more)}; with the {base.name} they "
         f"hold {base.describe(more)}. {best.name} holds more in all {n_orders} orders and no less of any "
@@ -95,16 +95,16 @@ def give(tried: Sequence[Tried], default: str, *, is_seen: bool = True) -> Advic
     return Advice(best.name, more[0], text)
 
 
-def spread(values: Sequence[float]) -> str:
-    """``14 to 17``, or one figure where they are the same as written."""
-    low, high = (_amount(value) for value in (min(values), max(values)))
+def write_range(values: Sequence[float]) -> str:
+    """Write ``14 to 17``, or one figure if both read the same."""
+    low, high = (_write_amount(value) for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
-def _stay(base: Tried, others: Sequence[Tried], n_orders: int) -> str:
+def _advise_default(base: Tried, others: Sequence[Tried], n_orders: int) -> str:
     alike, sentences = [], []
     for one in others:
-        more, less = one.holds_more(base), base.holds_more(one)
+        more, less = one.list_more(base), base.list_more(one)
         if not (more or less):
             alike.append(one.name)
             continue
@@ -127,29 +127,29 @@ def _stay(base: Tried, others: Sequence[Tried], n_orders: int) -> str:
 
 
 def _is_better(one: Tried, other: Tried) -> bool:
-    more, less = one.holds_more(other), other.holds_more(one)
+    more, less = one.list_more(other), other.list_more(one)
     return bool(set(more) - {PODS}) and not set(less) - {PODS}
 
 
 def _is_more(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    mean = _mean(theirs)
-    return min(ours) > max(theirs) and _mean(ours) - mean >= _MATTERS * mean
+    mean = _find_mean(theirs)
+    return min(ours) > max(theirs) and _find_mean(ours) - mean >= _MATTERS * mean
 
 
-def _gains(one: Tried, base: Tried) -> list[float]:
-    """How much more it holds, of what counts most first."""
-    more = one.holds_more(base)
+def _list_gains(one: Tried, base: Tried) -> list[float]:
+    """List how much more a mode holds, by figure, the most important first."""
+    more = one.list_more(base)
     return [
-        _mean(one.held[name]) / max(_mean(base.held[name]), 1e-9) if name in more else 1.0
+        _find_mean(one.held[name]) / max(_find_mean(base.held[name]), 1e-9) if name in more else 1.0
         for name in FIGURES
     ]
 
 
-def _mean(values: Sequence[float]) -> float:
+def _find_mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _amount(value: float) -> str:
+def _write_amount(value: float) -> str:
     if isinstance(value, int) or value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}"

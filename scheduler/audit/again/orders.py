@@ -1,7 +1,6 @@
-"""The present pods placed again by several modes, in several orders: of creation, then shuffled.
+"""Places the present pods again with several modes, in several orders: by creation, then shuffled.
 
-Where pods came and went, the real order was none of them. How far a figure differs between them is how
-far it can be relied on.
+If pods came and went, the real order was none of these. A figure is as reliable as it is equal in all orders.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from scheduler.config import Config
 from scheduler.measure.typical import Typical
 
 DEFAULT = 5
-# A replay takes as long as it has pods and nodes. So many, of all modes and orders together, take about 25
-# seconds; it is no limit on time, so that the same cluster gives the same answer on every machine.
+# The time of a replay grows with its pods and nodes. So many in all modes and orders together take about 25 seconds.
+# The limit is not one of time, so that the same cluster gives the same answer on every machine.
 _WORK_MAX = 250_000
 _LEAST = 2
 _SEED = 20_220_711
@@ -28,10 +27,10 @@ _SEED = 20_220_711
 
 @dataclass(frozen=True, slots=True)
 class InOrders:
-    """What one mode did, in each order.
+    """The results of one mode, in each order.
 
     Attributes:
-        mode: None is that of the configuration.
+        mode: None is the mode of the configuration.
         runs: the first is in the order of creation.
     """
 
@@ -40,17 +39,17 @@ class InOrders:
 
     @property
     def empty(self) -> tuple[int, ...]:
-        """Empty nodes, by order."""
+        """The number of empty nodes, by order."""
         return tuple(run.empty_nodes for run in self.runs)
 
     @property
     def unplaced(self) -> tuple[int, ...]:
-        """How many pods found no place, by order."""
+        """The number of pods that found no place, by order."""
         return tuple(len(run.unplaced) for run in self.runs)
 
 
-def how_many(asked: int | None, n_pods: int, n_nodes: int, n_modes: int) -> int:
-    """Orders to try: those asked for, else the default, or fewer on a large cluster; without pods one."""
+def count_orders(asked: int | None, n_pods: int, n_nodes: int, n_modes: int) -> int:
+    """Count the orders to try: as many as requested, else the default, or fewer on a large cluster; one without pods."""
     if not n_pods:
         return 1
     if asked is not None:
@@ -59,7 +58,7 @@ def how_many(asked: int | None, n_pods: int, n_nodes: int, n_modes: int) -> int:
     return min(DEFAULT, max(_LEAST, _WORK_MAX // max(each, 1)))
 
 
-def run(
+def replay_orders(
     nodes: Sequence[wire.Node],
     parted: Parted,
     typical: Typical,
@@ -68,8 +67,8 @@ def run(
     n_orders: int,
     tell: Callable[[str], None],
 ) -> list[InOrders]:
-    """Every mode in the same orders; ``tell`` hears how far it has come."""
-    orders = [replay.unbound(parted.moving, config)]
+    """Replay every mode in the same orders; ``tell`` gets the progress."""
+    orders = [replay.unbind_pods(parted.moving, config)]
     lots = random.Random(_SEED)  # noqa: S311 - no secret, and the same every time
     for _ in range(n_orders - 1):
         shuffled = list(orders[0])
@@ -77,7 +76,7 @@ def run(
         orders.append(shuffled)
 
     def place(moving: Sequence[wire.Pod], how: Config) -> Replayed:
-        return replay.run(nodes, parted.staying, moving, parted.own, typical, how)
+        return replay.replay_pods(nodes, parted.staying, moving, parted.own, typical, how)
 
     what = f"placing {len(orders[0])} pods again"
     runs = replay.run_modes(config, modes, orders, place, what, tell)

@@ -1,7 +1,7 @@
-"""The present pods placed again, on an empty copy of the cluster, by the product's own engine.
+"""Places the present pods again, on an empty copy of the cluster, with the product's own engine.
 
-In a given order, each for good, with the mix of all of them known from the start, as an operator knows it
-that has run for a while. What stays is charged for what it holds, as it is.
+The pods come in a given order, and each place is final. The engine knows the mix of all pods from the start, as an
+operator does that has run for a while. Pods that stay are charged for what they hold now.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """How one mode did in one order.
+    """The result of one mode in one order.
 
     Attributes:
-        figures: of the nodes, afterwards.
-        empty_nodes: how many have no pod but those that belong to them.
-        unplaced: ``namespace/name`` of pods that found no place, in the order they were tried.
+        figures: the figures of the nodes afterwards.
+        empty_nodes: how many nodes have no pods except those that belong to them.
+        unplaced: ``namespace/name`` of pods that found no place, in the order in which they were tried.
     """
 
     figures: Figures
@@ -42,12 +42,12 @@ class Replayed:
     unplaced: tuple[str, ...]
 
 
-def unbound(pods: Iterable[wire.Pod], config: Config) -> list[wire.Pod]:
-    """As they would come to us, whoever placed them: in the order given, and none sends another away."""
+def unbind_pods(pods: Iterable[wire.Pod], config: Config) -> list[wire.Pod]:
+    """Unbind pods, so that they come to Evenkeel in the given order; no pod preempts another."""
     return [
         structs.replace(
             pod,
-            # The engine takes the oldest first, whatever order they are given in.
+            # The engine takes the oldest pod first, so all get the same age.
             metadata=structs.replace(pod.metadata, creation_timestamp=""),
             spec=structs.replace(
                 pod.spec,
@@ -61,7 +61,7 @@ def unbound(pods: Iterable[wire.Pod], config: Config) -> list[wire.Pod]:
     ]
 
 
-def run(
+def replay_pods(
     nodes: Sequence[wire.Node],
     staying: Sequence[wire.Pod],
     moving: Sequence[wire.Pod],
@@ -69,7 +69,7 @@ def run(
     typical: Typical,
     config: Config,
 ) -> Replayed:
-    """Place ``moving``, unbound, one after the other on the nodes, on which ``staying`` are."""
+    """Place the unbound pods ``moving`` one after the other on the nodes with the pods ``staying``."""
     engine = Engine(config, pace=PROMPT, is_shared=False, explains=False)
     for node in nodes:
         engine.handle(events.Seen(node), 0.0)
@@ -91,12 +91,12 @@ def run_modes(
     what: str,
     tell: Callable[[str], None],
 ) -> list[tuple[T, ...]]:
-    """What ``place`` makes of each order, by mode. Modes that come to the same configuration are run once.
+    """Run ``place`` for each mode and order. Modes that lead to the same configuration are run once.
 
-    ``tell`` hears ``what`` is being done, and how far it has come.
+    ``tell`` gets ``what`` is done, and the progress.
     """
     found: list[tuple[T, ...]] = []
-    hows = [with_mode(config, mode) for mode in modes]
+    hows = [set_mode(config, mode) for mode in modes]
     for i, how in enumerate(hows):
         if how in hows[:i]:
             found.append(found[hows.index(how)])
@@ -109,11 +109,11 @@ def run_modes(
     return found
 
 
-def with_mode(config: Config, mode: Mode | None) -> Config:
-    """The configuration with another mode; None leaves it. A pod's own annotations go before it."""
+def set_mode(config: Config, mode: Mode | None) -> Config:
+    """Set the mode of a configuration; None leaves it. A pod's own annotations still go before the mode."""
     if mode is None:
         return config
-    # A node policy would stand in the mode's place.
+    # A node policy would replace the mode.
     return replace(
         config, placement=replace(config.placement, mode=mode, objective="", node_policy="")
     )

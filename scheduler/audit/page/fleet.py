@@ -1,9 +1,9 @@
-"""Every node as a cell, whatever the size of the fleet: sorted into kinds, the worst first, coloured by kind.
+"""Draws every node as a cell, whatever the size of the fleet: sorted into kinds, the worst first, coloured by kind.
 
-Cells are plain boxes of a fixed size that wrap, so 5,000 of them are as good on a phone as on paper. What a
-kind means and how many nodes are of it is written above its cells. Every kind has a letter and every cell of it
-a number, so that ``B12`` is found in the list of names below, which is printed too; up to a thousand nodes have
-their number in the cell. Pods that wait are cells as well, by what they request.
+Cells are plain boxes of a fixed size that wrap, so 5,000 of them are as good on a phone as on paper. The meaning of a
+kind and the number of its nodes are written above its cells. Every kind has a letter and each of its cells a number, so
+that ``B12`` is found in the list of names below, which is printed, too; up to a thousand nodes have their number in
+the cell. Pods that wait are cells as well, grouped by what they request.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from scheduler.audit.words import count_nouns, short
+from scheduler.audit.words import count_nouns, write_short
 
 Json = dict[str, Any]
 _FEW, _SOME = 100, 1000
-# Cells of pods that wait, of one kind; more would say no more.
+# The most cells of waiting pods of one kind; more would not show more.
 _PODS_MAX = 200
-# Requests of pods that wait; what is beyond is told together, so that letters do not run out.
+# The most requests of waiting pods with a letter of their own; the others are together, so that letters suffice.
 _REQUESTS_MAX = 12
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# Less than this share of a node is no part of it worth a colour.
+# A smaller share of a node gets no colour.
 _LEAST = 0.05
 
 
@@ -51,15 +51,15 @@ class _Cell(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """Cells of one kind: how they are drawn, what they have in common, and the name and title of each."""
+    """Cells of one kind: their style, the text about all of them, and the name and title of each."""
 
     style: str
     told: str
     cells: list[tuple[str, str]]
 
 
-def draw(rows: Sequence[Json], waiting: Sequence[Json]) -> str:
-    """Nodes with GPUs by their GPUs, the others by their cores or memory, whichever is stranded more; pods that wait."""
+def draw_fleet(rows: Sequence[Json], waiting: Sequence[Json]) -> str:
+    """Draw nodes by their GPUs, or else by cores or memory, whichever is stranded more; and the pods that wait."""
     letters, is_numbered = iter(_LETTERS), len(rows) <= _SOME
     size = "few" if len(rows) <= _FEW else "some" if len(rows) <= _SOME else "many"
     pools = (
@@ -70,19 +70,21 @@ def draw(rows: Sequence[Json], waiting: Sequence[Json]) -> str:
     body = []
     for wanted, (title, keys, unit) in zip((True, False), pools, strict=True):
         cells = [
-            _cell(row, keys, unit) for row, has in zip(rows, has_gpus, strict=True) if has == wanted
+            _make_cell(row, keys, unit)
+            for row, has in zip(rows, has_gpus, strict=True)
+            if has == wanted
         ]
         if cells:
             body.append(
-                f"<h3>{title}</h3>\n{_pool(_by_kind(cells), letters, is_numbered=is_numbered)}"
+                f"<h3>{title}</h3>\n{_draw_pool(_group_by_kind(cells), letters, is_numbered=is_numbered)}"
             )
     if waiting:
-        told = f"<h3>Pods that wait, by what each requests</h3>\n{_pool(_by_request(waiting), letters, is_numbered=is_numbered)}"
+        told = f"<h3>Pods that wait, by what each requests</h3>\n{_draw_pool(_group_by_request(waiting), letters, is_numbered=is_numbered)}"
         body.append(told)
     return f'<div class="{size}">\n' + "\n".join(body) + "\n</div>"
 
 
-def _cell(row: Json, keys: Sequence[str], unit: str) -> _Cell:
+def _make_cell(row: Json, keys: Sequence[str], unit: str) -> _Cell:
     capacity = [row["capacity"][key] or 1.0 for key in keys]
     stranded, usable = (
         max(row[figure][key] / whole for key, whole in zip(keys, capacity, strict=True))
@@ -96,13 +98,13 @@ def _cell(row: Json, keys: Sequence[str], unit: str) -> _Cell:
         kind = _IDLE if usable >= _LEAST else _FULL
     key = keys[0]
     title = (
-        f"{row['name']}: {short(row['stranded'][key])} of {short(row['capacity'][key])} {unit} stranded, "
-        f"{short(row['usable'][key])} usable"
+        f"{row['name']}: {write_short(row['stranded'][key])} of {write_short(row['capacity'][key])} {unit} stranded, "
+        f"{write_short(row['usable'][key])} usable"
     )
     return _Cell(kind, stranded, usable, row["name"], title)
 
 
-def _by_kind(cells: list[_Cell]) -> Iterator[_Row]:
+def _group_by_kind(cells: list[_Cell]) -> Iterator[_Row]:
     for kind in _KINDS:
         of_kind = sorted(
             (cell for cell in cells if cell.kind is kind),
@@ -113,8 +115,8 @@ def _by_kind(cells: list[_Cell]) -> Iterator[_Row]:
             yield _Row(kind.name, told, [(cell.name, cell.title) for cell in of_kind])
 
 
-def _by_request(waiting: Sequence[Json]) -> Iterator[_Row]:
-    """Those that request the most GPUs first; pods come in the order in which they were created."""
+def _group_by_request(waiting: Sequence[Json]) -> Iterator[_Row]:
+    """Group waiting pods by their requests, those for the most GPUs first; pods are in the order of their creation."""
     groups: dict[tuple[float, ...], list[str]] = {}
     for pod in waiting:
         groups.setdefault((pod["gpus"], pod["cpu"], pod["memory"]), []).append(pod["pod"])
@@ -125,15 +127,15 @@ def _by_request(waiting: Sequence[Json]) -> Iterator[_Row]:
     else:
         others = []
     for (gpus, cpu, memory), names in ordered:
-        cores = f"{short(cpu)} {'core' if cpu == 1 else 'cores'}"
-        told = f"{count_nouns(len(names), 'pod')}: {count_nouns(int(gpus), 'GPU')}, {cores}, {short(memory)} GiB"
+        cores = f"{write_short(cpu)} {'core' if cpu == 1 else 'cores'}"
+        told = f"{count_nouns(len(names), 'pod')}: {count_nouns(int(gpus), 'GPU')}, {cores}, {write_short(memory)} GiB"
         yield _Row("waits", told, [(name, f"{name} waits") for name in names])
     if others:
         told = f"{count_nouns(len(others), 'pod')}: other requests"
         yield _Row("waits", told, [(name, f"{name} waits") for name in others])
 
 
-def _pool(rows: Iterable[_Row], letters: Iterator[str], *, is_numbered: bool) -> str:
+def _draw_pool(rows: Iterable[_Row], letters: Iterator[str], *, is_numbered: bool) -> str:
     lines, named = [], []
     for row in rows:
         letter = next(letters)

@@ -1,4 +1,4 @@
-"""The page, from the top: the headline, the advice, the fleet, then the detail."""
+"""Renders the page, from the top: the headline, the advice, the fleet, then the details."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from scheduler.audit import causes, words
 from scheduler.audit.page import charts, fleet, parts
 from scheduler.audit.page.style import STYLE
-from scheduler.audit.words import FIGURES, TITLES, amount, spread, whole
+from scheduler.audit.words import FIGURES, TITLES, write_amount, write_range, write_whole_range
 
 Json = dict[str, Any]
 _METHOD = (
@@ -23,16 +23,16 @@ _METHOD = (
 )
 
 
-def render(audit: Json) -> str:
-    """The page. Every name in it comes from a cluster and is escaped."""
+def render_page(audit: Json) -> str:
+    """Render the page. Every name in it comes from a cluster and is escaped."""
     replay = audit["replay"]
-    first, second = words.headline(audit)
+    first, second = words.write_headline(audit)
     body = [
         "<h1>What this cluster could use, and what it cannot</h1>",
-        parts.soft(words.about(audit)),
+        parts.write_soft(words.describe_source(audit)),
         f'<p class="lead"><strong>{escape(first)}</strong></p>',
         f'<p class="lead">{escape(second)}</p>',
-        *_sentences((words.of_free(audit),)),
+        *_write_sentences((words.describe_share(audit),)),
     ]
     if replay["modes"]:
         body.append(
@@ -40,26 +40,26 @@ def render(audit: Json) -> str:
         )
     body += [
         "<h2>The fleet</h2>",
-        fleet.draw(audit["nodes"], audit["waiting"])
+        fleet.draw_fleet(audit["nodes"], audit["waiting"])
         if audit["nodes"]
         else "<p>The cluster has no node.</p>",
-        *_sentences((words.waits(audit),)),
+        *_write_sentences((words.describe_waiting(audit),)),
         "<h2>In total</h2>",
-        _total(audit["total"]),
-        *_sentences(words.LEGEND),
+        _write_total(audit["total"]),
+        *_write_sentences(words.LEGEND),
         "<h2>Dollars a month, by resource</h2>",
-        charts.money(audit["total"]),
+        charts.draw_money(audit["total"]),
         "<h2>GPUs by node, the most stranded GPUs first</h2>",
-        charts.nodes(audit["nodes"]),
+        charts.draw_nodes(audit["nodes"]),
         "<h2>Where the most is stranded, in dollars</h2>",
-        _worst(audit),
+        _write_worst(audit),
     ]
     if audit["next"]:
         body += [
             "<h2>Where one more pod of each frequent kind would go</h2>",
-            parts.table(
+            parts.write_table(
                 ("a pod like", "goes to", "loses", "because"),
-                [words.upcoming(kind) for kind in audit["next"]],
+                [words.list_upcoming(kind) for kind in audit["next"]],
                 words=2,
                 names=1,
             ),
@@ -67,20 +67,25 @@ def render(audit: Json) -> str:
     if replay["modes"] and replay["arrivals"]:
         body += [
             "<h2>What the nodes hold if each mode fills them up</h2>",
-            charts.modes(replay),
-            _filled(replay),
-            *_sentences(words.filled(audit)),
+            charts.draw_modes(replay),
+            _write_filled(replay),
+            *_write_sentences(words.describe_filled(audit)),
         ]
     if replay["modes"]:
         body += [
             "<h2>The same pods placed again by other modes: what is stranded at one moment</h2>",
-            _modes(audit),
-            *_sentences((*words.moved(audit), replay["note"])),
+            _write_modes(audit),
+            *_write_sentences((*words.describe_moved(audit), replay["note"])),
         ]
     body += [
         "<h2>How the figures were measured</h2>",
-        *_sentences(
-            (*words.judged_by(audit), *words.not_judged(audit), *_METHOD, *words.priced_by(audit))
+        *_write_sentences(
+            (
+                *words.describe_demand(audit),
+                *words.describe_not_judged(audit),
+                *_METHOD,
+                *words.describe_prices(audit),
+            )
         ),
     ]
     text = "\n".join(body)
@@ -92,60 +97,61 @@ def render(audit: Json) -> str:
     )
 
 
-def _sentences(texts: Iterable[str]) -> list[str]:
-    return [parts.soft(text) for text in texts if text]
+def _write_sentences(texts: Iterable[str]) -> list[str]:
+    return [parts.write_soft(text) for text in texts if text]
 
 
-def _total(total: Json) -> str:
-    return parts.table(
+def _write_total(total: Json) -> str:
+    return parts.write_table(
         ("", *TITLES.values(), "$ a month"),
         [
-            (title, *(amount(total[figure][key]) for key in TITLES),
+            (title, *(write_amount(total[figure][key]) for key in TITLES),
              f"{total['value'][figure]:,.0f}")
             for figure, title in FIGURES.items()
         ],
     )  # fmt: skip
 
 
-def _worst(audit: Json) -> str:
-    found, worst = causes.by_cause(audit), set(audit["worst"])
+def _write_worst(audit: Json) -> str:
+    found, worst = causes.group_by_cause(audit), set(audit["worst"])
     if not found:
         return "<p>Nothing is stranded.</p>"
     groups = []
     for cause, nodes in found.items():
         shown = [node for node in nodes if node["name"] in worst]
         rows = [
-            (node["name"], *causes.sum_stranded([node]), causes.left(node["why"])) for node in shown
+            (node["name"], *causes.sum_stranded([node]), causes.describe_left(node["why"]))
+            for node in shown
         ]
         others = [node for node in nodes if node["name"] not in worst]
         if others:
-            named, what = causes.rest_of_cause(len(shown), others)
+            named, what = causes.sum_up_rest(len(shown), others)
             rows.append((named, *causes.sum_stranded(others), what))
-        groups.append((causes.of_cause(cause, nodes), rows))
+        groups.append((causes.write_heading(cause, nodes), rows))
     headings = ("node", *TITLES.values(), "$ a month", "what is left")
-    return parts.grouped(headings, groups)
+    return parts.write_grouped(headings, groups)
 
 
-def _filled(replay: Json) -> str:
+def _write_filled(replay: Json) -> str:
     now = words.list_held({key: [value] for key, value in replay["held"].items()})
-    rows = [(name, *words.list_held(one["held"])) for name, one in words.rows_of_modes(replay)]
+    rows = [(name, *words.list_held(one["held"])) for name, one in words.list_modes(replay)]
     headings = ("mode", *(f"{title} held" for title in words.HELD.values()))
-    return parts.table(headings, [("as it is now", *now), *rows])
+    return parts.write_table(headings, [("as it is now", *now), *rows])
 
 
-def _modes(audit: Json) -> str:
+def _write_modes(audit: Json) -> str:
     replay, total = audit["replay"], audit["total"]
     headings = ("mode", "empty nodes", "not placed", "GPUs stranded", "$ a month stranded")
     now = (
-        "as it is now", f"{replay['emptyNodes']:,}", "", amount(total["stranded"]["gpuCompute"]),
+        "as it is now", f"{replay['emptyNodes']:,}", "", write_amount(total["stranded"]["gpuCompute"]),
         f"{total['money']:,.0f}",
     )  # fmt: skip
     rows = [
         (
             name,
-            *(spread(one["inOrders"][key]) for key in ("emptyNodes", "unplaced", "gpus")),
-            whole(one["inOrders"]["money"]),
+            *(write_range(one["inOrders"][key]) for key in ("emptyNodes", "unplaced", "gpus")),
+            write_whole_range(one["inOrders"]["money"]),
         )
-        for name, one in words.rows_of_modes(replay)
+        for name, one in words.list_modes(replay)
     ]
-    return parts.table(headings, [now, *rows])
+    return parts.write_table(headings, [now, *rows])

@@ -1,4 +1,4 @@
-"""Dollars a month per unit, of every node: a core, a GiB, a GPU, a GiB of its memory."""
+"""Finds the dollars a month per unit of every node: of a core, a GiB, a GPU, a GiB of its memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _ROUND = 2
 
 
 class ModelRate(NamedTuple):
-    """What the GPUs of one model, or of one model that is not known, were counted at.
+    """The price at which the GPUs of one known or unknown model were counted.
 
     Attributes:
-        model: its printed name.
+        model: the printed name of the model.
         gpus: how many there are.
-        replicas: how many the nodes report; more where their plugins share each among several pods.
-        price: of each, a month.
+        replicas: how many the nodes report; more than ``gpus`` if plugins share each GPU among several pods.
+        price: the price of each GPU a month.
         source: where the price is from.
-        names: all that nodes write for it.
+        names: all names that nodes write for the model.
     """
 
     model: str
@@ -39,24 +39,24 @@ class ModelRate(NamedTuple):
     source: str
     names: tuple[str, ...]
 
-    def merged(self, other: ModelRate) -> ModelRate:
-        """Both together, of the same model at the same price."""
+    def merge(self, other: ModelRate) -> ModelRate:
+        """Merge two entries of the same model at the same price."""
         gpus = round(self.gpus + other.gpus, _ROUND)
         names = tuple(dict.fromkeys((*self.names, *other.names)))
         return self._replace(gpus=gpus, replicas=self.replicas + other.replicas, names=names)
 
 
-def of_nodes(
+def find_rates(
     engine: Engine, names: Sequence[str], prices: PriceBook
 ) -> tuple[c.Floats, list[ModelRate]]:
-    """[4, N] dollars per unit, by ``measure.figures.DIMENSIONS``, and the models that are there.
+    """Find [4, N] the dollars per unit, by ``measure.figures.DIMENSIONS``, and the models that there are.
 
-    Half of what a GPU costs is for its compute and half for its memory, all of it for its compute where the
-    memory is not told. A node with several models has the mean of them.
+    Half of the price of a GPU is for its compute and half for its memory; if its memory is unknown, all of it is for
+    its compute. A node with several models has the mean of their prices.
     """
     there = engine.ask(DevicesOn(names))
     cards, words, makers = there.cards, there.models, models.list_makers(there.resources)
-    labelled = [_label(engine, name, prices) for name in names]
+    labelled = [_find_label(engine, name, prices) for name in names]
     gib = np.round(cards.capacity[1] / np.maximum(cards.n_all, 1), 3)
     seen: dict[tuple[str, float], list[int]] = {}
     for i, (owner, model, size) in enumerate(
@@ -66,9 +66,9 @@ def of_nodes(
     price = np.zeros(cards.owner.size)
     found: dict[tuple[str, float, str], ModelRate] = {}
     for (model, size), entries in seen.items():
-        known = prices.of_model(model)
-        price[entries] = known.price if known else prices.of_memory(size)
-        source = known.source if known else _by_memory(size, prices)
+        known = prices.find_model(model)
+        price[entries] = known.price if known else prices.find_memory_price(size)
+        source = known.source if known else _name_by_memory(size, prices)
         replicas = int(cards.n_all[entries].sum())
         gpus = round(float(cards.capacity[0][entries].sum()), _ROUND)
         if replicas:
@@ -78,7 +78,7 @@ def of_nodes(
                 name or UNKNOWN, gpus, replicas, rate, source, (model,) if model else ()
             )
             key = (name.lower(), rate, source)
-            found[key] = found[key].merged(one) if key in found else one
+            found[key] = found[key].merge(one) if key in found else one
     has_memory = cards.capacity[1] > 0
     worth = price * cards.capacity[0]
     n = len(names)
@@ -100,31 +100,31 @@ def of_nodes(
 def name_models(
     engine: Engine, names: Sequence[str], there: NodeDevices, prices: PriceBook
 ) -> list[list[str]]:
-    """The printed names of the models of each node; none where no GPU is known by its model."""
+    """List the printed names of the models of each node; none if no model is known."""
     cards, words, makers = there.cards, there.models, models.list_makers(there.resources)
     found: list[dict[str, None]] = [{} for _ in names]
     for owner, model in zip(cards.owner.tolist(), cards.model.tolist(), strict=True):
-        text = words[model] if model >= 0 else _label(engine, names[owner], prices)
+        text = words[model] if model >= 0 else _find_label(engine, names[owner], prices)
         if text:
             found[owner][models.print_name(text, makers)] = None
     counted = set(cards.owner.tolist())
     for i, name in enumerate(names):
         if i in counted or not there.has_gpu[i]:
             continue
-        # Of GPUs that nobody can count the label still tells the model.
-        if text := _label(engine, name, prices):
+        # Even if GPUs cannot be counted, the label names their model.
+        if text := _find_label(engine, name, prices):
             found[i][models.print_name(text, makers)] = None
     return [list(one) for one in found]
 
 
-def _label(engine: Engine, name: str, prices: PriceBook) -> str:
-    """What a node's labels tell of the model of its GPUs; empty for nothing."""
+def _find_label(engine: Engine, name: str, prices: PriceBook) -> str:
+    """Find the model of the GPUs in a node's labels; empty for none."""
     facts = engine.ask(KnownNode(name))
     labels = facts.labels if facts is not None else {}
     return next((labels[label] for label in prices.labels if labels.get(label)), "")
 
 
-def _by_memory(gib: float, prices: PriceBook) -> str:
+def _name_by_memory(gib: float, prices: PriceBook) -> str:
     if gib:
         return f"model not in the list; priced by its {gib:.0f} GiB of memory"
     return (

@@ -1,1 +1,1 @@
-"""What cannot run here, as far as a scheduler sees it: kubelet, device plugin, and controllers of workloads."""
+"""Agents that play what cannot run here, as a scheduler sees it: kubelet, device plugin, controllers of workloads."""

@@ -61,7 +61,7 @@ class Client:
     async def follow(
         self, path: str, query: Mapping[str, str] | None = None
     ) -> AsyncIterator[tuple[str, Json]]:
-        """Yield (type, object) for ever: a list, then its watch; again when either fails.
+        """Yield (type, object) for ever: those of a list, then of its watch, and anew when either fails.
 
         After every new list, objects that are gone are yielded as DELETED, so the reader may
         treat the sequence as one unbroken watch.
@@ -90,7 +90,7 @@ class Client:
         while True:
             async for kind, item in self._watch(path, {**query, "resourceVersion": version}):
                 if kind == "ERROR":
-                    # Too old, most likely: only a new list helps.
+                    # The version is too old, most likely: only a new list helps.
                     return
                 version = item["metadata"]["resourceVersion"]
                 uid = item["metadata"].get("uid", "")
@@ -134,17 +134,17 @@ class Client:
                 ) as response:
                     raw = await response.read()
             except aiohttp.ClientConnectionError:
-                # Everything an agent sends may safely be sent twice.
+                # All requests of agents may safely be sent twice.
                 continue
             if response.status >= 300:
-                raise CallError(response.status, _told(raw))
+                raise CallError(response.status, _read_message(raw))
             answer: Json = _DECODER.decode(raw)
             return answer
         raise CallError(503, f"no connection to {self._url}")
 
 
-def _told(raw: bytes) -> str:
-    """Return the message of a Status, or the body as it is if it is none."""
+def _read_message(raw: bytes) -> str:
+    """Return the message of a Status, or the body as it is if it is no Status."""
     try:
         return str(_DECODER.decode(raw)["message"])
     except (msgspec.DecodeError, KeyError, TypeError):

@@ -1,7 +1,7 @@
-"""GPU cards of a node: what a fake node says it has, and how HAMi's plugin announces them.
+"""GPU cards of a node: the inventory of a fake node, and how HAMi's plugin announces the cards.
 
-The inventory stands in an annotation of the node (the real plugin asks the driver), so that
-agents need nothing but the API server to know what they play. A node that somebody copied from
+The inventory is in an annotation of the node (the real plugin asks the driver), so that
+agents need nothing but the API server to know what they play. A node that was copied from
 another cluster has only the register, which then is the inventory.
 """
 
@@ -45,52 +45,52 @@ class Card:
 class Hardware:
     """The cards of a node and how its plugin registers them: json, text7 or text9.
 
-    ``register`` is the register that they were read from, empty where the node has an inventory.
+    ``register`` is the register that the cards were read from, empty if the node has an inventory.
     """
 
     cards: tuple[Card, ...]
     form: str = "json"
     register: str = ""
 
-    def annotation(self) -> str:
+    def write_annotation(self) -> str:
         """Return the inventory as text for the node's annotation."""
         listed = [asdict(card) for card in self.cards]
         return json.dumps({"form": self.form, "cards": listed}, separators=(",", ":"))
 
-    def allocatable(self) -> tuple[int, int]:
+    def count_allocatable(self) -> tuple[int, int]:
         """Return the kubelet's capacity and allocatable: sharers of all and of healthy cards."""
         capacity = sum(card.count for card in self.cards)
         return capacity, sum(card.count for card in self.cards if card.health)
 
 
-def read(node: Json) -> Hardware | None:
+def read_hardware(node: Json) -> Hardware | None:
     """Return the cards of a node, from its inventory or else from its register; None if it has neither."""
     annotations = node["metadata"].get("annotations") or {}
     text = annotations.get(HARDWARE)
     if not text:
-        return _registered(annotations.get(REGISTER) or "")
+        return _read_register(annotations.get(REGISTER) or "")
     stored = json.loads(text)
     return Hardware(cards=tuple(Card(**card) for card in stored["cards"]), form=stored["form"])
 
 
-def _registered(register: str) -> Hardware | None:
+def _read_register(register: str) -> Hardware | None:
     """Return the cards of a register; None for one that cannot be read, as on a node without a plugin."""
     text = register.strip()
     try:
         if text.startswith("["):
             records = msgspec.json.decode(text, type=list[Json])
-            form, cards = "json", tuple(_of_json(record) for record in records)
+            form, cards = "json", tuple(_read_json_card(record) for record in records)
         else:
             lines = [line.split(",") for line in text.split(":") if line]
             form = "text9" if lines and len(lines[0]) == len(_TEXT_FIELDS) else "text7"
-            cards = tuple(_of_text(line) for line in lines)
+            cards = tuple(_read_text_card(line) for line in lines)
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError):
         return None
     return Hardware(cards=cards, form=form, register=register) if cards else None
 
 
-def _of_json(record: Json) -> Card:
-    # What Go's omitempty left out is zero, and HAMi may write fields that nobody here needs.
+def _read_json_card(record: Json) -> Card:
+    # Fields that Go's omitempty left out are zero, and HAMi may write fields that are not needed here.
     numbers = {name: int(record.get(name, 0)) for name in _NUMBERS}
     return Card(
         id=record["id"],
@@ -101,7 +101,7 @@ def _of_json(record: Json) -> Card:
     )
 
 
-def _of_text(record: list[str]) -> Card:
+def _read_text_card(record: list[str]) -> Card:
     told = dict(zip(_TEXT_FIELDS, record, strict=False))
     numbers = {name: int(told.get(name, "0")) for name in _NUMBERS}
     return Card(
@@ -113,16 +113,16 @@ def _of_text(record: list[str]) -> Card:
     )
 
 
-def card_id(node: str, index: int) -> str:
+def make_card_id(node: str, index: int) -> str:
     """Return a UUID that is the same on every run."""
     return f"GPU-{uuid.uuid5(_NAMES, f'{node}/{index}')}"
 
 
-def register_text(hardware: Hardware, order: str = "") -> str:
+def write_register(hardware: Hardware, order: str = "") -> str:
     """Return the value of the register annotation.
 
     The real plugin walks a Go map, so the order differs from registration to registration: each
-    text in ``order`` gives another one. Without it cards come by index. A register that is the
+    text in ``order`` gives another order. Without it cards are sorted by index. A register that is the
     inventory stays as it is.
     """
     if hardware.register:
@@ -131,18 +131,18 @@ def register_text(hardware: Hardware, order: str = "") -> str:
     if order:
         cards.sort(key=lambda card: hashlib.sha256(f"{order}/{card.id}".encode()).digest())
     if hardware.form == "json":
-        return json.dumps([_json_record(card) for card in cards], separators=(",", ":"))
+        return json.dumps([_write_json_record(card) for card in cards], separators=(",", ":"))
     if hardware.form not in FORMS:
         raise ValueError(f"no register form {hardware.form!r}, choose from {', '.join(FORMS)}")
-    return "".join(_text_record(card, nine=hardware.form == "text9") for card in cards)
+    return "".join(_write_text_record(card, nine=hardware.form == "text9") for card in cards)
 
 
-def _json_record(card: Card) -> Json:
+def _write_json_record(card: Card) -> Json:
     # Go's omitempty: index 0, numa 0, an empty mode and health false are left out.
     return {name: value for name, value in asdict(card).items() if value}
 
 
-def _text_record(card: Card, *, nine: bool) -> str:
+def _write_text_record(card: Card, *, nine: bool) -> str:
     health = "true" if card.health else "false"
     record = f"{card.id},{card.count},{card.devmem},{card.devcore},{card.type},{card.numa},{health}"
     return f"{record},{card.index},{card.mode}:" if nine else f"{record}:"

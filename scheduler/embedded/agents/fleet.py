@@ -1,6 +1,6 @@
 """Kubelet and device plugin for many nodes in one task: ``async with agents.run(url) as a:``.
 
-A node that appears later is played too, whoever created it. They speak HTTP only, so the same agents serve the embedded cluster and a real control plane.
+A node that appears later is played, too. The agents speak HTTP only, so they serve the embedded cluster and a real
 """
 
 import asyncio
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 class Agents:
-    """The running agents: what they did, and the knobs a test may turn."""
+    """The running agents: what they did, and the knobs that a test may turn."""
 
     def __init__(self, kubelet: Kubelet, plugin: Plugin) -> None:
         self.kubelet = kubelet
@@ -42,8 +42,8 @@ class Agents:
         """Make the next Allocate for a pod fail."""
         self.knobs.failing[f"{namespace}/{pod}"] = why or "injected failure"
 
-    def allocated(self, pod: str, namespace: str = "default") -> list[Allocation]:
-        """Return what one pod's containers were given, in order."""
+    def list_allocated(self, pod: str, namespace: str = "default") -> list[Allocation]:
+        """Return the allocations of one pod's containers, in order."""
         return [one for one in self.allocations if (one.namespace, one.pod) == (namespace, pod)]
 
 
@@ -82,20 +82,20 @@ async def run(
 async def _follow_nodes(client: Client, kubelet: Kubelet, plugin: Plugin) -> None:
     async for kind, node in client.follow("/api/v1/nodes"):
         name = node["metadata"]["name"]
-        if not kubelet.plays(name):
+        if not kubelet.is_played(name):
             continue
         if kind == "DELETED":
-            kubelet.node_gone(name)
-            plugin.node_gone(name)
+            kubelet.drop_node(name)
+            plugin.drop_node(name)
             continue
-        with _unless_gone():
-            await kubelet.node_seen(node)
-            await plugin.node_seen(node)
+        with _ignore_gone():
+            await kubelet.see_node(node)
+            await plugin.see_node(node)
 
 
 @contextmanager
-def _unless_gone() -> Iterator[None]:
-    """A node that was deleted or changed meanwhile is heard of again, and no reason to end."""
+def _ignore_gone() -> Iterator[None]:
+    """Ignore that an object was deleted or changed meanwhile: the watch reports it again."""
     try:
         yield
     except CallError as error:
@@ -105,17 +105,17 @@ def _unless_gone() -> Iterator[None]:
 
 async def _follow_pods(client: Client, kubelet: Kubelet) -> None:
     async for kind, pod in client.follow("/api/v1/pods", {"fieldSelector": "spec.nodeName!="}):
-        if not kubelet.plays(pod["spec"]["nodeName"]):
+        if not kubelet.is_played(pod["spec"]["nodeName"]):
             continue
         if kind == "DELETED":
-            kubelet.pod_gone(pod)
+            kubelet.drop_pod(pod)
         else:
-            kubelet.pod_seen(pod)
+            kubelet.see_pod(pod)
 
 
 async def _announce_again(kubelet: Kubelet, plugin: Plugin) -> None:
     while True:
         await asyncio.sleep(plugin.knobs.register_seconds)
-        for node in kubelet.nodes():
-            with _unless_gone():
+        for node in kubelet.list_nodes():
+            with _ignore_gone():
                 await plugin.register(node)

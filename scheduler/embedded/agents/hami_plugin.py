@@ -1,8 +1,8 @@
 """HAMi's NVIDIA device plugin, as a scheduler meets it: registration and Allocate.
 
-Follows Project-HAMi/HAMi v2.10: the pod is found by the node lock (or, without one, by a guess
-that can be wrong), its ``to-allocate`` annotation is consumed slot by slot, the last slot ends
-with ``bind-phase: success`` and the release of the lock.
+Source: Project-HAMi/HAMi v2.10. The plugin finds the pod by the node lock (or, without a lock, by a guess
+that can be wrong), consumes its ``to-allocate`` annotation slot by slot, and after the last slot writes
+``bind-phase: success`` and releases the lock.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Allocation:
     namespace: str
     pod: str
     node: str
-    # The container whose call this was, and the slot of the annotation that was used for it.
+    # The container of this call, and the slot of the annotation that was used for it.
     container: str
     slot: int
     shares: tuple[Share, ...]
@@ -57,11 +57,11 @@ class Knobs:
     """What a test can make the plugin do."""
 
     delay_seconds: float = 0.0
-    # Never answers: the pod hangs, the lock stays.
+    # The plugin never answers: the pod hangs, and the lock stays.
     dead: bool = False
     # Pod names ("namespace/name") whose next Allocate fails, with the message.
     failing: dict[str, str] = field(default_factory=dict)
-    # Seed for the order of cards in a registration; None keeps it by index.
+    # Seed for the order of cards in a registration; None sorts them by index.
     seed: int | None = None
     # How often cards are announced again; the text may flip although nothing changed.
     register_seconds: float = 30.0
@@ -78,37 +78,37 @@ class Plugin:
         self._announced: dict[str, str] = {}
         self._one_at_a_time: dict[str, asyncio.Lock] = {}
 
-    async def node_seen(self, node: Json) -> None:
+    async def see_node(self, node: Json) -> None:
         """Announce the cards of a node that is new or whose hardware has changed."""
-        hardware, name = cards.read(node), node["metadata"]["name"]
-        if hardware is not None and self._announced.get(name) != hardware.annotation():
-            self._announced[name] = hardware.annotation()
+        hardware, name = cards.read_hardware(node), node["metadata"]["name"]
+        if hardware is not None and self._announced.get(name) != hardware.write_annotation():
+            self._announced[name] = hardware.write_annotation()
             await self.register(node)
 
-    def node_gone(self, name: str) -> None:
-        """Forget a node: one of the same name that comes later is announced again."""
+    def drop_node(self, name: str) -> None:
+        """Forget a node: if a node of the same name comes later, its cards are announced again."""
         self._announced.pop(name, None)
 
     async def register(self, node: Json) -> None:
-        """Announce a node's cards; only what differs from what is there is written."""
-        hardware, name = cards.read(node), node["metadata"]["name"]
+        """Announce a node's cards; only annotations that change are written."""
+        hardware, name = cards.read_hardware(node), node["metadata"]["name"]
         if hardware is None or self.knobs.dead:
             return
         self._registrations += 1
         seed = self.knobs.seed
         order = "" if seed is None else f"{seed}/{self._registrations}"
-        text = cards.register_text(hardware, order)
+        text = cards.write_register(hardware, order)
         annotations = node["metadata"].get("annotations") or {}
         patch: Json = {}
         if annotations.get(cards.REGISTER) != text:
             patch[cards.REGISTER] = text
         if hardware.form != "json":
-            # Plugins up to 2.7 also report every time; newer ones never write the handshake.
+            # Plugins up to 2.7 also write the handshake every time; newer ones never write it.
             patch[cards.HANDSHAKE] = "Reported " + time.strftime("%Y.%m.%d %H:%M:%S")
         path = f"/api/v1/nodes/{name}"
         if patch:
             await self._client.patch(path, {"metadata": {"annotations": patch}})
-        capacity, allocatable = hardware.allocatable()
+        capacity, allocatable = hardware.count_allocatable()
         status = node.get("status") or {}
         wanted = {"capacity": str(capacity), "allocatable": str(allocatable)}
         if any(
@@ -120,7 +120,7 @@ class Plugin:
 
     async def allocate(self, node: str, container: str, device_ids: int) -> Allocation:
         """Answer the kubelet's call for one container that asked for some devices."""
-        # Calls are serialised inside the plugin of a node.
+        # The plugin of a node serves one call at a time.
         async with self._one_at_a_time.setdefault(node, asyncio.Lock()):
             if self.knobs.dead:
                 await asyncio.Event().wait()
@@ -165,7 +165,7 @@ class Plugin:
         slot = next((place for place, one in enumerate(slots) if VENDOR in one), None)
         if slot is None:
             raise AllocateError("device request not found")
-        shares = decode(slots[slot])
+        shares = decode_slot(slots[slot])
         if len(shares) != device_ids:
             raise AllocateError("device number not matched")
         slots[slot] = ""
@@ -181,7 +181,7 @@ class Plugin:
         return allocation
 
     async def _finish(self, node: str, pod: Json, phase: str) -> None:
-        """Write the bind phase and give the node's lock back."""
+        """Write the bind phase and release the node's lock."""
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         await self._client.patch(path, {"metadata": {"annotations": {BIND_PHASE: phase}}})
@@ -208,7 +208,7 @@ class Plugin:
                 return
 
 
-def decode(slot: str) -> tuple[Share, ...]:
+def decode_slot(slot: str) -> tuple[Share, ...]:
     """Read one container's slot of the annotation."""
     shares = []
     for record in slot.split(":"):
@@ -221,7 +221,7 @@ def decode(slot: str) -> tuple[Share, ...]:
     return tuple(shares)
 
 
-def describe(allocations: list[Allocation]) -> str:
+def describe_allocations(allocations: list[Allocation]) -> str:
     """Return allocations as JSON lines, for people."""
     return "\n".join(
         json.dumps(

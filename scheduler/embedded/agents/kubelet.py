@@ -8,20 +8,20 @@ from typing import Any
 from scheduler.embedded.agents import cards
 from scheduler.embedded.agents.apiclient import STRATEGIC, CallError, Client
 from scheduler.embedded.agents.hami_plugin import AllocateError, Plugin
-from scheduler.embedded.store.metadata import timestamp
+from scheduler.embedded.store.metadata import write_timestamp
 
 Json = dict[str, Any]
 Work = Callable[[Json], Coroutine[Any, Any, None]]
 
 RUN_SECONDS = "evenkeel.dev/run-seconds"
-# Of a machine that its node object says nothing of.
+# The amounts of a machine if its node object names none.
 _AMOUNTS = {"cpu": "32", "memory": "128Gi", "pods": "110"}
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(slots=True, kw_only=True)
 class Pace:
-    """How long things take."""
+    """How long pods take to start and to stop."""
 
     start_seconds: float = 0.0
     stop_seconds: float = 0.0
@@ -37,33 +37,33 @@ class Kubelet:
         self._client = client
         self._plugin = plugin
         self._names = names
-        # Pods that were seen before their node was, as two watches have no common order.
+        # Pods that were seen before their node: two watches have no common order.
         self._early: dict[str, list[Json]] = {}
         self._nodes: dict[str, Json] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stopping: set[str] = set()
-        # Device slots in use per node and pod: the kubelet refuses what it has no slot for.
+        # Device slots in use per node and pod: the kubelet refuses pods for which it has no slot.
         self._slots: dict[str, dict[str, int]] = {}
         self._addresses = 0
 
-    def plays(self, name: str) -> bool:
-        """Tell whether a node is one of those this process plays."""
+    def is_played(self, name: str) -> bool:
+        """Tell whether this process plays a node."""
         return self._names is None or name in self._names
 
-    def nodes(self) -> list[Json]:
+    def list_nodes(self) -> list[Json]:
         """Return the nodes as last seen."""
         return list(self._nodes.values())
 
-    async def node_seen(self, node: Json) -> None:
-        """Take a node in; if nothing says yet that it is Ready, say so, and of what size it is."""
+    async def see_node(self, node: Json) -> None:
+        """Add a node; if it is not Ready yet, write that it is, and its size."""
         name = node["metadata"]["name"]
         self._nodes[name] = node
         for pod in self._early.pop(name, ()):
-            self.pod_seen(pod)
+            self.see_pod(pod)
         conditions = (node.get("status") or {}).get("conditions") or ()
         if any(one["type"] == "Ready" for one in conditions):
             return
-        now = timestamp()
+        now = write_timestamp()
         ready = {
             "type": "Ready",
             "status": "True",
@@ -73,14 +73,14 @@ class Kubelet:
             "lastTransitionTime": now,
         }
         path = f"/api/v1/nodes/{name}/status"
-        told = {"conditions": [ready], **_missing_amounts(node.get("status") or {})}
+        told = {"conditions": [ready], **_find_missing_amounts(node.get("status") or {})}
         await self._client.patch(path, {"status": told}, STRATEGIC)
 
-    def node_gone(self, name: str) -> None:
+    def drop_node(self, name: str) -> None:
         """Forget a node."""
         self._nodes.pop(name, None)
 
-    def pod_seen(self, pod: Json) -> None:
+    def see_pod(self, pod: Json) -> None:
         """React to a pod that is bound to one of the nodes."""
         meta, uid, node = pod["metadata"], pod["metadata"]["uid"], pod["spec"]["nodeName"]
         if node not in self._nodes:
@@ -96,7 +96,7 @@ class Kubelet:
         elif uid not in self._tasks:
             self._spawn(self._run, pod)
 
-    def pod_gone(self, pod: Json) -> None:
+    def drop_pod(self, pod: Json) -> None:
         """Forget a pod that was removed."""
         uid = pod["metadata"]["uid"]
         self._cancel(uid)
@@ -104,20 +104,20 @@ class Kubelet:
         self._free(pod)
 
     async def close(self) -> list[BaseException | None]:
-        """End everything that is under way; return how each task ended."""
+        """End all tasks that are under way; return how each ended."""
         tasks = list(self._tasks.values())
         for uid in list(self._tasks):
             self._cancel(uid)
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     def _spawn(self, work: Work, pod: Json) -> None:
-        self._tasks[pod["metadata"]["uid"]] = asyncio.create_task(self._guarded(work, pod))
+        self._tasks[pod["metadata"]["uid"]] = asyncio.create_task(self._run_guarded(work, pod))
 
-    async def _guarded(self, work: Work, pod: Json) -> None:
+    async def _run_guarded(self, work: Work, pod: Json) -> None:
         try:
             await work(pod)
         except CallError as error:
-            # The pod went away or was replaced while it was handled: nothing left to do.
+            # The pod was deleted or replaced meanwhile: nothing is left to do.
             if error.code not in {404, 409}:
                 raise
 
@@ -131,9 +131,9 @@ class Kubelet:
 
     async def _run(self, pod: Json) -> None:
         if (pod.get("status") or {}).get("phase") == "Running":
-            # The pod started before this process did: only its slots have to be counted.
+            # The pod started before this process: only its slots must be counted.
             self._slots.setdefault(pod["spec"]["nodeName"], {})[pod["metadata"]["uid"]] = (
-                slots_needed(pod["spec"])
+                count_slots(pod["spec"])
             )
         else:
             await asyncio.sleep(self.pace.start_seconds)
@@ -142,22 +142,22 @@ class Kubelet:
             except AllocateError as error:
                 await self._refuse(pod, str(error))
                 return
-            await self._write_status(pod, self._running(pod))
+            await self._write_status(pod, self._make_running(pod))
         seconds = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS)
         if seconds is not None:
             await asyncio.sleep(float(seconds))
-            await self._write_status(pod, _succeeded(pod))
+            await self._write_status(pod, _make_succeeded(pod))
 
     async def _admit(self, pod: Json) -> None:
-        """Ask the device plugin, container by container: init (and sidecars) first, then app."""
+        """Ask the device plugin container by container: init containers and sidecars first, then app containers."""
         node = pod["spec"]["nodeName"]
-        if cards.read(self._nodes[node]) is None:
+        if cards.read_hardware(self._nodes[node]) is None:
             return
         spec = pod["spec"]
         wanted = [
             (container["name"], amount)
             for container in [*(spec.get("initContainers") or ()), *spec["containers"]]
-            if (amount := gpu_count(container))
+            if (amount := count_gpus(container))
         ]
         if not wanted:
             return
@@ -166,7 +166,7 @@ class Kubelet:
             await self._plugin.allocate(node, name, amount)
 
     def _take_slots(self, pod: Json) -> None:
-        node, needed = pod["spec"]["nodeName"], slots_needed(pod["spec"])
+        node, needed = pod["spec"]["nodeName"], count_slots(pod["spec"])
         status = self._nodes[node].get("status") or {}
         total = int((status.get("allocatable") or {}).get(cards.RESOURCE, 0))
         used = self._slots.setdefault(node, {})
@@ -185,7 +185,7 @@ class Kubelet:
             "phase": "Failed",
             "reason": "UnexpectedAdmissionError",
             "message": message,
-            "startTime": timestamp(),
+            "startTime": write_timestamp(),
         }
         await self._write_status(pod, status)
 
@@ -196,15 +196,15 @@ class Kubelet:
             "gracePeriodSeconds": 0,
             "preconditions": {"uid": pod["metadata"]["uid"]},
         }
-        await self._client.delete(_path(pod), body)
+        await self._client.delete(_make_path(pod), body)
 
     async def _write_status(self, pod: Json, status: Json) -> None:
-        # The uid guards against a pod of the same name that came later.
+        # The uid protects a later pod of the same name.
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
-        await self._client.patch(f"{_path(pod)}/status", body, STRATEGIC)
+        await self._client.patch(f"{_make_path(pod)}/status", body, STRATEGIC)
 
-    def _running(self, pod: Json) -> Json:
-        now = timestamp()
+    def _make_running(self, pod: Json) -> Json:
+        now = write_timestamp()
         self._addresses += 1
         address = ".".join(str(self._addresses >> shift & 255) for shift in (16, 8, 0))
         address = f"10.{address}"
@@ -212,7 +212,7 @@ class Kubelet:
         started = {"running": {"startedAt": now}}
         ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}}
         init = [
-            _container(one, started if one.get("restartPolicy") == "Always" else ended)
+            _make_container_status(one, started if one.get("restartPolicy") == "Always" else ended)
             for one in spec.get("initContainers") or ()
         ]
         status: Json = {
@@ -220,25 +220,27 @@ class Kubelet:
             "startTime": now,
             "podIP": address,
             "podIPs": [{"ip": address}],
-            "conditions": _conditions("True", now),
-            "containerStatuses": [_container(one, started) for one in spec["containers"]],
+            "conditions": _make_conditions("True", now),
+            "containerStatuses": [
+                _make_container_status(one, started) for one in spec["containers"]
+            ],
         }
         if init:
             status["initContainerStatuses"] = init
         return status
 
 
-def _missing_amounts(status: Json) -> Json:
-    """Return what every kubelet reports of its machine and a node object lacks."""
+def _find_missing_amounts(status: Json) -> Json:
+    """Return what every kubelet reports of its machine and the node object lacks."""
     capacity, allocatable = (status.get(part) or {} for part in ("capacity", "allocatable"))
     return {
         "capacity": {**_AMOUNTS, **capacity},
-        # What is set aside on a machine is told by whoever tells what can be allocated.
+        # A node object that names allocatable amounts has deducted what is reserved on the machine.
         "allocatable": {**_AMOUNTS, **capacity, **allocatable},
     }
 
 
-def gpu_count(container: Json) -> int:
+def count_gpus(container: Json) -> int:
     """Return how many devices a container asks the kubelet for."""
     resources = container.get("resources") or {}
     for part in ("limits", "requests"):
@@ -248,23 +250,23 @@ def gpu_count(container: Json) -> int:
     return 0
 
 
-def slots_needed(spec: Json) -> int:
+def count_slots(spec: Json) -> int:
     """Return the device slots of a pod: app containers reuse those of finished init ones."""
-    app = sum(gpu_count(container) for container in spec["containers"])
+    app = sum(count_gpus(container) for container in spec["containers"])
     sidecars, highest = 0, 0
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
-            sidecars += gpu_count(container)
+            sidecars += count_gpus(container)
         else:
-            highest = max(highest, sidecars + gpu_count(container))
+            highest = max(highest, sidecars + count_gpus(container))
     return max(app + sidecars, highest)
 
 
-def _path(pod: Json) -> str:
+def _make_path(pod: Json) -> str:
     return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
 
 
-def _container(container: Json, state: Json) -> Json:
+def _make_container_status(container: Json, state: Json) -> Json:
     running = "running" in state
     return {
         "name": container["name"],
@@ -277,13 +279,13 @@ def _container(container: Json, state: Json) -> Json:
     }
 
 
-def _conditions(status: str, now: str) -> list[Json]:
+def _make_conditions(status: str, now: str) -> list[Json]:
     kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
     return [{"type": kind, "status": status, "lastTransitionTime": now} for kind in kinds]
 
 
-def _succeeded(pod: Json) -> Json:
-    now = timestamp()
+def _make_succeeded(pod: Json) -> Json:
+    now = write_timestamp()
     ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}}
     over = [
         {"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
@@ -292,5 +294,7 @@ def _succeeded(pod: Json) -> Json:
     return {
         "phase": "Succeeded",
         "conditions": over,
-        "containerStatuses": [_container(one, ended) for one in pod["spec"]["containers"]],
+        "containerStatuses": [
+            _make_container_status(one, ended) for one in pod["spec"]["containers"]
+        ],
     }

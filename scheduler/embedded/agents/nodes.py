@@ -1,16 +1,16 @@
-"""Node objects for the embedded cluster: plain ones and ones with GPU cards."""
+"""Makes node objects for the embedded cluster: plain nodes and nodes with GPU cards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from scheduler.embedded.agents import cards as inventory
-from scheduler.embedded.store.metadata import timestamp
+from scheduler.embedded.store.metadata import write_timestamp
 
 Json = dict[str, Any]
 
 
-def plain_node(
+def make_plain_node(
     name: str,
     *,
     cpu: str = "32",
@@ -33,8 +33,8 @@ def plain_node(
         "status": "True",
         "reason": "KubeletReady",
         "message": "kubelet is posting ready status",
-        "lastHeartbeatTime": timestamp(),
-        "lastTransitionTime": timestamp(),
+        "lastHeartbeatTime": write_timestamp(),
+        "lastTransitionTime": write_timestamp(),
     }
     return {
         "apiVersion": "v1",
@@ -60,7 +60,7 @@ def plain_node(
     }
 
 
-def gpu_node(
+def make_gpu_node(
     name: str,
     *,
     cards: int = 4,
@@ -71,14 +71,14 @@ def gpu_node(
     register: str = "json",
     **more: Any,
 ) -> Json:
-    """Return a node whose cards are announced already; ``more`` goes to ``plain_node``.
+    """Return a node whose cards are announced already; ``more`` goes to ``make_plain_node``.
 
     ``register`` is the form of the announcement: json, text7 or text9. Cards are spread over
-    ``numa_nodes`` in blocks. For anything odder, ``with_cards`` takes any inventory.
+    ``numa_nodes`` in blocks. For any other inventory there is ``add_cards``.
     """
     listed = tuple(
         inventory.Card(
-            id=inventory.card_id(name, index),
+            id=inventory.make_card_id(name, index),
             index=index,
             count=split,
             devmem=mem_mib,
@@ -87,24 +87,24 @@ def gpu_node(
         )
         for index in range(cards)
     )
-    return with_cards(plain_node(name, **more), inventory.Hardware(cards=listed, form=register))
+    return add_cards(make_plain_node(name, **more), inventory.Hardware(cards=listed, form=register))
 
 
-def with_cards(node: Json, hardware: inventory.Hardware, *, registered: bool = True) -> Json:
-    """Put an inventory into a node object, and announce it unless the agent is to do that."""
+def add_cards(node: Json, hardware: inventory.Hardware, *, registered: bool = True) -> Json:
+    """Put an inventory into a node object, and announce it unless the agent does that."""
     annotations = node["metadata"]["annotations"]
-    annotations[inventory.HARDWARE] = hardware.annotation()
+    annotations[inventory.HARDWARE] = hardware.write_annotation()
     if registered:
-        capacity, allocatable = hardware.allocatable()
-        annotations[inventory.REGISTER] = inventory.register_text(hardware)
+        capacity, allocatable = hardware.count_allocatable()
+        annotations[inventory.REGISTER] = inventory.write_register(hardware)
         node["status"]["capacity"][inventory.RESOURCE] = str(capacity)
         node["status"]["allocatable"][inventory.RESOURCE] = str(allocatable)
     return node
 
 
-def unannounced(node: Json) -> Json:
-    """Return a GPU node object as it is before its plugin has said anything."""
-    hardware = inventory.read(node)
+def remove_announcement(node: Json) -> Json:
+    """Return a GPU node object as it is before its plugin has announced anything."""
+    hardware = inventory.read_hardware(node)
     if hardware is None:
         raise ValueError(f"{node['metadata']['name']} has no cards")
     node["metadata"]["annotations"].pop(inventory.REGISTER, None)
@@ -113,8 +113,8 @@ def unannounced(node: Json) -> Json:
     return node
 
 
-def with_unhealthy(hardware: inventory.Hardware, *indices: int) -> inventory.Hardware:
-    """Return the same cards with some of them out of order."""
+def mark_unhealthy(hardware: inventory.Hardware, *indices: int) -> inventory.Hardware:
+    """Return the same cards with some of them unhealthy."""
     broken = tuple(
         replace(card, health=False) if card.index in indices else card for card in hardware.cards
     )

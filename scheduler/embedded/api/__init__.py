@@ -1,1 +1,1 @@
-"""The API server's face: from a request to an answer, and from a change to a watch's line."""
+"""The front of the API server: turns requests into answers, and changes into the lines of watches."""

@@ -1,4 +1,4 @@
-"""Media types: reading what clients send, choosing what they get."""
+"""Media types: reads what clients send, and chooses what they get."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -27,14 +27,14 @@ _DECODER = msgspec.json.Decoder()
 
 
 class Accepted(NamedTuple):
-    """How a client wants the answer: as itself, or transformed by the server."""
+    """How a client wants the answer: as it is, or transformed by the server."""
 
     form: str = ""
     version: str = ""
 
 
-def accepted(header: str) -> Accepted:
-    """Choose the first form the client names that this server can write; all of it is JSON."""
+def choose_accepted(header: str) -> Accepted:
+    """Choose the first form of JSON that the client names and this server can write."""
     if not header or header in {JSON, "*/*"}:
         return Accepted()
     for part in header.split(","):
@@ -50,7 +50,7 @@ def accepted(header: str) -> Accepted:
     raise not_acceptable([JSON])
 
 
-def media_type(headers: Mapping[str, str]) -> str:
+def read_media_type(headers: Mapping[str, str]) -> str:
     """Return the type of the body without its parameters."""
     return headers.get("Content-Type", JSON).partition(";")[0].strip()
 
@@ -62,7 +62,7 @@ def read_object(raw: bytes, media: str) -> Json:
     elif media in {YAML, "application/x-yaml", "text/yaml", APPLY_PATCH}:
         value = _read_yaml(raw)
     elif media == protobuf.MEDIA:
-        value = protobuf.read(raw)
+        value = protobuf.read_envelope(raw)
     else:
         raise unsupported_media_type([JSON, YAML])
     if not isinstance(value, dict):
@@ -75,15 +75,15 @@ def read_json(raw: bytes) -> Any:
     try:
         return _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _unreadable(error) from None
+        raise _make_unreadable(error) from None
 
 
 def _read_yaml(raw: bytes) -> Any:
     try:
-        return reading.read(raw.decode())
+        return reading.read_first(raw.decode())
     except ValueError as error:
-        raise _unreadable(error) from None
+        raise _make_unreadable(error) from None
 
 
-def _unreadable(error: Exception) -> ApiError:
+def _make_unreadable(error: Exception) -> ApiError:
     return bad_request(f"couldn't get version/kind; json parse error: {error}")

@@ -1,9 +1,9 @@
 """Requests that reach into a container: refused in one sentence, because no container runs here."""
 
 from scheduler.embedded.api.paths import Target
-from scheduler.embedded.store.statuses import ApiError, quoted
+from scheduler.embedded.store.statuses import ApiError, quote
 
-# By subresource of a pod, what the client wanted.
+# What the client wanted, by subresource of a pod.
 _WANTED = {
     "log": "has no logs",
     "exec": "cannot run a command",
@@ -19,8 +19,8 @@ def is_wanted(target: Target) -> bool:
     return target.kind.resource == "pods" and target.subresource in _WANTED
 
 
-def refusal(target: Target) -> ApiError:
-    """Return what to raise; kubectl prints it as one sentence."""
+def make_refusal(target: Target) -> ApiError:
+    """Return the error to raise; kubectl prints it as one sentence."""
     why = "this cluster simulates its nodes, so no container runs"
-    message = f"pod {quoted(target.name)} {_WANTED[target.subresource]}: {why}"
+    message = f"pod {quote(target.name)} {_WANTED[target.subresource]}: {why}"
     return ApiError(501, "NotImplemented", message)

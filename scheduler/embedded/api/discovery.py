@@ -18,7 +18,7 @@ VERSION: Json = {
     "platform": "python",
 }
 
-# Kinds that are only posted and never stored: (group, version, plural, kind, namespaced).
+# Kinds whose objects are only posted and never stored: (group, version, plural, kind, namespaced).
 REVIEWS = (
     ("", "v1", "bindings", "Binding", True),
     ("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False),
@@ -28,22 +28,22 @@ REVIEWS = (
 )
 
 
-def answer(kinds: Kinds, path: str, *, aggregated: str = "") -> Json | None:
+def find_document(kinds: Kinds, path: str, *, aggregated: str = "") -> Json | None:
     """Return the document at a path, or None if there is none.
 
     ``aggregated`` is the version of the aggregated form, if the client asked for that.
     """
     parts = [part for part in path.split("/") if part]
     if parts[:1] == ["openapi"]:
-        return _openapi(kinds, parts[1:])
+        return _find_openapi(kinds, parts[1:])
     if parts == ["version"]:
         return VERSION
     if aggregated and len(parts) == 1:
-        return _aggregated(kinds, aggregated, core=parts == ["api"])
-    return _classic(kinds, parts)
+        return _aggregate(kinds, aggregated, core=parts == ["api"])
+    return _find_classic(kinds, parts)
 
 
-def _classic(kinds: Kinds, parts: list[str]) -> Json | None:
+def _find_classic(kinds: Kinds, parts: list[str]) -> Json | None:
     document: Json | None = None
     match parts:
         case ["api"]:
@@ -54,22 +54,22 @@ def _classic(kinds: Kinds, parts: list[str]) -> Json | None:
                 "serverAddressByClientCIDRs": [address],
             }
         case ["apis"]:
-            document = {"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(kinds)}
+            document = {"kind": "APIGroupList", "apiVersion": "v1", "groups": _list_groups(kinds)}
         case ["api", version]:
-            document = _resources(kinds, "", version)
+            document = _find_resources(kinds, "", version)
         case ["apis", group]:
-            found = [one for one in _groups(kinds) if one["name"] == group]
+            found = [one for one in _list_groups(kinds) if one["name"] == group]
             document = {"kind": "APIGroup", "apiVersion": "v1", **found[0]} if found else None
         case ["apis", group, version]:
-            document = _resources(kinds, group, version)
+            document = _find_resources(kinds, group, version)
     return document
 
 
-def _all(kinds: Kinds) -> dict[tuple[str, str], list[Json]]:
+def _list_all(kinds: Kinds) -> dict[tuple[str, str], list[Json]]:
     """Return the entries of every group and version, in the classic form."""
     found = {
-        path: [entry for kind in listed for entry in _entries(kind)]
-        for path, listed in kinds.versions().items()
+        path: [entry for kind in listed for entry in _list_entries(kind)]
+        for path, listed in kinds.list_versions().items()
     }
     for group, version, plural, kind, namespaced in REVIEWS:
         found.setdefault((group, version), []).append(
@@ -84,7 +84,7 @@ def _all(kinds: Kinds) -> dict[tuple[str, str], list[Json]]:
     return found
 
 
-def _entries(kind: Kind) -> list[Json]:
+def _list_entries(kind: Kind) -> list[Json]:
     entry: Json = {
         "name": kind.plural,
         "singularName": kind.singular,
@@ -113,28 +113,28 @@ def _entries(kind: Kind) -> list[Json]:
     return entries
 
 
-def _groups(kinds: Kinds) -> list[Json]:
+def _list_groups(kinds: Kinds) -> list[Json]:
     versions: dict[str, list[str]] = {}
-    for group, version in _all(kinds):
+    for group, version in _list_all(kinds):
         if group:
             versions.setdefault(group, []).append(version)
     groups = []
     for group, listed in versions.items():
         entries = [
             {"groupVersion": f"{group}/{version}", "version": version}
-            for version in sorted(listed, key=_rank)
+            for version in sorted(listed, key=_rank_version)
         ]
         groups.append({"name": group, "versions": entries, "preferredVersion": entries[0]})
     return groups
 
 
-def _rank(version: str) -> tuple[int, str]:
+def _rank_version(version: str) -> tuple[int, str]:
     """Order versions by stability: v1 before v1beta1 before v1alpha1."""
     return (2 if "alpha" in version else 1 if "beta" in version else 0, version)
 
 
-def _resources(kinds: Kinds, group: str, version: str) -> Json | None:
-    entries = _all(kinds).get((group, version))
+def _find_resources(kinds: Kinds, group: str, version: str) -> Json | None:
+    entries = _list_all(kinds).get((group, version))
     if entries is None:
         return None
     return {
@@ -145,13 +145,13 @@ def _resources(kinds: Kinds, group: str, version: str) -> Json | None:
     }
 
 
-def _aggregated(kinds: Kinds, form: str, *, core: bool) -> Json:
+def _aggregate(kinds: Kinds, form: str, *, core: bool) -> Json:
     groups: dict[str, list[Json]] = {}
-    for (group, version), entries in _all(kinds).items():
+    for (group, version), entries in _list_all(kinds).items():
         if (group == "") is core:
             document = {
                 "version": version,
-                "resources": _nested(group, version, entries),
+                "resources": _nest(group, version, entries),
                 "freshness": "Current",
             }
             groups.setdefault(group, []).append(document)
@@ -162,14 +162,14 @@ def _aggregated(kinds: Kinds, form: str, *, core: bool) -> Json:
         "items": [
             {
                 "metadata": {"name": group} if group else {},
-                "versions": sorted(versions, key=lambda one: _rank(one["version"])),
+                "versions": sorted(versions, key=lambda one: _rank_version(one["version"])),
             }
             for group, versions in groups.items()
         ],
     }
 
 
-def _nested(group: str, version: str, entries: list[Json]) -> list[Json]:
+def _nest(group: str, version: str, entries: list[Json]) -> list[Json]:
     """Turn the classic entries into the aggregated form, subresources under their resource."""
     resources: dict[str, Json] = {}
     for entry in entries:
@@ -196,11 +196,11 @@ def _nested(group: str, version: str, entries: list[Json]) -> list[Json]:
     return list(resources.values())
 
 
-def _openapi(kinds: Kinds, rest: list[str]) -> Json | None:
+def _find_openapi(kinds: Kinds, rest: list[str]) -> Json | None:
     """Return the index, or the stub of one group and version.
 
-    kubectl wants one thing of it: a PATCH operation of the kind that takes ``fieldValidation``,
-    which tells it that the server validates and it need not.
+    kubectl looks for one thing only: a PATCH operation of the kind that takes ``fieldValidation``. It shows that the
+    server validates, so that kubectl need not.
     """
     if rest == ["v2"]:
         info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
@@ -208,7 +208,7 @@ def _openapi(kinds: Kinds, rest: list[str]) -> Json | None:
     if rest[:1] != ["v3"]:
         return None
     rest = rest[1:]
-    versions = kinds.versions()
+    versions = kinds.list_versions()
     if not rest:
         paths = {}
         for group, version in versions:
@@ -223,7 +223,7 @@ def _openapi(kinds: Kinds, rest: list[str]) -> Json | None:
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
     for kind in listed:
         place = "namespaces/{namespace}/" if kind.namespaced else ""
-        operations[f"{root}/{place}{kind.plural}/{{name}}"] = {"patch": _patch_operation(kind)}
+        operations[f"{root}/{place}{kind.plural}/{{name}}"] = {"patch": _make_patch_operation(kind)}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]},
@@ -232,7 +232,7 @@ def _openapi(kinds: Kinds, rest: list[str]) -> Json | None:
     }
 
 
-def _patch_operation(kind: Kind) -> Json:
+def _make_patch_operation(kind: Kind) -> Json:
     return {
         "parameters": [
             {

@@ -1,4 +1,4 @@
-"""Lists: selectors, versions, pages that all show one moment."""
+"""Lists: selectors, versions, and pages that all show one moment."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ from scheduler.embedded.store.store import Record, Store
 
 Query = Mapping[str, str]
 
-# A client that pages slower than this many other paged lists has to start again (410).
+# So many moments are kept: a client that pages slower than so many other lists must start again (410).
 _KEPT_SNAPSHOTS = 64
 _TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can"
@@ -33,7 +33,7 @@ _TOO_OLD = (
 
 
 class Page(NamedTuple):
-    """What one list request is answered with."""
+    """The answer to one list request."""
 
     records: list[Record]
     version: int
@@ -48,21 +48,21 @@ class Lister:
         self._store = store
         self._snapshots: dict[tuple[str, int], list[Record]] = {}
 
-    def page(self, kind: Kind, namespace: str, query: Query) -> Page:
+    def read_page(self, kind: Kind, namespace: str, query: Query) -> Page:
         """Return one page of a list."""
         check_list_options(query)
-        selector = selectors.parse(
+        selector = selectors.parse_selector(
             kind, namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
         )
-        limit = number(query.get("limit", ""), "limit")
+        limit = read_number(query.get("limit", ""), "limit")
         token = query.get("continue", "")
         start: tuple[str, str] | None = None
         if token:
             version, start = _read_token(token)
-            records = self._snapshot(kind, version)
+            records = self._read_snapshot(kind, version)
         else:
             version = self._store.version
-            records = self._moment(kind, query)
+            records = self._list_moment(kind, query)
             if query.get("resourceVersionMatch") == "Exact":
                 version = int(query["resourceVersion"])
         found = [
@@ -75,22 +75,22 @@ class Lister:
         if not token:
             self._keep(kind, version, records)
         last = found[limit - 1].key
-        # As in the real server, the remaining items are counted only where no selector leaves any out.
+        # As in the real server, the remaining items are counted only if no selector leaves any out.
         whole = not selector.tests and selector.name is None
         remaining = len(found) - limit if whole else None
         return Page(found[:limit], version, _write_token(version, last), remaining)
 
-    def _moment(self, kind: Kind, query: Query) -> list[Record]:
-        """Return the objects at the version asked for; only "Exact" can ask for the past."""
+    def _list_moment(self, kind: Kind, query: Query) -> list[Record]:
+        """Return the objects at the requested version; only "Exact" can request the past."""
         text = query.get("resourceVersion", "")
-        asked = version_number(text)
+        asked = read_version(text)
         current = self._store.version
         if asked > current:
             raise too_large_version(asked, current)
-        bucket = self._store.bucket(kind.bucket)
+        bucket = self._store.get_bucket(kind.bucket)
         if query.get("resourceVersionMatch") != "Exact":
-            return bucket.ordered()
-        changes = bucket.since(asked)
+            return bucket.list_ordered()
+        changes = bucket.list_since(asked)
         if changes is None:
             raise expired(f"The resourceVersion for the provided list is too old: {asked}")
         past = dict(bucket.objects)
@@ -106,14 +106,14 @@ class Lister:
         while len(self._snapshots) > _KEPT_SNAPSHOTS:
             del self._snapshots[next(iter(self._snapshots))]
 
-    def _snapshot(self, kind: Kind, version: int) -> list[Record]:
+    def _read_snapshot(self, kind: Kind, version: int) -> list[Record]:
         records = self._snapshots.get((kind.bucket, version))
-        if records is None or version < self._store.bucket(kind.bucket).compacted:
+        if records is None or version < self._store.get_bucket(kind.bucket).compacted:
             raise expired(_TOO_OLD)
         return records
 
 
-def version_number(text: str, *, watch: bool = False) -> int:
+def read_version(text: str, *, watch: bool = False) -> int:
     """Read a resourceVersion; empty counts as 0."""
     if not text:
         return 0
@@ -124,13 +124,13 @@ def version_number(text: str, *, watch: bool = False) -> int:
             f'resourceVersion: Invalid value: "{text}":'
             f' strconv.ParseUint: parsing "{text}": invalid syntax'
         )
-        # The same mistake is a failure of the server where a watch makes it.
+        # In a watch the same mistake counts as a failure of the server.
         raise (
             internal(why) if watch else bad_request(f"invalid resource version: {why}")
         ) from None
 
 
-def number(text: str, name: str) -> int:
+def read_number(text: str, name: str) -> int:
     """Read a whole number of the query; empty counts as 0."""
     if not text:
         return 0
@@ -140,7 +140,7 @@ def number(text: str, name: str) -> int:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax ({name})') from None
 
 
-def truth(text: str) -> bool:
+def read_truth(text: str) -> bool:
     """Read a boolean of the query as Go does; present but empty counts as true."""
     return text.lower() not in {"false", "f", "0"}
 

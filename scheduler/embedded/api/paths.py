@@ -1,4 +1,4 @@
-"""From a URL to what it means: kind, namespace, name, subresource."""
+"""Finds what a URL is about: kind, namespace, name, subresource."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Target(NamedTuple):
     subresource: str
 
 
-def split(path: str) -> tuple[str, str, list[str]]:
+def split_path(path: str) -> tuple[str, str, list[str]]:
     """Split an API path into group, version and the rest; a path of discovery has no rest."""
     parts = [part for part in path.split("/") if part]
     if parts[:1] == ["api"]:
@@ -24,7 +24,7 @@ def split(path: str) -> tuple[str, str, list[str]]:
     return group, parts[2] if len(parts) > 2 else "", parts[3:]
 
 
-def resolve(kinds: Kinds, group: str, version: str, rest: list[str]) -> Target:
+def resolve_target(kinds: Kinds, group: str, version: str, rest: list[str]) -> Target:
     """Find the kind that serves a path, or raise 404."""
     namespace = ""
     # /namespaces/NAME/status is about a namespace, /namespaces/NAME/pods about pods in it.

@@ -1,15 +1,14 @@
 """Just enough protobuf for ``kubectl create namespace`` and the like.
 
-kubectl's commands for single kinds send protobuf and take no hint to do otherwise. Read here are
-the small kinds below, and of Deployments and Jobs what ``kubectl create`` says of them; everything
-else is a 415, and the way around it is ``create -f``.
+kubectl's commands for single kinds always send protobuf. Read here are the small kinds below, and the fields that
+``kubectl create`` writes of Deployments and Jobs; everything else is a 415, and the way around it is ``create -f``.
 """
 
 import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scheduler.embedded.store.metadata import timestamp
+from scheduler.embedded.store.metadata import write_timestamp
 from scheduler.embedded.store.statuses import ApiError, bad_request
 
 Json = dict[str, Any]
@@ -18,7 +17,7 @@ Json = dict[str, Any]
 Message = dict[int, tuple[str, Any]]
 
 MEDIA = "application/vnd.kubernetes.protobuf"
-# The name clients ask by holds an "@", which no media type may; the answer's does without.
+# The media type that clients ask for has an "@", which no media type may have; the answer's has none.
 OPENAPI_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 OPENAPI_MEDIA = OPENAPI_ASKED.replace("@", ".")
 _MAGIC = b"k8s\x00"
@@ -119,7 +118,7 @@ _KINDS: dict[str, Message] = {
     "Eviction": {1: ("metadata", _META), 2: ("deleteOptions", _DELETE_OPTIONS)},
     "DeleteOptions": _DELETE_OPTIONS,
 }
-# Their forms are parts of the real ones: what they do not name must not be lost unsaid.
+# These forms are only parts of the real ones: fields that they do not name must not be lost silently.
 _IN_PART = frozenset({"Deployment", "Job"})
 _ENVELOPE: Message = {
     1: ("type", {1: ("apiVersion", "text"), 2: ("kind", "text")}),
@@ -127,21 +126,21 @@ _ENVELOPE: Message = {
 }
 
 
-def openapi_document(title: str, version: str) -> bytes:
-    """An OpenAPI v2 document without definitions, as gnostic's ``openapi.v2.Document``.
+def make_openapi_document(title: str, version: str) -> bytes:
+    """Make an OpenAPI v2 document without definitions, as gnostic's ``openapi.v2.Document``.
 
     kubectl looks here for a kind that OpenAPI v3 does not list, and reads nothing but protobuf.
     """
-    info = _text(1, title) + _text(2, version)
-    return _text(1, "2.0") + bytes((2 << 3 | 2, len(info))) + info
+    info = _write_text(1, title) + _write_text(2, version)
+    return _write_text(1, "2.0") + bytes((2 << 3 | 2, len(info))) + info
 
 
-def _text(field: int, text: str) -> bytes:
+def _write_text(field: int, text: str) -> bytes:
     # Tag and length fit one byte each: a small field number, a text under 128 bytes.
     return bytes((field << 3 | 2, len(text.encode()))) + text.encode()
 
 
-def read(data: bytes) -> Json:
+def read_envelope(data: bytes) -> Json:
     """Decode an object in Kubernetes' protobuf envelope."""
     if not data.startswith(_MAGIC):
         raise bad_request("provided data does not appear to be a protobuf message")
@@ -150,13 +149,13 @@ def read(data: bytes) -> Json:
         kind = envelope["type"]["kind"]
         form = _KINDS.get(kind)
         if form is None or (kind in _IN_PART and not _is_known(envelope.get("raw", b""), form)):
-            raise _unread(kind)
+            raise _make_unread(kind)
         return {**envelope["type"], **_decode(envelope.get("raw", b""), form)}
     except (IndexError, KeyError, UnicodeDecodeError) as error:
         raise bad_request(f"unable to decode the protobuf message: {error}") from None
 
 
-def _unread(kind: str) -> ApiError:
+def _make_unread(kind: str) -> ApiError:
     return ApiError(
         415,
         "UnsupportedMediaType",
@@ -166,8 +165,8 @@ def _unread(kind: str) -> ApiError:
 
 
 def _is_known(data: bytes, form: Message) -> bool:
-    """Tell whether a message says nothing that its form does not name."""
-    for number, value in _fields(data):
+    """Tell whether a message has only fields that its form names."""
+    for number, value in _read_fields(data):
         name, kind = form.get(number, ("", ""))
         inner = kind[0] if isinstance(kind, list) else kind
         if isinstance(inner, dict):
@@ -179,27 +178,27 @@ def _is_known(data: bytes, form: Message) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    """Tell whether a value is one that Go writes for what was not set, at any depth."""
+    """Tell whether a value is one that Go writes for unset fields, at any depth."""
     if isinstance(value, int):
         return value == 0
     try:
-        return all(_is_empty(inner) for _, inner in _fields(value))
+        return all(_is_empty(inner) for _, inner in _read_fields(value))
     except (IndexError, KeyError):
         return False
 
 
 def _decode(data: bytes, form: Message) -> Json:
     found: Json = {}
-    for number, value in _fields(data):
+    for number, value in _read_fields(data):
         name, kind = form.get(number, ("", ""))
         if not name:
             continue
-        decoded = _value(value, kind)
+        decoded = _decode_value(value, kind)
         if kind in ("map", "bytes-map"):
             found.setdefault(name, {}).update(decoded)
         elif kind == "texts" or isinstance(kind, list):
             found.setdefault(name, []).append(decoded)
-        # Go writes empty texts and messages out; in JSON they are left out.
+        # Go writes empty texts and messages; in JSON they are left out.
         elif decoded not in ("", {}, False, None):
             found[name] = decoded
         elif kind == "int":
@@ -207,10 +206,10 @@ def _decode(data: bytes, form: Message) -> Json:
     return found
 
 
-def _value(value: Any, kind: Any) -> Any:
+def _decode_value(value: Any, kind: Any) -> Any:
     if kind is _TIME:
         seconds = _decode(value, _TIME).get("seconds", 0)
-        return timestamp(seconds) if seconds else ""
+        return write_timestamp(seconds) if seconds else ""
     if isinstance(kind, list):
         return _decode(value, kind[0])
     if isinstance(kind, dict):
@@ -218,12 +217,12 @@ def _value(value: Any, kind: Any) -> Any:
     return _SCALARS[kind](value)
 
 
-def _pair(value: bytes) -> Json:
+def _decode_pair(value: bytes) -> Json:
     pair = _decode(value, {1: ("key", "text"), 2: ("value", "text")})
     return {pair.get("key", ""): pair.get("value", "")}
 
 
-def _bytes_pair(value: bytes) -> Json:
+def _decode_bytes_pair(value: bytes) -> Json:
     pair = _decode(value, {1: ("key", "text"), 2: ("value", "bytes")})
     return {pair.get("key", ""): base64.b64encode(pair.get("value", b"")).decode()}
 
@@ -234,26 +233,26 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "bool": bool,
     "int": int,
     "bytes": bytes,
-    "map": _pair,
-    "bytes-map": _bytes_pair,
+    "map": _decode_pair,
+    "bytes-map": _decode_bytes_pair,
 }
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+def _read_fields(data: bytes) -> Iterator[tuple[int, Any]]:
     """Yield field numbers with raw values: integers or bytes."""
     place = 0
     while place < len(data):
-        tag, place = _varint(data, place)
+        tag, place = _read_varint(data, place)
         match tag & 7:
             case 0:
-                value, place = _varint(data, place)
+                value, place = _read_varint(data, place)
                 # Negative numbers are written as 64-bit two's complements.
                 yield tag >> 3, value - (1 << 64) if value >> 63 else value
             case 1:
                 yield tag >> 3, data[place : place + 8]
                 place += 8
             case 2:
-                length, place = _varint(data, place)
+                length, place = _read_varint(data, place)
                 yield tag >> 3, data[place : place + length]
                 place += length
             case 5:
@@ -263,7 +262,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
                 raise KeyError("wire type")
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
+def _read_varint(data: bytes, place: int) -> tuple[int, int]:
     value, shift = 0, 0
     while True:
         byte = data[place]

@@ -10,12 +10,12 @@ Json = dict[str, Any]
 _PLURALS = {(group, plural): kind for group, _, plural, kind, _ in REVIEWS if group}
 
 
-def answer(group: str, rest: list[str], method: str, raw: bytes) -> Json | None:
+def answer_review(group: str, rest: list[str], method: str, raw: bytes) -> Json | None:
     """Return the answered review, or None if the path is not one."""
     kind = _PLURALS.get((group, rest[-1]))
     if kind is None or method != "POST":
         return None
-    # kubectl asks in protobuf, which is not read here; the answer is the same whatever it asked.
+    # kubectl asks in protobuf, which is not read here; the answer to every question is the same.
     sent = bodies.read_object(raw, bodies.JSON) if raw.startswith(b"{") else {}
     status: Json
     match kind:

@@ -1,4 +1,4 @@
-"""The HTTP face of the cluster: one handler for all paths, no router, no middleware.
+"""The HTTP front of the cluster: one handler for all paths, no router, no middleware.
 
 A router would look up every path in a table of hundreds; splitting it by slashes is faster, and
 Kubernetes paths need no more.
@@ -24,10 +24,10 @@ from scheduler.embedded.api import (
     verbs,
     watching,
 )
-from scheduler.embedded.api.listing import Lister, truth
+from scheduler.embedded.api.listing import Lister, read_truth
 from scheduler.embedded.api.serving import Definitions
 from scheduler.embedded.api.writing.namespaces import Namespaces
-from scheduler.embedded.api.writing.priorities import seed
+from scheduler.embedded.api.writing.priorities import seed_classes
 from scheduler.embedded.api.writing.registry import Registry
 from scheduler.embedded.store.builtin import BUILT_IN, PODS
 from scheduler.embedded.store.kinds import Kinds
@@ -42,7 +42,7 @@ Json = dict[str, Any]
 Serve = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 _ENCODER = msgspec.json.Encoder()
-# By method and whether one object is named.
+# The verb by method, and by whether one object is named.
 _VERBS = {
     ("GET", True): "get",
     ("GET", False): "list",
@@ -56,27 +56,27 @@ _VERBS = {
     ("DELETE", False): "deletecollection",
 }
 _WRITERS: dict[str, Callable[[Registry, verbs.Request], verbs.JsonAnswer]] = {
-    "get": verbs.get,
-    "create": verbs.create,
-    "update": verbs.update,
-    "patch": verbs.patch,
-    "delete": verbs.delete,
+    "get": verbs.get_object,
+    "create": verbs.create_object,
+    "update": verbs.update_object,
+    "patch": verbs.patch_object,
+    "delete": verbs.delete_object,
 }
 _HEALTH = frozenset({"/readyz", "/livez", "/healthz"})
-# Above this a body is certainly not an object etcd would take.
+# A larger body is certainly no object that etcd would take.
 _MAX_BODY = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What can be chosen about the server."""
+    """The settings of the server."""
 
-    # Changes kept per resource: a watch that resumes from before them gets 410.
+    # How many changes are kept per resource: a watch that resumes from an earlier one gets 410.
     history: int = 10_000
     bookmark_seconds: float = 30.0
-    # With a token set every request must carry it; without one anyone on this machine may write.
+    # If a token is set, every request must have it; without one everybody on this machine may write.
     token: str | None = None
-    # Why no object of a resource is taken, for resources that are served and that nothing here runs.
+    # By resource: why its objects are refused, for resources that are served but that nothing here runs.
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -89,12 +89,12 @@ class Server:
         self.kinds = Kinds(BUILT_IN)
         self.registry = Registry(self.store)
         self.lister = Lister(self.store)
-        # A hook for tests. It is called with a request and with what would serve it, and may raise an
-        # ApiError, answer late, otherwise, or not at all, before or after the request is served.
+        # A hook for tests. It is called with a request and with the function that serves it. It may raise an
+        # ApiError, or answer late, differently, or not at all, before or after the request is served.
         self.around: Callable[[web.BaseRequest, Serve], Awaitable[web.StreamResponse]] | None = None
         self._definitions = Definitions(self.store, self.kinds)
         self._namespaces = Namespaces(self.registry, self.kinds)
-        seed(self.registry)
+        seed_classes(self.registry)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Serve one HTTP request."""
@@ -103,7 +103,7 @@ class Server:
                 return await self.around(request, self._route)
             return await self._route(request)
         except ApiError as error:
-            return _json(error.code, _ENCODER.encode(error.body()))
+            return _make_json(error.code, _ENCODER.encode(error.make_body()))
         except NoSuchPathError:
             return web.Response(status=404, text="404 page not found\n")
 
@@ -115,35 +115,35 @@ class Server:
         if path in _HEALTH or path.startswith(("/readyz/", "/livez/", "/healthz/")):
             return web.Response(text="ok")
         query = dict(parse_qsl(query_text, keep_blank_values=True)) if query_text else {}
-        group, version, rest = paths.split(path)
+        group, version, rest = paths.split_path(path)
         if not path.startswith(("/api/", "/apis/")) or not rest:
             return self._discover(request, path)
         if request.body_exists and (request.content_length or 0) > _MAX_BODY:
             raise ApiError(413, "RequestEntityTooLarge", "limit is 3145728")
         raw = await request.read() if request.body_exists else b""
-        review = reviews.answer(group, rest, request.method, raw)
+        review = reviews.answer_review(group, rest, request.method, raw)
         if review is not None:
-            return _json(201, _ENCODER.encode(review))
+            return _make_json(201, _ENCODER.encode(review))
         if group == "" and rest[-1] == "bindings" and request.method == "POST":
             target = paths.Target(PODS, rest[1], "", "binding")
         else:
-            target = paths.resolve(self.kinds, group, version, rest)
+            target = paths.resolve_target(self.kinds, group, version, rest)
         if containers.is_wanted(target):
-            # A pod that is not there is told first, as it is of every other request.
+            # A missing pod goes first, as in every other request.
             self.registry.get(target.kind, target.namespace, target.name)
-            raise containers.refusal(target)
+            raise containers.make_refusal(target)
         call = verbs.Request(
             target,
             query,
-            bodies.media_type(request.headers),
+            bodies.read_media_type(request.headers),
             raw,
-            bodies.accepted(request.headers.get("Accept", "")),
+            bodies.choose_accepted(request.headers.get("Accept", "")),
             [],
         )
-        if request.method == "GET" and truth(query.get("watch", "false")):
+        if request.method == "GET" and read_truth(query.get("watch", "false")):
             return await self._watch(request, call)
         answer = self._answer(request.method, call)
-        return _json(answer.code, answer.body, call.warnings)
+        return _make_json(answer.code, answer.body, call.warnings)
 
     def _answer(self, method: str, call: verbs.Request) -> verbs.JsonAnswer:
         verb = _VERBS.get((method, bool(call.target.name)))
@@ -153,7 +153,7 @@ class Server:
         if why is not None and verb in {"create", "update", "patch"}:
             raise ApiError(403, "Forbidden", why)
         if verb == "list":
-            return verbs.list_(self.lister, call)
+            return verbs.list_objects(self.lister, call)
         if verb == "deletecollection":
             return verbs.delete_collection(self.registry, self.lister, call)
         return _WRITERS[verb](self.registry, call)
@@ -167,13 +167,13 @@ class Server:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        stream = watching.lines(
+        stream = watching.write_lines(
             self.store,
             options,
             announce="sendInitialEvents" in query,
             bookmark_seconds=self.settings.bookmark_seconds,
         )
-        # The client is free to hang up at any moment; that is how watches usually end.
+        # The client may hang up at any moment; so most watches end.
         with contextlib.suppress(ConnectionError):
             async with contextlib.aclosing(stream):
                 async for line in stream:
@@ -184,13 +184,13 @@ class Server:
     def _discover(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         header = request.headers.get("Accept", "")
         if path.rstrip("/") == "/openapi/v2" and protobuf.OPENAPI_ASKED in header:
-            encoded = protobuf.openapi_document("Kubernetes", discovery.VERSION["gitVersion"])
+            encoded = protobuf.make_openapi_document("Kubernetes", discovery.VERSION["gitVersion"])
             return web.Response(body=encoded, headers={"Content-Type": protobuf.OPENAPI_MEDIA})
         aggregated = ""
         if not path.startswith("/openapi"):
-            choice = bodies.accepted(header)
+            choice = bodies.choose_accepted(header)
             aggregated = choice.version if choice.form == "APIGroupDiscoveryList" else ""
-        document = discovery.answer(self.kinds, path, aggregated=aggregated)
+        document = discovery.find_document(self.kinds, path, aggregated=aggregated)
         if document is None or request.method not in {"GET", "HEAD"}:
             raise NoSuchPathError
         media = "application/json"
@@ -207,7 +207,7 @@ class Server:
             raise ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def _json(code: int, body: bytes, warnings: list[str] | None = None) -> web.Response:
+def _make_json(code: int, body: bytes, warnings: list[str] | None = None) -> web.Response:
     response = web.Response(status=code, body=body, headers={"Content-Type": "application/json"})
     for text in warnings or ():
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,11 +1,11 @@
-"""Serving custom kinds: a CustomResourceDefinition that is accepted is served at once."""
+"""Serves custom kinds: the kinds of an accepted CustomResourceDefinition are served at once."""
 
 from typing import Any
 
 from scheduler.embedded.api.admission import crds
 from scheduler.embedded.store.builtin import CRDS
 from scheduler.embedded.store.kinds import Kinds
-from scheduler.embedded.store.metadata import timestamp
+from scheduler.embedded.store.metadata import write_timestamp
 from scheduler.embedded.store.store import Change, Store
 
 Json = dict[str, Any]
@@ -17,34 +17,34 @@ class Definitions:
     def __init__(self, store: Store, kinds: Kinds) -> None:
         self._store = store
         self._kinds = kinds
-        store.listen(self._changed)
+        store.listen(self._follow_change)
 
-    def _changed(self, bucket: str, change: Change) -> None:
+    def _follow_change(self, bucket: str, change: Change) -> None:
         if bucket != CRDS.bucket:
             return
         store, body = self._store, change.record.body
-        name = _bucket(body)
+        name = _find_bucket(body)
         if change.deleted:
             self._kinds.remove(name)
-            for key in list(store.bucket(name).objects):
+            for key in list(store.get_bucket(name).objects):
                 store.remove(name, key)
             store.drop_bucket(name)
             return
         spec, previous = body["spec"], change.previous
         if previous is None or previous.body["spec"] != spec:
             self._kinds.remove(name)
-            for kind in crds.kinds_of(body):
+            for kind in crds.make_kinds(body):
                 self._kinds.add(kind)
         if not (body.get("status") or {}).get("conditions"):
             _establish(store, body)
 
 
-def _bucket(body: Json) -> str:
+def _find_bucket(body: Json) -> str:
     return f"{body['spec']['names']['plural']}.{body['spec']['group']}"
 
 
 def _establish(store: Store, body: Json) -> None:
-    now = timestamp()
+    now = write_timestamp()
     conditions = [
         {
             "type": kind,

@@ -1,4 +1,4 @@
-"""What ``kubectl get`` prints: rows of cells made by the server."""
+"""Makes the rows of cells that ``kubectl get`` prints."""
 
 import time
 from calendar import timegm
@@ -22,7 +22,7 @@ class Column(NamedTuple):
 
 def make_table(kind: Kind, records: list[Record], include: str) -> Json:
     """Return a Table of objects, without its list metadata."""
-    columns = columns_of(kind)
+    columns = find_columns(kind)
     rows = []
     for record in records:
         row: Json = {"cells": [column.cell(record.body) for column in columns]}
@@ -33,7 +33,7 @@ def make_table(kind: Kind, records: list[Record], include: str) -> Json:
                 **(kind.from_store(record.body) if kind.from_store else record.body),
             }
         elif include != "None":
-            row["object"] = partial(record)
+            row["object"] = make_partial(record)
         rows.append(row)
     return {
         "kind": "Table",
@@ -52,8 +52,8 @@ def make_table(kind: Kind, records: list[Record], include: str) -> Json:
     }
 
 
-def partial(record: Record) -> Json:
-    """Return an object's metadata alone."""
+def make_partial(record: Record) -> Json:
+    """Return only the metadata of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
@@ -61,16 +61,16 @@ def partial(record: Record) -> Json:
     }
 
 
-def columns_of(kind: Kind) -> tuple[Column, ...]:
+def find_columns(kind: Kind) -> tuple[Column, ...]:
     """Return the columns of a kind: its own, its CRD's, or name and age."""
     if kind.bucket in _COLUMNS:
         return _COLUMNS[kind.bucket]
     if kind.columns:
-        return (_NAME, *(_printer_column(column) for column in kind.columns))
+        return (_NAME, *(_make_printer_column(column) for column in kind.columns))
     return (_NAME, _AGE)
 
 
-# Ages below a limit are written in a unit, and up to a point with a smaller one behind it.
+# Ages below each limit are written in a unit, and short ones with a smaller unit behind it.
 _AGES = (
     (120, 1, "s", 0, ""),
     (600, 60, "m", 1, "s"),
@@ -82,14 +82,14 @@ _AGES = (
 )
 
 
-def age(text: str | None) -> str:
+def format_age(text: str | None) -> str:
     """Write the time since a timestamp the way kubectl does."""
     if not text:
         return "<unknown>"
-    return _span(int(time.time() - seconds_of(text)))
+    return _format_span(int(time.time() - read_seconds(text)))
 
 
-def _span(seconds: int) -> str:
+def _format_span(seconds: int) -> str:
     seconds = max(0, seconds)
     for below, unit, letter, smaller, small_letter in _AGES:
         if seconds < below:
@@ -98,16 +98,16 @@ def _span(seconds: int) -> str:
     return f"{seconds // (365 * 86_400)}y"
 
 
-def seconds_of(text: str) -> float:
+def read_seconds(text: str) -> float:
     """Read a timestamp, with or without fractions of a second."""
     return float(timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
 
 
-def _created(body: Json) -> str:
-    return age(body["metadata"].get("creationTimestamp"))
+def _read_created(body: Json) -> str:
+    return format_age(body["metadata"].get("creationTimestamp"))
 
 
-def _at(path: str, absent: str = "<none>") -> Callable[[Json], Any]:
+def _make_reader(path: str, absent: str = "<none>") -> Callable[[Json], Any]:
     keys = path.split(".")
 
     def cell(body: Json) -> Any:
@@ -120,27 +120,27 @@ def _at(path: str, absent: str = "<none>") -> Callable[[Json], Any]:
 
 
 _NAME = Column("Name", lambda body: body["metadata"]["name"])
-_AGE = Column("Age", _created)
+_AGE = Column("Age", _read_created)
 
 
-def _printer_column(column: Json) -> Column:
-    keys = _json_path(column["jsonPath"])
+def _make_printer_column(column: Json) -> Column:
+    keys = _split_json_path(column["jsonPath"])
     kind = column["type"]
 
     def cell(body: Json) -> Any:
         values: list[Any] = [body]
         for key in keys:
-            values = [found for value in values for found in _step(value, key)]
+            values = [found for value in values for found in _take_step(value, key)]
         if not values:
             return None
         if kind == "date":
-            return age(values[0])
+            return format_age(values[0])
         return values[0] if len(values) == 1 else ",".join(str(value) for value in values)
 
     return Column(column["name"], cell, kind, column.get("priority", 0))
 
 
-def _json_path(path: str) -> list[str]:
+def _split_json_path(path: str) -> list[str]:
     """Split the part of JSONPath that printer columns use: fields, indices, filters by ``==``."""
     steps, current, depth = [], "", 0
     for letter in path.lstrip("."):
@@ -159,13 +159,13 @@ def _json_path(path: str) -> list[str]:
     return [step for step in [*steps, current] if step]
 
 
-def _step(value: Any, key: str) -> list[Any]:
+def _take_step(value: Any, key: str) -> list[Any]:
     if not key.startswith("["):
         found = value.get(key) if isinstance(value, dict) else None
         return [] if found is None else [found]
     inner = key[1:-1].strip()
     if isinstance(value, dict):
-        return _step(value, inner.strip("'\""))
+        return _take_step(value, inner.strip("'\""))
     if not isinstance(value, list):
         return []
     if inner == "*":
@@ -177,13 +177,13 @@ def _step(value: Any, key: str) -> list[Any]:
     return value[int(inner) : int(inner) + 1]
 
 
-def _ready(body: Json) -> str:
+def _count_ready(body: Json) -> str:
     statuses = body["status"].get("containerStatuses") or ()
     ready = sum(bool(status.get("ready")) for status in statuses)
     return f"{ready}/{len(body['spec'].get('containers') or ())}"
 
 
-def _pod_status(body: Json) -> str:
+def _read_pod_status(body: Json) -> str:
     status = body["status"]
     reason = status.get("reason") or status.get("phase") or "Unknown"
     for condition in status.get("conditions") or ():
@@ -199,12 +199,12 @@ def _pod_status(body: Json) -> str:
     return str(reason)
 
 
-def _restarts(body: Json) -> str:
+def _count_restarts(body: Json) -> str:
     statuses = body["status"].get("containerStatuses") or ()
     return str(sum(status.get("restartCount", 0) for status in statuses))
 
 
-def _node_status(body: Json) -> str:
+def _read_node_status(body: Json) -> str:
     words = [
         "Ready" if condition["status"] == "True" else "NotReady"
         for condition in (body.get("status") or {}).get("conditions") or ()
@@ -215,14 +215,14 @@ def _node_status(body: Json) -> str:
     return ",".join(words)
 
 
-def _roles(body: Json) -> str:
+def _list_roles(body: Json) -> str:
     prefix = "node-role.kubernetes.io/"
     labels = body["metadata"].get("labels") or {}
     roles = sorted(key.removeprefix(prefix) for key in labels if key.startswith(prefix))
     return ",".join(roles) or "<none>"
 
 
-def _address(kind: str) -> Callable[[Json], str]:
+def _make_address_reader(kind: str) -> Callable[[Json], str]:
     def cell(body: Json) -> str:
         for address in (body.get("status") or {}).get("addresses") or ():
             if address["type"] == kind:
@@ -232,7 +232,7 @@ def _address(kind: str) -> Callable[[Json], str]:
     return cell
 
 
-def _gates(body: Json) -> str:
+def _count_gates(body: Json) -> str:
     gates = body["spec"].get("readinessGates") or ()
     if not gates:
         return "<none>"
@@ -245,106 +245,112 @@ def _gates(body: Json) -> str:
     return f"{ready}/{len(gates)}"
 
 
-def _last_seen(body: Json) -> str:
+def _read_last_seen(body: Json) -> str:
     series = body.get("series") or {}
     seen = series.get("lastObservedTime") or body.get("lastTimestamp") or body.get("eventTime")
-    return age(seen or body["metadata"].get("creationTimestamp"))
+    return format_age(seen or body["metadata"].get("creationTimestamp"))
 
 
-def _object(body: Json) -> str:
+def _name_object(body: Json) -> str:
     about = body.get("involvedObject") or {}
     return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
 
 
-def _count(field: str) -> Callable[[Json], int]:
+def _make_counter(field: str) -> Callable[[Json], int]:
     return lambda body: int((body.get("status") or {}).get(field, 0))
 
 
-def _of_asked(field: str) -> Callable[[Json], str]:
-    return lambda body: f"{_count(field)(body)}/{body['spec'].get('replicas', 0)}"
+def _make_share_reader(field: str) -> Callable[[Json], str]:
+    return lambda body: f"{_make_counter(field)(body)}/{body['spec'].get('replicas', 0)}"
 
 
-def _job_status(body: Json) -> str:
+def _read_job_status(body: Json) -> str:
     true = [one["type"] for one in (body.get("status") or {}).get("conditions") or ()]
     return next((kind for kind in ("Complete", "Failed", "Suspended") if kind in true), "Running")
 
 
-def _completions(body: Json) -> str:
-    spec, done = body["spec"], _count("succeeded")(body)
+def _read_completions(body: Json) -> str:
+    spec, done = body["spec"], _make_counter("succeeded")(body)
     if spec.get("completions") is not None:
         return f"{done}/{spec['completions']}"
     return f"{done}/1 of {spec.get('parallelism', 1)}"
 
 
-def _duration(body: Json) -> str:
+def _read_duration(body: Json) -> str:
     status = body.get("status") or {}
     if "startTime" not in status:
         return ""
     end = status.get("completionTime")
-    seconds = (seconds_of(end) if end else time.time()) - seconds_of(status["startTime"])
-    return _span(int(seconds))
+    seconds = (read_seconds(end) if end else time.time()) - read_seconds(status["startTime"])
+    return _format_span(int(seconds))
 
 
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     "pods": (
         _NAME,
-        Column("Ready", _ready),
-        Column("Status", _pod_status),
-        Column("Restarts", _restarts),
+        Column("Ready", _count_ready),
+        Column("Status", _read_pod_status),
+        Column("Restarts", _count_restarts),
         _AGE,
-        Column("IP", _at("status.podIP"), priority=1),
-        Column("Node", _at("spec.nodeName"), priority=1),
-        Column("Nominated Node", _at("status.nominatedNodeName"), priority=1),
-        Column("Readiness Gates", _gates, priority=1),
+        Column("IP", _make_reader("status.podIP"), priority=1),
+        Column("Node", _make_reader("spec.nodeName"), priority=1),
+        Column("Nominated Node", _make_reader("status.nominatedNodeName"), priority=1),
+        Column("Readiness Gates", _count_gates, priority=1),
     ),
     "nodes": (
         _NAME,
-        Column("Status", _node_status),
-        Column("Roles", _roles),
+        Column("Status", _read_node_status),
+        Column("Roles", _list_roles),
         _AGE,
-        Column("Version", _at("status.nodeInfo.kubeletVersion", "")),
-        Column("Internal-IP", _address("InternalIP"), priority=1),
-        Column("External-IP", _address("ExternalIP"), priority=1),
-        Column("OS-Image", _at("status.nodeInfo.osImage", "<unknown>"), priority=1),
-        Column("Kernel-Version", _at("status.nodeInfo.kernelVersion", "<unknown>"), priority=1),
+        Column("Version", _make_reader("status.nodeInfo.kubeletVersion", "")),
+        Column("Internal-IP", _make_address_reader("InternalIP"), priority=1),
+        Column("External-IP", _make_address_reader("ExternalIP"), priority=1),
+        Column("OS-Image", _make_reader("status.nodeInfo.osImage", "<unknown>"), priority=1),
+        Column(
+            "Kernel-Version", _make_reader("status.nodeInfo.kernelVersion", "<unknown>"), priority=1
+        ),
         Column(
             "Container-Runtime",
-            _at("status.nodeInfo.containerRuntimeVersion", "<unknown>"),
+            _make_reader("status.nodeInfo.containerRuntimeVersion", "<unknown>"),
             priority=1,
         ),
     ),
     "events": (
-        Column("Last Seen", _last_seen),
-        Column("Type", _at("type")),
-        Column("Reason", _at("reason")),
-        Column("Object", _object),
+        Column("Last Seen", _read_last_seen),
+        Column("Type", _make_reader("type")),
+        Column("Reason", _make_reader("reason")),
+        Column("Object", _name_object),
         Column("Message", lambda body: str(body.get("message", "")).strip()),
         Column("Name", lambda body: body["metadata"]["name"], priority=1),
     ),
     "deployments.apps": (
         _NAME,
-        Column("Ready", _of_asked("readyReplicas")),
-        Column("Up-to-date", _count("updatedReplicas"), "integer"),
-        Column("Available", _count("availableReplicas"), "integer"),
+        Column("Ready", _make_share_reader("readyReplicas")),
+        Column("Up-to-date", _make_counter("updatedReplicas"), "integer"),
+        Column("Available", _make_counter("availableReplicas"), "integer"),
         _AGE,
     ),
     "replicasets.apps": (
         _NAME,
         Column("Desired", lambda body: body["spec"].get("replicas", 0), "integer"),
-        Column("Current", _count("replicas"), "integer"),
-        Column("Ready", _count("readyReplicas"), "integer"),
+        Column("Current", _make_counter("replicas"), "integer"),
+        Column("Ready", _make_counter("readyReplicas"), "integer"),
         _AGE,
     ),
-    "statefulsets.apps": (_NAME, Column("Ready", _of_asked("readyReplicas")), _AGE),
+    "statefulsets.apps": (_NAME, Column("Ready", _make_share_reader("readyReplicas")), _AGE),
     "jobs.batch": (
         _NAME,
-        Column("Status", _job_status),
-        Column("Completions", _completions),
-        Column("Duration", _duration),
+        Column("Status", _read_job_status),
+        Column("Completions", _read_completions),
+        Column("Duration", _read_duration),
         _AGE,
     ),
-    "namespaces": (_NAME, Column("Status", _at("status.phase")), _AGE),
-    "leases.coordination.k8s.io": (_NAME, Column("Holder", _at("spec.holderIdentity")), _AGE),
+    "namespaces": (_NAME, Column("Status", _make_reader("status.phase")), _AGE),
+    "leases.coordination.k8s.io": (
+        _NAME,
+        Column("Holder", _make_reader("spec.holderIdentity")),
+        _AGE,
+    ),
     "configmaps": (
         _NAME,
         Column(
@@ -357,7 +363,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Value", lambda body: body.get("value", 0), "integer"),
         Column("Global-Default", lambda body: bool(body.get("globalDefault")), "boolean"),
         _AGE,
-        Column("PreemptionPolicy", _at("preemptionPolicy")),
+        Column("PreemptionPolicy", _make_reader("preemptionPolicy")),
     ),
     "customresourcedefinitions.apiextensions.k8s.io": (
         _NAME,

@@ -1,4 +1,4 @@
-"""One function per verb: from a decoded request to an answer."""
+"""Answers decoded requests, with one function per verb."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from scheduler.embedded.api import bodies, tables
-from scheduler.embedded.api.listing import Lister, Page, truth
+from scheduler.embedded.api.listing import Lister, Page, read_truth
 from scheduler.embedded.api.paths import Target
 from scheduler.embedded.api.writing import (
     applying,
@@ -50,21 +50,21 @@ class Request(NamedTuple):
     accepted: bodies.Accepted
     warnings: list[str]
 
-    def options(self) -> Options:
-        """Return how a write is to be done."""
+    def read_options(self) -> Options:
+        """Read the options of a write."""
         return Options(
             dry_run="dryRun" in self.query,
             field_validation=self.query.get("fieldValidation") or "Warn",
             warnings=self.warnings,
         )
 
-    def object(self) -> Json:
-        """Return the object in the body, of whatever kind."""
+    def read_object(self) -> Json:
+        """Read the object in the body, of any kind."""
         return bodies.read_object(self.raw, self.media)
 
-    def own_object(self) -> Json:
-        """Return the object in the body, which has to be of the kind of the path."""
-        sent = self.object()
+    def read_own_object(self) -> Json:
+        """Read the object in the body, which must be of the kind of the path."""
+        sent = self.read_object()
         if self.target.kind.custom:
             _check_custom_type(self.target.kind, sent, self.raw)
         else:
@@ -79,70 +79,72 @@ class JsonAnswer(NamedTuple):
     body: bytes
 
 
-def get(registry: Registry, request: Request) -> JsonAnswer:
+def get_object(registry: Registry, request: Request) -> JsonAnswer:
     """Answer GET of one object; the status subresource reads like the object."""
     kind, namespace, name, subresource = request.target
     _check_subresource(kind, subresource)
     record = registry.get(kind, namespace, name)
-    return _scale(record) if subresource == "scale" else _one(200, request, record)
+    return _answer_scale(record) if subresource == "scale" else _answer_object(200, request, record)
 
 
-def list_(lister: Lister, request: Request) -> JsonAnswer:
+def list_objects(lister: Lister, request: Request) -> JsonAnswer:
     """Answer GET of a collection."""
     kind, namespace, _, _ = request.target
-    page = lister.page(kind, namespace, request.query)
+    page = lister.read_page(kind, namespace, request.query)
     if request.accepted.form == "Table":
         table = tables.make_table(
             kind, page.records, request.query.get("includeObject", "Metadata")
         )
-        table["metadata"] = _list_metadata(page)
+        table["metadata"] = _make_list_metadata(page)
         return JsonAnswer(200, _ENCODER.encode(table))
     if request.accepted.form.startswith("PartialObjectMetadata"):
-        return JsonAnswer(200, _partial_list(page, kind))
+        return JsonAnswer(200, _make_partial_list(page, kind))
     head = _ENCODER.encode(
         {
             "kind": kind.list_kind,
             "apiVersion": kind.api_version,
-            "metadata": _list_metadata(page),
+            "metadata": _make_list_metadata(page),
         }
     )
-    # Items of built-in lists carry neither kind nor apiVersion, those of custom ones do.
+    # Items of lists of custom kinds have kind and apiVersion, those of built-in kinds do not.
     start = kind.prefix if kind.custom else b"{"
-    items = b",".join([start + record.tail(kind) for record in page.records])
+    items = b",".join([start + record.encode_tail(kind) for record in page.records])
     return JsonAnswer(200, head[:-1] + b',"items":[' + items + b"]}")
 
 
-def create(registry: Registry, request: Request) -> JsonAnswer:
+def create_object(registry: Registry, request: Request) -> JsonAnswer:
     """Answer POST."""
     kind, namespace, name, subresource = request.target
     if not name and subresource == "binding":
-        return bind(registry, request, namespace, name)
+        return bind_pod(registry, request, namespace, name)
     if not name:
-        record = registry.create(kind, namespace, request.own_object(), request.options())
-        return _one(201, request, record)
+        record = registry.create(kind, namespace, request.read_own_object(), request.read_options())
+        return _answer_object(201, request, record)
     if kind.resource != "pods":
         raise method_not_allowed() if not subresource else NoSuchPathError
     if subresource == "binding":
-        return bind(registry, request, namespace, name)
+        return bind_pod(registry, request, namespace, name)
     if subresource == "eviction":
-        sent = request.object() if request.raw else {}
+        sent = request.read_object() if request.raw else {}
         return JsonAnswer(
             201,
-            _ENCODER.encode(evictions.evict(registry, namespace, name, sent, request.options())),
+            _ENCODER.encode(
+                evictions.evict_pod(registry, namespace, name, sent, request.read_options())
+            ),
         )
     raise NoSuchPathError
 
 
-def bind(registry: Registry, request: Request, namespace: str, name: str) -> JsonAnswer:
+def bind_pod(registry: Registry, request: Request, namespace: str, name: str) -> JsonAnswer:
     """Answer POST of a Binding, at the pod or in the collection of bindings."""
-    binding = request.object()
+    binding = request.read_object()
     meta = binding.get("metadata") or {}
     if meta.get("namespace", namespace) != namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     key = (namespace, name or meta.get("name", ""))
-    bindings.bind(registry, key, binding, request.options())
+    bindings.bind_pod(registry, key, binding, request.read_options())
     body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -153,24 +155,26 @@ def bind(registry: Registry, request: Request, namespace: str, name: str) -> Jso
     return JsonAnswer(201, _ENCODER.encode(body))
 
 
-def update(registry: Registry, request: Request) -> JsonAnswer:
+def update_object(registry: Registry, request: Request) -> JsonAnswer:
     """Answer PUT."""
     kind, namespace, name, subresource = request.target
     if subresource == "scale" and kind.has_scale:
-        scale = request.object()
+        scale = request.read_object()
         key = (namespace, name)
-        return _scale(scales.update(registry, kind, key, lambda _: scale, request.options()))
-    sent = request.own_object()
+        return _answer_scale(
+            scales.update_scale(registry, kind, key, lambda _: scale, request.read_options())
+        )
+    sent = request.read_own_object()
     if kind.resource == "namespaces" and subresource == "finalize":
         subresource = ""
     _check_subresource(kind, subresource)
     record, created = registry.update(
-        kind, (namespace, name), lambda _: sent, subresource, request.options()
+        kind, (namespace, name), lambda _: sent, subresource, request.read_options()
     )
-    return _one(201 if created else 200, request, record)
+    return _answer_object(201 if created else 200, request, record)
 
 
-def patch(registry: Registry, request: Request) -> JsonAnswer:
+def patch_object(registry: Registry, request: Request) -> JsonAnswer:
     """Answer PATCH with any of the four kinds of patches."""
     kind, namespace, name, subresource = request.target
     _check_subresource(kind, subresource)
@@ -182,76 +186,78 @@ def patch(registry: Registry, request: Request) -> JsonAnswer:
     if media == bodies.APPLY_PATCH:
         if subresource == "scale":
             raise method_not_allowed()
-        record, created = applying.apply(
+        record, created = applying.apply_object(
             registry,
             request.target,
-            request.object(),
+            request.read_object(),
             manager=request.query.get("fieldManager", ""),
-            force=truth(request.query.get("force", "false")),
-            options=request.options(),
+            force=read_truth(request.query.get("force", "false")),
+            options=request.read_options(),
         )
-        return _one(201 if created else 200, request, record)
+        return _answer_object(201 if created else 200, request, record)
     operations = bodies.read_json(request.raw)
     if media != bodies.JSON_PATCH and not isinstance(operations, dict):
         raise bad_request("error decoding patch: not an object")
 
     def change(old: Json | None) -> Json:
-        # Patches meet the object in the form of their own API version.
+        # A patch is applied to the object in the form of the patch's API version.
         before = old or {}
         if kind.from_store is not None:
             before = kind.from_store(before)
         if media == bodies.JSON_PATCH:
             return patching.apply_operations(before, operations)
         if media == bodies.MERGE_PATCH:
-            return dict(patching.merge(before, operations))
-        return strategic.apply(before, operations)
+            return dict(patching.merge_patch(before, operations))
+        return strategic.apply_patch(before, operations)
 
     if subresource == "scale":
-        return _scale(scales.update(registry, kind, key, change, request.options()))
+        return _answer_scale(
+            scales.update_scale(registry, kind, key, change, request.read_options())
+        )
     registry.get(kind, *key)
-    record, _ = registry.update(kind, key, change, subresource, request.options())
-    return _one(200, request, record)
+    record, _ = registry.update(kind, key, change, subresource, request.read_options())
+    return _answer_object(200, request, record)
 
 
-def delete(registry: Registry, request: Request) -> JsonAnswer:
+def delete_object(registry: Registry, request: Request) -> JsonAnswer:
     """Answer DELETE of one object."""
     kind, namespace, name, subresource = request.target
     if subresource:
         raise method_not_allowed()
     record, gone = registry.delete(
-        kind, (namespace, name), _delete_options(request), request.options()
+        kind, (namespace, name), _read_delete_options(request), request.read_options()
     )
     if gone and not kind.returns_deleted:
         uid = record.body["metadata"]["uid"]
         return JsonAnswer(200, _ENCODER.encode(success(name, kind.resource, uid)))
-    return _one(200, request, record)
+    return _answer_object(200, request, record)
 
 
 def delete_collection(registry: Registry, lister: Lister, request: Request) -> JsonAnswer:
     """Answer DELETE of a collection: everything the selectors match."""
     kind, namespace, _, _ = request.target
-    page = lister.page(kind, namespace, request.query)
-    options = _delete_options(request)
+    page = lister.read_page(kind, namespace, request.query)
+    options = _read_delete_options(request)
     for record in page.records:
-        registry.delete(kind, record.key, options, request.options())
+        registry.delete(kind, record.key, options, request.read_options())
     head = {
         "kind": kind.list_kind,
         "apiVersion": kind.api_version,
         "metadata": {"resourceVersion": str(registry.store.version)},
     }
-    items = b",".join([b"{" + record.tail(kind) for record in page.records])
+    items = b",".join([b"{" + record.encode_tail(kind) for record in page.records])
     return JsonAnswer(200, _ENCODER.encode(head)[:-1] + b',"items":[' + items + b"]}")
 
 
-def _delete_options(request: Request) -> Json:
-    options = request.object() if request.raw else {}
+def _read_delete_options(request: Request) -> Json:
+    options = request.read_object() if request.raw else {}
     if "gracePeriodSeconds" in request.query:
         options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
     return options
 
 
 def _check_type(kind: Kind, sent: Json) -> None:
-    """Built-in kinds may leave out what they are, but must not claim to be something else."""
+    """Refuse a wrong kind; objects of built-in kinds may leave their kind out."""
     name, version = sent.get("kind", kind.kind), sent.get("apiVersion", kind.api_version)
     start = f'{name} in version "{kind.version}" cannot be handled as a {kind.kind}: '
     if version != kind.api_version:
@@ -261,7 +267,7 @@ def _check_type(kind: Kind, sent: Json) -> None:
 
 
 def _check_custom_type(kind: Kind, sent: Json, raw: bytes) -> None:
-    """Objects of custom kinds have to say what they are."""
+    """Refuse objects of custom kinds without kind and apiVersion, or with wrong ones."""
     name, version = sent.get("kind", ""), sent.get("apiVersion", "")
     if not name:
         text = raw.decode(errors="replace")
@@ -287,22 +293,22 @@ def _check_subresource(kind: Kind, subresource: str) -> None:
         raise NoSuchPathError
 
 
-def _scale(record: Record) -> JsonAnswer:
+def _answer_scale(record: Record) -> JsonAnswer:
     return JsonAnswer(200, _ENCODER.encode(scales.make_scale(record.body)))
 
 
-def _one(code: int, request: Request, record: Record) -> JsonAnswer:
+def _answer_object(code: int, request: Request, record: Record) -> JsonAnswer:
     kind = request.target.kind
     if request.accepted.form == "Table":
         table = tables.make_table(kind, [record], request.query.get("includeObject", "Metadata"))
         table["metadata"] = {"resourceVersion": record.body["metadata"]["resourceVersion"]}
         return JsonAnswer(code, _ENCODER.encode(table))
     if request.accepted.form == "PartialObjectMetadata":
-        return JsonAnswer(code, _ENCODER.encode(tables.partial(record)))
-    return JsonAnswer(code, record.encoded(kind))
+        return JsonAnswer(code, _ENCODER.encode(tables.make_partial(record)))
+    return JsonAnswer(code, record.encode_whole(kind))
 
 
-def _list_metadata(page: Page) -> Json:
+def _make_list_metadata(page: Page) -> Json:
     metadata: Json = {"resourceVersion": str(page.version)}
     if page.continues:
         metadata["continue"] = page.continues
@@ -311,12 +317,12 @@ def _list_metadata(page: Page) -> Json:
     return metadata
 
 
-def _partial_list(page: Page, _: Kind) -> bytes:
+def _make_partial_list(page: Page, _: Kind) -> bytes:
     return _ENCODER.encode(
         {
             "kind": "PartialObjectMetadataList",
             "apiVersion": "meta.k8s.io/v1",
-            "metadata": _list_metadata(page),
-            "items": [tables.partial(record) for record in page.records],
+            "metadata": _make_list_metadata(page),
+            "items": [tables.make_partial(record) for record in page.records],
         }
     )

@@ -1,4 +1,4 @@
-"""Watches: what is sent first, then every change, a bookmark now and then, until the timeout."""
+"""Watches: initial events, then every change, with a bookmark now and then, until the timeout."""
 
 import asyncio
 import contextlib
@@ -12,9 +12,9 @@ from scheduler.embedded.api import bodies, tables
 from scheduler.embedded.api.listing import (
     Query,
     check_watch_options,
-    number,
-    truth,
-    version_number,
+    read_number,
+    read_truth,
+    read_version,
 )
 from scheduler.embedded.store import selectors
 from scheduler.embedded.store.kinds import Kind
@@ -23,7 +23,7 @@ from scheduler.embedded.store.store import Record, Store, Watcher
 
 Json = dict[str, Any]
 
-# The parts that Go writes although they are empty: a typed client must survive them.
+# The parts that Go writes even if they are empty: typed clients need them.
 _EMPTY_BODIES: dict[str, Json] = {
     "pods": {"spec": {"containers": None}, "status": {}},
     "nodes": {
@@ -52,7 +52,7 @@ _MIN_TIMEOUT_SECONDS = 1_800
 
 
 class Options(NamedTuple):
-    """What a watch request asked for."""
+    """The options of a watch request."""
 
     kind: Kind
     selector: selectors.Selector
@@ -69,45 +69,45 @@ def read_options(kind: Kind, namespace: str, query: Query, accepted: bodies.Acce
     """Read and check the query of a watch."""
     check_watch_options(query)
     version = query.get("resourceVersion", "")
-    version_number(version, watch=True)
+    read_version(version, watch=True)
     asked = query.get("sendInitialEvents")
-    initial = version in {"", "0"} if asked is None else truth(asked)
-    timeout = number(query.get("timeoutSeconds", ""), "timeoutSeconds")
+    initial = version in {"", "0"} if asked is None else read_truth(asked)
+    timeout = read_number(query.get("timeoutSeconds", ""), "timeoutSeconds")
     return Options(
         kind,
-        selectors.parse(
+        selectors.parse_selector(
             kind, namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
         ),
         version,
         initial,
-        truth(query.get("allowWatchBookmarks", "false")),
-        # Spread, so that many clients do not all come back at once.
+        read_truth(query.get("allowWatchBookmarks", "false")),
+        # Timeouts are spread, so that many clients do not come back at the same time.
         timeout or _MIN_TIMEOUT_SECONDS + secrets.randbelow(_MIN_TIMEOUT_SECONDS),
         accepted.form,
         query.get("includeObject", "Metadata"),
     )
 
 
-async def lines(
+async def write_lines(
     store: Store, options: Options, *, announce: bool, bookmark_seconds: float
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the lines of a watch, joined where several are due at once.
+    """Yield the lines of a watch; lines that are due together are joined.
 
     ``announce`` asks for the bookmark that ends the initial events (sendInitialEvents=true).
     """
     kind = options.kind
-    bucket = store.bucket(kind.bucket)
-    watcher = Watcher(kind, options.selector, _encoding(options))
+    bucket = store.get_bucket(kind.bucket)
+    watcher = Watcher(kind, options.selector, _find_encoding(options))
     try:
         _fill_backlog(store, watcher, options, announce=announce)
     except ApiError as error:
-        # A watch that was understood fails inside the stream, with HTTP 200.
-        yield msgspec.json.encode({"type": "ERROR", "object": error.body()}) + b"\n"
+        # A valid watch fails inside the stream, with HTTP 200.
+        yield msgspec.json.encode({"type": "ERROR", "object": error.make_body()}) + b"\n"
         return
     bucket.watchers.add(watcher)
     try:
         async for waiting in _until_dropped(watcher, options, bookmark_seconds):
-            yield waiting or bookmark(kind, store.version)
+            yield waiting or make_bookmark(kind, store.version)
     finally:
         bucket.watchers.discard(watcher)
 
@@ -115,7 +115,7 @@ async def lines(
 async def _until_dropped(
     watcher: Watcher, options: Options, bookmark_seconds: float
 ) -> AsyncIterator[bytes]:
-    """Yield what waits; empty bytes when a bookmark is due."""
+    """Yield the queued lines; empty bytes when a bookmark is due."""
     loop = asyncio.get_running_loop()
     end = loop.time() + options.timeout
     next_bookmark = loop.time() + bookmark_seconds if options.bookmarks else end + 1
@@ -134,8 +134,8 @@ async def _until_dropped(
         yield waiting
 
 
-def _encoding(options: Options) -> Callable[[Record], bytes] | None:
-    """Return how objects are written; None for as they are, the fast way."""
+def _find_encoding(options: Options) -> Callable[[Record], bytes] | None:
+    """Return the function that writes objects; None to write them as they are, which is fast."""
     if options.form == "Table":
 
         def row(record: Record) -> bytes:
@@ -145,31 +145,31 @@ def _encoding(options: Options) -> Callable[[Record], bytes] | None:
 
         return row
     if options.form:
-        return lambda record: msgspec.json.encode(tables.partial(record))
+        return lambda record: msgspec.json.encode(tables.make_partial(record))
     return None
 
 
 def _fill_backlog(store: Store, watcher: Watcher, options: Options, *, announce: bool) -> None:
-    kind, bucket = options.kind, store.bucket(options.kind.bucket)
+    kind, bucket = options.kind, store.get_bucket(options.kind.bucket)
     if options.initial:
-        for record in bucket.ordered():
+        for record in bucket.list_ordered():
             watcher.offer_initial(record)
         if announce and options.bookmarks:
-            watcher.push(bookmark(kind, store.version, initial_end=True))
+            watcher.push(make_bookmark(kind, store.version, initial_end=True))
         return
-    asked = version_number(options.version)
+    asked = read_version(options.version)
     if not asked:
         return
     watcher.after = asked
-    changes = bucket.since(asked)
+    changes = bucket.list_since(asked)
     if changes is None:
         raise expired(f"too old resource version: {asked} ({bucket.compacted})")
     for change in changes:
         watcher.offer(change)
 
 
-def bookmark(kind: Kind, version: int, *, initial_end: bool = False) -> bytes:
-    """Return the line of a bookmark: an object that is empty but for its version."""
+def make_bookmark(kind: Kind, version: int, *, initial_end: bool = False) -> bytes:
+    """Return the line of a bookmark: an object with nothing but its version."""
     metadata: Json = {"resourceVersion": str(version)}
     if initial_end:
         metadata["annotations"] = {"k8s.io/initial-events-end": "true"}

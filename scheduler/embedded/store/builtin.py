@@ -66,8 +66,8 @@ EVENTS_V1 = Kind(
     create_on_update=True,
     fields=events.NEW_FIELDS,
     bucket="events",
-    from_store=events.to_new,
-    to_store=events.to_core,
+    from_store=events.convert_to_new,
+    to_store=events.convert_to_core,
 )
 LEASES = Kind(
     group="coordination.k8s.io",
@@ -91,11 +91,11 @@ CRDS = Kind(
 )
 
 
-def _core(plural: str, kind: str, *short_names: str, **more: bool) -> Kind:
+def _make_core(plural: str, kind: str, *short_names: str, **more: bool) -> Kind:
     return Kind(group="", version="v1", plural=plural, kind=kind, short_names=short_names, **more)  # type: ignore[arg-type]
 
 
-def _workload(
+def _make_workload(
     group: str,
     plural: str,
     kind: str,
@@ -117,8 +117,8 @@ def _workload(
     )
 
 
-def _rbac(plural: str, kind: str, *, namespaced: bool) -> Kind:
-    """Stored and shown; nobody is refused for the lack of a role here."""
+def _make_rbac(plural: str, kind: str, *, namespaced: bool) -> Kind:
+    """Make a kind of rights; its objects are stored and shown, and no request is refused because of them."""
     return Kind(
         group="rbac.authorization.k8s.io",
         version="v1",
@@ -128,7 +128,7 @@ def _rbac(plural: str, kind: str, *, namespaced: bool) -> Kind:
     )
 
 
-def _storage(plural: str, kind: str, *, namespaced: bool) -> Kind:
+def _make_storage(plural: str, kind: str, *, namespaced: bool) -> Kind:
     return Kind(
         group="storage.k8s.io", version="v1", plural=plural, kind=kind, namespaced=namespaced
     )
@@ -142,18 +142,18 @@ BUILT_IN: tuple[Kind, ...] = (
     EVENTS_V1,
     LEASES,
     CRDS,
-    _core("services", "Service", "svc", has_status=True, returns_deleted=True),
-    _core("configmaps", "ConfigMap", "cm"),
-    _core("secrets", "Secret"),
-    _core("serviceaccounts", "ServiceAccount", "sa", returns_deleted=True),
-    _core(
+    _make_core("services", "Service", "svc", has_status=True, returns_deleted=True),
+    _make_core("configmaps", "ConfigMap", "cm"),
+    _make_core("secrets", "Secret"),
+    _make_core("serviceaccounts", "ServiceAccount", "sa", returns_deleted=True),
+    _make_core(
         "persistentvolumeclaims",
         "PersistentVolumeClaim",
         "pvc",
         has_status=True,
         returns_deleted=True,
     ),
-    _core(
+    _make_core(
         "persistentvolumes",
         "PersistentVolume",
         "pv",
@@ -161,19 +161,19 @@ BUILT_IN: tuple[Kind, ...] = (
         has_status=True,
         returns_deleted=True,
     ),
-    _core(
+    _make_core(
         "replicationcontrollers",
         "ReplicationController",
         "rc",
         has_status=True,
         has_generation=True,
     ),
-    _core("resourcequotas", "ResourceQuota", "quota", has_status=True, returns_deleted=True),
-    _core("limitranges", "LimitRange", "limits"),
-    _rbac("roles", "Role", namespaced=True),
-    _rbac("rolebindings", "RoleBinding", namespaced=True),
-    _rbac("clusterroles", "ClusterRole", namespaced=False),
-    _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    _make_core("resourcequotas", "ResourceQuota", "quota", has_status=True, returns_deleted=True),
+    _make_core("limitranges", "LimitRange", "limits"),
+    _make_rbac("roles", "Role", namespaced=True),
+    _make_rbac("rolebindings", "RoleBinding", namespaced=True),
+    _make_rbac("clusterroles", "ClusterRole", namespaced=False),
+    _make_rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
     Kind(
         group="flowcontrol.apiserver.k8s.io",
         version="v1",
@@ -183,7 +183,7 @@ BUILT_IN: tuple[Kind, ...] = (
         has_status=True,
         has_generation=True,
     ),
-    # Stored as they come and never evaluated: only a real server knows who may do what.
+    # These are stored as they come and never evaluated: only a real server checks rights.
     Kind(
         group="admissionregistration.k8s.io",
         version="v1",
@@ -201,14 +201,14 @@ BUILT_IN: tuple[Kind, ...] = (
         namespaced=False,
         has_generation=True,
     ),
-    _workload(
+    _make_workload(
         "apps", "deployments", "Deployment", "deploy", owns="replicasets.apps", has_scale=True
     ),
-    _workload("apps", "replicasets", "ReplicaSet", "rs", has_scale=True),
-    _workload("apps", "statefulsets", "StatefulSet", "sts", has_scale=True),
-    _workload("apps", "daemonsets", "DaemonSet", "ds"),
-    _workload("batch", "jobs", "Job"),
-    _workload("batch", "cronjobs", "CronJob", "cj", owns="jobs.batch"),
+    _make_workload("apps", "replicasets", "ReplicaSet", "rs", has_scale=True),
+    _make_workload("apps", "statefulsets", "StatefulSet", "sts", has_scale=True),
+    _make_workload("apps", "daemonsets", "DaemonSet", "ds"),
+    _make_workload("batch", "jobs", "Job"),
+    _make_workload("batch", "cronjobs", "CronJob", "cj", owns="jobs.batch"),
     Kind(
         group="scheduling.k8s.io",
         version="v1",
@@ -246,7 +246,7 @@ BUILT_IN: tuple[Kind, ...] = (
         unconditional_update=False,
         returns_deleted=True,
     ),
-    _storage("csidrivers", "CSIDriver", namespaced=False),
-    _storage("csistoragecapacities", "CSIStorageCapacity", namespaced=True),
-    _storage("volumeattachments", "VolumeAttachment", namespaced=False),
+    _make_storage("csidrivers", "CSIDriver", namespaced=False),
+    _make_storage("csistoragecapacities", "CSIStorageCapacity", namespaced=True),
+    _make_storage("volumeattachments", "VolumeAttachment", namespaced=False),
 )

@@ -1,7 +1,7 @@
-"""The two Event APIs over one storage: events are kept in the core form and converted on the way.
+"""The two Event APIs over one storage: events are kept in the core form, and converted when read and written.
 
-The same pairs of fields as in Kubernetes' own conversion; ``series``, ``eventTime``, ``action``,
-``related``, ``reason`` and ``type`` are called the same in both.
+The pairs of fields are those of Kubernetes' own conversion; ``series``, ``eventTime``, ``action``,
+``related``, ``reason`` and ``type`` have the same names in both.
 """
 
 from typing import Any
@@ -38,30 +38,30 @@ _TO_NEW = dict(PAIRS)
 _TO_CORE = {new: core for core, new in PAIRS}
 
 
-def to_new(body: Json) -> Json:
+def convert_to_new(body: Json) -> Json:
     """Convert a stored event to its events.k8s.io form."""
     return {_TO_NEW.get(key, key): value for key, value in body.items()}
 
 
-def to_core(body: Json) -> Json:
+def convert_to_core(body: Json) -> Json:
     """Convert an event as written through events.k8s.io to the stored form."""
     return {_TO_CORE.get(key, key): value for key, value in body.items()}
 
 
-def core_field(path: str) -> str:
-    """Translate a selectable field of events.k8s.io to the stored form's."""
+def translate_field(path: str) -> str:
+    """Translate a selectable field of events.k8s.io to the field of the stored form."""
     head, dot, rest = path.partition(".")
     return f"{_TO_CORE.get(head, head)}{dot}{rest}"
 
 
-def source(body: Json) -> str:
-    """Return what the selectable field ``source`` means: the component, old or new style."""
+def find_source(body: Json) -> str:
+    """Return the value of the selectable field ``source``: the component, of the old or the new style."""
     component = (body.get("source") or {}).get("component")
     return str(component or body.get("reportingComponent") or "")
 
 
-def defaulted(body: Json) -> None:
-    """Fill in what the server fills in: core events always have these keys."""
+def fill_in(body: Json) -> None:
+    """Fill in keys that core events always have."""
     body.setdefault("source", {})
     body.setdefault("firstTimestamp", None)
     body.setdefault("lastTimestamp", None)
@@ -70,7 +70,7 @@ def defaulted(body: Json) -> None:
     body.setdefault("reportingInstance", "")
 
 
-def problems(body: Json, *, new_api: bool) -> list[Cause]:
+def find_problems(body: Json, *, new_api: bool) -> list[Cause]:
     """Return why an event may not be created; the newer API is the stricter one."""
     causes = []
     namespace = body["metadata"].get("namespace", "")

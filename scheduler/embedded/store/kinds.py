@@ -1,4 +1,4 @@
-"""Which kinds the cluster serves: the built-in table, and what CRDs add to it."""
+"""The kinds that the cluster serves: the built-in table, and the kinds that CRDs add."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,10 +33,10 @@ class Kind:
     unconditional_update: bool = True
     create_on_update: bool = False
     returns_deleted: bool = False
-    # Deleted in two steps, with time between them for whoever has to stop something.
+    # Objects are deleted in two steps, with time between them to stop what runs.
     graceful: bool = False
     fields: tuple[str, ...] = ()
-    # Bucket of the objects that its controller makes, which go with it.
+    # The bucket of the objects that its controller makes; they are deleted with their owner.
     owns: str = ""
     bucket: str = ""
     from_store: Callable[[Json], Json] | None = None
@@ -44,14 +44,14 @@ class Kind:
     # The CRD's schema and the printer columns; None and () for built-in kinds.
     schema: Json | None = None
     columns: tuple[Json, ...] = ()
-    # The CRD has rules that are not evaluated here (``x-kubernetes-validations``).
+    # Whether the CRD has rules that are not evaluated here (``x-kubernetes-validations``).
     has_rules: bool = False
     custom: bool = False
     prefix: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        # Objects are stored encoded without kind and apiVersion; a single object, or an event's,
-        # is this prefix and the stored rest. Items of a built-in list carry neither.
+        # Objects are stored encoded without kind and apiVersion. A single object, or the object of a watch event,
+        # is this prefix and the stored rest. Items of a built-in list have neither kind nor apiVersion.
         head = f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'
         object.__setattr__(self, "prefix", head.encode())
         if not self.bucket:
@@ -61,7 +61,7 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """Return what ``apiVersion`` says."""
+        """Return the value of ``apiVersion``."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -81,7 +81,7 @@ class Kind:
 
 
 class Kinds:
-    """The kinds served now, by path; CRDs add to it and take away."""
+    """The kinds that are served now, by path; CRDs add and remove kinds."""
 
     def __init__(self, built_in: tuple[Kind, ...]) -> None:
         self._by_path: dict[tuple[str, str, str], Kind] = {}
@@ -106,21 +106,17 @@ class Kinds:
         return self._by_path.get((group, version, plural))
 
     def find_kind(self, api_version: str, kind: str) -> Kind | None:
-        """Return the kind that an object says it is."""
+        """Return the kind that an object names."""
         for one in self._by_path.values():
             if (one.api_version, one.kind) == (api_version, kind):
                 return one
         return None
 
-    def named(self, bucket: str) -> Kind:
-        """Return the main kind of a bucket (KeyError if nothing serves it)."""
-        return self._preferred[bucket]
-
-    def buckets(self) -> Iterator[Kind]:
+    def list_buckets(self) -> Iterator[Kind]:
         """Yield one kind per bucket."""
         yield from list(self._preferred.values())
 
-    def versions(self) -> dict[tuple[str, str], list[Kind]]:
+    def list_versions(self) -> dict[tuple[str, str], list[Kind]]:
         """Return the kinds of each group and version, sorted by plural."""
         found: dict[tuple[str, str], list[Kind]] = {}
         for kind in self._by_path.values():

@@ -1,4 +1,4 @@
-"""What every object has: names, labels, uids, times, and who may change them."""
+"""Metadata of objects: names, labels, uids, times, and the rules for changing them."""
 
 import os
 import re
@@ -55,13 +55,13 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED = 58
 
 
-def timestamp(seconds: float | None = None) -> str:
+def write_timestamp(seconds: float | None = None) -> str:
     """Write a time the way ``metadata.creationTimestamp`` does: UTC, whole seconds."""
     moment = time.gmtime(time.time() if seconds is None else seconds)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)
 
 
-def new_uid() -> str:
+def make_uid() -> str:
     """Return a random version 4 UUID (the standard library's object costs four times as much)."""
     digits = bytearray(os.urandom(16))
     digits[6] = digits[6] & 0x0F | 0x40
@@ -70,13 +70,13 @@ def new_uid() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def generated_name(start: str) -> str:
+def complete_name(start: str) -> str:
     """Complete a ``generateName``."""
     suffix = "".join(secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
     return start[:_MAX_GENERATED] + suffix
 
 
-def problems(kind: Kind, metadata: Json) -> list[Cause]:
+def find_problems(kind: Kind, metadata: Json) -> list[Cause]:
     """Return what is wrong with the metadata of a new object."""
     causes: list[Cause] = []
     name = metadata.get("name") or ""
@@ -93,25 +93,25 @@ def problems(kind: Kind, metadata: Json) -> list[Cause]:
         causes.append(invalid_value("metadata.name", name, too_long))
     elif not _SUBDOMAIN_MATCH(name):
         causes.append(invalid_value("metadata.name", name, _SUBDOMAIN_TEXT))
-    return causes + label_problems(metadata)
+    return causes + find_label_problems(metadata)
 
 
-def label_problems(metadata: Json) -> list[Cause]:
+def find_label_problems(metadata: Json) -> list[Cause]:
     """Return what is wrong with labels and annotation keys."""
     causes: list[Cause] = []
     for key, value in (metadata.get("labels") or {}).items():
-        causes += _key_problems("metadata.labels", key)
+        causes += _find_key_problems("metadata.labels", key)
         if len(value) > 63:
             too_long = "must be no more than 63 characters"
             causes.append(invalid_value("metadata.labels", value, too_long))
         elif not _VALUE_MATCH(value):
             causes.append(invalid_value("metadata.labels", value, _VALUE_TEXT))
     for key in metadata.get("annotations") or ():
-        causes += _key_problems("metadata.annotations", key.lower())
+        causes += _find_key_problems("metadata.annotations", key.lower())
     return causes
 
 
-def _key_problems(field: str, key: str) -> list[Cause]:
+def _find_key_problems(field: str, key: str) -> list[Cause]:
     prefix, slash, name = key.rpartition("/")
     if slash and (not _SUBDOMAIN_MATCH(prefix) or len(prefix) > 253):
         return [invalid_value(field, key, f"prefix part {_SUBDOMAIN_TEXT}")]
@@ -132,13 +132,13 @@ def check_types(metadata: Any) -> None:
             metadata.pop(field, None)
             continue
         if not isinstance(pairs, dict):
-            raise _not_text(field, pairs)
+            raise _make_not_text(field, pairs)
         for value in pairs.values():
             if not isinstance(value, str):
-                raise _not_text(field, value)
+                raise _make_not_text(field, value)
 
 
-def _not_text(field: str, value: object) -> ApiError:
+def _make_not_text(field: str, value: object) -> ApiError:
     kind = "number" if isinstance(value, int | float) else type(value).__name__
     return bad_request(
         f"json: cannot unmarshal {kind} into Go struct field ObjectMeta.metadata.{field}"
@@ -146,16 +146,16 @@ def _not_text(field: str, value: object) -> ApiError:
     )
 
 
-def system_fields(metadata: Json) -> None:
-    """Give a new object what only the server may give."""
+def set_system_fields(metadata: Json) -> None:
+    """Set the fields of a new object that only the server may set."""
     for field in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
         metadata.pop(field, None)
-    metadata["uid"] = new_uid()
-    metadata["creationTimestamp"] = timestamp()
+    metadata["uid"] = make_uid()
+    metadata["creationTimestamp"] = write_timestamp()
 
 
-def carried_over(kind: Kind, name: str, new: Json, old: Json) -> Json:
-    """Return the metadata of an updated object: system fields are the old ones, or a refusal."""
+def carry_over(kind: Kind, name: str, new: Json, old: Json) -> Json:
+    """Return the metadata of an updated object with the old system fields; refuse other ones."""
     merged = dict(new)
     if merged.get("uid", old["uid"]) != old["uid"]:
         raise conflict(
@@ -181,7 +181,7 @@ def carried_over(kind: Kind, name: str, new: Json, old: Json) -> Json:
     return merged
 
 
-def update_problems(new: Json, old: Json) -> list[Cause]:
+def find_update_problems(new: Json, old: Json) -> list[Cause]:
     """Return what is wrong with a change of metadata."""
     causes = []
     if "deletionTimestamp" in old:
@@ -196,5 +196,5 @@ def update_problems(new: Json, old: Json) -> list[Cause]:
                 )
             )
     if new.get("labels") != old.get("labels") or new.get("annotations") != old.get("annotations"):
-        causes += label_problems(new)
+        causes += find_label_problems(new)
     return causes

@@ -1,6 +1,6 @@
 """Label and field selectors in the text form of a query: parsed once per request, matched per object.
 
-The scheduler's own selectors are another thing, and may not be imported: this is the server that it is tried on.
+The scheduler's own selectors must not be used here: the scheduler is tested against this server.
 """
 
 import re
@@ -25,12 +25,12 @@ _LABEL = re.compile(
     re.VERBOSE,
 )
 _FIELD = re.compile(r"^(?P<path>[^=!]+)(?P<op>==|!=|=)(?P<value>.*)$", re.DOTALL)
-# Booleans that Go writes out as "false" although the JSON leaves them out.
+# Booleans that count as "false" if the JSON leaves them out.
 _FALSE_WHEN_ABSENT = frozenset({"spec.hostNetwork", "spec.unschedulable"})
 
 
 class Selector(NamedTuple):
-    """Which objects of a kind a list or watch is about; None in a place means any."""
+    """Which objects of a kind a list or watch is about; a namespace or name of None means any."""
 
     namespace: str | None
     name: str | None
@@ -44,55 +44,55 @@ class Selector(NamedTuple):
             return False
         return all(test(body) for test in self.tests)
 
-    def everything(self) -> bool:
-        """Tell whether nothing is left out, so that no object need be looked at."""
+    def is_everything(self) -> bool:
+        """Tell whether everything is selected, so that no object must be looked at."""
         return self.namespace is None and self.name is None and not self.tests
 
 
-def parse(kind: Kind, namespace: str, labels: str, fields: str) -> Selector:
+def parse_selector(kind: Kind, namespace: str, labels: str, fields: str) -> Selector:
     """Read the selectors of a request for a kind; a bad one is a 400."""
     tests: list[Test] = []
     name: str | None = None
-    for path, negated, value in _field_terms(fields):
+    for path, negated, value in _split_field_terms(fields):
         if path == "metadata.name" and not negated:
-            # The common case (kubectl wait, kubectl get -w NAME): compare keys, not bodies.
+            # The usual case (kubectl wait, kubectl get -w NAME): keys are compared, not bodies.
             if name is not None and name != value:
-                tests.append(_never)
+                tests.append(_match_nothing)
             name = value
             continue
-        tests.append(_field_test(kind, path, value, negated=negated))
-    tests.extend(label_tests(labels))
+        tests.append(_make_field_test(kind, path, value, negated=negated))
+    tests.extend(parse_labels(labels))
     return Selector(namespace or None, name, tuple(tests))
 
 
-def label_tests(text: str) -> list[Test]:
+def parse_labels(text: str) -> list[Test]:
     """Read a label selector in its text form."""
     tests: list[Test] = []
     position = 0
     while position < len(text.rstrip()):
         found = _LABEL.match(text, position)
         if found is None or found.end() == position:
-            raise _unreadable(text, position)
-        tests.append(_label_test(found))
+            raise _make_unreadable(text, position)
+        tests.append(_make_label_test(found))
         position = found.end()
     return tests
 
 
-def _label_test(found: "re.Match[str]") -> Test:
+def _make_label_test(found: "re.Match[str]") -> Test:
     key, operator = found["absent"] or found["key"], found["op"]
     if operator in {"<", ">"}:
-        return _number_test(key, operator, found["value"])
+        return _make_number_test(key, operator, found["value"])
     if operator is None and not found["set"]:
         wanted = not found["absent"]
-        return lambda body: (key in _labels(body)) is wanted
+        return lambda body: (key in _read_labels(body)) is wanted
     # Equality is membership in a list of one; an absent label is in no list.
     listed = found["values"].split(",") if found["set"] else [found["value"]]
     values = frozenset(value.strip() for value in listed)
     inside = found["set"] == "in" or operator in {"=", "=="}
-    return lambda body: (_labels(body).get(key) in values) is inside
+    return lambda body: (_read_labels(body).get(key) in values) is inside
 
 
-def _number_test(key: str, operator: str, value: str) -> Test:
+def _make_number_test(key: str, operator: str, value: str) -> Test:
     try:
         bound = int(value)
     except ValueError:
@@ -103,7 +103,7 @@ def _number_test(key: str, operator: str, value: str) -> Test:
 
     def test(body: Json) -> bool:
         try:
-            number = int(_labels(body)[key])
+            number = int(_read_labels(body)[key])
         except (KeyError, ValueError):
             return False
         return number > bound if operator == ">" else number < bound
@@ -111,15 +111,15 @@ def _number_test(key: str, operator: str, value: str) -> Test:
     return test
 
 
-def _labels(body: Json) -> Json:
+def _read_labels(body: Json) -> Json:
     return body["metadata"].get("labels") or {}
 
 
-def _unreadable(text: str, position: int) -> ApiError:
+def _make_unreadable(text: str, position: int) -> ApiError:
     return bad_request(f"unable to parse requirement: found '{text[position:]}'")
 
 
-def _field_terms(text: str) -> list[tuple[str, bool, str]]:
+def _split_field_terms(text: str) -> list[tuple[str, bool, str]]:
     terms = []
     # A comma, equals sign or backslash inside a value is written with a backslash before it.
     for part in re.split(r"(?<!\\),", text):
@@ -133,14 +133,14 @@ def _field_terms(text: str) -> list[tuple[str, bool, str]]:
     return terms
 
 
-def _field_test(kind: Kind, path: str, value: str, *, negated: bool) -> Test:
+def _make_field_test(kind: Kind, path: str, value: str, *, negated: bool) -> Test:
     allowed = path == "metadata.name" or (path == "metadata.namespace" and kind.namespaced)
     if not allowed and path not in kind.fields:
         raise bad_request(f"field label not supported: {path}")
     if kind.from_store is not None:
-        path = events.core_field(path)
+        path = events.translate_field(path)
     if path == "source" and kind.bucket == "events":
-        return lambda body: (events.source(body) == value) is not negated
+        return lambda body: (events.find_source(body) == value) is not negated
     absent = "false" if path in _FALSE_WHEN_ABSENT else ""
     keys = tuple(path.split("."))
 
@@ -159,5 +159,5 @@ def _field_test(kind: Kind, path: str, value: str, *, negated: bool) -> Test:
     return test
 
 
-def _never(_: Json) -> bool:
+def _match_nothing(_: Json) -> bool:
     return False

@@ -8,14 +8,14 @@ Json = dict[str, Any]
 
 
 class Cause(NamedTuple):
-    """One field that was refused, with the reason a client can switch on."""
+    """One field that was refused, with a reason that clients can branch on."""
 
     reason: str
     field: str
     message: str
 
-    def text(self) -> str:
-        """Render the cause the way it appears inside the error's message."""
+    def write_text(self) -> str:
+        """Write the cause as it is in the error's message."""
         return f"{self.field}: {self.message}"
 
 
@@ -29,7 +29,7 @@ class ApiError(Exception):
         self.message = message
         self.details = details
 
-    def body(self) -> Json:
+    def make_body(self) -> Json:
         """Return the ``Status`` object."""
         status: Json = {
             "kind": "Status",
@@ -46,8 +46,8 @@ class ApiError(Exception):
         return status
 
 
-def quoted(value: object) -> str:
-    """Write a value as Go's ``%#v`` and ``%q`` would: JSON is close enough for what we print."""
+def quote(value: object) -> str:
+    """Write a value as Go's ``%#v`` and ``%q`` would: JSON is close enough for the values here."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -57,13 +57,13 @@ def bad_request(message: str) -> ApiError:
 
 
 def forbidden(resource: str, name: str, why: str) -> ApiError:
-    """403: an admission step said no."""
+    """403: an admission step refused the request."""
     group_resource, _, group = resource.partition(".")
     return ApiError(
         403,
         "Forbidden",
-        f"{resource} {quoted(name)} is forbidden: {why}",
-        _details(name, group_resource, group),
+        f"{resource} {quote(name)} is forbidden: {why}",
+        _make_details(name, group_resource, group),
     )
 
 
@@ -71,7 +71,7 @@ def not_found(resource: str, name: str) -> ApiError:
     """404 for an object; ``resource`` is ``plural`` or ``plural.group``."""
     plural, _, group = resource.partition(".")
     return ApiError(
-        404, "NotFound", f"{resource} {quoted(name)} not found", _details(name, plural, group)
+        404, "NotFound", f"{resource} {quote(name)} not found", _make_details(name, plural, group)
     )
 
 
@@ -86,7 +86,7 @@ def method_not_allowed() -> ApiError:
 
 
 def not_acceptable(accepted: Sequence[str]) -> ApiError:
-    """406: no media type the client takes is one we can write."""
+    """406: the server can write no media type that the client accepts."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return ApiError(406, "NotAcceptable", message)
 
@@ -97,8 +97,8 @@ def already_exists(resource: str, name: str) -> ApiError:
     return ApiError(
         409,
         "AlreadyExists",
-        f"{resource} {quoted(name)} already exists",
-        _details(name, plural, group),
+        f"{resource} {quote(name)} already exists",
+        _make_details(name, plural, group),
     )
 
 
@@ -108,8 +108,8 @@ def conflict(resource: str, name: str, why: str) -> ApiError:
     return ApiError(
         409,
         "Conflict",
-        f"Operation cannot be fulfilled on {resource} {quoted(name)}: {why}",
-        _details(name, plural, group),
+        f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}",
+        _make_details(name, plural, group),
     )
 
 
@@ -124,12 +124,12 @@ def stale(resource: str, name: str) -> ApiError:
 
 
 def expired(message: str) -> ApiError:
-    """410: the asked version is no longer in the history."""
+    """410: the requested version is no longer in the history."""
     return ApiError(410, "Expired", message)
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
-    """415: the body's type is not one this verb reads."""
+    """415: the verb does not read the type of the body."""
     listed = ", ".join(accepted)
     return ApiError(
         415,
@@ -141,14 +141,14 @@ def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
 
 def invalid(qualified_kind: str, name: str, causes: Sequence[Cause]) -> ApiError:
     """422 with one cause per refused field; ``qualified_kind`` is ``Kind`` or ``Kind.group``."""
-    texts = list(dict.fromkeys(cause.text() for cause in causes))
+    texts = list(dict.fromkeys(cause.write_text() for cause in causes))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     kind, _, group = qualified_kind.partition(".")
-    details = _details(name, kind, group)
+    details = _make_details(name, kind, group)
     details["causes"] = [
         {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
     ]
-    message = f"{qualified_kind} {quoted(name)} is invalid: {listed}"
+    message = f"{qualified_kind} {quote(name)} is invalid: {listed}"
     return ApiError(422, "Invalid", message, details)
 
 
@@ -158,7 +158,7 @@ def internal(message: str) -> ApiError:
 
 
 def too_large_version(asked: int, current: int) -> ApiError:
-    """504: the asked version lies in the future."""
+    """504: the requested version is in the future."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return ApiError(
         504,
@@ -175,16 +175,16 @@ def required(field: str, why: str = "") -> Cause:
 
 def invalid_value(field: str, value: object, why: str) -> Cause:
     """Name a field whose value is wrong."""
-    return Cause("FieldValueInvalid", field, f"Invalid value: {quoted(value)}: {why}")
+    return Cause("FieldValueInvalid", field, f"Invalid value: {quote(value)}: {why}")
 
 
 def unsupported_value(field: str, value: object, allowed: Sequence[object]) -> Cause:
     """Name a field whose value is not in its list."""
-    listed = ", ".join(quoted(choice) for choice in allowed)
+    listed = ", ".join(quote(choice) for choice in allowed)
     return Cause(
         "FieldValueNotSupported",
         field,
-        f"Unsupported value: {quoted(value)}: supported values: {listed}",
+        f"Unsupported value: {quote(value)}: supported values: {listed}",
     )
 
 
@@ -196,7 +196,7 @@ def forbidden_field(field: str, why: str) -> Cause:
 def success(name: str, resource: str, uid: str) -> Json:
     """Return the ``Status`` that answers a finished delete."""
     plural, _, group = resource.partition(".")
-    details = _details(name, plural, group)
+    details = _make_details(name, plural, group)
     details["uid"] = uid
     return {
         "kind": "Status",
@@ -207,7 +207,7 @@ def success(name: str, resource: str, uid: str) -> Json:
     }
 
 
-def _details(name: str, kind: str, group: str) -> Json:
+def _make_details(name: str, kind: str, group: str) -> Json:
     details: Json = {"name": name}
     if group:
         details["group"] = group

@@ -92,7 +92,7 @@ def find_best(inside: Inside, question: ask.BestNodesFor) -> ask.BestNodes:
     pod = cluster.read_as_if(question.pod)
     found = best.find_best(Asking(cluster, inside.cycle), pod, question.most)
     nodes = tuple(
-        ask.BestNode(cluster.nodes.name_of(one.row), one.preference, one.scores, one.loss)
+        ask.BestNode(cluster.nodes.find_name(one.row), one.preference, one.scores, one.loss)
         for one in found.nodes
     )
     requests = dict(pod.template.requests.amounts)
@@ -100,4 +100,4 @@ def find_best(inside: Inside, question: ask.BestNodesFor) -> ask.BestNodes:
 
 
 def _rows(inside: Inside, nodes: Sequence[str]) -> c.Ints:
-    return np.array([inside.cluster.nodes.row_of(name) for name in nodes], np.int64)
+    return np.array([inside.cluster.nodes.find_row(name) for name in nodes], np.int64)

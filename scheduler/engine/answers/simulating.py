@@ -43,9 +43,9 @@ def list_suited(inside: Inside, question: ask.SuitedNodes) -> tuple[str, ...]:
     """The nodes that a DaemonSet's controller makes a pod for."""
     nodes = inside.cluster.nodes
     names = sorted(nodes.rows)
-    rows = np.array([nodes.row_of(name) for name in names], np.int64)
+    rows = np.array([nodes.find_row(name) for name in names], np.int64)
     refused = np.zeros(rows.size, np.bool_)
-    template = templates.of_pod(question.pod)
+    template = templates.make_template(question.pod)
     for rule in _OF_CONTROLLER:
         needs = rule.filter and rule.filter.needs(template)
         if rule.filter is not None and needs is not None:
@@ -60,7 +60,7 @@ def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ..
     uuids = {use.uuid for slot in pod.claim for use in slot}
     if not (pod.node and uuids):
         return ()
-    row, columns = cluster.nodes.row_of(pod.node), cluster.cards.columns
+    row, columns = cluster.nodes.find_row(pod.node), cluster.cards.columns
     there = cluster.registers.list_cards(pod.uid, cluster.registers.find_pool(pod), row)
     return tuple(
         ask.HeldCard(

@@ -72,7 +72,7 @@ class Target(NamedTuple):
     @property
     def path(self) -> str:
         """Path of the pod at the API server."""
-        return kinds.PODS.path_of(self.name, self.namespace)
+        return kinds.PODS.find_path(self.name, self.namespace)
 
 
 class Fence:

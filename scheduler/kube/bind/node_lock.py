@@ -56,7 +56,7 @@ class NodeLock:
         """
         namespace, pod = job.pod.namespace, job.pod.name
         for _ in range(_RACES):
-            found = await self._api.get(kinds.NODES.path_of(job.node))
+            found = await self._api.get(kinds.NODES.find_path(job.node))
             held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
             if held and not await self._may_take_over(held, namespace, pod):
                 return Contended(held)
@@ -80,7 +80,7 @@ class NodeLock:
         """
         for _ in range(_RACES):
             try:
-                found = await self._api.get(kinds.NODES.path_of(job.node))
+                found = await self._api.get(kinds.NODES.find_path(job.node))
                 held = (found["metadata"].get("annotations") or {}).get(names.HAMI_LOCK, "")
                 if held.endswith(f",{job.pod.namespace},{job.pod.name}"):
                     await self._write_lock(found, None)
@@ -99,12 +99,12 @@ class NodeLock:
                 "annotations": {names.HAMI_LOCK: value},
             }
         }
-        path = kinds.NODES.path_of(metadata["name"])
+        path = kinds.NODES.find_path(metadata["name"])
         await self._api.send("PATCH", path, body, content_type=client.MERGE_PATCH)
 
     async def _may_take_over(self, held: str, namespace: str, pod: str) -> bool:
         try:
-            holder = hami.lock_holder(held)
+            holder = hami.read_lock_holder(held)
         except BadInput:
             # A lock that cannot be read cannot be released either.
             return True
@@ -117,7 +117,7 @@ class NodeLock:
         if holder[1:] == (namespace, pod):
             return True
         try:
-            other = await self._api.get(kinds.PODS.path_of(holder[2], holder[1]))
+            other = await self._api.get(kinds.PODS.find_path(holder[2], holder[1]))
         except ApiError as error:
             if answers.is_not_found(error):
                 return True

@@ -112,13 +112,13 @@ class VolumeClaims:
         claim = self._known.get_claim(key)
         if claim is None:
             raise _make_gone_error(f'PVC "{given.claim}"')
-        path = kinds.CLAIMS.path_of(key[1], key[0])
+        path = kinds.CLAIMS.find_path(key[1], key[0])
         body, version = _make_selection(claim, job.node), claim.version
         volume = self._known.get_volume(given.volume)
         if given.volume:
             if volume is None:
                 raise _make_gone_error(f'PV "{given.volume}"')
-            path = kinds.VOLUMES.path_of(given.volume)
+            path = kinds.VOLUMES.find_path(given.volume)
             body, version = _make_claim_reference(volume, claim), volume.version
         if body is not None:
             _check_claim(claim, volume)

@@ -87,7 +87,7 @@ class Lease:
     ) -> None:
         """``seconds``: duration, deadline and retry. ``clock`` must go on while the process is busy."""
         self._api = api
-        self._path = kinds.LEASES.path_in(place.namespace)
+        self._path = kinds.LEASES.find_list_path(place.namespace)
         self._name, self.is_shared = place.name, place.is_shared
         self.identity = identity
         self._notes, self._clock = notes, clock

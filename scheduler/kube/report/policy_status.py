@@ -79,7 +79,7 @@ class PolicyStatus:
         }
         if previous is None or bool(previous[0].problem) == is_ready:
             condition["lastTransitionTime"] = wall_clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        path = kinds.POLICIES.path_of(name)
+        path = kinds.POLICIES.find_path(name)
         try:
             if "lastTransitionTime" not in condition:
                 found = await self._api.get(path)

@@ -20,7 +20,7 @@ import msgspec
 
 from scheduler.api import kinds
 from scheduler.api.kinds import Kind
-from scheduler.api.limits import shortened
+from scheduler.api.limits import shorten
 from scheduler.kube import client, pod_status, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.report.outbox import Lane, Outbox, Report
@@ -267,7 +267,7 @@ class Reporter:
         """Put an event. ``words`` are type, reason, action and note; ``about`` distinguishes events of one reason."""
         kind, reason, action, note = words
         name, namespace = regarding["name"], regarding.get("namespace", "default")
-        note = shortened(note, NOTE_MAX)
+        note = shorten(note, NOTE_MAX)
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -292,7 +292,7 @@ class Reporter:
                 (uid, "why" if is_why else f"{reason} {about}"),
                 Lane.WHY if is_why else Lane.NEWS,
                 "POST",
-                kinds.EVENTS.path_in(namespace),
+                kinds.EVENTS.find_list_path(namespace),
                 partial(msgspec.json.encode, body),
                 on_given_up=partial(self._forget_text, uid, text) if text else lambda: None,
             )

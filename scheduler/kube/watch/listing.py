@@ -84,7 +84,7 @@ def make_pod_reader(limits: PodLimits) -> Read[wire.Pod]:
     def read(raw: bytes | msgspec.Raw) -> wire.Pod:
         if len(raw) <= bounded.LARGE_BYTES:
             return _small_pods.decode(raw)
-        return bounded.pod(raw, limits)
+        return bounded.decode_pod(raw, limits)
 
     return read
 

@@ -138,10 +138,10 @@ class Rare:
     def _take_list(self, source: Source[wire.Object], found: list[wire.Object]) -> None:
         """Take all objects of a source: hand in those that are new or changed, and those that are gone."""
         known = self._versions.get(source.name, {})
-        versions = {kinds.key_of(one): one.metadata.resource_version for one in found}
+        versions = {kinds.make_key(one): one.metadata.resource_version for one in found}
         for one in found:
             version = one.metadata.resource_version
-            if not version or known.get(kinds.key_of(one)) != version:
+            if not version or known.get(kinds.make_key(one)) != version:
                 self._put(source.make_change_event(one, is_gone=False))
         for key in sorted(known.keys() - versions.keys()):
             self._put(events.Gone(source.kind.name, key))
@@ -161,7 +161,7 @@ class Rare:
         """Take a change that comes from kopf."""
         self._has_news.add(source.name)
         self._changes[source.name] += 1
-        versions, key = self._versions.setdefault(source.name, {}), kinds.key_of(found)
+        versions, key = self._versions.setdefault(source.name, {}), kinds.make_key(found)
         if is_gone:
             versions.pop(key, None)
         else:

@@ -54,7 +54,7 @@ class Source(Generic[T]):
     def make_change_event(self, found: Any, *, is_gone: bool) -> Event:
         """Return the event of a change. An object that is gone, or no longer under the selector, is as it was last."""
         if is_gone:
-            return events.Gone(self.kind.name, kinds.key_of(found))
+            return events.Gone(self.kind.name, kinds.make_key(found))
         return events.Seen(found)
 
 

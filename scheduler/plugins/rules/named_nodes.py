@@ -21,7 +21,7 @@ def _read_names(pod: Whereabouts) -> Names | None:
 
 
 def _find_others(names: Names, nodes: NodeTable, rows: Ints) -> Flags:
-    return np.isin(rows, [nodes.row_of(name) for name in names], invert=True)
+    return np.isin(rows, [nodes.find_row(name) for name in names], invert=True)
 
 
 def _read_contradiction(pod: Whereabouts) -> bool | None:

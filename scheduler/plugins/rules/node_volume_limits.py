@@ -63,9 +63,9 @@ class _WithShared:
         """Rises when a driver's used volumes or the places of shared volumes change."""
         return self._full.version + self._uses.n_moves
 
-    def by_row(self, capacity: int) -> c.Ints:
+    def list_by_row(self, capacity: int) -> c.Ints:
         """[capacity] the used volumes."""
-        found = self._full.by_row(capacity).copy()
+        found = self._full.list_by_row(capacity).copy()
         there = Counter(
             row for handle in self._shared for row in self._uses.list_rows_holding(handle)
         )
@@ -87,7 +87,7 @@ class _Absent:
         """Rises when a node reports other drivers, and when nodes or their labels change."""
         return self._storage.versions["CSINode"] + self._storage.labelled.position
 
-    def by_row(self, capacity: int) -> c.Ints:
+    def list_by_row(self, capacity: int) -> c.Ints:
         """[capacity] 1 where the driver does not run."""
         found = np.zeros(capacity, np.int64)
         for name, row in self._nodes.rows.items():
@@ -146,7 +146,7 @@ def _tell_reasons(judged: Judged) -> RowReasons:
     left: c.Flags = is_absent.copy()
     capacity = judged.cluster.nodes.capacity
     for driver, is_moved in storage.drivers:
-        absent = _Absent(judged.cluster, driver, is_moved=is_moved).by_row(capacity)
+        absent = _Absent(judged.cluster, driver, is_moved=is_moved).list_by_row(capacity)
         which: c.Flags = left & (absent[judged.rows] > 0)
         left &= ~which
         texts.append(_MISSING.format(driver))

@@ -66,7 +66,7 @@ def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     template = pod.template
     looks_at, about = cluster.terms.find_about(pod.namespace, pod.labels)
     # Once the first pod of a run is placed, its own terms are terms on nodes, which the next pod of the run meets.
-    namespace_labels = cluster.terms.labels_of(pod.namespace)
+    namespace_labels = cluster.terms.find_labels(pod.namespace)
     own_keys: set[str] = set()
     own: dict[Stance, Counter[str]] = {stance: Counter() for stance in Stance}
     for term in list_owned(template, pod.namespace, pod.labels):
@@ -83,7 +83,7 @@ def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     )
 
     def read(terms: tuple[Term, ...], sign: int = 1) -> tuple[_Own, ...]:
-        found = ((term, term.peers(pod.namespace, pod.labels)) for term in terms)
+        found = ((term, term.find_peers(pod.namespace, pod.labels)) for term in terms)
         return tuple(
             _Own(
                 term.topology_key,
@@ -96,7 +96,7 @@ def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
 
     plugins = pod.placement.kube
     soft = (*read(template.preferred_affinity), *read(template.preferred_anti_affinity, -1))
-    counts = plugins.weight(_NAME, _WEIGHT) > 0
+    counts = plugins.find_weight(_NAME, _WEIGHT) > 0
     if plugins.only_own_preferences and not soft:
         counts = False
     weights = ((Stance.DRAWS, 1), (Stance.REQUIRED, plugins.required_weight)) if counts else ()

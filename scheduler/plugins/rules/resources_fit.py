@@ -42,7 +42,7 @@ def list_amounts(asked: Asked) -> tuple[tuple[str, int], ...]:
     plugins = asked.placement.plugins
     if plugins is None:
         return amounts
-    return tuple(one for one in amounts if not plugins.ignores(one[0]))
+    return tuple(one for one in amounts if not plugins.is_ignored(one[0]))
 
 
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
@@ -109,7 +109,7 @@ def _describe_figures(judged: Judged, told: RowReasons, k: int) -> str:
     rows, shares = _choose_comparable(nodes.columns, find_place(resource), at, rows)
     total, used = nodes.columns.allocatable[at, rows], nodes.columns.requested[at, rows]
     best = int(np.argmax(total - used))
-    node, free = nodes.name_of(int(rows[best])), int(total[best] - used[best])
+    node, free = nodes.find_name(int(rows[best])), int(total[best] - used[best])
     amount = int(judged.ask.amounts[k])
     asked, left = words.write_pair(resource, amount, max(0, free))
     if free >= amount:

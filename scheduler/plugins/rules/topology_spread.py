@@ -107,7 +107,7 @@ def _concerns(template: PodTemplate, cluster: Cluster) -> bool:
 def _read_needs(pod: Standing, cluster: Cluster) -> _Needs | None:
     plugins, own = pod.placement.kube, pod.template.spread
     constraints = own or _deduce_constraints(pod, cluster)
-    is_asked, counts = _NAME not in plugins.not_asked, plugins.weight(_NAME, _WEIGHT) > 0
+    is_asked, counts = _NAME not in plugins.not_asked, plugins.find_weight(_NAME, _WEIGHT) > 0
     hard = tuple(one for one in constraints if one.hard and is_asked)
     soft = tuple(one for one in constraints if not one.hard and counts)
     if not (hard or soft):
@@ -147,7 +147,7 @@ def _spreads_load(pod: Standing) -> bool:
 
 
 def _make_spread(pod: Standing, one: Constraint, together: tuple[Constraint, ...]) -> _Spread:
-    peers, template = one.peers(pod.namespace, pod.labels), pod.template
+    peers, template = one.find_peers(pod.namespace, pod.labels), pod.template
     by = _Wherever(
         *((template.selector, template.required) if one.honors_affinity else ((), None)),
         template.tolerations if one.honors_taints else None,

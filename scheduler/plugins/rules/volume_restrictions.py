@@ -37,7 +37,7 @@ class _InUse:
         """The number of pods itself, because nothing else can change."""
         return self._count_pods()
 
-    def by_row(self, capacity: int) -> c.Ints:
+    def list_by_row(self, capacity: int) -> c.Ints:
         """[capacity] the number of pods."""
         return np.full(capacity, self._count_pods(), np.int64)
 

@@ -42,7 +42,7 @@ class _Elsewhere:
         """Rises with the labels of nodes."""
         return self._cluster.storage.labelled.position
 
-    def by_row(self, capacity: int) -> c.Ints:
+    def list_by_row(self, capacity: int) -> c.Ints:
         """[capacity] 1 for a node outside the zones."""
         nodes = self._cluster.nodes
         rows = np.arange(capacity)

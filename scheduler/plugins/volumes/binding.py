@@ -147,7 +147,7 @@ class Verdict:
 
     def _find_moved(self, plugin: str, rows: Ints) -> Flags:
         drivers = self._storage.uses.drivers
-        told = (drivers.get(self._nodes.name_of(row)) for row in rows.tolist())
+        told = (drivers.get(self._nodes.find_name(row)) for row in rows.tolist())
         return np.array([one is not None and plugin in one.moved for one in told], np.bool_)
 
     # Unbound claims.
@@ -177,7 +177,7 @@ class Verdict:
         selected = {one.selected for one in self._unbound if one.selected is not None}
         if selected:
             # Only the selected node is possible; none, if claims have selected different nodes.
-            only = rows[[self._nodes.name_of(row) in selected for row in rows.tolist()]]
+            only = rows[[self._nodes.find_name(row) in selected for row in rows.tolist()]]
             self.figures[NO_MATCH, rows] = 1
             if len(selected) == 1 and only.size:
                 labels = self._get_labels(int(only[0]))
@@ -303,7 +303,7 @@ class Figures:
         self._verdict.refresh()
         return self._verdict.version
 
-    def by_row(self, capacity: int) -> Ints:
+    def list_by_row(self, capacity: int) -> Ints:
         """[capacity] the figure of every row."""
         self._verdict.refresh()
         found: Ints = self._verdict.figures[self._figure, :capacity]

@@ -183,7 +183,10 @@ def _score_taken(taken: Sequence[tuple[int, int]], curve: Ints) -> int:
 def _meets_requirement(one: Requirement, labels: Labels) -> bool:
     if one.operator not in {"Gt", "Lt"}:
         return one.holds(labels)
-    value, bound = selectors.integer(labels.get(one.key, "-")), selectors.integer(one.values[0])
+    value, bound = (
+        selectors.parse_integer(labels.get(one.key, "-")),
+        selectors.parse_integer(one.values[0]),
+    )
     if value is None or bound is None:
         return False
     return value > bound if one.operator == "Gt" else value < bound

@@ -12,7 +12,7 @@ class Everywhere:
 
     version = 0
 
-    def by_row(self, capacity: int) -> Ints:
+    def list_by_row(self, capacity: int) -> Ints:
         """[capacity] ones."""
         return np.ones(capacity, np.int64)
 

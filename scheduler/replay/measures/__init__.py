@@ -1,12 +1,12 @@
-"""From the history of a run to figures.
+"""Measures figures from the history of a run.
 
 Belongs here: ``fill``, ``streams`` and ``recorded`` make the record and the curve of a run of their kind;
 ``by_resource`` has the figures of every resource that all three share; ``usage`` computes how much was in use at each
-time from the pods on each node; ``stranded`` is the free capacity that no pod could use; ``averages`` are means
-that skip missing values, ``classes`` are the sizes that pods request, ``summary`` joins the seeds. Does not
+time from the pods on each node; ``stranded`` measures the free capacity that no pod could use; ``averages`` has means
+that skip missing values, ``classes`` has the sizes that pods request, ``summary`` joins the seeds. Does not
 belong here: how figures are shown.
 
 A record is flat. Percentages are of the trace's GPU capacity unless their name says otherwise. A figure is None
-where the run has none: a load that was never reached, fragments that were not measured, a size that no pod
+if the run has none: a load that was never reached, fragments that were not measured, a size that no pod
 requested, GPUs in a trace without GPUs.
 """

@@ -13,9 +13,9 @@ class Curve:
 
     Attributes:
         x: load in percent (fill), or time, in the units of the workload.
-        allocated: percent of the capacity of the resource that load is of.
+        allocated: percent of the capacity of the load's resource.
         frag: fragments in percent of that capacity; nan when not measured.
-        occupied: percent of the nodes that have any pod.
+        occupied: percent of the nodes with any pod.
     """
 
     x: Floats

@@ -1,16 +1,16 @@
-"""What is free and stranded, read now and then while a trace is played.
+"""Measures what is free and stranded, now and then while a trace is played.
 
-It is what ``audit`` means by the word, for extended resources too: what the typical pod, in expectation,
-cannot take although it is free. The typical pods are the most frequent kinds of the trace that together make
+"Stranded" means the same as in ``audit``, for extended resources, too: what the typical pod, in expectation,
+cannot use although it is free. The typical pods are the most frequent kinds of the trace that together make
 95 % of its pods, at most 64 that request GPUs and 64 that do not. Pod k fits a node if all that it requests is free
-there; what an app may have on one node does not count. Only pods count that fit the node when it is empty.
+there; the limit of an app on one node does not count. Only pods count that fit the node when it is empty.
 
-- CPU, memory, extended: the share of the free amount that is stranded is, over the typical pods that request some
-  of it, the chance that the next requested unit is kept off by something else: Σ over pods k that do not fit
-  though the free amount itself would do, over Σ over all, each weighted by its number times what it requests.
-  Pods that find no cards on the node have no say.
-- GPU: Σ over the typical pods that request GPUs, weighted by number, of what is free on cards that k cannot take:
-  all of it where k does not fit the node. All is stranded where no typical pod could ever run.
+- CPU, memory, extended: the stranded share of the free amount is, over the typical pods that request some
+  of it, the chance that the next requested unit is kept off by something else. This is Σ over the pods k that do not
+  fit though the free amount itself would do, over Σ over all, each weighted by its number times what it requests.
+  Pods that find no cards on the node do not count.
+- GPU: Σ over the typical pods that request GPUs, weighted by number, of what is free on cards that k cannot use;
+  if k does not fit the node, that is all free cards. Everything is stranded if no typical pod could ever run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduler.schema.columns import Flags, Floats
 from scheduler.state.demand import DemandShape
 
 _COVERED, _MOST = 0.95, 64
-# A look costs as much as a dozen decisions or two.
+# How many looks are taken in a run; a look costs as much as one or two dozen decisions.
 LOOKS = 100
 _MIB = 2**20
 
@@ -41,8 +41,8 @@ class Kinds(NamedTuple):
 
     Attributes:
         pods: one pod of each kind.
-        counts: [K] how many there are.
-        shapes: as the state knows those that request GPUs.
+        counts: [K] how many pods of each kind there are.
+        shapes: the shapes of the pods that request GPUs, as the state knows them.
     """
 
     pods: tuple[TracePod, ...]
@@ -50,8 +50,8 @@ class Kinds(NamedTuple):
     shapes: tuple[DemandShape, ...]
 
 
-def typical(trace: Trace, shape_of: Callable[[TracePod], DemandShape]) -> Kinds:
-    """The typical pods of a trace."""
+def find_typical(trace: Trace, shape_of: Callable[[TracePod], DemandShape]) -> Kinds:
+    """Find the typical pods of a trace."""
     counts = Counter(pod.kind for pod in trace.pods)
     found: list[tuple[TracePod, int]] = []
     for asks_gpus in (True, False):
@@ -68,18 +68,18 @@ def typical(trace: Trace, shape_of: Callable[[TracePod], DemandShape]) -> Kinds:
 
 
 class StrandedGauge:
-    """Keeps the figures of every node; reading looks only at those that changed."""
+    """Keeps the figures of every node; a reading looks only at nodes that changed."""
 
     def __init__(self, engine: Engine, kinds: Kinds, names: Sequence[str]) -> None:
-        """``names`` are the resources of a ``demand.Demand``. Nodes must be all there."""
+        """``names`` are the resources of a ``demand.Demand``. All nodes must exist already."""
         self._kinds = kinds
         plain = [name for name in names if name != demand.GPU]
         self._plain = np.array([names.index(name) for name in plain])[:, None]
         self._gpu = names.index(demand.GPU) if demand.GPU in names else -1
         self._units = np.array([_MIB if name == demand.MEMORY else 1 for name in names])
-        asked = [[_asked(pod, name) for pod in kinds.pods] for name in plain]
+        asked = [[_read_amount(pod, name) for pod in kinds.pods] for name in plain]
         self._asked = np.array(asked, np.int64)[:, :, None]  # [R, K, 1], as the state counts
-        # Many kinds request the same of cards, and cards are many.
+        # Many kinds have the same request for cards, and the cards are many, so each request is evaluated once.
         asks = [shape._replace(cpu=0, memory=0, cards=1) for shape in kinds.shapes]
         self._asks = list(dict.fromkeys(asks))
         self._ask_of = np.array([self._asks.index(ask) for ask in asks], np.int64)
@@ -90,7 +90,7 @@ class StrandedGauge:
         self._look(first)
 
     def read(self) -> Floats:
-        """[R] what is stranded on all nodes, in the units of a ``demand.Demand``."""
+        """Read [R] what is stranded on all nodes, in the units of a ``demand.Demand``."""
         changed = next(self._changed)
         if changed.rows.size:
             self._look(changed)
@@ -112,9 +112,9 @@ class StrandedGauge:
         self._by_row[self._plain, rows] = share * free
 
     def _look_at_cards(self, nodes: NodeColumns, hosts: Flags, fits: Flags) -> Flags:
-        """Evaluate the cards of the nodes, and return [K, n] which pods count for what else is free there.
+        """Evaluate the cards of the nodes, and return [K, n] which pods count for the other free resources there.
 
-        For pods that request cards, ``fits`` is narrowed to those that find them.
+        For pods that request cards, ``fits`` is narrowed to the pods that find cards.
         """
         rows, cards, n = nodes.rows, nodes.cards, nodes.rows.size
         g = self._n_cards.shape[0]  # pods that request GPUs
@@ -142,10 +142,10 @@ class StrandedGauge:
 
 
 class Looks:
-    """When to read the gauge in a run, and what it said.
+    """Decides when to read the gauge in a run, and keeps its readings.
 
     Attributes:
-        next_at: the next time, in seconds; after the last one, inf.
+        next_at: the time of the next look, in seconds; inf after the last one.
     """
 
     def __init__(self, gauge: StrandedGauge, seconds: Sequence[float]) -> None:
@@ -158,19 +158,19 @@ class Looks:
         self.next_at: float = self._at[0]
 
     def look(self, after: int) -> None:
-        """Look, after so many arrivals and one."""
+        """Look after the arrival with the index ``after``."""
         self._after.append(after)
         self._found.append(self._gauge.read())
         self.next_at = self._at[len(self._after)]
 
-    def samples(self, unit_seconds: float) -> Samples:
-        """All that was seen, with the times in units of so many seconds."""
+    def list_samples(self, unit_seconds: float) -> Samples:
+        """Return all readings, with the times in units of so many seconds."""
         at = np.array(self._at[: len(self._after)]) / unit_seconds
         return Samples(at, np.array(self._after, np.int64), np.array(self._found))
 
 
-def _asked(pod: TracePod, name: str) -> int:
-    """As the state counts it: milli-CPU, bytes, and numbers of what is extended."""
+def _read_amount(pod: TracePod, name: str) -> int:
+    """Read a requested amount as the state counts it: milli-CPU, bytes, and whole numbers of extended resources."""
     if name == demand.CPU:
         return pod.cpu_milli
     if name == demand.MEMORY:

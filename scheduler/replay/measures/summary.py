@@ -1,4 +1,4 @@
-"""Mean and spread over the runs that differ in nothing but their seed."""
+"""Summarises runs that differ only in their seed by mean and spread."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from scheduler.replay.measures.averages import Record, Value
 
 
-def summarise(
+def summarise_records(
     records: Sequence[Record], by: Sequence[str], leave_out: Sequence[str]
 ) -> list[Record]:
-    """One record per distinct ``by``, in order of first sight: each figure's mean, and its spread.
+    """Make one record per distinct ``by``, in the order of their first records: each figure's mean, and its spread.
 
     ``<figure>_sd`` is the sample standard deviation (n - 1) over the runs, None for a single one;
-    ``runs`` counts them. Fields of ``leave_out`` and those that are no numbers are left out.
+    ``runs`` counts the runs. Fields of ``leave_out`` and fields that are no numbers are left out.
     """
     groups: dict[tuple[Value, ...], list[Record]] = {}
     for record in records:

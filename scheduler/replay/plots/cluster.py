@@ -1,4 +1,4 @@
-"""The cluster at the end, node by node."""
+"""Draws the cluster at the end, node by node."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 
-def draw(part: SubFigure, one: Finished, trace: Trace) -> None:
-    """Nodes as columns, the fullest first; what is used of each resource is stacked."""
+def draw_cluster(part: SubFigure, one: Finished, trace: Trace) -> None:
+    """Draw nodes as columns, the fullest first; what is used of each resource is stacked."""
     if trace.has_gpus:
-        _gpus(part, one, trace)
+        _draw_gpus(part, one, trace)
     else:
-        _resources(part, one, trace)
+        _draw_resources(part, one, trace)
 
 
-def _gpus(part: SubFigure, one: Finished, trace: Trace) -> None:
-    """Nodes by model; their GPUs stacked, their CPU beneath."""
+def _draw_gpus(part: SubFigure, one: Finished, trace: Trace) -> None:
+    """Draw nodes by model, with their GPUs stacked and their CPU beneath."""
     nodes = [i for i, node in enumerate(trace.nodes) if node.gpus]
-    nodes.sort(key=lambda i: _place(trace, one, i))
+    nodes.sort(key=lambda i: _make_sort_key(trace, one, i))
     tall = max(trace.nodes[i].gpus for i in nodes)
     used = np.full((tall, len(nodes)), np.nan)
     for column, i in enumerate(nodes):
         cards = sorted(one.gpu_used[i], reverse=True)
         used[: len(cards), column] = [100.0 * milli / WHOLE for milli in cards]
-    cpu = [100.0 * _cpu(one, i) / max(1, trace.nodes[i].cpu_milli) for i in nodes]
+    cpu = [100.0 * _find_cpu(one, i) / max(1, trace.nodes[i].cpu_milli) for i in nodes]
     gpus, cpus = part.subplots(2, 1, sharex=True, height_ratios=[4, 1])
-    _image(part, gpus, [gpus, cpus], used, "used, % of the GPU")
+    _draw_image(part, gpus, [gpus, cpus], used, "used, % of the GPU")
     percent = 100.0 * sum(map(sum, one.gpu_used)) / trace.capacity
-    gpus.set_title(_title(one, f"{percent:.1f} % allocated"))
+    gpus.set_title(_make_title(one, f"{percent:.1f} % allocated"))
     gpus.set_ylabel("GPUs")
     cpus.stairs(cpu, np.arange(len(nodes) + 1), fill=True, color=look.COLOURS[0])
     cpus.set_ylim(0, 100)
@@ -47,25 +47,25 @@ def _gpus(part: SubFigure, one: Finished, trace: Trace) -> None:
     _mark_models(gpus, cpus, [trace.nodes[i].model for i in nodes])
 
 
-def _resources(part: SubFigure, one: Finished, trace: Trace) -> None:
-    """A row per resource."""
-    asked = demand.of_trace(trace)
+def _draw_resources(part: SubFigure, one: Finished, trace: Trace) -> None:
+    """Draw a row per resource."""
+    asked = demand.read_demand(trace)
     has = asked.capacity > 0
     percent = np.full(has.shape, np.nan)
     np.divide(100.0 * one.used, asked.capacity, out=percent, where=has)
     order = np.argsort(-np.nan_to_num(percent[asked.load_row]), kind="stable")
     axes = part.subplots()
-    # The first resource on top.
-    _image(part, axes, [axes], percent[::-1, order], "used, %")
+    # The first resource is on top.
+    _draw_image(part, axes, [axes], percent[::-1, order], "used, %")
     share = 100.0 * one.used[asked.load_row].sum() / asked.total[asked.load_row]
-    axes.set_title(_title(one, f"{share:.1f} % of {asked.load_name} allocated"))
+    axes.set_title(_make_title(one, f"{share:.1f} % of {asked.load_name} allocated"))
     axes.set_yticks(np.arange(len(asked.names)) + 0.5, asked.names[::-1])
     axes.set_xlabel("nodes")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
 
-def _image(
+def _draw_image(
     part: SubFigure, axes: Axes, beside: Sequence[Axes], percent: Floats, label: str
 ) -> None:
     tall, wide = percent.shape
@@ -78,7 +78,7 @@ def _image(
     colours.outline.set_visible(False)
 
 
-def _title(one: Finished, told: str) -> str:
+def _make_title(one: Finished, told: str) -> str:
     job = one.job
     return (
         f"{job.options.mode}: the cluster at the end, {told}"
@@ -86,17 +86,17 @@ def _title(one: Finished, told: str) -> str:
     )
 
 
-def _cpu(one: Finished, node: int) -> int:
+def _find_cpu(one: Finished, node: int) -> int:
     return int(one.used[0, node])
 
 
-def _place(trace: Trace, one: Finished, i: int) -> tuple[int, str, int, int, int]:
+def _make_sort_key(trace: Trace, one: Finished, i: int) -> tuple[int, str, int, int, int]:
     node = trace.nodes[i]
-    return (-node.gpus, node.model, -sum(one.gpu_used[i]), -_cpu(one, i), i)
+    return (-node.gpus, node.model, -sum(one.gpu_used[i]), -_find_cpu(one, i), i)
 
 
 def _mark_models(gpus: Axes, cpus: Axes, models: Sequence[str]) -> None:
-    """A line where the model changes, and the names of those with room for a name."""
+    """Mark with a line where the model changes, and write the names of models that have room for a name."""
     edges = [i for i in range(1, len(models)) if models[i] != models[i - 1]]
     ticks, names = [], []
     for start, end in zip([0, *edges], [*edges, len(models)], strict=True):

@@ -8,7 +8,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _DASHES = ("-", "--", "-.", ":")
 INK, FAINT = "#333333", "#DDDDDD"
 STYLE: dict[Any, Any] = {
-    # A model's name may hold a $.
+    # The name of a model may have a $.
     "text.parse_math": False,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
@@ -23,7 +23,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def look_of(i: int) -> dict[str, Any]:
-    """Colour and dashes of the i-th line; 28 lines all look different."""
+def make_look(i: int) -> dict[str, Any]:
+    """Make the colour and dashes of the i-th line; 28 lines all look different."""
     n = len(COLOURS)
     return {"color": COLOURS[i % n], "linestyle": _DASHES[(i % n + i // n) % len(_DASHES)]}

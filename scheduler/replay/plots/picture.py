@@ -1,4 +1,4 @@
-"""The whole picture: a row of lines per variant, and a cluster per mode."""
+"""Draws the whole picture: a row of lines per variant, and a cluster per mode."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SUFFIXES = (".svg", ".png")
 _WIDTH, _LINES_HEIGHT, _CLUSTER_HEIGHT = 12.0, 4.0, 2.4
 
 
-def check(path: Path) -> None:
-    """Refuse a picture that could not be drawn.
+def check_picture(path: Path) -> None:
+    """Refuse a picture that cannot be drawn.
 
     Raises:
-        BadInput: its form is none that is drawn here, or the extra is not installed.
+        BadInput: the form of the file is not supported, or the extra is not installed.
     """
     if path.suffix not in SUFFIXES:
         raise BadInput("--plot", f"{path} does not end in {' or '.join(SUFFIXES)}")
@@ -34,28 +34,28 @@ def check(path: Path) -> None:
         ) from error
 
 
-def draw(finished: Sequence[Finished], traces: Traces, path: Path) -> None:
-    """Write the picture of a replay as SVG or PNG, by the name of the file.
+def draw_picture(finished: Sequence[Finished], traces: Traces, path: Path) -> None:
+    """Draw the picture of a replay as SVG or PNG, by the name of the file.
 
-    A row of lines per variant, then a cluster per mode: that of the first variant and seed.
+    It has a row of lines per variant, then a cluster per mode: that of the first variant and seed.
 
     Raises:
         BadInput: the extra is not installed, or the file cannot be written.
     """
-    check(path)
+    check_picture(path)
     import matplotlib as mpl  # noqa: PLC0415 - an extra, and a second at import
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     variants = list(dict.fromkeys(one.job.variant for one in finished))
-    last = _one_per_mode([one for one in finished if one.job.variant == variants[0]])
+    last = _pick_one_per_mode([one for one in finished if one.job.variant == variants[0]])
     heights = [_LINES_HEIGHT] * len(variants) + [_CLUSTER_HEIGHT] * len(last)
     with mpl.rc_context(look.STYLE):
         figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
         parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
         for part, variant in zip(parts, variants, strict=False):
-            lines.draw(part, [one for one in finished if one.job.variant == variant])
+            lines.draw_lines(part, [one for one in finished if one.job.variant == variant])
         for part, one in zip(parts[len(variants) :], last, strict=True):
-            cluster.draw(part, one, traces[one.job.variant])
+            cluster.draw_cluster(part, one, traces[one.job.variant])
         _save(figure, path)
 
 
@@ -66,7 +66,7 @@ def _save(figure: Figure, path: Path) -> None:
         raise BadInput("--plot", f"{path}: {error}") from error
 
 
-def _one_per_mode(finished: Sequence[Finished]) -> list[Finished]:
+def _pick_one_per_mode(finished: Sequence[Finished]) -> list[Finished]:
     by_mode: dict[str, Finished] = {}
     for one in finished:
         by_mode.setdefault(one.job.options.mode, one)

@@ -1,4 +1,4 @@
-"""Lines of ``nodes.csv`` and ``pods.csv``, our own format; ``traces`` says what its columns mean."""
+"""Reads lines of ``nodes.csv`` and ``pods.csv``, our own format; ``traces`` says what the columns mean."""
 
 from __future__ import annotations
 
@@ -24,61 +24,61 @@ _POD_EXTRAS = (
 )  # fmt: skip
 _OF_GPUS = ("gpu_share", "gpu_memory", "models")
 _RESOURCE = "resource:"
-# As many as fit in the maxSkew of a topology spread constraint.
+# The largest maxSkew of a topology spread constraint.
 _PER_NODE_MAX = 2**31 - 1
 
 
-def nodes(path: Path) -> Iterator[TraceNode]:
-    """The nodes of a file.
+def read_nodes(path: Path) -> Iterator[TraceNode]:
+    """Read the nodes of a file.
 
     Raises:
-        BadInput: names file, line and column, and says what is allowed.
+        BadInput: a line is wrong; the error names file, line and column, and says what is allowed.
     """
-    for row in tables.rows(path, _COLUMNS, _NODE_EXTRAS, _RESOURCE):
+    for row in tables.read_rows(path, _COLUMNS, _NODE_EXTRAS, _RESOURCE):
         yield TraceNode(
-            row.text("name"),
-            row.cores("cpu"),
-            row.mebibytes("memory"),
-            _gpus(row),
+            row.read_text("name"),
+            row.read_cores("cpu"),
+            row.read_mebibytes("memory"),
+            _read_gpus(row),
             row.cells.get("model", ""),
-            _extended(row),
+            _read_extended(row),
         )
 
 
-def pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
-    """The pods of a file, and how contradictory lines were read.
+def read_pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, ...]]:
+    """Read the pods of a file, and return also how contradictory lines were read.
 
     Args:
         path: the file.
-        strict: such lines are refused.
+        strict: contradictory lines are refused.
 
     Raises:
-        BadInput: names file, line and column, and says what is allowed.
+        BadInput: a line is wrong; the error names file, line and column, and says what is allowed.
     """
     readings = Readings(path.name)
     found: list[TracePod] = []
     limits: dict[str, int] = {}
-    for row in tables.rows(path, _COLUMNS, _POD_EXTRAS, _RESOURCE):
-        one = _pod(row, readings, strict=strict)
+    for row in tables.read_rows(path, _COLUMNS, _POD_EXTRAS, _RESOURCE):
+        one = _read_pod(row, readings, strict=strict)
         found.append(one)
         if not one.app:
             continue
         before = limits.setdefault(one.app, one.max_per_node)
         if before != one.max_per_node:
             if strict:
-                raise row.bad(
+                raise row.make_error(
                     "max_per_node",
                     f'"{row.cells.get("max_per_node", "")}": all lines of an app must have the same value, and an'
                     f' earlier line has "{before or ""}" for {one.app}',
                 )
-            # The smallest value of any line holds for all of them; an empty cell has no value.
+            # The smallest value of any line holds for all lines of the app; an empty cell has no value.
             limits[one.app] = min(filter(None, (before, one.max_per_node)))
             readings.differing.setdefault(one.app, None)
     taken = [
         replace(one, max_per_node=limits[one.app]) if one.app in readings.differing else one
         for one in found
     ]
-    return taken, tuple(readings.said(limits))
+    return taken, tuple(readings.describe(limits))
 
 
 @dataclass(slots=True)
@@ -86,10 +86,10 @@ class Readings:
     """Lines that were not read literally.
 
     Attributes:
-        file: its name.
-        gone_at_once: pods that left when they came.
-        gone_before: pods that left before they came.
-        differing: apps whose lines do not agree.
+        file: the name of the file.
+        gone_at_once: pods that left at the time of their arrival.
+        gone_before: pods that left before their arrival.
+        differing: apps whose lines differ.
     """
 
     file: str
@@ -97,15 +97,17 @@ class Readings:
     gone_before: list[str] = field(default_factory=list)
     differing: dict[str, None] = field(default_factory=dict)
 
-    def said(self, limits: Mapping[str, int]) -> Iterator[str]:
-        """In sentences, with how many there are and their names."""
+    def describe(self, limits: Mapping[str, int]) -> Iterator[str]:
+        """Describe the lines in sentences, with their number and names."""
         if n := len(self.gone_at_once):
             pods, leave, them = ("pod", "leaves", "it") if n == 1 else ("pods", "leave", "them")
             yield (
                 f"{self.file}: {n:,} {pods} {leave} in the second of arrival; the replay lets {them} run for 1/"
                 f"{tables.TICKS} of a second: {printing.list_some(self.gone_at_once)}"
             )
-        yield from tables.gone_before(self.file, self.gone_before, f"1/{tables.TICKS} of a second")
+        yield from tables.describe_gone_before(
+            self.file, self.gone_before, f"1/{tables.TICKS} of a second"
+        )
         if n := len(self.differing):
             apps = "app has lines" if n == 1 else "apps have lines"
             smallest = [f"{app} ({limits[app]})" for app in self.differing]
@@ -115,32 +117,34 @@ class Readings:
             )
 
 
-def _pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
-    gpus = _gpus(row)
-    milli = row.share("gpu_share") if gpus else 0
-    memory = row.mebibytes("gpu_memory")
+def _read_pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
+    gpus = _read_gpus(row)
+    milli = row.read_share("gpu_share") if gpus else 0
+    memory = row.read_mebibytes("gpu_memory")
     tables.check_share(row, gpus, milli, "gpu_share")
     for column in _OF_GPUS:
         if not gpus and row.cells.get(column):
-            raise row.bad(column, f'"{row.cells[column]}": must be empty when gpus is 0')
-    app, max_per_node = _app(row)
-    arrival, departure = _stay(row)
+            raise row.make_error(column, f'"{row.cells[column]}": must be empty when gpus is 0')
+    app, max_per_node = _read_app(row)
+    arrival, departure = _read_stay(row)
     if departure <= arrival:
         if strict:
             came = row.cells.get(ARRIVAL) or "0"
-            raise row.bad(DEPARTURE, f'"{row.cells[DEPARTURE]}" is not after the arrival, {came}')
+            raise row.make_error(
+                DEPARTURE, f'"{row.cells[DEPARTURE]}" is not after the arrival, {came}'
+            )
         gone = readings.gone_at_once if departure == arrival else readings.gone_before
         gone.append(row.cells["name"])
         departure = arrival + 1 / tables.TICKS
     return TracePod(
-        row.text("name"),
-        row.cores("cpu"),
-        row.mebibytes("memory"),
+        row.read_text("name"),
+        row.read_cores("cpu"),
+        row.read_mebibytes("memory"),
         gpus,
         milli,
-        row.models("models"),
+        row.read_models("models"),
         memory,
-        _extended(row),
+        _read_extended(row),
         app,
         max_per_node,
         arrival,
@@ -148,47 +152,47 @@ def _pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
     )
 
 
-def _gpus(row: Row) -> int:
-    return row.integer("gpus", 0, tables.GPUS_MAX) if "gpus" in row.cells else 0
+def _read_gpus(row: Row) -> int:
+    return row.read_integer("gpus", 0, tables.GPUS_MAX) if "gpus" in row.cells else 0
 
 
-def _app(row: Row) -> tuple[str, int]:
-    """The app, and how many pods of it one node may have; 0: any number."""
+def _read_app(row: Row) -> tuple[str, int]:
+    """Read the app, and how many pods of it one node may have; 0: any number."""
     app, most = row.cells.get("app", ""), row.cells.get("max_per_node", "")
-    selectors.check_value(app, row.place("app"))
+    selectors.check_value(app, row.name_place("app"))
     if not most:
         return app, 0
     if not app:
-        raise row.bad(
+        raise row.make_error(
             "app" if "app" in row.cells else "max_per_node",
             "max_per_node needs a value in the column app",
         )
-    return app, row.integer("max_per_node", 1, _PER_NODE_MAX)
+    return app, row.read_integer("max_per_node", 1, _PER_NODE_MAX)
 
 
-def _stay(row: Row) -> tuple[float, float]:
-    """When it came and left; without an arrival it was there from the start, without a departure it stays."""
-    arrival = row.seconds(ARRIVAL) if row.cells.get(ARRIVAL) else 0.0
+def _read_stay(row: Row) -> tuple[float, float]:
+    """Read when a pod came and left; without an arrival it was there from the start, without a departure it stays."""
+    arrival = row.read_seconds(ARRIVAL) if row.cells.get(ARRIVAL) else 0.0
     if not row.cells.get(DEPARTURE):
         return arrival, math.inf
-    return arrival, row.seconds(DEPARTURE)
+    return arrival, row.read_seconds(DEPARTURE)
 
 
-def _extended(row: Row) -> Amounts:
-    """Amounts of extended resources, by name; amounts of 0 are left out."""
+def _read_extended(row: Row) -> Amounts:
+    """Read the amounts of extended resources, by name; amounts of 0 are left out."""
     found = []
     for column in row.cells:
         if column.startswith(_RESOURCE):
-            name = _resource(row.path.name, column)
-            amount = row.integer(column, 0, tables.AMOUNT_MAX) if row.cells[column] else 0
+            name = _read_resource(row.path.name, column)
+            amount = row.read_integer(column, 0, tables.AMOUNT_MAX) if row.cells[column] else 0
             if amount:
                 found.append((name, amount))
     return tuple(sorted(found))
 
 
 @functools.cache
-def _resource(file: str, column: str) -> str:
-    """The resource that a column is of."""
+def _read_resource(file: str, column: str) -> str:
+    """Read the resource of a column."""
     where, name = f'{file}, line 1, column "{column}"', column.removeprefix(_RESOURCE)
     if "/" not in name:
         raise BadInput(

@@ -6,14 +6,14 @@ import re
 from typing import NamedTuple
 
 from scheduler.errors import BadInput
-from scheduler.simulate.changes.what_if import unknown
+from scheduler.simulate.changes.what_if import report_unknown
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading.inventory import Given, Inventory
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads.workload import PODS_MAX
 
 _TEXT = re.compile(r"(?:([^/=]+)/)?([^/=]+)/([^/=]+)=(\d+)")
-# As kubectl calls them, and the field that says how many.
+# The names that kubectl uses for each kind, and the field with the size.
 _KINDS = {
     "Deployment": ("replicas", "deployment", "deployments", "deploy"),
     "StatefulSet": ("replicas", "statefulset", "statefulsets", "sts"),
@@ -33,18 +33,18 @@ class Scale(NamedTuple):
     size: int
 
 
-def parse(text: str) -> Scale:
-    """The wanted size from its text.
+def parse_scale(text: str) -> Scale:
+    """Parse the wanted size of a workload.
 
     Raises:
-        BadInput: it is none; says what is.
+        BadInput: the text is malformed; the error says what is allowed.
     """
     found = _TEXT.fullmatch(text)
     if found is None:
         raise BadInput(f"--scale {text}", "is not like deploy/web=3 or deploy/team-a/web=3")
     namespace, word, name, digits = found.groups()
     if namespace and word.lower() not in _KIND_OF and namespace.lower() in _KIND_OF:
-        # As `explain` takes it: TYPE/NAMESPACE/NAME.
+        # This is the order of `explain`: TYPE/NAMESPACE/NAME.
         namespace, word = word, namespace
     kind = _KIND_OF.get(word.lower())
     if kind is None:
@@ -56,28 +56,28 @@ def parse(text: str) -> Scale:
     return Scale(namespace or "", kind, name, int(digits))
 
 
-def apply(inventory: Inventory, texts: list[str]) -> set[ObjectKey]:
-    """Give workloads another size; returns which.
+def scale_workloads(inventory: Inventory, texts: list[str]) -> set[ObjectKey]:
+    """Give workloads another size, and return their keys.
 
     Raises:
-        BadInput: a text is malformed, or there is no such workload, or more than one; says what there is.
+        BadInput: a text is malformed, or names no workload, or more than one; the error says which workloads there are.
     """
     scaled: set[ObjectKey] = set()
     for text in texts:
-        scale = parse(text)
-        at = _find(inventory, scale, text)
+        scale = parse_scale(text)
+        at = _find_workload(inventory, scale, text)
         given = inventory.workloads[at]
         spec = given.body.get("spec")
         if not isinstance(spec, dict):
             raise BadInput(f"--scale {text}", "its spec is not an object")
         changed = {**spec, _KINDS[scale.kind][0]: scale.size}
         inventory.workloads[at] = Given(given.position, {**given.body, "spec": changed})
-        scaled.add(kinds.key(given.body))
+        scaled.add(kinds.read_key(given.body))
     return scaled
 
 
-def _find(inventory: Inventory, scale: Scale, text: str) -> int:
-    keys = [kinds.key(given.body) for given in inventory.workloads]
+def _find_workload(inventory: Inventory, scale: Scale, text: str) -> int:
+    keys = [kinds.read_key(given.body) for given in inventory.workloads]
     of_kind = {at: key for at, key in enumerate(keys) if key.kind == scale.kind}
     found = [
         at
@@ -87,7 +87,7 @@ def _find(inventory: Inventory, scale: Scale, text: str) -> int:
     if not found:
         there = (f"{key.namespace}/{key.name}" for key in of_kind.values())
         wanted = f"{scale.namespace}/{scale.name}" if scale.namespace else scale.name
-        raise BadInput(f"--scale {text}", unknown(scale.kind, wanted, there))
+        raise BadInput(f"--scale {text}", report_unknown(scale.kind, wanted, there))
     if len(found) > 1:
         spaces = ", ".join(sorted(keys[at].namespace for at in found))
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Changes as a user names them, applied to what was read."""
+"""Applies the changes that a user names to the objects that were read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler.errors import BadInput
 from scheduler.simulate.reading.inventory import Inventory
 
 _NAMED_MAX, _CLOSE_MAX = 10, 3
-# Nothing is named like this, and to compare takes long.
+# No object has such a long name, and to compare it takes long.
 _LONG = 254
 _NODE_OWNERS = frozenset({"DaemonSet", "Node"})
 _FINISHED = frozenset({"Succeeded", "Failed"})
@@ -25,10 +25,10 @@ class Changes:
     """The changes to simulate on top of the objects.
 
     Attributes:
-        without: names of nodes that are gone; their pods wait for another.
+        without: names of nodes that are removed; their pods wait for another node.
         cordoned: names of nodes that take no new pods.
         scale: texts like ``deploy/web=3``, see ``scale``.
-        nodes: Node objects that come.
+        nodes: Node objects that are added.
         policies: BalancePolicy objects that are added, or replace those of the same name.
     """
 
@@ -39,19 +39,19 @@ class Changes:
     policies: Sequence[Mapping[str, Any]] = ()
 
 
-def apply(inventory: Inventory, changes: Changes) -> dict[str, str]:
-    """Take nodes away and close them; returns the node that each pod had to leave, by uid.
+def apply_changes(inventory: Inventory, changes: Changes) -> dict[str, str]:
+    """Remove and cordon nodes, and return the node that each pod had to leave, by uid.
 
-    Pods that belong to their node go with it, and so do those that were being deleted.
+    Pods that belong to their node go with it, and so do pods that are being deleted.
 
     Raises:
-        BadInput: there is no such node; names some that there are.
+        BadInput: there is no such node; the error names some that there are.
     """
     there = [node.metadata.name for node in inventory.nodes]
     for option, wanted in (("--without-node", changes.without), ("--cordon", changes.cordoned)):
         for name in wanted:
             if name not in there:
-                raise BadInput(f"{option} {name}", unknown("node", name, there))
+                raise BadInput(f"{option} {name}", report_unknown("node", name, there))
     gone = frozenset(changes.without)
     for node in inventory.nodes:
         if node.metadata.name in changes.cordoned:
@@ -65,21 +65,21 @@ def apply(inventory: Inventory, changes: Changes) -> dict[str, str]:
             kept.append(pod)
         elif not (belongs_to_its_node(pod) or pod.metadata.deletion_timestamp):
             displaced[pod.metadata.uid] = was_on
-            kept.append(_free(pod))
+            kept.append(_take_from_node(pod))
     inventory.pods[:] = kept
     return displaced
 
 
 def belongs_to_its_node(pod: wire.Pod) -> bool:
-    """Whether the pod would not run anywhere else: of a DaemonSet, or run by a kubelet from a file."""
+    """Whether a pod can run on no other node: a DaemonSet's pod, or one that a kubelet runs from a file."""
     meta = pod.metadata
     return names.MIRROR in (meta.annotations or {}) or any(
         owner.kind in _NODE_OWNERS for owner in meta.owner_references or ()
     )
 
 
-def _free(pod: wire.Pod) -> wire.Pod:
-    """The pod as it would come anew. What a bind wrote on it is read of pods with a node only."""
+def _take_from_node(pod: wire.Pod) -> wire.Pod:
+    """Take a pod from its node, as if it were new. Marks of its bind may stay: they are read only if it has a node."""
     return structs.replace(
         pod,
         spec=structs.replace(pod.spec, node_name=None),
@@ -87,8 +87,8 @@ def _free(pod: wire.Pod) -> wire.Pod:
     )
 
 
-def unknown(what: str, name: str, there: Iterable[str]) -> str:
-    """That something is not there, and what is: the names that are most like it, or the first ones."""
+def report_unknown(what: str, name: str, there: Iterable[str]) -> str:
+    """Say that a name does not exist, and which do: the names that are most like it, or the first ones."""
     known = sorted(set(there))
     if not known:
         return f'there is no {what} "{name}", and no other'

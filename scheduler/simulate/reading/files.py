@@ -1,4 +1,4 @@
-"""Manifests from files: YAML or JSON, single objects, lists, several documents."""
+"""Reads manifests from files: YAML or JSON, single objects, lists, several documents."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Placed(NamedTuple):
     place: str
 
 
-def in_words(name: str) -> str:
-    """A file for a progress message: its name, and its size if reading may take long."""
+def describe_file(name: str) -> str:
+    """Describe a file for a progress message: by its name, and its size if reading may take long."""
     if name == "-":
         return "standard input"
     try:
@@ -33,12 +33,12 @@ def in_words(name: str) -> str:
     return f"{name} ({size / 1e6:,.0f} MB)" if size >= 1e6 else name
 
 
-def read(name: str, stdin: TextIO) -> list[dict[str, Any]]:
-    """All objects of a file, see ``placed``."""
-    return [body for body, _ in placed(name, stdin)]
+def read_objects(name: str, stdin: TextIO) -> list[dict[str, Any]]:
+    """Read all objects of a file, see ``read_placed``."""
+    return [body for body, _ in read_placed(name, stdin)]
 
 
-def placed(
+def read_placed(
     name: str,
     stdin: TextIO,
     where: str = "",
@@ -46,18 +46,18 @@ def placed(
     *,
     is_baseline: bool = False,
 ) -> list[Placed]:
-    """All objects of a file, or of standard input when ``name`` is ``-``, and the place of each; Lists are unfolded.
+    """Read all objects of a file, or of standard input if ``name`` is ``-``, with the place of each; unfold Lists.
 
-    An object without a name can be named by its place alone. A document that cannot be read, or that is no
+    An object without a name can be named only by its place. A document that cannot be read, or that is no
     Kubernetes object but for example the values of a chart, is returned as ``Illegible``.
 
     Raises:
-        BadInput: the file cannot be read; calls it ``where`` if that is given, such as ``--add-node FILE``.
-            ``command`` is the command that reads the file, for advice, and ``is_baseline`` whether it is to be a
-            dump of a cluster.
+        BadInput: the file cannot be read; the error calls the file ``where`` if that is given, such as
+            ``--add-node FILE``. Its advice depends on the ``command`` that reads the file, and on ``is_baseline``:
+            whether the file is to be a dump of a cluster.
     """
-    source = _source(name, command)._replace(is_baseline=is_baseline)
-    documents = list(_documents(_text(name, stdin, where or name, source), source))
+    source = _make_source(name, command)._replace(is_baseline=is_baseline)
+    documents = list(_split_documents(_read_text(name, stdin, where or name, source), source))
     if not documents:
         problem = "holds no Kubernetes object: it is empty, or has comments only"
         return [Placed(Illegible(f"{problem}; {foreign.DUMP}" if is_baseline else problem), "")]
@@ -69,15 +69,15 @@ def placed(
     ]
 
 
-def policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
-    """BalancePolicies of a file; one that is only a spec is named after the file.
+def read_policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
+    """Read the BalancePolicies of a file; a policy that is only a spec is named after the file.
 
     Raises:
-        BadInput: as ``placed``.
+        BadInput: as ``read_placed``.
     """
     found: list[Placed] = []
-    source = _source(name, "simulate")
-    for place, document in _documents(_text(name, stdin, where, source), source):
+    source = _make_source(name, "simulate")
+    for place, document in _split_documents(_read_text(name, stdin, where, source), source):
         is_spec = isinstance(document, dict) and not isinstance(document, Illegible)
         if is_spec and "kind" not in document and "schemaVersion" not in document:
             body = {"kind": POLICIES.name, "metadata": {"name": Path(name).stem}}
@@ -89,36 +89,36 @@ def policies(name: str, stdin: TextIO, where: str) -> list[Placed]:
     return found
 
 
-def _source(name: str, command: str) -> Source:
+def _make_source(name: str, command: str) -> Source:
     return Source(None if name == "-" else Path(name), command)
 
 
-def _text(name: str, stdin: TextIO, where: str, source: Source) -> str:
+def _read_text(name: str, stdin: TextIO, where: str, source: Source) -> str:
     try:
         if source.path is not None:
             raw = source.path.read_bytes()
         else:
-            # A dump of another encoding says so in its first bytes.
+            # The first bytes of a dump show if it has another encoding.
             binary = getattr(stdin, "buffer", None)
             raw = stdin.read().encode("utf-8", "surrogatepass") if binary is None else binary.read()
-        raw = foreign.unpacked(raw)
-        text = "" if (problem := foreign.of_bytes(raw, source)) else reading.decoded(raw)
+        raw = foreign.unpack(raw)
+        text = "" if (problem := foreign.recognize_bytes(raw, source)) else reading.decode(raw)
     except IsADirectoryError as error:
-        found = foreign.of_folder(Path(name), source)
-        # No pipe replaces a file of another option.
+        found = foreign.recognize_folder(Path(name), source)
+        # Only a file of ``-f`` or ``--baseline`` can be replaced by a pipe.
         is_piped = where == name or source.is_baseline
         raise BadInput(where, str(found) if is_piped else found.what) from error
     except (OSError, UnicodeError) as error:
         raise BadInput(where, explain_unreadable(error)) from error
     except ValueError as error:
         raise BadInput(where, str(error)) from error
-    if problem := problem or foreign.of_text(text):
+    if problem := problem or foreign.recognize_text(text):
         raise BadInput(where, str(problem))
     return text
 
 
-def _documents(text: str, source: Source) -> Iterator[tuple[str, Any]]:
-    """Each document that holds anything or cannot be read, and its place: empty ones count."""
+def _split_documents(text: str, source: Source) -> Iterator[tuple[str, Any]]:
+    """Split a file into documents, with the place of each; empty ones are left out, but count for the places."""
     documents = list(reading.read_all(text))
     for one in documents:
         place = f"document {one.number}"
@@ -127,20 +127,20 @@ def _documents(text: str, source: Source) -> Iterator[tuple[str, Any]]:
                 f"neither YAML nor JSON: {one.problem}" if one.problem.is_form else str(one.problem)
             )
             if said == mistakes.TEMPLATE:
-                said = foreign.template(source)
+                said = foreign.describe_template(source)
             yield (place if len(documents) > 1 else ""), Illegible(said)
         elif one.value is not None:
             yield place, one.value
 
 
 def _is_template(body: dict[str, Any]) -> bool:
-    """Whether an object's name is still to be written by Helm: such a template can be YAML."""
+    """Whether an object is a template whose name Helm must still fill in: such a template can be YAML."""
     meta = body.get("metadata")
     return isinstance(meta, dict) and mistakes.ACTION in str(meta.get("name"))
 
 
-def _of_list(document: list[Any], place: str, whole: str, source: Source) -> Iterator[Placed]:
-    """The objects of a list that has nothing around it, as ``jq .items`` prints it."""
+def _unfold_list(document: list[Any], place: str, whole: str, source: Source) -> Iterator[Placed]:
+    """Unfold a bare list of objects, as ``jq .items`` prints it."""
     is_of_objects = bool(document) and all(
         isinstance(one, dict) and {"apiVersion", "kind"} <= one.keys() for one in document
     )
@@ -153,19 +153,19 @@ def _of_list(document: list[Any], place: str, whole: str, source: Source) -> Ite
 
 
 def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[Placed]:
-    """The objects. A document without a kind is returned, too: it is one mistake among good objects.
+    """Unfold a document into objects. One without a kind is returned, too: it is one mistake among good objects.
 
-    ``whole`` is the place if the mistake is about the whole document: empty if there is no other document.
+    ``whole`` is the place for a mistake in the document as a whole: empty if there is no other document.
     """
     if isinstance(document, Illegible):
         yield Placed(document, place)
     elif isinstance(document, list):
-        yield from _of_list(document, place, whole, source)
+        yield from _unfold_list(document, place, whole, source)
     elif not isinstance(document, dict):
         yield Placed({}, place)
     elif _is_template(document):
-        yield Placed(Illegible(foreign.template(source)), whole)
-    elif problem := foreign.of_document(document, source):
+        yield Placed(Illegible(foreign.describe_template(source)), whole)
+    elif problem := foreign.recognize_document(document, source):
         yield Placed(Illegible(str(problem)), whole)
     elif not str(document.get("kind")).endswith("List"):
         yield Placed(document, place)
@@ -179,7 +179,7 @@ def _unfold(document: Any, place: str, whole: str, source: Source) -> Iterator[P
         kind = document["kind"].removesuffix("List")
         for i, item in enumerate(items or (), 1):
             if isinstance(item, dict) and kind:
-                # Items of a typed list need not repeat their kind.
+                # Items of a typed list may leave out their kind.
                 item.setdefault("kind", kind)
             at = f"{place}, item {i}"
             yield from _unfold(item, at, at, source)

@@ -1,7 +1,7 @@
-"""Objects from a cluster and from files put together: which are the baseline, and which are one's own.
+"""Gathers objects from a cluster and from files, and decides which are the baseline and which are one's own.
 
-The baseline is the cluster as it is: a cluster that is read, or the files of ``--baseline``. What ``-f`` gives beside
-a baseline is one's own. Without either, files that hold nodes or running pods are the baseline of the other files.
+The baseline is the cluster as it is: a cluster that is read, or the files of ``--baseline``. Files of ``-f`` beside
+a baseline are one's own. Without either, files that hold nodes or running pods are the baseline of the other files.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ class Origin(NamedTuple):
     file: str
     place: str = ""
 
-    def before(self, text: str) -> str:
-        """The text, with where it is about in front."""
+    def prefix(self, text: str) -> str:
+        """Prefix a text with the file and the place."""
         return ": ".join(filter(None, (*self, text)))
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All objects, where each is from, and what else is to be known of that.
+    """All objects, where each is from, and remarks about that.
 
     Attributes:
         baseline: the files whose objects are the cluster as it is; ``CLUSTER`` for the cluster itself.
         own: the files that are given beside the baseline; empty without a baseline.
-        earlier: the workloads of these files, each with the object of the same name in the baseline; None without one.
+        earlier: the workloads of one's own files, each with the object of the same name in the baseline; None without one.
     """
 
     objects: list[Mapping[str, Any]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Gathered:
 _Given = list[tuple[Origin, Mapping[str, Any]]]
 
 
-def gather(
+def gather_objects(
     names: Sequence[str],
     live: Live,
     stdin: TextIO,
@@ -68,18 +68,18 @@ def gather(
     baseline: Sequence[str] = (),
     command: str = "simulate",
 ) -> Gathered:
-    """The objects of the baseline that no file replaces by one of the same name, and then those of the files.
+    """Gather the objects of the baseline that no file replaces by one of the same name, and then those of the files.
 
     Args:
         names: the files of ``-f``.
-        live: what a cluster has.
-        stdin: what a file of the name ``-`` holds.
+        live: the objects of a cluster.
+        stdin: the content of a file with the name ``-``.
         tell: takes what is being read.
         baseline: files that replace a cluster.
         command: the command that reads the files, as it is typed.
 
     Raises:
-        BadInput: as ``files.placed``, or as ``refuse_illegible``, or a file is given as both.
+        BadInput: as ``files.read_placed``, or as ``refuse_illegible``, or a file is given as both.
     """
     for name in baseline:
         if name in names:
@@ -87,85 +87,89 @@ def gather(
             raise BadInput("--baseline", f"{called} is also given with -f; give it once")
     beneath = [(Origin(CLUSTER), body) for body in live.objects]
     beneath += _read_baseline(baseline, stdin, tell, command)
-    given = _read(names, stdin, tell, command)
+    given = _read_files(names, stdin, tell, command)
     refuse_illegible((origin.file, body) for origin, body in [*beneath, *given])
     if live.objects or baseline:
         as_it_is, own = frozenset({CLUSTER, *baseline}), frozenset(names)
     else:
-        as_it_is, own = _parted(given)
+        as_it_is, own = _part_files(given)
         if own:
             beneath = [one for one in given if one[0].file in as_it_is]
             given = [one for one in given if one[0].file not in as_it_is]
     gathered = Gathered(baseline=as_it_is, own=own)
     if own:
-        keys = map(kinds.key, (body for _, body in given))
+        keys = map(kinds.read_key, (body for _, body in given))
         gathered.earlier.update(dict.fromkeys(key for key in keys if key.kind in kinds.WORKLOADS))
-    _put_beneath(gathered, beneath, [body for _, body in given])
-    put(given, gathered.objects, gathered.origins)
+    _add_baseline(gathered, beneath, [body for _, body in given])
+    add_objects(given, gathered.objects, gathered.origins)
     return gathered
 
 
-def _read(
+def _read_files(
     names: Iterable[str], stdin: TextIO, tell: Tell, command: str, *, is_baseline: bool = False
 ) -> _Given:
     found: _Given = []
     for name in names:
-        tell(f"reading {files.in_words(name)}")
+        tell(f"reading {files.describe_file(name)}")
         where = f"--baseline {name}" if is_baseline else ""
-        placed = files.placed(name, stdin, where, command, is_baseline=is_baseline)
-        found += named(name, placed)
+        placed = files.read_placed(name, stdin, where, command, is_baseline=is_baseline)
+        found += name_origins(name, placed)
     return found
 
 
 def _read_baseline(names: Sequence[str], stdin: TextIO, tell: Tell, command: str) -> _Given:
-    """The objects of ``--baseline``: without a node in them there is nothing to answer about.
+    """Read the objects of ``--baseline``, which must hold a node: without one there is nothing to answer.
 
     Raises:
-        BadInput: a file holds nothing that can be read, or no file holds a node.
+        BadInput: nothing in a file can be read, or no file holds a node.
     """
-    found = _read(names, stdin, tell, command, is_baseline=True)
+    found = _read_files(names, stdin, tell, command, is_baseline=True)
     for name in names:
         refuse_illegible(
             (f"--baseline {origin.file}", body) for origin, body in found if origin.file == name
         )
-    if names and not any(kinds.known(body) == NODES.name for _, body in found):
+    if names and not any(kinds.find_kind(body) == NODES.name for _, body in found):
         raise BadInput(f"--baseline {', '.join(names)}", f"holds no node; {foreign.DUMP}")
     return found
 
 
-def _parted(given: _Given) -> tuple[frozenset[str], frozenset[str]]:
-    """Files that are a baseline, as they hold nodes or running pods, and other files with pods or workloads."""
+def _part_files(given: _Given) -> tuple[frozenset[str], frozenset[str]]:
+    """Part files: those that are a baseline because they hold nodes or running pods, and others with pods or workloads."""
     dumps = {origin.file for origin, body in given if _is_of_a_cluster(body)}
     own = {origin.file for origin, body in given if _may_have_pods(body)} - dumps
     return (frozenset(dumps), frozenset(own)) if dumps and own else (frozenset(), frozenset())
 
 
 def _is_of_a_cluster(body: Mapping[str, Any]) -> bool:
-    return kinds.known(body) == NODES.name or is_running(body)
+    return kinds.find_kind(body) == NODES.name or is_running(body)
 
 
 def is_running(body: Mapping[str, Any]) -> bool:
     """Whether an object is a pod that has a node."""
     spec = body.get("spec")
     has_node = isinstance(spec, Mapping) and bool(spec.get("nodeName"))
-    return has_node and kinds.known(body) == PODS.name
+    return has_node and kinds.find_kind(body) == PODS.name
 
 
 def _may_have_pods(body: Mapping[str, Any]) -> bool:
-    kind = kinds.known(body)
+    kind = kinds.find_kind(body)
     return kind == PODS.name or kind in kinds.WORKLOADS or isinstance(body, kinds.Illegible)
 
 
-def named(file: str, found: Iterable[files.Placed]) -> list[tuple[Origin, Mapping[str, Any]]]:
-    """Objects of a file with where they are from."""
-    return [(Origin(file, "" if kinds.key(body).name else place), body) for body, place in found]
+def name_origins(
+    file: str, found: Iterable[files.Placed]
+) -> list[tuple[Origin, Mapping[str, Any]]]:
+    """Name the origins of the objects of a file."""
+    return [
+        (Origin(file, "" if kinds.read_key(body).name else place), body) for body, place in found
+    ]
 
 
 def refuse_illegible(found: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """End where nothing at all can be read: there is nothing to answer about.
+    """Refuse files in which nothing at all can be read: there is nothing to answer.
 
     Raises:
-        BadInput: all objects are documents that cannot be read; names the first.
+        BadInput: all objects are documents that cannot be read; the error names the first.
     """
     given = list(found)
     bad = [(file, body.problem) for file, body in given if isinstance(body, kinds.Illegible)]
@@ -173,23 +177,23 @@ def refuse_illegible(found: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         raise BadInput(*bad[0])
 
 
-def put(
+def add_objects(
     found: Iterable[tuple[Origin, Mapping[str, Any]]],
     objects: list[Mapping[str, Any]],
     origins: list[Origin],
 ) -> None:
-    """Add objects to a list, and where they are from to another."""
+    """Add objects to one list, and their origins to another."""
     for origin, body in found:
         objects.append(body)
         origins.append(origin)
 
 
-def _put_beneath(gathered: Gathered, beneath: _Given, files_hold: list[Mapping[str, Any]]) -> None:
-    """The objects of the baseline that no file replaces by one of the same name."""
-    own = {key for key in map(kinds.key, files_hold) if key.name}
+def _add_baseline(gathered: Gathered, beneath: _Given, files_hold: list[Mapping[str, Any]]) -> None:
+    """Add the objects of the baseline that no file replaces by one of the same name."""
+    own = {key for key in map(kinds.read_key, files_hold) if key.name}
     for origin, body in beneath:
-        key = kinds.key(body)
+        key = kinds.read_key(body)
         if key not in own:
-            put([(origin, body)], gathered.objects, gathered.origins)
+            add_objects([(origin, body)], gathered.objects, gathered.origins)
         elif key in gathered.earlier:
             gathered.earlier[key] = body

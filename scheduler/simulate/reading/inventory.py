@@ -30,17 +30,17 @@ from scheduler.simulate.reading import objects as manifests
 from scheduler.simulate.reading.priorities import Priorities
 from scheduler.state import facts
 
-# What `envsubst`, a shell or a template would have replaced.
+# Characters that `envsubst`, a shell or a template would have replaced.
 _UNFILLED = re.compile(r"[${}]")
 
 
 class InputProblem(BadInput):
-    """A BadInput that knows which object it is about.
+    """A BadInput about an object.
 
     Attributes:
         position: index of the object in the list that was given.
-        name: ``Kind namespace/name``; empty of a document that cannot be read.
-        others: where the whole is refused, what else is wrong, in the order of the objects.
+        name: ``Kind namespace/name``; empty for a document that cannot be read.
+        others: if everything is refused, all other mistakes, in the order of the objects.
     """
 
     others: Sequence[InputProblem] = ()
@@ -79,19 +79,19 @@ class Inventory:
     """The objects by kind, each kind in the order given.
 
     Attributes:
-        objects: all that was given, so that an error can name one.
-        strict: the whole is refused for a mistake, once all are known; else the object is left out.
+        objects: all objects that were given, so that an error can name one.
+        strict: for a mistake everything is refused, once all mistakes are known; else the object is left out.
         priorities: the PriorityClasses.
-        groups: what selects pods that belong together, such as Services.
+        groups: objects that select pods which belong together, such as Services.
         storage: claims, volumes and other objects of storage.
-        policies: BalancePolicies, reduced to the fields that are understood.
+        policies: BalancePolicies, reduced to known fields.
         budgets: PodDisruptionBudgets, as far as their status says.
-        workloads: what has a controller that makes pods of it, not read any further.
+        workloads: objects from which controllers make pods; they are not read any further.
         limit_ranges: namespaces that have a LimitRange.
-        positions: the place in ``objects`` of each pod, or of what it is made of, by uid.
-        templates: for each pod that is made from a template, the path of the template, by uid.
+        positions: by uid of a pod, the place in ``objects`` of the pod or of the workload that it is made from.
+        templates: by uid of a pod that is made from a template, the path of the template.
         unread: pods that cannot be read.
-        mistakes: of all objects, by position and text: a mistake in a template counts once.
+        mistakes: the mistakes of all objects, by position and text: a mistake in a template counts once.
         passed_over: how many objects of each kind do not matter.
         unknown: how many there are of each (API version, kind) that makes pods in a way not known here.
     """
@@ -115,26 +115,26 @@ class Inventory:
     passed_over: Counter[str] = field(default_factory=Counter)
     unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def problem_with(self, uid: str, mistake: Mistake) -> InputProblem:
-        """An error about a pod; of one that is made of a template, about what has the template."""
+    def make_problem(self, uid: str, mistake: Mistake) -> InputProblem:
+        """Make an error about a pod; for a pod that is made from a template, about the object with the template."""
         at, body = self.positions[uid], self.objects[self.positions[uid]]
         path = self.templates.get(uid, "")
-        return InputProblem(at, name_of(body), BadInput(path + mistake.field, mistake.text))
+        return InputProblem(at, read_name(body), BadInput(path + mistake.field, mistake.text))
 
-    def keep(self, problem: InputProblem) -> None:
+    def keep_problem(self, problem: InputProblem) -> None:
         """Keep a mistake, once for all pods of one template."""
         self.mistakes.setdefault((problem.position, problem.mistake), problem)
 
     @contextmanager
-    def about(self, given: Given) -> Iterator[None]:
-        """Within it, a BadInput is a mistake of the object, which is left out."""
+    def collect_mistakes(self, given: Given) -> Iterator[None]:
+        """Within this context, a BadInput becomes a mistake of the object, which is left out."""
         try:
             yield
         except BadInput as error:
-            self.keep(InputProblem(given.position, name_of(given.body), error))
+            self.keep_problem(InputProblem(given.position, read_name(given.body), error))
 
     def refuse_mistakes(self) -> None:
-        """If mistakes are not accepted, end with all that are known by now, so that all can be corrected at once.
+        """Raise all mistakes that are known by now, if the inventory is strict, so that all can be corrected at once.
 
         Raises:
             InputProblem: strict, and there is a mistake; the first, with the others.
@@ -145,37 +145,37 @@ class Inventory:
             raise first
 
 
-def read(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Inventory:
-    """Read Kubernetes objects. Workloads are only kept; kinds that do not matter are passed over and counted.
+def read_inventory(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Inventory:
+    """Read Kubernetes objects. Workloads are only kept; objects of kinds that do not matter are only counted.
 
-    What a pod with a node holds is charged as far as it can be read, as in a cluster, so that one pod does
-    not stop the reading of a whole cluster's dump. What it requests must be readable. An object that is malformed
-    or given twice is among the mistakes; with ``strict``, ``refuse_mistakes`` ends with them.
+    A pod with a node is charged as far as it can be read, as in a cluster, so that one pod does not stop the reading
+    of a whole cluster's dump; but its requests must be readable. An object that is malformed or given twice is among
+    the mistakes; with ``strict``, ``refuse_mistakes`` raises them.
     """
     inventory = Inventory(objects, strict, Priorities(strict=strict))
     everything = [Given(position, body) for position, body in enumerate(objects)]
     for given in everything:
-        if kinds.known(given.body) == PRIORITY_CLASSES.name:
-            with inventory.about(given):
+        if kinds.find_kind(given.body) == PRIORITY_CLASSES.name:
+            with inventory.collect_mistakes(given):
                 inventory.priorities.see(given.body)
     seen: set[kinds.ObjectKey] = set()
     for given in everything:
-        with inventory.about(given):
-            _take(inventory, given, seen)
+        with inventory.collect_mistakes(given):
+            _take_object(inventory, given, seen)
     return inventory
 
 
-def _take(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> None:
+def _take_object(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey]) -> None:
     body = given.body
     _check_form(body)
-    kind = kinds.known(body)
+    kind = kinds.find_kind(body)
     if kind in kinds.WORKLOADS or kind == NODES.name or kind in STORAGE_KINDS:
-        key = kinds.key(body)
+        key = kinds.read_key(body)
         if key in seen:
             raise BadInput("metadata.name", "the object is given twice")
         seen.add(key)
     if kind in _GROUPS:
-        inventory.groups.append(manifests.group(body))
+        inventory.groups.append(manifests.read_group(body))
     if kind in kinds.WORKLOADS:
         inventory.workloads.append(given)
     elif kind in _TAKES:
@@ -191,15 +191,15 @@ def _check_form(body: Mapping[str, Any]) -> None:
         raise BadInput("", body.problem)
     if not isinstance(body.get("kind"), str):
         raise BadInput("kind", "is missing: every document and every item of a List must name one")
-    name = kinds.key(body).name
-    if kinds.known(body) and _UNFILLED.search(name):
+    name = kinds.read_key(body).name
+    if kinds.find_kind(body) and _UNFILLED.search(name):
         problem = "is not a name that an API server takes: a variable is not filled in"
-        raise BadInput("metadata.name", f"{selectors.quoted(name)} {problem}")
+        raise BadInput("metadata.name", f"{selectors.quote(name)} {problem}")
 
 
 def _take_node(inventory: Inventory, given: Given) -> None:
     node = manifests.decode(given.body, wire.Node)
-    if problem := facts.of_node(node, FAMILIES).problem:
+    if problem := facts.read_facts(node, FAMILIES).problem:
         raise BadInput(*problem)
     inventory.nodes.append(node)
 
@@ -209,7 +209,7 @@ def _take_namespace(inventory: Inventory, given: Given) -> None:
 
 
 def _take_limit_range(inventory: Inventory, given: Given) -> None:
-    inventory.limit_ranges.add(kinds.key(given.body).namespace)
+    inventory.limit_ranges.add(kinds.read_key(given.body).namespace)
 
 
 def _take_policy(inventory: Inventory, given: Given) -> None:
@@ -218,18 +218,18 @@ def _take_policy(inventory: Inventory, given: Given) -> None:
 
 
 def _take_budget(inventory: Inventory, given: Given) -> None:
-    inventory.budgets.append(manifests.budget(given.body))
+    inventory.budgets.append(manifests.read_budget(given.body))
 
 
 def _take_storage(inventory: Inventory, given: Given) -> None:
-    inventory.storage.append(manifests.storage(given.body))
+    inventory.storage.append(manifests.read_storage(given.body))
 
 
 def _take_pod(inventory: Inventory, given: Given) -> None:
     try:
-        pod = manifests.pod(given.body, inventory.priorities, given.position)
+        pod = manifests.read_pod(given.body, inventory.priorities, given.position)
     except BadInput as error:
-        _, namespace, name = kinds.key(given.body)
+        _, namespace, name = kinds.read_key(given.body)
         spec = given.body.get("spec")
         if not (isinstance(spec, Mapping) and spec.get("nodeName")):
             unread = Unread(given.position, namespace, name or "(no name)", error.mistake)
@@ -242,7 +242,7 @@ def _take_pod(inventory: Inventory, given: Given) -> None:
     inventory.positions[uid] = given.position
     inventory.pods.append(pod)
     if pod.spec.node_name:
-        requests.of_pod(pod)
+        requests.read_requests(pod)
 
 
 _GROUPS = frozenset(names.GroupKind)
@@ -257,8 +257,8 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
 }
 
 
-def name_of(body: Mapping[str, Any]) -> str:
-    """``Kind namespace/name`` of an object, however odd."""
+def read_name(body: Mapping[str, Any]) -> str:
+    """Read ``Kind namespace/name`` of an object, however odd it is."""
     if isinstance(body, kinds.Illegible):
         return ""
     metadata = body.get("metadata")

@@ -1,4 +1,4 @@
-"""Kinds of objects, and the kinds with pod templates whose pods cannot be created here."""
+"""Recognizes kinds of objects, and kinds with pod templates whose pods cannot be created here."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from scheduler.api.kinds import BY_NAME, TABLE
 
 WORKLOADS = frozenset(kind.name for kind in TABLE if kind.makes_pods)
-# How deep a template may stand below an object's spec; a RayCluster has it five levels down.
+# How deep a template may be below an object's spec; a RayCluster has it five levels down.
 _DEPTH_MAX = 12
 
 
 class Illegible(dict[str, Any]):
-    """A document that cannot be read, in a list of objects: it holds only the reason."""
+    """Stands for a document that cannot be read in a list of objects: it holds only the reason."""
 
     def __init__(self, problem: str) -> None:
         super().__init__()
@@ -21,28 +21,28 @@ class Illegible(dict[str, Any]):
 
 
 class ObjectKey(NamedTuple):
-    """The key of an object: no two objects of a cluster have the same."""
+    """The key of an object: no two objects of a cluster have the same key."""
 
     kind: str
     namespace: str
     name: str
 
 
-def known(body: Mapping[str, Any]) -> str:
-    """The kind of an object that is read, empty for one that is passed over.
+def find_kind(body: Mapping[str, Any]) -> str:
+    """Find the kind of an object; empty for a kind that is not read.
 
-    Objects need not say their API version, as those of a typed list do not.
+    Objects may have no API version: those of a typed list have none.
     """
     kind, version = body.get("kind"), body.get("apiVersion")
     read = BY_NAME.get(kind) if isinstance(kind, str) else None
     if read is None:
         return ""
-    # A Job of Volcano and a Service of Knative are other kinds.
+    # A Job of Volcano or a Service of Knative is another kind.
     return read.name if version is None or str(version).rpartition("/")[0] == read.group else ""
 
 
-def key(body: Mapping[str, Any]) -> ObjectKey:
-    """The key of an object, however odd the object is."""
+def read_key(body: Mapping[str, Any]) -> ObjectKey:
+    """Read the key of an object, however odd the object is."""
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     kind = str(body.get("kind"))
@@ -53,19 +53,19 @@ def key(body: Mapping[str, Any]) -> ObjectKey:
 
 
 def has_pod_template(body: Mapping[str, Any]) -> bool:
-    """Whether an object of a kind that is not known holds containers below its spec: it makes pods."""
-    return any("containers" in part for part in _parts(body.get("spec"), 0))
+    """Whether an object of an unknown kind holds containers below its spec, so that it makes pods."""
+    return any("containers" in part for part in _list_parts(body.get("spec"), 0))
 
 
-def _parts(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
-    """Every object within a value that has a list of containers."""
+def _list_parts(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
+    """List every object within a value that has a list of containers."""
     if depth > _DEPTH_MAX:
         return
     if isinstance(value, Mapping):
         if isinstance(value.get("containers"), list) and value["containers"]:
             yield value
         for inner in value.values():
-            yield from _parts(inner, depth + 1)
+            yield from _list_parts(inner, depth + 1)
     elif isinstance(value, list):
         for inner in value:
-            yield from _parts(inner, depth + 1)
+            yield from _list_parts(inner, depth + 1)

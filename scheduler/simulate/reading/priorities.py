@@ -1,4 +1,4 @@
-"""PriorityClasses: the priority of a pod that does not have one yet."""
+"""PriorityClasses: they give a priority to pods that have none yet."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ _MIN, _MAX, _CLASS_MAX = -(2**31), 2**31 - 1, 10**9
 
 
 class Priorities:
-    """The classes that there are.
+    """The PriorityClasses that exist.
 
     Attributes:
-        unknown: the classes that pods named and that there are not, in the order found.
+        unknown: the classes that pods name and that do not exist, in the order found.
     """
 
     def __init__(self, *, strict: bool) -> None:
-        """With ``strict``, a pod that names a class that there is not is refused; else it has priority 0."""
+        """With ``strict``, a pod that names a class that does not exist is refused; else its priority is 0."""
         self._strict = strict
         self._values = dict(_SYSTEM)
         self._policies: dict[str, str] = {}
-        # The lowest of the classes that say they are the default, as in a cluster; a pod without any has 0.
+        # The lowest value of the default classes, as in a cluster; without a default class, the priority is 0.
         self._default: int | None = None
         self._named_default = ""
         self.unknown: dict[str, None] = {}
 
     def see(self, body: Mapping[str, Any]) -> None:
-        """Take a PriorityClass.
+        """Add a PriorityClass.
 
         Raises:
             BadInput: it has no name, or its value is not what Kubernetes allows.
         """
-        name = values.mapping(body.get("metadata"), "metadata").get("name")
+        name = values.read_mapping(body.get("metadata"), "metadata").get("name")
         if not name:
             raise BadInput("metadata.name", "is missing")
         system = str(name) in _SYSTEM
-        # Its own mistake is reported once, not again for each pod that names it.
+        # The mistake of the class is reported once, not again for each pod that names the class.
         self._values.setdefault(str(name), 0)
-        value = values.integer(body.get("value"), "value", _MIN, _MAX if system else _CLASS_MAX)
+        value = values.read_integer(
+            body.get("value"), "value", _MIN, _MAX if system else _CLASS_MAX
+        )
         self._values[str(name)] = value
         self._policies[str(name)] = str(body.get("preemptionPolicy") or "")
         is_lowest = self._default is None or value < self._default
@@ -49,10 +51,10 @@ class Priorities:
             self._default, self._named_default = value, str(name)
 
     def resolve_priority(self, spec: Mapping[str, Any]) -> int:
-        """The priority of pods of a spec that can be read: their own, that of their class, or the default's.
+        """Resolve the priority of pods with a spec: their own, that of their class, or the default.
 
         Raises:
-            BadInput: it is out of bounds, or strict, and the class is not there.
+            BadInput: the priority is out of bounds; or, if strict, the class does not exist.
         """
         own, named = spec.get("priority"), spec.get("priorityClassName")
         if own is not None:
@@ -70,6 +72,6 @@ class Priorities:
         self.unknown[str(named)] = None
         return 0
 
-    def policy_of(self, spec: Mapping[str, Any]) -> str:
-        """Whether pods of a spec may take the place of others, as their class says; empty: they may."""
+    def find_policy(self, spec: Mapping[str, Any]) -> str:
+        """Find the preemption policy that the class of a spec sets; empty: pods may preempt others."""
         return self._policies.get(str(spec.get("priorityClassName") or self._named_default), "")

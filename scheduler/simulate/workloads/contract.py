@@ -1,4 +1,4 @@
-"""What the makers of pods have in common: their input and their result."""
+"""The input and the result of all makers of pods."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from scheduler.simulate.workloads.workload import PODS_MAX, Workload
 
 
 class Room:
-    """How many more pods may be made of all workloads together."""
+    """Counts how many more pods may be made of all workloads together."""
 
     def __init__(self) -> None:
         self._left = PODS_MAX
 
     def take(self, n_pods: int) -> None:
-        """Make so many.
+        """Take room for so many pods.
 
         Raises:
-            BadInput: they are too many.
+            BadInput: the pods are too many.
         """
         if n_pods > self._left:
             raise BadInput(
@@ -48,9 +48,9 @@ class Scene:
         names: the names of all pods.
         priorities: the PriorityClasses.
         replica_sets: the given ReplicaSets of each Deployment.
-        running: CronJobs that have a Job which is not over.
+        running: CronJobs with a Job that is not over.
         nodes: an engine that has seen the nodes and nothing else.
-        room: for more pods.
+        room: counts how many more pods may be made.
     """
 
     owned: Owned
@@ -61,11 +61,11 @@ class Scene:
     nodes: Engine
     room: Room
 
-    def mold(self, workload: Workload, n_pods: int) -> Mold:
-        """The mold for this number of pods of a workload.
+    def make_mold(self, workload: Workload, n_pods: int) -> Mold:
+        """Make the mold for this number of pods of a workload.
 
         Raises:
-            BadInput: they are too many, or its template cannot be read.
+            BadInput: the pods are too many, or the template of the workload cannot be read.
         """
         self.room.take(n_pods)
         return Mold(workload, self.priorities)
@@ -84,11 +84,11 @@ class Made:
     """The result of a controller.
 
     Attributes:
-        idle: why it does nothing, where a person may have expected pods.
+        idle: why it makes no pods, if a person may have expected some.
         pods: new ones.
         groups: new objects that select pods.
         claims: the claims of the new pods.
-        surplus: pods that are there, the first to go first; more than are wanted.
+        surplus: existing pods beyond the wanted number, in the order in which they go.
     """
 
     pods: Sequence[wire.Pod] = ()
@@ -101,8 +101,8 @@ class Made:
 NOTHING = Made()
 
 
-def first_to_go(pods: Sequence[wire.Pod]) -> list[wire.Pod]:
-    """Pods in the order in which a controller deletes them: those without a node, then the youngest."""
+def sort_by_deletion(pods: Sequence[wire.Pod]) -> list[wire.Pod]:
+    """Sort pods as a controller deletes them: those without a node first, then the youngest."""
     by_name = sorted(pods, key=lambda pod: pod.metadata.name)
     by_age = sorted(by_name, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
     return sorted(by_age, key=lambda pod: bool(pod.spec.node_name))

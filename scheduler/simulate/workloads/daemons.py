@@ -1,4 +1,4 @@
-"""DaemonSets: one pod for each node that the template's selector and affinity match, bound to that node."""
+"""DaemonSets: one pod for each node that the selector and the affinity of the template match, tied to that node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
 _NODE = "node.kubernetes.io/"
-# The taints that the controller makes its pods tolerate: an unhealthy node needs its agents most.
+# The taints that the controller lets its pods tolerate: an unhealthy node needs its agents most.
 _STAND = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -26,14 +26,14 @@ _STAND = (
 _OF_HOST_NETWORK = ("network-unavailable", "NoSchedule")
 
 
-def of_daemon_set(workload: Workload, scene: Scene) -> Made:
-    """Each node that it suits and that has none of its pods."""
-    there = {node_of(pod) for pod in scene.owned.alive(workload.key)}
+def make_daemons(workload: Workload, scene: Scene) -> Made:
+    """Make a pod for each suitable node that has none of the DaemonSet's pods."""
+    there = {find_node(pod) for pod in scene.owned.list_alive(workload.key)}
     if not scene.nodes.ask(KnownNodes()):
         return NOTHING
-    # How many nodes it suits is known only once its template is read.
-    mold = scene.mold(workload, 0)
-    spec = _standing(mold.pod.spec, workload)
+    # The number of suitable nodes is known only when the template is read.
+    mold = scene.make_mold(workload, 0)
+    spec = _add_tolerations(mold.pod.spec, workload)
     suited = scene.nodes.ask(SuitedNodes(structs.replace(mold.pod, spec=spec)))
     if not suited and not there:
         return Made(idle=Idle.UNSUITED)
@@ -41,12 +41,15 @@ def of_daemon_set(workload: Workload, scene: Scene) -> Made:
     scene.room.take(len(missing))
     namespace, name = workload.key.namespace, workload.key.name
     return Made(
-        [mold.make(scene.names.new(namespace, name), spec=_tied(spec, node)) for node in missing]
+        [
+            mold.make_pod(scene.names.make_name(namespace, name), spec=_tie_to_node(spec, node))
+            for node in missing
+        ]
     )
 
 
-def why_unsuited(spec: Mapping[str, Any], nodes: Iterable[wire.Node]) -> str:
-    """Why a DaemonSet with this spec suits none of the nodes: if possible, a label that no node has."""
+def explain_unsuited(spec: Mapping[str, Any], nodes: Iterable[wire.Node]) -> str:
+    """Explain why no node is suitable for a DaemonSet with this spec: if possible, by a label that no node has."""
     pod = (spec.get("template") or {}).get("spec") or {}
     labels = [node.metadata.labels or {} for node in nodes]
     for name, value in sorted((pod.get("nodeSelector") or {}).items()):
@@ -55,7 +58,7 @@ def why_unsuited(spec: Mapping[str, Any], nodes: Iterable[wire.Node]) -> str:
     return "its nodeSelector, its node affinity or taints keep it off every node"
 
 
-def _standing(spec: wire.PodSpec, workload: Workload) -> wire.PodSpec:
+def _add_tolerations(spec: wire.PodSpec, workload: Workload) -> wire.PodSpec:
     body = workload.spec.get("template") or {}
     host = (body.get("spec") or {}).get("hostNetwork") is True
     stood = (*_STAND, _OF_HOST_NETWORK) if host else _STAND
@@ -63,8 +66,8 @@ def _standing(spec: wire.PodSpec, workload: Workload) -> wire.PodSpec:
     return structs.replace(spec, tolerations=[*(spec.tolerations or ()), *more])
 
 
-def _tied(spec: wire.PodSpec, node: str) -> wire.PodSpec:
-    """The controller has evaluated the required nodes; a pod requires the one node that it is for."""
+def _tie_to_node(spec: wire.PodSpec, node: str) -> wire.PodSpec:
+    """Replace the required affinity of a pod by its node: the controller has evaluated the affinity already."""
     affinity = spec.affinity or wire.Affinity()
     named = wire.Expression("metadata.name", "In", [node])
     required = wire.NodeTerms([wire.NodeTerm(match_fields=[named])])
@@ -77,8 +80,8 @@ def _tied(spec: wire.PodSpec, node: str) -> wire.PodSpec:
     )
 
 
-def node_of(pod: wire.Pod) -> str:
-    """The node of a DaemonSet's pod, also of one that waits."""
+def find_node(pod: wire.Pod) -> str:
+    """Find the node of a DaemonSet's pod, even of a pod that waits."""
     if pod.spec.node_name:
         return pod.spec.node_name
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity

@@ -24,13 +24,13 @@ from scheduler.simulate.workloads.rollout import Earlier, WorkloadChange
 from scheduler.simulate.workloads.workload import Workload
 
 _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
-    "Deployment": replicas.of_deployment,
-    "ReplicaSet": replicas.of_set,
-    "ReplicationController": replicas.of_set,
-    "StatefulSet": stateful.of_stateful_set,
-    "DaemonSet": daemons.of_daemon_set,
-    "Job": jobs.of_job,
-    "CronJob": jobs.of_cron_job,
+    "Deployment": replicas.make_deployment_pods,
+    "ReplicaSet": replicas.make_set_pods,
+    "ReplicationController": replicas.make_set_pods,
+    "StatefulSet": stateful.make_stateful_pods,
+    "DaemonSet": daemons.make_daemons,
+    "Job": jobs.make_job_pods,
+    "CronJob": jobs.make_run,
 }
 
 _NOTHING: Earlier = {}
@@ -42,12 +42,12 @@ class Making:
 
     Attributes:
         made: uids of the pods that were made.
-        caused: uids of those that would not have been made without a change.
+        caused: uids of the pods that would not have been made without a change.
         idle: workloads that have no pods to make, by the reason.
         owners: the kind and name of the topmost owner of each pod that has one, by uid.
         removed: pods that a smaller size or a changed template removes, in the order in which they are removed, by
             the workload.
-        remarks: which workloads of one's own files are in the baseline, and what becomes of their pods there.
+        remarks: which workloads of one's own files are in the baseline, and what happens to their pods there.
     """
 
     made: set[str] = field(default_factory=set)
@@ -58,73 +58,73 @@ class Making:
     remarks: list[str] = field(default_factory=list)
 
 
-def make(
+def make_pods(
     inventory: Inventory,
     scaled: AbstractSet[ObjectKey] = frozenset(),
     added: AbstractSet[str] = frozenset(),
     earlier: Earlier = _NOTHING,
 ) -> Making:
-    """Make what is missing.
+    """Make the missing pods.
 
-    A malformed workload is among the mistakes of the inventory.
+    A malformed workload is added to the mistakes of the inventory.
 
     Args:
-        inventory: gets the pods that are made.
+        inventory: the pods that are made are added to it.
         scaled: workloads whose size a change sets; their surplus pods are removed.
         added: nodes that a change adds.
-        earlier: workloads of one's own files. Pods of the baseline that were made of another template are removed,
+        earlier: workloads of one's own files. Pods of the baseline that were made from another template are removed,
             and so are surplus pods.
     """
     making = Making()
     found = _find_workloads(inventory, earlier)
-    changes = _changes(inventory, found, earlier, making)
-    # A run of a CronJob goes with its pods, and the next one is made in its place.
-    found = [one for one in found if _cron_job_of(one) not in changes]
+    changes = _find_changes(inventory, found, earlier, making)
+    # A run of a CronJob is removed with its pods, and the next run is made in its place.
+    found = [one for one in found if _find_cron_job(one) not in changes]
     owned = Owned(inventory.pods, found)
-    scene = _scene(inventory, found, owned)
-    # Without the object in the baseline, an autoscaler may have set the size that the file leaves out.
+    scene = _make_scene(inventory, found, owned)
+    # If the baseline lacks the object, an autoscaler may have set the size that the file leaves out.
     sized = scaled | {key for key, before in earlier.items() if before is not None}
     wanted: list[PersistentVolumeClaim] = []
     deployments = {one.key for one in found if one.key.kind == "Deployment"}
     for workload in found:
-        if _deployment_of(workload) in deployments:
+        if _find_deployment(workload) in deployments:
             continue
-        with inventory.about(workload.given):
+        with inventory.collect_mistakes(workload.given):
             done = _MAKERS[workload.key.kind](workload, scene)
             for pod in done.pods:
-                _add(inventory, making, workload, pod)
-            making.caused.update(_caused(workload, done.pods, scaled, added))
+                _add_pod(inventory, making, workload, pod)
+            making.caused.update(_list_caused(workload, done.pods, scaled, added))
             inventory.groups.extend(done.groups)
             wanted += done.claims
             if done.idle is not None:
                 making.idle[done.idle].append(workload.key)
             if workload.key in changes:
                 change = changes[workload.key]
-                making.remarks.append(_replaced(workload.key, change, len(done.pods)))
+                making.remarks.append(_describe_replaced(workload.key, change, len(done.pods)))
             if done.surplus and workload.key in sized:
                 making.removed.setdefault(workload.key, []).extend(done.surplus)
-    _remove(inventory, making)
-    claims.make(inventory, wanted)
+    _remove_pods(inventory, making)
+    claims.add_claims(inventory, wanted)
     for pod in inventory.pods:
-        if pod.metadata.uid not in making.owners and (top := owned.top(pod)):
+        if pod.metadata.uid not in making.owners and (top := owned.find_top(pod)):
             making.owners[pod.metadata.uid] = top
     return making
 
 
 def _find_workloads(inventory: Inventory, earlier: Earlier) -> list[Workload]:
-    """All workloads that can be read."""
+    """Find all workloads that can be read."""
     found: list[Workload] = []
     for given in inventory.workloads:
-        with inventory.about(given):
+        with inventory.collect_mistakes(given):
             one = workloads.read_workload(given)
-            found.append(rollout.with_size(one, earlier.get(one.key)))
+            found.append(rollout.keep_size(one, earlier.get(one.key)))
     return found
 
 
-def _changes(
+def _find_changes(
     inventory: Inventory, found: Sequence[Workload], earlier: Earlier, making: Making
 ) -> dict[ObjectKey, WorkloadChange]:
-    """Workloads of one's own files that replace pods of the baseline; these pods are removed."""
+    """Find the workloads of one's own files that replace pods of the baseline; these pods are removed."""
     owned = Owned(inventory.pods, found)
     by_key = {one.key: one for one in found}
     changes: dict[ObjectKey, WorkloadChange] = {}
@@ -132,19 +132,19 @@ def _changes(
     for key, before in earlier.items():
         if key not in by_key:
             continue
-        with inventory.about(by_key[key].given):
-            change = rollout.change(by_key[key], before, owned, by_key, inventory.priorities)
+        with inventory.collect_mistakes(by_key[key].given):
+            change = rollout.find_change(by_key[key], before, owned, by_key, inventory.priorities)
             if change.pods:
                 changes[key] = change
                 making.removed[key] = change.pods
-            elif before is not None or owned.alive(key):
+            elif before is not None or owned.list_alive(key):
                 unchanged.append(key)
-    making.remarks.extend(_tell_unchanged(unchanged))
-    _remove(inventory, making)
+    making.remarks.extend(_report_unchanged(unchanged))
+    _remove_pods(inventory, making)
     return changes
 
 
-def _remove(inventory: Inventory, making: Making) -> None:
+def _remove_pods(inventory: Inventory, making: Making) -> None:
     gone = {pod.metadata.uid for pods in making.removed.values() for pod in pods}
     if gone:
         kept = [
@@ -155,7 +155,7 @@ def _remove(inventory: Inventory, making: Making) -> None:
         inventory.pods[:] = kept
 
 
-def _replaced(key: ObjectKey, change: WorkloadChange, n_new: int) -> str:
+def _describe_replaced(key: ObjectKey, change: WorkloadChange, n_new: int) -> str:
     n_old, are = len(change.pods), "is" if len(change.pods) == 1 else "are"
     return (
         f"{key.kind} {key.namespace}/{key.name} is in the baseline with another pod template "
@@ -164,8 +164,8 @@ def _replaced(key: ObjectKey, change: WorkloadChange, n_new: int) -> str:
     )
 
 
-def _tell_unchanged(unchanged: Sequence[ObjectKey]) -> Iterator[str]:
-    """One sentence for all, as a chart may have many."""
+def _report_unchanged(unchanged: Sequence[ObjectKey]) -> Iterator[str]:
+    """Report all unchanged workloads in one sentence, because a chart may have many."""
     if unchanged:
         names = [f"{one.kind} {one.namespace}/{one.name}" for one in unchanged]
         n = len(names)
@@ -176,13 +176,13 @@ def _tell_unchanged(unchanged: Sequence[ObjectKey]) -> Iterator[str]:
         )
 
 
-def _scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -> Scene:
+def _make_scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -> Scene:
     sets: dict[ObjectKey, list[Workload]] = defaultdict(list)
     running: set[ObjectKey] = set()
     for one in found:
-        if deployment := _deployment_of(one):
+        if deployment := _find_deployment(one):
             sets[deployment].append(one)
-        if (cron := _cron_job_of(one)) and not jobs.is_over(one):
+        if (cron := _find_cron_job(one)) and not jobs.is_over(one):
             running.add(cron)
     nodes = Engine(Config(), is_shared=False)
     for node in inventory.nodes:
@@ -198,23 +198,23 @@ def _scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -> Sce
     )
 
 
-def _deployment_of(workload: Workload) -> ObjectKey | None:
-    """The Deployment of a ReplicaSet."""
+def _find_deployment(workload: Workload) -> ObjectKey | None:
+    """Find the Deployment of a ReplicaSet."""
     owner = workload.controller
     if workload.key.kind != "ReplicaSet" or owner is None or owner.kind != "Deployment":
         return None
     return ObjectKey("Deployment", workload.key.namespace, owner.name)
 
 
-def _cron_job_of(workload: Workload) -> ObjectKey | None:
-    """The CronJob of a Job."""
+def _find_cron_job(workload: Workload) -> ObjectKey | None:
+    """Find the CronJob of a Job."""
     owner = workload.controller
     if workload.key.kind != "Job" or owner is None or owner.kind != "CronJob":
         return None
     return ObjectKey("CronJob", workload.key.namespace, owner.name)
 
 
-def _caused(
+def _list_caused(
     workload: Workload,
     pods: Iterable[wire.Pod],
     scaled: AbstractSet[ObjectKey],
@@ -222,13 +222,13 @@ def _caused(
 ) -> Iterator[str]:
     is_scaled, is_daemon = workload.key in scaled, workload.key.kind == "DaemonSet"
     for pod in pods:
-        if is_scaled or (is_daemon and daemons.node_of(pod) in added):
+        if is_scaled or (is_daemon and daemons.find_node(pod) in added):
             yield pod.metadata.uid
 
 
-def _add(inventory: Inventory, making: Making, workload: Workload, pod: wire.Pod) -> None:
+def _add_pod(inventory: Inventory, making: Making, workload: Workload, pod: wire.Pod) -> None:
     meta = pod.metadata
-    # A pod of the same name may be on its way out.
+    # A pod of the same name may be terminating.
     while meta.uid in inventory.positions:
         meta.uid += "+"
     path = workload.template if workload.key.kind != "CronJob" else workloads.JOB_TEMPLATE

@@ -1,4 +1,4 @@
-"""Pods from one template, with the names and owners that a controller gives."""
+"""Makes pods from a template, with the names and owners that a controller gives."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from msgspec import structs
 from scheduler.api import wire
 from scheduler.simulate.reading import objects
 from scheduler.simulate.reading.priorities import Priorities
-from scheduler.simulate.workloads.workload import Workload, below
+from scheduler.simulate.workloads.workload import Workload, prefix_errors
 
-# Without vowels and what looks like them, as the API server makes names up.
+# The letters of generated names of the API server: no vowels, and no digits that look like them.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _NAME_MAX, _SUFFIX = 63, 5
 _HASH = 10
 
 
-def letters(n: int, *words: object) -> str:
-    """This many letters, always the same for the same words."""
+def draw_letters(n: int, *words: object) -> str:
+    """Draw this many letters, always the same for the same words."""
     digest = hashlib.sha256("\0".join(map(str, words)).encode()).digest()
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:n])
 
 
-def hash_of(template: Mapping[str, Any]) -> str:
-    """The ``pod-template-hash`` of a template."""
-    return letters(_HASH, json.dumps(template, sort_keys=True, default=str))
+def hash_template(template: Mapping[str, Any]) -> str:
+    """Hash a template to its ``pod-template-hash``."""
+    return draw_letters(_HASH, json.dumps(template, sort_keys=True, default=str))
 
 
 class Names:
-    """The names of pods that are taken, and new ones."""
+    """Knows the names of pods that are taken, and makes new ones."""
 
     def __init__(self, pods: Iterable[wire.Pod]) -> None:
         """Start with the names of existing pods."""
         self._taken = {(pod.metadata.namespace, pod.metadata.name) for pod in pods}
-        # How many names were tried of each base, so that a thousand like pods do not try them all again.
+        # How many names were tried for each base, so that a thousand alike pods do not try them all again.
         self._tries: Counter[tuple[str, str]] = Counter()
 
-    def new(self, namespace: str, base: str) -> str:
-        """``base`` with five letters behind it that make the name a new one."""
+    def make_name(self, namespace: str, base: str) -> str:
+        """Make a new name from ``base`` and five letters."""
         base = f"{base}-"[: _NAME_MAX - _SUFFIX]
         tries = self._tries[namespace, base]
-        name = base + letters(_SUFFIX, namespace, base, tries)
+        name = base + draw_letters(_SUFFIX, namespace, base, tries)
         while (namespace, name) in self._taken:
             tries += 1
-            name = base + letters(_SUFFIX, namespace, base, tries)
+            name = base + draw_letters(_SUFFIX, namespace, base, tries)
         self._tries[namespace, base] = tries + 1
         self._taken.add((namespace, name))
         return name
@@ -67,12 +67,12 @@ class Mold:
         Raises:
             BadInput: the template cannot be read; names the field.
         """
-        template = objects.mapping({"spec": workload.spec}, "spec", "template")
-        with below(workload.template):
-            self.pod = objects.admitted(template, priorities)
+        template = objects.find_mapping({"spec": workload.spec}, "spec", "template")
+        with prefix_errors(workload.template):
+            self.pod = objects.admit_pod(template, priorities)
         self._workload = workload
 
-    def make(
+    def make_pod(
         self,
         name: str,
         *,
@@ -81,14 +81,14 @@ class Mold:
         owner: wire.Owner | None = None,
         spec: wire.PodSpec | None = None,
     ) -> wire.Pod:
-        """A pod.
+        """Make a pod.
 
         Args:
-            name: its own.
-            labels: beside those of the template.
-            annotations: the template's annotations.
-            owner: in place of the workload.
-            spec: in place of the template's.
+            name: the name of the pod.
+            labels: labels beside those of the template.
+            annotations: annotations beside those of the template.
+            owner: the owner, if it is not the workload.
+            spec: the spec, if it is not that of the template.
         """
         meta, namespace = self.pod.metadata, self._workload.key.namespace
         made = wire.Meta(

@@ -15,7 +15,7 @@ _DONE = frozenset({"Succeeded", "Failed"})
 
 
 class Owned:
-    """Pods by what made them. Owners are known by kind and name: a dump has uids, manifests have none."""
+    """Pods by their owners. Owners are found by kind and name: a dump has uids, but manifests have none."""
 
     def __init__(self, pods: Iterable[wire.Pod], workloads: Iterable[Workload]) -> None:
         """Index these pods, and the workloads that may be between a pod and its topmost owner."""
@@ -33,37 +33,37 @@ class Owned:
         if pod.status.phase == "Succeeded":
             into = self._succeeded
         elif pod.status.phase in _DONE or pod.metadata.deletion_timestamp is not None:
-            return  # its controller makes another in its place
+            return  # its controller makes another pod in its place
         else:
             into = self._alive
         owner = self.find_controller(pod)
-        for key in dict.fromkeys((owner, self.top(pod))):
+        for key in dict.fromkeys((owner, self.find_top(pod))):
             if key is not None:
                 into[key].append(pod)
 
-    def alive(self, key: ObjectKey) -> list[wire.Pod]:
-        """Pods of a workload, or of what it made, that are neither finished nor being deleted."""
+    def list_alive(self, key: ObjectKey) -> list[wire.Pod]:
+        """List the pods of a workload, or of its ReplicaSets or Jobs, that are neither finished nor being deleted."""
         return self._alive.get(key, [])
 
-    def succeeded(self, key: ObjectKey) -> list[wire.Pod]:
-        """Those that have done their work."""
+    def list_succeeded(self, key: ObjectKey) -> list[wire.Pod]:
+        """List the pods of a workload that have done their work."""
         return self._succeeded.get(key, [])
 
     def find_controller(self, pod: wire.Pod) -> ObjectKey | None:
-        """The controller of a pod."""
-        owner = objects.owner_of(pod)
+        """Find the controller of a pod."""
+        owner = objects.find_owner(pod)
         if owner is None:
             return None
         return ObjectKey(owner.kind, pod.metadata.namespace, owner.name)
 
-    def top(self, pod: wire.Pod) -> ObjectKey | None:
-        """The owner of a pod's controller, if it is known."""
+    def find_top(self, pod: wire.Pod) -> ObjectKey | None:
+        """Find the owner of a pod's controller, if it is known."""
         key = self.find_controller(pod)
         if key is None:
             return None
         if above := self._above.get(key):
             return above
-        # Of a ReplicaSet that is not there, its Deployment's name is in its own.
+        # The name of a ReplicaSet that is missing contains the name of its Deployment.
         template = (pod.metadata.labels or {}).get(HASH)
         if key.kind == "ReplicaSet" and template and key.name.endswith(f"-{template}"):
             name = key.name.removesuffix(f"-{template}")

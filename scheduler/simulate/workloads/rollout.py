@@ -1,4 +1,4 @@
-"""Pods of the baseline that a changed workload replaces: those whose template differs in what placement reads."""
+"""Finds pods of the baseline that a changed workload replaces: their template differs in what placement reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scheduler.simulate.workloads.workload import Workload
 
 # The workloads of one's own files, each with the object of the same name in the baseline; None without one.
 Earlier = Mapping[ObjectKey, Mapping[str, Any] | None]
-# Of a template, the figures that decide where a pod may go, by the words for them. Names of images only give scores.
+# What decides where a pod may go, by the words for it. Names of images are left out: they only change scores.
 _FIGURES = {
     "requests": ("requests",),
     "GPUs": ("gpu", "most"),
@@ -38,7 +38,7 @@ _FIGURES = {
     "annotations": ("steering",),
     "other fields": ("features", "unsupported", "problem"),
 }
-# A pod has more than its template: admission adds tolerations and volumes, controllers add affinity and claims.
+# Only these are compared with a pod: admission adds tolerations and volumes, controllers add affinity and claims.
 _OF_A_POD = frozenset({"requests", "GPUs", "nodeSelector", "priority"})
 _encoder = msgspec.json.Encoder()
 
@@ -46,46 +46,46 @@ _Needs = dict[str, object]
 
 
 class WorkloadChange(NamedTuple):
-    """The pods that a workload replaces, and in which fields their template differs from the new one."""
+    """The pods that a workload replaces, and the fields in which their template differs from the new one."""
 
     pods: list[wire.Pod]
     fields: list[str]
 
 
-def with_size(workload: Workload, earlier: Mapping[str, Any] | None) -> Workload:
-    """A workload that says no size keeps the size that it has in the baseline, as ``kubectl apply`` leaves it."""
-    size = objects.mapping(earlier, "spec").get("replicas") if earlier else None
+def keep_size(workload: Workload, earlier: Mapping[str, Any] | None) -> Workload:
+    """Keep the size of the baseline for a workload that gives no size, as ``kubectl apply`` does."""
+    size = objects.find_mapping(earlier, "spec").get("replicas") if earlier else None
     if size is None or "replicas" in workload.spec:
         return workload
     return replace(workload, spec={**workload.spec, "replicas": size})
 
 
-def change(
+def find_change(
     workload: Workload,
     earlier: Mapping[str, Any] | None,
     owned: Owned,
     others: Mapping[ObjectKey, Workload],
     priorities: Priorities,
 ) -> WorkloadChange:
-    """The pods of the baseline that a workload of one's own files replaces.
+    """Find the pods of the baseline that a workload of one's own files replaces.
 
     Args:
-        workload: as the file has it.
+        workload: the workload in the file.
         earlier: the object of the same name in the baseline.
         owned: the pods of each workload.
-        others: all workloads, among which are the ReplicaSets and Jobs of this one.
+        others: all workloads; among them are the ReplicaSets and Jobs of this one.
         priorities: the PriorityClasses.
 
     Raises:
         BadInput: the template of the file cannot be read.
     """
-    there = owned.alive(workload.key)
+    there = owned.list_alive(workload.key)
     if not there:
         return WorkloadChange([], [])
     is_cron = workload.key.kind == "CronJob"
-    pod = Mold(workloads.job_of(workload) if is_cron else workload, priorities).pod
-    wanted = _needs(pod) | _claims(workload.spec)
-    # Pods of one controller are of one template.
+    pod = Mold(workloads.make_job(workload) if is_cron else workload, priorities).pod
+    wanted = _read_needs(pod) | _read_claims(workload.spec)
+    # Pods of one controller have one template.
     fields: dict[ObjectKey | None, list[str]] = {}
     replaced: list[wire.Pod] = []
     for one in there:
@@ -93,10 +93,12 @@ def change(
         above = others.get(controller) if controller and controller != workload.key else None
         body = above.given.body if above else earlier
         if body is None:
-            found = _differing(wanted, _needs(one), _OF_A_POD)
+            found = _list_differing(wanted, _read_needs(one), _OF_A_POD)
         else:
             if controller not in fields:
-                fields[controller] = _differing(wanted, _of_template(body, priorities), wanted)
+                fields[controller] = _list_differing(
+                    wanted, _read_template_needs(body, priorities), wanted
+                )
             found = fields[controller]
         if found:
             replaced.append(one)
@@ -105,22 +107,22 @@ def change(
     return WorkloadChange(replaced, [name for name in wanted if name in said])
 
 
-def _differing(wanted: _Needs, there: _Needs, names: Iterable[str]) -> list[str]:
+def _list_differing(wanted: _Needs, there: _Needs, names: Iterable[str]) -> list[str]:
     return [name for name in names if wanted.get(name) != there.get(name)]
 
 
-def _of_template(body: Mapping[str, Any], priorities: Priorities) -> _Needs:
-    """What a workload's template requires; nothing if it cannot be read, which differs from anything."""
+def _read_template_needs(body: Mapping[str, Any], priorities: Priorities) -> _Needs:
+    """Read what a workload's template requires; nothing if it cannot be read, so that it differs from any other."""
     path = ("jobTemplate", "spec", "template") if body.get("kind") == "CronJob" else ("template",)
     try:
-        template = objects.mapping(body, "spec", *path)
-        return _needs(objects.admitted(template, priorities)) | _claims(body["spec"])
+        template = objects.find_mapping(body, "spec", *path)
+        return _read_needs(objects.admit_pod(template, priorities)) | _read_claims(body["spec"])
     except BadInput:
         return {}
 
 
-def _needs(pod: wire.Pod) -> _Needs:
-    template, spec = templates.of_pod(pod), pod.spec
+def _read_needs(pod: wire.Pod) -> _Needs:
+    template, spec = templates.make_template(pod), pod.spec
     found: _Needs = {
         word: tuple(getattr(template, name) for name in names) for word, names in _FIGURES.items()
     }
@@ -128,25 +130,25 @@ def _needs(pod: wire.Pod) -> _Needs:
         "priority": (spec.priority, spec.preemption_policy),
         "schedulerName": spec.scheduler_name,
         "scheduling gates": _encoder.encode(spec.scheduling_gates or []),
-        "volumes": [_volume(one) for one in spec.volumes or () if one.is_storage],
+        "volumes": [_read_volume(one) for one in spec.volumes or () if one.is_storage],
     }
 
 
-def _volume(volume: wire.Volume) -> tuple[bytes, ClaimSpec | None]:
-    """A volume without what the API server fills into the template of its claim."""
+def _read_volume(volume: wire.Volume) -> tuple[bytes, ClaimSpec | None]:
+    """Read a volume without what the API server fills into the template of its claim."""
     if volume.ephemeral is None:
         return _encoder.encode(volume), None
-    spec = objects.mapping(volume.ephemeral, "volumeClaimTemplate", "spec")
-    return volume.name.encode(), _admitted(objects.decode(spec, ClaimSpec))
+    spec = objects.find_mapping(volume.ephemeral, "volumeClaimTemplate", "spec")
+    return volume.name.encode(), _admit(objects.decode(spec, ClaimSpec))
 
 
-def _claims(spec: Mapping[str, Any]) -> _Needs:
-    """The claims of each pod of a StatefulSet."""
+def _read_claims(spec: Mapping[str, Any]) -> _Needs:
+    """Read the claims of each pod of a StatefulSet."""
     field = "volumeClaimTemplates"
-    given = values.items(spec.get(field), f"spec.{field}", dict)
-    found = claims.templates(given, f"spec.{field}")
-    return {field: [(name, _admitted(claim)) for name, claim in found]}
+    given = values.read_items(spec.get(field), f"spec.{field}", dict)
+    found = claims.read_templates(given, f"spec.{field}")
+    return {field: [(name, _admit(claim)) for name, claim in found]}
 
 
-def _admitted(spec: ClaimSpec) -> ClaimSpec:
+def _admit(spec: ClaimSpec) -> ClaimSpec:
     return structs.replace(spec, volume_mode=spec.volume_mode or "Filesystem")

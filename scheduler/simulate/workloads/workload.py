@@ -1,4 +1,4 @@
-"""A workload as its controller reads it: what it is called, and figures that are checked."""
+"""A workload as its controller reads it: its key, and checked figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Given
 from scheduler.simulate.reading.kinds import ObjectKey
 
-# Of one workload, and of all together.
+# The most pods of one workload, and of all together.
 PODS_MAX = 200_000
 JOB_TEMPLATE = "spec.jobTemplate.spec.template"
 _VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
@@ -25,7 +25,7 @@ class Workload:
 
     Attributes:
         given: the object.
-        key: what it is called.
+        key: its kind, namespace and name.
         meta: its metadata.
         spec, status: as they are in the object.
         template: the path of its pods' template in the object.
@@ -38,17 +38,17 @@ class Workload:
     status: Mapping[str, Any]
     template: str = "spec.template"
 
-    def count(self, field: str, default: int) -> int:
-        """A number of pods.
+    def read_count(self, field: str, default: int) -> int:
+        """Read a number of pods from a field.
 
         Raises:
-            BadInput: it is none, or beyond the bound.
+            BadInput: the value is no number, or is out of bounds.
         """
-        return values.integer(self.spec.get(field, default), f"spec.{field}", 0, PODS_MAX)
+        return values.read_integer(self.spec.get(field, default), f"spec.{field}", 0, PODS_MAX)
 
     @property
     def owner(self) -> wire.Owner:
-        """The reference to it that its pods have."""
+        """The reference to the workload that its pods have."""
         version = _VERSIONS.get(self.key.kind, "apps/v1")
         return wire.Owner(self.key.kind, self.key.name, version, controller=True)
 
@@ -60,29 +60,29 @@ class Workload:
 
 
 def read_workload(given: Given) -> Workload:
-    """A workload from its object.
+    """Read a workload from its object.
 
     Raises:
-        BadInput: it has no name, or its parts are no objects.
+        BadInput: the object has no name, or its parts are no objects.
     """
-    body = {"metadata": objects.mapping(given.body, "metadata")}
+    body = {"metadata": objects.find_mapping(given.body, "metadata")}
     meta = objects.decode(body, wire.Pod).metadata
     if not meta.name:
         raise BadInput("metadata.name", "is missing")
-    spec = {k: v for k, v in objects.mapping(given.body, "spec").items() if v is not None}
-    status = objects.mapping(given.body, "status")
-    return Workload(given, kinds.key(given.body), meta, spec, status)
+    spec = {k: v for k, v in objects.find_mapping(given.body, "spec").items() if v is not None}
+    status = objects.find_mapping(given.body, "status")
+    return Workload(given, kinds.read_key(given.body), meta, spec, status)
 
 
-def job_of(cron: Workload) -> Workload:
-    """The Job of a CronJob's next run.
+def make_job(cron: Workload) -> Workload:
+    """Make the Job of a CronJob's next run.
 
     Raises:
-        BadInput: it has no template of a Job.
+        BadInput: the CronJob has no template of a Job.
     """
     spec = {"spec": cron.spec}
-    job = objects.mapping(spec, "spec", "jobTemplate", "spec")
-    labels = objects.mapping(spec, "spec", "jobTemplate", "metadata").get("labels")
+    job = objects.find_mapping(spec, "spec", "jobTemplate", "spec")
+    labels = objects.find_mapping(spec, "spec", "jobTemplate", "metadata").get("labels")
     name = f"{cron.key.name}-next"
     meta = wire.Meta(name=name, namespace=cron.key.namespace, labels=labels)
     meta.owner_references = [cron.owner]
@@ -91,8 +91,8 @@ def job_of(cron: Workload) -> Workload:
 
 
 @contextmanager
-def below(path: str) -> Iterator[None]:
-    """Within it, the fields of errors get this path in front."""
+def prefix_errors(path: str) -> Iterator[None]:
+    """Within this context, the fields of errors get this path in front."""
     try:
         yield
     except BadInput as error:

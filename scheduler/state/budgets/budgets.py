@@ -1,7 +1,7 @@
 """PodDisruptionBudgets: how many more of the pods that they cover may go.
 
-Which budgets cover which pods on nodes is kept as long as there is any budget. What a change brings about is done in
-steps, in turns of namespaces, and is to be finished before anybody asks.
+As long as there is any budget it is known which budgets cover which pods on nodes. A change causes work, which is done
+in steps, one namespace after the other, and must be finished before the next answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scheduler.schema.preempting import BudgetSets
 from scheduler.state.budgets.spaces import Budget, Covering, Space
 from scheduler.state.pods import PodRecord
 
-# How many steps an answer may make itself, beside the steps that were made before.
+# How many steps an answer may make itself.
 _FEW = 16
 # At least so many changes are remembered.
 _REMEMBERED = 1024
@@ -30,14 +30,14 @@ class Budgets:
     """The budgets by namespace, and which of them cover each pod on a node.
 
     Attributes:
-        figures: rises when what they say of any pod may be another.
+        figures: rises when the budgets of any pod may have changed.
     """
 
     def __init__(self, on_nodes: Callable[[], Iterable[tuple[int, PodRecord]]]) -> None:
         """``on_nodes`` lists all pods that are charged to a node, with the row of the node."""
         self._on_nodes = on_nodes
         self._spaces: dict[str, Space] = {}
-        # Namespaces that may have work to be done, the next one first.
+        # Namespaces that may have work left, the next one first.
         self._due: OrderedDict[str, None] = OrderedDict()
         self._n = 0
         # The subject of each change; changes before ``_from`` are forgotten.
@@ -49,7 +49,7 @@ class Budgets:
 
     @property
     def figures(self) -> int:
-        """Rises when the budgets may say something else of any pod."""
+        """Rises when the budgets of any pod may have changed."""
         return self._from + len(self._changes)
 
     @property
@@ -64,11 +64,11 @@ class Budgets:
         selector: wire.LabelSelector | None,
         status: tuple[int, Iterable[str]],
     ) -> None:
-        """A budget was added or changed; ``status`` is how many more may go, and the names of those let go already.
+        """Add a budget or its new state; ``status``: how many more pods may go, and the names of those let go already.
 
         A selector that cannot be read covers nothing.
         """
-        new = Budget(_read(selector), status[0], frozenset(status[1]))
+        new = Budget(_read_selector(selector), status[0], frozenset(status[1]))
         if not self._n:
             self._begin()
         space = self._spaces.setdefault(namespace, Space())
@@ -148,7 +148,7 @@ class Budgets:
     # Answers.
 
     def make_sets(self, pods: list[PodRecord], size: int, most: int) -> BudgetSets:
-        """The budgets of pods on nodes, of whom at most ``most`` go from one node; the pod table has ``size`` rows."""
+        """Return the budgets of pods on nodes if at most ``most`` go from a node; the pod table has ``size`` rows."""
         while self._due:
             self.work()
         sets: Ints = np.full(size, -1, np.int64)
@@ -176,9 +176,9 @@ class Budgets:
             n_sets += len(counts)
             n_members += int(counts.sum())
             n_budgets += may_go.size
-        runs = np.array([_joined(first), _joined(n_in)], np.int64)
+        runs = np.array([_join(first), _join(n_in)], np.int64)
         left = np.zeros(n_budgets, np.int64)
-        return BudgetSets(sets, runs, _joined(members), _joined(allowed), left)
+        return BudgetSets(sets, runs, _join(members), _join(allowed), left)
 
     def list_rows_since(self, figures: int) -> list[int] | None:
         """List the rows of pods whose budgets may have changed since; None when ``figures`` is too old to say."""
@@ -192,7 +192,7 @@ class Budgets:
             kinds[namespace] = kinds.get(namespace, 0) | change.kinds
             found += change.rows
         for namespace, others in kinds.items():
-            # Where no budget is left, or no pod, the rows are told.
+            # The change names the rows itself if no budget or no pod is left.
             if namespace in self._spaces:
                 found += self._spaces[namespace].list_rows(others)
         return found
@@ -214,15 +214,15 @@ class Budgets:
         self._changes.append((namespace, change))
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _join(parts: list[Ints]) -> Ints:
     return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
 
 
-def _read(selector: wire.LabelSelector | None) -> Selector | None:
-    """None for a selector that covers nothing: an empty one, and one that cannot be read."""
+def _read_selector(selector: wire.LabelSelector | None) -> Selector | None:
+    """Read a selector; None for one that covers nothing: an empty one, and one that cannot be read."""
     if selector is None or not (selector.match_labels or selector.match_expressions):
         return None
     try:
-        return selectors.of_wire(selector, "spec.selector")
+        return selectors.read_selector(selector, "spec.selector")
     except BadInput:
         return None

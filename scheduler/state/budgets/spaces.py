@@ -1,7 +1,7 @@
 """The pods on nodes of one namespace, and which of its disruption budgets cover each kind of them.
 
-A kind is a set of labels. A budget that changes is matched anew, and no other; a kind that comes is matched with
-the budgets that name one of its labels, or none that must be there. The work is done in steps.
+A kind is a set of labels. When a budget changes, only this budget is matched anew. A new kind is matched with the
+budgets that require one of its labels, and with those that require none. The work is done in steps.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from scheduler.state.structures.matching import (
 )
 
 _Bytes = NDArray[np.uint8]
-# Of a step: so many pods are told apart, so many kinds come or go, or so many budgets are matched with new kinds.
-# A kind costs up to 0.2 ms, if thousands of pods have 20 labels of their own.
+# In one step so many pods are sorted into kinds, or so many kinds come or go, or so many budgets are matched with new
+# kinds. A kind costs up to 0.2 ms, if thousands of pods have 20 labels of their own.
 PODS_A_STEP, KINDS_A_STEP, BUDGETS_A_STEP = 128, 64, 32
-# No object of the API bounds the values of a budget: so many take as long as a budget of few.
+# The API does not bound the values of a budget: each further so many values count as one more budget.
 _VALUES_A_BUDGET = 100
 
 
@@ -37,7 +37,7 @@ class Budget(NamedTuple):
     Attributes:
         selector: which pods of its namespace it covers; None: none of them.
         allowed: how many more of them may go.
-        disrupted: names of those that the API server has let go already.
+        disrupted: names of the pods that the API server has let go already.
     """
 
     selector: Selector | None
@@ -46,14 +46,14 @@ class Budget(NamedTuple):
 
 
 class Covering(NamedTuple):
-    """Pods of which budgets may say something else: these kinds, as bits, and those in these rows."""
+    """Pods whose budgets may have changed: the pods of these kinds, as bits, and the pods in these rows."""
 
     kinds: int = 0
     rows: tuple[int, ...] = ()
 
 
 class _PodKind(NamedTuple):
-    """What tells kinds apart; the name is empty but for pods that a budget has let go already."""
+    """The key of a kind; the name is empty, except for pods that a budget has let go already."""
 
     labels: frozenset[tuple[str, str]]
     name: str
@@ -80,8 +80,8 @@ class Space:
         self._begin()
 
     def _begin(self) -> None:
-        """No pod is told apart yet, and no budget matched."""
-        # Rows of pods whose kind may be another.
+        """Begin anew: no pod has a kind yet, and no budget is matched."""
+        # Rows of pods whose kind may have changed.
         self._dirty: dict[int, None] = dict.fromkeys(self._pods)
         self._kinds: dict[_PodKind, int] = {}
         self._keys: list[_PodKind | None] = []
@@ -90,46 +90,46 @@ class Space:
         self._kind_of: dict[int, int] = {}
         self._empty: set[int] = set()
         self._postings = Postings()
-        # Kinds that are in no batch yet. The kinds of a batch are matched together, with the budgets in the list below,
-        # each with its weight.
+        # Kinds that are in no batch yet. The kinds of a batch are matched together with the budgets in the list below,
+        # which has the weight of each.
         self._new: list[int] = []
         self._batch = Postings()
         self._left: list[tuple[str, float]] = []
         self._left_weight = 0.0
-        # Budgets to match with all kinds, and those that were matched, by the label that they need.
+        # Budgets to match with all kinds; and the matched budgets, by the label that they require.
         self._changed: dict[str, float] = {}
         self._changed_weight = 0.0
         self._anchored: dict[Anchor | None, dict[str, None]] = {}
         self._covers: dict[str, int] = {}
-        # What ``covered`` reads, for so many pods that go; None when something has changed since.
+        # The table that ``find_covering`` reads, with the ``most`` it was made for; None when something has changed since.
         self._table: tuple[int, _Bytes, Ints] | None = None
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody needs it."""
+        """Whether the space is not needed: it has neither budgets nor pods."""
         return not (self.budgets or self._pods)
 
     @property
     def n_due(self) -> int:
-        """How many steps of work there are, roughly."""
+        """Roughly how many steps of work are left."""
         if not self.budgets:
             return 0
         n = _count_steps(len(self._dirty), PODS_A_STEP) + _count_steps(len(self._new), KINDS_A_STEP)
         n += _count_steps(len(self._empty), KINDS_A_STEP) + len(self._changed)
         n += _count_steps(len(self._left), BUDGETS_A_STEP)
-        # Of heavy budgets.
+        # Heavy budgets count as several.
         return n + int((self._left_weight + self._changed_weight) / BUDGETS_A_STEP)
 
-    # What happens.
+    # Changes.
 
     def put_pod(self, row: int, pod: PodRecord) -> None:
-        """A pod is in a row of the pod table."""
+        """Note that a pod is in a row of the pod table."""
         self.drop_pod(row)
         self._pods[row] = pod
         self._rows_of.setdefault(pod.name, set()).add(row)
 
     def drop_pod(self, row: int) -> None:
-        """None of the namespace is in a row."""
+        """Note that no pod of the namespace is in a row any more."""
         if self.budgets:
             self._dirty[row] = None
         was = self._pods.pop(row, None)
@@ -140,7 +140,7 @@ class Space:
                 del self._rows_of[was.name]
 
     def put_budget(self, name: str, new: Budget | None) -> Covering:
-        """A budget was added or changed, None: deleted."""
+        """Take over a budget that was added or changed, or drop it (None); return the pods whose budgets this changes."""
         if not self.budgets:
             self._begin()
         self._table = None
@@ -154,7 +154,7 @@ class Space:
             self.budgets[name] = new
             self._weights[name] = _weigh(new)
             if old is None or new.selector != old.selector:
-                self._anchored.setdefault(_anchor_of(new), {})[name] = None
+                self._anchored.setdefault(_find_budget_anchor(new), {})[name] = None
                 self._note_change(name)
             elif new.disrupted != old.disrupted:
                 self._note_change(name)
@@ -166,7 +166,7 @@ class Space:
         return Covering(rows=(*rows, *renamed))
 
     def _note_change(self, name: str) -> None:
-        """A budget is to be matched again; one that is to be already keeps its turn."""
+        """Note that a budget must be matched again; a budget that must be already keeps its turn."""
         weight = self._weights[name]
         self._changed_weight += weight - self._changed.get(name, 0.0)
         self._changed[name] = weight
@@ -176,13 +176,13 @@ class Space:
 
     def _unanchor(self, name: str, old: Budget) -> None:
         self._covers.pop(name, None)
-        there = self._anchored[_anchor_of(old)]
+        there = self._anchored[_find_budget_anchor(old)]
         del there[name]
         if not there:
-            del self._anchored[_anchor_of(old)]
+            del self._anchored[_find_budget_anchor(old)]
 
     def _count_let_go(self, old: Budget | None, new: Budget | None) -> tuple[int, ...]:
-        """The rows of pods that are told apart by their names from now on, or no longer."""
+        """Count names that budgets have let go; return the rows of pods that get a kind of their own, or lose it."""
         before = old.disrupted if old else frozenset()
         after = new.disrupted if new else frozenset()
         renamed: list[int] = []
@@ -199,7 +199,7 @@ class Space:
     # The work.
 
     def work(self) -> int:
-        """Make one step; the kinds that a budget covers and did not cover, or the other way round, as bits."""
+        """Make one step; return the kinds, as bits, that a budget has begun or ceased to cover."""
         self._table = None
         if self._dirty:
             self._tell_apart()
@@ -243,10 +243,10 @@ class Space:
         return kind
 
     def _let_kinds_go(self) -> None:
-        """Forget some of the kinds of which there is no pod any more; no batch has any of them."""
+        """Forget some of the kinds without pods; no batch has any of them."""
         gone = [self._empty.pop() for _ in range(min(KINDS_A_STEP, len(self._empty)))]
         self.spent = len(gone) / KINDS_A_STEP
-        self._postings.drop({kind: self._labels_of(kind) for kind in gone})
+        self._postings.drop({kind: self._read_labels(kind) for kind in gone})
         bits = pack_bits(gone)
         for name, covered in self._covers.items():
             if covered & bits:
@@ -258,13 +258,13 @@ class Space:
             self._keys[kind] = None
             self._free.append(kind)
 
-    def _labels_of(self, kind: int) -> frozenset[tuple[str, str]]:
+    def _read_labels(self, kind: int) -> frozenset[tuple[str, str]]:
         key = self._keys[kind]
         return key.labels if key is not None else frozenset()
 
     def _gather_new(self) -> None:
-        """Add some of the new kinds to the batch; with the last of them it is known which budgets it concerns."""
-        found = {kind: self._labels_of(kind) for kind in self._new[-KINDS_A_STEP:]}
+        """Add some of the new kinds to the batch; when the last one is added, list the budgets to match it with."""
+        found = {kind: self._read_labels(kind) for kind in self._new[-KINDS_A_STEP:]}
         del self._new[-KINDS_A_STEP:]
         self.spent = len(found) / KINDS_A_STEP
         self._postings.add(found)
@@ -272,7 +272,7 @@ class Space:
         if self._new:
             return
         asked = dict(self._anchored.get(None, {}))
-        for anchor in self._batch.anchors():
+        for anchor in self._batch.list_anchors():
             asked |= self._anchored.get(anchor, {})
         left = [name for name in asked if name not in self._changed]
         self._left = [(name, self._weights[name]) for name in left]
@@ -316,21 +316,21 @@ class Space:
     # Answers, when no work is left.
 
     def list_kinds(self, rows: list[int]) -> Ints:
-        """The kinds of the pods in these rows; -1 for none."""
+        """List the kinds of the pods in these rows; -1 for none."""
         return np.array([self._kind_of.get(row, -1) for row in rows], np.int64)
 
     def list_rows(self, kinds: int) -> list[int]:
-        """The rows of the pods of these kinds."""
+        """List the rows of the pods of these kinds."""
         if not kinds:
             return []
         asked = set(unpack_bits(kinds).tolist())
         return [row for row, kind in self._kind_of.items() if kind in asked]
 
     def find_covering(self, kinds: Ints, most: int) -> tuple[Flags, Ints]:
-        """[n, B] which budgets count for each of n kinds, in the order of their names, and [B] what they allow.
+        """Find [n, B] which budgets count for each of n kinds, in the order of their names, and [B] what they allow.
 
-        Left out is what cannot matter where at most so many pods go: budgets that allow as many, and those that
-        stand behind one that allows none.
+        If at most ``most`` pods go, some budgets cannot matter and are left out: those that allow as many, and for a
+        kind all that come after one that allows none.
         """
         if self._table is None or self._table[0] != most:
             self._table = most, *self._tabulate(most)
@@ -339,7 +339,7 @@ class Space:
         return flags, allowed
 
     def _tabulate(self, most: int) -> tuple[_Bytes, Ints]:
-        """[B, ..] the kinds for which each budget counts, eight to a byte; [B] what it allows."""
+        """Return [B, ..] the kinds for which each budget counts, eight to a byte, and [B] what it allows."""
         n_bytes = (len(self._keys) + 7) // 8
         rows: list[bytes] = []
         allowed: list[int] = []
@@ -359,11 +359,11 @@ def _count_steps(n: int, in_one: int) -> int:
 
 
 def _weigh(budget: Budget) -> float:
-    """How long it takes to match a budget, in parts of one that lists few values."""
+    """Weigh how long a budget takes to match; a budget without values weighs 1."""
     requirements = budget.selector.requirements if budget.selector is not None else ()
     return 1 + sum(len(one.values) for one in requirements) / _VALUES_A_BUDGET
 
 
-def _anchor_of(budget: Budget) -> Anchor | None:
+def _find_budget_anchor(budget: Budget) -> Anchor | None:
     # A selector that selects nothing meets no kind, by whatever label it is found.
     return find_anchor(budget.selector) if budget.selector is not None else ("", "")

@@ -22,7 +22,7 @@ _NOTHING = empty.make_containers()
 class ChargeTable:
     """Owns and grows ``columns.Charges``; a charge goes with its template.
 
-    The parts of a charge are: the resources that are asked, the pod itself first, then milli-CPU and bytes
+    The parts of a charge are: the requested resources, the pod itself first, then milli-CPU and bytes
     with kube-scheduler's defaults, then one pod of its size, if it asks GPUs.
     """
 
@@ -65,15 +65,15 @@ class ChargeTable:
 
     def list_asking(self, resource: str) -> list[int]:
         """List the numbers of the charges that have a part for a resource."""
-        return [number for number, _ in self._asking(resource)]
+        return [number for number, _ in self._list_asking_parts(resource)]
 
     def point(self, resource: str, row: int) -> None:
         """Give a resource another row of the resource matrix; -1: it has no row any more."""
-        for number, i in self._asking(resource):
+        for number, i in self._list_asking_parts(resource):
             self.get_parts(number)[i, 0] = row if row < 0 else c.REQUESTED_AT + row
 
-    def _asking(self, resource: str) -> Iterator[tuple[int, int]]:
-        """The charges with a part for a resource, and which of their parts it is."""
+    def _list_asking_parts(self, resource: str) -> Iterator[tuple[int, int]]:
+        """List the charges with a part for a resource, and the place of this part."""
         for reference, number in list(self._numbers.items()):
             template = reference()
             if template is None:
@@ -85,7 +85,7 @@ class ChargeTable:
                 yield number, len(self.get_parts(number)) - 1
 
     def _compile(self, template: PodTemplate) -> int:
-        parts = self._parts_of(template)
+        parts = self._make_parts(template)
         number = self._free.pop() if self._free else len(self._templates)
         first = self._runs.take(round_up(len(parts)))
         self._grow(number + 1, self._runs.end)
@@ -99,15 +99,15 @@ class ChargeTable:
         self._containers[number : number + 1] = [containers]
         return number
 
-    def _parts_of(self, template: PodTemplate) -> list[tuple[int, int]]:
-        asked, row_of = template.requests, self._nodes.resources.find
+    def _make_parts(self, template: PodTemplate) -> list[tuple[int, int]]:
+        asked, find_row = template.requests, self._nodes.resources.find
         parts = [(c.REQUESTED_AT + c.PODS, 1)]
         for name, amount in asked.amounts:
-            row = row_of(name)
+            row = find_row(name)
             parts.append((row if row < 0 else c.REQUESTED_AT + row, amount))
         parts += [(c.NONZERO_AT, asked.nonzero_cpu), (c.NONZERO_AT + 1, asked.nonzero_memory)]
         if template.size >= 0:
-            row = row_of(gpus.SIZES[template.size])
+            row = find_row(gpus.SIZES[template.size])
             parts.append((row if row < 0 else c.REQUESTED_AT + row, 1))
         return parts
 

@@ -1,4 +1,4 @@
-"""The pod table: a row for every pod that has a node, with what decisions read of it and what it holds."""
+"""The pod table: a row for every pod that has a node, with what it holds and what decisions read about it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _FIRST_CAPACITY = 64
 
 
 class PodTable:
-    """Owns and grows ``columns.Pods``; ``kernels/charge.py`` gives its rows out and takes them back.
+    """Owns and grows ``columns.Pods``, whose rows ``kernels/charge.py`` gives out and takes back.
 
     The row of a pod is in its record.
     """
 
     def __init__(self) -> None:
-        self.columns = _columns(_FIRST_CAPACITY, _FIRST_CAPACITY)
+        self.columns = _make_columns(_FIRST_CAPACITY, _FIRST_CAPACITY)
 
     def make_room(self, pods: int, holds: int) -> None:
         """Grow, if need be, until so many more pods may come, each with so many cards held."""
@@ -27,7 +27,7 @@ class PodTable:
         more_rows, more_holds = end_row + pods, end_holds + pods * 2 * holds
         if more_rows <= rows and more_holds <= n_holds:
             return
-        fresh = _columns(_grown(rows, more_rows), _grown(n_holds, more_holds))
+        fresh = _make_columns(_grow_rows(rows, more_rows), _grow_rows(n_holds, more_holds))
         for before, after in zip(old.list_values(), fresh.list_values(), strict=True):
             if before is not old.holds:
                 after[..., : before.shape[-1]] = before
@@ -36,26 +36,26 @@ class PodTable:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The ends of the rows of pods and of holds that were ever in use."""
+        """The ends of the rows of pods and of holds that have ever been in use."""
         free = self.columns.free
         return int(free[c.END_ROW]), int(free[c.END_HOLDS])
 
     def update(self, row: int, priority: int, start: int) -> None:
-        """What else is known of a pod that is charged as before."""
+        """Update a pod whose charge is unchanged."""
         self.columns.priority[row] = priority
         self.columns.start[row] = start
 
     def read_held(self, row: int) -> c.Ints:
-        """[h, 4] what the pod holds of cards, as ``Pods.holds``."""
+        """Read [h, 4] what the pod holds on cards, as ``Pods.holds``."""
         first, n = self.columns.held[:, row].tolist()
         return self.columns.holds[first : first + n]
 
 
-def _grown(rows: int, least: int) -> int:
+def _grow_rows(rows: int, least: int) -> int:
     return rows if least <= rows else max(least, 2 * rows)
 
 
-def _columns(rows: int, holds: int) -> c.Pods:
+def _make_columns(rows: int, holds: int) -> c.Pods:
     free = np.full(c.N_FREE, -1, np.int64)
     free[c.END_ROW] = free[c.END_HOLDS] = 0
     return c.Pods(

@@ -1,4 +1,4 @@
-"""The ledger: pods are entered in totals and struck out again, here and by the placing kernel only."""
+"""The ledger: only the ledger and the placing kernel enter pods in totals and strike them out again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scheduler.state.nodes import NodeTable
 
 
 class Ledger:
-    """Which pods are charged to which nodes.
+    """Knows which pods are charged to which nodes.
 
     Attributes:
-        pods: rows of the pods that have a node.
+        pods: a table of the pods that have a node.
         charges: what a pod of each template adds to a node.
-        tables: what kernels take; its tables grow where they are.
+        tables: the tables as kernels take them; the tables grow in place.
     """
 
     def __init__(self, nodes: NodeTable, cards: CardTable) -> None:
@@ -33,9 +33,9 @@ class Ledger:
     def enter(
         self, template: PodTemplate, priority: int, start: int, node_row: int, holds: c.Ints
     ) -> int:
-        """A row for a pod that has a node, which is charged to it; to none while the node is not there (-1).
+        """Charge a pod to its node, and return the pod's row; while the node is unknown (-1) it is charged to none.
 
-        ``holds`` [h, 4] is what it holds of the cards there, as ``Pods.holds``.
+        ``holds`` [h, 4] is what the pod holds on the cards there, as ``Pods.holds``.
         """
         charge = self.charges.number_template(template)
         row = kernel.enter_pod(self.tables, charge, priority, start, node_row, holds)
@@ -45,38 +45,38 @@ class Ledger:
         return row
 
     def move(self, row: int, node_row: int, holds: c.Ints) -> None:
-        """Charge a pod that is charged nowhere to a node (-1: still to none), with what it holds there."""
+        """Charge a pod that is charged to no node to this node (-1: still to none), with what it holds there."""
         if not kernel.move_pod(self.tables, row, node_row, holds):
             self.pods.make_room(1, len(holds))
             kernel.move_pod(self.tables, row, node_row, holds)
 
     def strike(self, row: int) -> int:
-        """Take back what a pod is charged; the node row it was charged to, -1 for none."""
+        """Take back the charge of a pod; return the row of the node that it was charged to, -1 for none."""
         return kernel.strike_pod(self.tables, row)
 
     def leave(self, row: int) -> int:
-        """As ``strike`` of a pod that has no node any more: its row is another's."""
+        """As ``strike``, of a pod that has no node any more; its row is given back."""
         return kernel.remove_pod(self.tables, row)
 
     def charge_again(self, row: int, node_row: int) -> None:
-        """Charge a pod that was struck to the same node again; -1: it was charged to none."""
+        """Charge a pod that was struck out to the same node again; -1: it was charged to none."""
         if node_row >= 0:
             kernel.charge_again(self.tables, row, node_row)
 
     def undo(self, row: int, ends: tuple[int, int]) -> int:
-        """As ``leave`` of the pod that was entered last, since ``PodTable.ends`` were these and nobody left."""
+        """As ``leave``, of the pod that was entered last, if no pod has left since ``PodTable.ends`` were ``ends``."""
         return kernel.undo_entry(self.tables, row, *ends)
 
     def get_containers(self, template: PodTemplate) -> c.Ints:
-        """[5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
+        """Return [5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
         return self.charges.get_containers(self.charges.number_template(template))
 
     def offer(self, resource: str) -> c.Ints:
-        """A node offers what none did: who asks it is charged for it. The node rows that this concerns."""
+        """Charge pods for a resource that a node is the first to offer; return the rows of the nodes this concerns."""
         return self._point(resource, self._nodes.resources.find(resource))
 
     def withdraw(self, resource: str) -> c.Ints:
-        """No node offers a resource any more: nobody is charged for it. The node rows that this concerns."""
+        """Take back the charges for a resource that no node offers any more; return the rows of the nodes this concerns."""
         rows = self._point(resource, -1)
         self._nodes.resources.give_back(resource)
         return rows

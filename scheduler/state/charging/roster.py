@@ -1,4 +1,4 @@
-"""The pods on each node: records by uid and by node, in step with the charges."""
+"""The pods on each node: records by uid and by node, which always agree with the charges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
 from scheduler.state.charging.ledger import Ledger
 from scheduler.state.nodes import NodeTable
-from scheduler.state.pods import Life, PodRecord, followed
+from scheduler.state.pods import Life, PodRecord, make_followed_key
 from scheduler.state.registers import Registers
 from scheduler.state.structures.changes import Changes
 from scheduler.state.told_cards import NOTHING
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
     Attributes:
         there: the pods of the node before, as ``pods_on`` had them; None where a pod was entered.
-        seen: what the watch had told of a pod that was assumed.
+        seen: the record that the watch gave meanwhile of an assumed pod.
     """
 
     did: Did
@@ -55,13 +55,13 @@ class Roster:
 
     Attributes:
         pods: all pods that are not finished, by uid.
-        pods_on: those that have a node, by its name; the node may not be there.
-        meanwhile: what an assumed pod has become while its bind is under way.
-        ledger: who of them is charged what.
+        pods_on: the pods that have a node, by the node's name; the node may be unknown.
+        meanwhile: by uid: the newer record of an assumed pod, from the time of its bind.
+        ledger: what each pod is charged.
         registers: which cards the nodes have.
-        followers: told of every pod that is charged or not charged any more, in this order.
-        log: what was done since the outermost trial began, None while there is none.
-        away: what pods were that a trial has taken from their nodes, by uid.
+        followers: are called in this order with every pod that is charged or no longer charged.
+        log: the steps since the outermost trial began, None while there is no trial.
+        away: by uid: the former records of pods that a trial has taken from their nodes.
     """
 
     def __init__(
@@ -88,23 +88,23 @@ class Roster:
         if pod.node:
             self.pods_on[pod.node][pod.uid] = pod
             self.ledger.pods.update(pod.row, pod.priority, start)
-            if followed(old) != followed(pod):
-                node_row = self._nodes.row_of(pod.node)
-                self._struck(old, node_row)
+            if make_followed_key(old) != make_followed_key(pod):
+                node_row = self._nodes.find_row(pod.node)
+                self._note_struck(old, node_row)
                 self._tell(pod, node_row, 1)
         return self.keep(pod)
 
     def attach(self, pod: PodRecord, start: int) -> PodRecord:
         """Note that a pod has a node, and charge it if the node is known."""
-        node_row = self._nodes.row_of(pod.node)
-        holds = self._holds(pod, node_row)
+        node_row = self._nodes.find_row(pod.node)
+        holds = self._list_holds(pod, node_row)
         row = self.ledger.enter(pod.template, pod.priority, start, node_row, holds)
         if node_row >= 0:
             self._moved.add(node_row)
         return self.adopt(replace(pod, row=row), node_row)
 
     def adopt(self, pod: PodRecord, node_row: int) -> PodRecord:
-        """As ``attach`` of a pod that has a row of the ledger already; that its node moved is for who charged it."""
+        """As ``attach``, of a pod that has a row of the ledger already; its caller notes that the node moved."""
         if self.log is not None:
             self.log.append(Step(Did.ENTERED, self.pods[pod.uid], pod))
         self.pods_on.setdefault(pod.node, {})[pod.uid] = pod
@@ -117,7 +117,7 @@ class Roster:
             return
         del self.pods_on[pod.node][pod.uid]
         self._prune(pod.node)
-        self._struck(pod, self.ledger.leave(pod.row))
+        self._note_struck(pod, self.ledger.leave(pod.row))
 
     def forget(self, pod: PodRecord) -> None:
         """Make an assumed pod pending again, with the changes that came meanwhile."""
@@ -133,16 +133,16 @@ class Roster:
         """Take back the charges of all pods of a node, and return the pods, for ``charge``."""
         pods = list(self.pods_on.get(node, {}).values())
         for pod in pods:
-            self._struck(pod, self.ledger.strike(pod.row))
+            self._note_struck(pod, self.ledger.strike(pod.row))
         return pods
 
     def charge(self, pods: list[PodRecord], node_row: int) -> None:
-        """Charge pods that were struck to the node of a row, with what they hold of its cards; -1: to none."""
+        """Charge pods that were struck out to the node of a row, with what they hold on its cards; -1: to none."""
         for pod in pods:
-            self.ledger.move(pod.row, node_row, self._holds(pod, node_row))
-            self._charged(pod, node_row)
+            self.ledger.move(pod.row, node_row, self._list_holds(pod, node_row))
+            self._note_charged(pod, node_row)
 
-    # In a trial. A row is given back when the outermost one ends: until then it can be charged as it was.
+    # In a trial. A row is given back when the outermost trial ends: until then the pod can be charged as it was.
 
     def take_away(self, pod: PodRecord) -> None:
         """Take a pod from its node for now."""
@@ -152,7 +152,7 @@ class Roster:
     def put_back(self, pod: PodRecord) -> None:
         """Put a pod that was taken away back on its node, by the record that it had."""
         del self.away[pod.uid]
-        there = self._copied(pod.node)
+        there = self._copy_pods_on(pod.node)
         self._note(Step(Did.PUT_BACK, self.pods[pod.uid], pod, there))
         self.pods_on[pod.node][pod.uid] = pod
         self._charge_again(pod)
@@ -163,10 +163,10 @@ class Roster:
         if step.did == Did.ENTERED:
             del self.pods_on[after.node][after.uid]
             self._prune(after.node)
-            self._struck(after, self.ledger.undo(after.row, ends))
+            self._note_struck(after, self.ledger.undo(after.row, ends))
         elif step.did == Did.PUT_BACK:
             self.away[after.uid] = after
-            self._struck(after, self.ledger.strike(after.row))
+            self._note_struck(after, self.ledger.strike(after.row))
         else:
             self._charge_again(before)
         if step.did == Did.TAKEN_AWAY:
@@ -185,9 +185,9 @@ class Roster:
 
     def _take(self, step: Step) -> None:
         pod = step.before
-        self._note(step._replace(there=self._copied(pod.node)))
+        self._note(step._replace(there=self._copy_pods_on(pod.node)))
         del self.pods_on[pod.node][pod.uid]
-        self._struck(pod, self.ledger.strike(pod.row))
+        self._note_struck(pod, self.ledger.strike(pod.row))
 
     def _note(self, step: Step) -> None:
         if self.log is None:
@@ -195,18 +195,18 @@ class Roster:
         self.log.append(step)
         self.keep(step.after)
 
-    def _copied(self, node: str) -> dict[str, PodRecord]:
-        """The pods of a node as they are, which are not changed any more: a copy is from now on."""
+    def _copy_pods_on(self, node: str) -> dict[str, PodRecord]:
+        """Return the pods of a node, and put a copy in their place, which later steps change instead."""
         there = self.pods_on.get(node, {})
         self.pods_on[node] = there.copy()
         return there
 
     def _charge_again(self, pod: PodRecord) -> None:
-        node_row = self._nodes.row_of(pod.node)
+        node_row = self._nodes.find_row(pod.node)
         self.ledger.charge_again(pod.row, node_row)
-        self._charged(pod, node_row)
+        self._note_charged(pod, node_row)
 
-    # Both.
+    # Inside and outside of trials.
 
     def _prune(self, node: str) -> None:
         if not self.pods_on.get(node, True):
@@ -220,18 +220,18 @@ class Roster:
                 if node_of[pod.row] >= 0:
                     yield int(node_of[pod.row]), pod
 
-    def _holds(self, pod: PodRecord, node_row: int) -> c.Ints:
-        # Most pods ask no card, and are charged as often as others.
+    def _list_holds(self, pod: PodRecord, node_row: int) -> c.Ints:
+        # Most pods ask no card: this is the usual way.
         if node_row < 0 or not pod.template.most:
             return NOTHING
         return self.registers.list_holds(pod, self.ledger.get_containers(pod.template), node_row)
 
-    def _charged(self, pod: PodRecord, node_row: int) -> None:
+    def _note_charged(self, pod: PodRecord, node_row: int) -> None:
         if node_row >= 0:
             self._moved.add(node_row)
         self._tell(pod, node_row, 1)
 
-    def _struck(self, pod: PodRecord, node_row: int) -> None:
+    def _note_struck(self, pod: PodRecord, node_row: int) -> None:
         """Note that the charge of a pod was taken back from the node of a row; -1: from none."""
         if node_row >= 0:
             self._moved.add(node_row)

@@ -1,4 +1,4 @@
-"""Classes of pods that rules about other pods cannot tell apart, and what is counted of them.
+"""Classes of pods that rules about other pods cannot tell apart, and the counts of these pods.
 
 Pods on nodes are of one class when they are in one namespace, have the same labels, are being deleted or not, and
 have the same rules of their own.
@@ -36,7 +36,7 @@ class ClassKey(NamedTuple):
     template: PodTemplate | None
 
 
-def key_of(pod: PodRecord) -> ClassKey:
+def make_key(pod: PodRecord) -> ClassKey:
     """Return the key of a pod's class."""
     template = pod.template if pod.template.has_terms else None
     labels = frozenset((pod.labels or _NO_LABELS).items())
@@ -55,7 +55,7 @@ class Class:
 
 
 class PeerCount(Count):
-    """How many pods on each row are among all of several sets of peers."""
+    """Counts on each row the pods that are in all of several sets of peers."""
 
     __slots__ = ("all_of", "with_deleting")
 
@@ -64,7 +64,7 @@ class PeerCount(Count):
         self.all_of, self.with_deleting = all_of, with_deleting
 
     def counts(self, one: Class, there: Labels) -> bool:
-        """Whether a class is counted, of a namespace with these labels, that is among the first of these peers."""
+        """Whether a class is counted that is in the first set of peers; ``there`` are the labels of its namespace."""
         if one.deleting and not self.with_deleting:
             return False
         return all(peers.include(one.namespace, there, one.labels) for peers in self.all_of[1:])
@@ -78,7 +78,7 @@ class TermView(NamedTuple):
 
 
 class OwnerCount(Count):
-    """The weights of the terms, of one stance and topology key, that pods on each row have about a pod."""
+    """Sums on each row the weights of the terms about one pod; all terms have one stance and one topology key."""
 
     __slots__ = ("group", "labels", "namespace")
 
@@ -89,9 +89,9 @@ class OwnerCount(Count):
 
 
 class Numbered:
-    """Classes by number, found by peers: a set of peers meets only the classes with a label that it names.
+    """Classes by number, found by peers: only classes with a label that the peers name are compared with them.
 
-    Sets of classes are the bits of one number.
+    A set of classes is one integer with a bit for each class.
     """
 
     def __init__(self) -> None:
@@ -99,16 +99,16 @@ class Numbered:
         self._free: list[int] = []
         self._postings = Postings()
         self._within: dict[str, int] = {}
-        # Those whose pods are being deleted.
+        # The classes whose pods are being deleted.
         self._deleting = 0
 
     @property
     def end(self) -> int:
-        """A number above those of all classes."""
+        """One more than the highest number of a class."""
         return len(self._classes)
 
-    def next_number(self) -> int:
-        """A number for a class that is to be added: the lowest that is free, so that those at the end become free."""
+    def find_free_number(self) -> int:
+        """Find the number for the next class: the lowest free one, so that the numbers at the end become free."""
         while self._free and self._free[0] >= len(self._classes):
             heappop(self._free)
         if not self._free:
@@ -139,7 +139,7 @@ class Numbered:
     def list_among(
         self, all_of: tuple[Peers, ...], labels_of: LabelsOf, *, with_deleting: bool
     ) -> Ints:
-        """List [k] the numbers of the classes whose pods are among all of these peers, ascending."""
+        """List [k] the numbers of the classes whose pods are in all of these sets of peers, ascending."""
         found = self._postings.all
         for peers in all_of:
             found &= self._postings.match(peers.selector)
@@ -156,7 +156,7 @@ class Numbered:
         return [one for number in numbers if (one := self._classes[number]) is not None]
 
     def _find_within(self, peers: Peers, labels_of: LabelsOf) -> int:
-        """The classes in the namespaces of these peers."""
+        """Find the classes in the namespaces of these peers."""
         if peers.namespace_selector == selectors.EVERYTHING:
             return self._postings.all
         names: Iterable[str] = peers.namespaces

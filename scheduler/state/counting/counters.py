@@ -1,4 +1,4 @@
-"""The counts that are in use, found by the classes that they count; a count ends when no code holds it any more."""
+"""The counts that are in use, found by the classes that they count; a count ends when nothing holds it any more."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from scheduler.state.structures.matching import Anchor, find_anchors, list_ancho
 
 @dataclass(slots=True)
 class _Held:
-    """What is known of a count beside itself, to be undone when it ends.
+    """What belongs to a count and must be undone when the count ends.
 
     Attributes:
-        slot: where the links have it.
+        slot: the count's slot in the links.
         pod: the pod about which terms are counted; None for a count of peers.
-        places: where a count of terms is found.
-        weights: of a count of terms what a pod of each class adds, by the class's number.
+        places: the keys under which a count of terms is found.
+        weights: for a count of terms: what a pod of each class adds, by the number of the class.
     """
 
     slot: int
@@ -41,7 +41,7 @@ class Counters:
     """Counts of pods by class.
 
     Attributes:
-        index: counts of peers, by what they are about.
+        index: counts of peers, by the pods that they count.
     """
 
     def __init__(self, labels_of: LabelsOf, places: Places) -> None:
@@ -51,10 +51,10 @@ class Counters:
         self._held: dict[ref[Count], _Held] = {}
         self._by_slot: dict[int, tuple[ref[Count], _Held]] = {}
         self._links = Links()
-        # What was found for classes, kept as long as no link changes: like pods often come one after another.
+        # The counts that were found for each class, kept until a link changes: equal pods often come one after another.
         self._found: dict[int, list[tuple[ref[Count], int]]] = {}
         self._found_at = 0
-        # Counts that no code holds any more: a count may end while others are iterated.
+        # Counts that nothing holds any more: a count may end while others are iterated.
         self._ended: list[ref[Count]] = []
 
     def __len__(self) -> int:
@@ -62,14 +62,14 @@ class Counters:
         return len(self._held)
 
     def add_peers(self, count: PeerCount, classes: Ints) -> None:
-        """A count of peers begins with the classes of these numbers."""
+        """Add a count of peers, which begins with the classes of these numbers."""
         reference, held = self._open(count)
         self.index.add(count.all_of[0], reference)
         self._links.count(held.slot, classes)
         count.begin(self._places.sum_by_row(classes, np.ones(classes.size, np.int64)))
 
     def add_owners(self, count: OwnerCount, weighed: tuple[Ints, Ints]) -> None:
-        """A count of terms begins with the classes of these numbers, [k], and what each adds, [k]."""
+        """Add a count of terms, which begins with [k] the classes of these numbers, and [k] what each adds."""
         reference, held = self._open(count)
         held.pod = self._write_pod(count)
         held.places = [(count.group, anchor) for anchor in list_anchors(count.labels)]
@@ -78,7 +78,7 @@ class Counters:
         self._begin(count, held, *weighed)
 
     def find_counts(self, number: int) -> Iterator[tuple[Count, int]]:
-        """The counts that count a class, and what they count for each of its pods."""
+        """Find the counts that count a class, and what each adds for a pod of the class."""
         if self._found_at != self._links.version:
             self._found.clear()
             self._found_at = self._links.version
@@ -126,7 +126,7 @@ class Counters:
         self._links.leave(number)
 
     def trim(self, n_classes: int) -> None:
-        """All classes have lower numbers."""
+        """Free the room of higher numbers: all classes have numbers below this one."""
         self._links.trim(n_classes)
 
     def list_owner_counts(self, namespace: str) -> list[OwnerCount]:
@@ -139,7 +139,7 @@ class Counters:
         ]
 
     def recount(self, count: OwnerCount, weighed: tuple[Ints, Ints]) -> None:
-        """Count terms anew."""
+        """Count the terms of a count anew."""
         held = self._held[ref(count)]
         held.pod = self._write_pod(count)
         self._links.clear(held.slot)
@@ -158,14 +158,14 @@ class Counters:
         count.begin(self._places.sum_by_row(classes, each))
 
     def _change(self, number: int, sign: int) -> None:
-        """All pods of a class are counted, or no longer."""
+        """Add all pods of a class to its counts (1), or take them out (-1)."""
         rows = self._places.get_rows(number)
         for count, each in self.find_counts(number) if rows else ():
             for row, n in rows.items():
                 count.change(row, sign * n * each)
 
     def _weigh(self, one: Class) -> dict[ref[Count], int]:
-        """What each pod of a class adds to the counts of terms."""
+        """Weigh what each pod of a class adds to the counts of terms."""
         terms: defaultdict[Group, list[OwnedTerm]] = defaultdict(list)
         for term in one.owned:
             terms[term.stance, term.key].append(term)

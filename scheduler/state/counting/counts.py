@@ -1,4 +1,4 @@
-"""A figure per node row that somebody looks at, kept up by whoever counts."""
+"""A figure per node row, kept up by the table that counts for as long as a reader holds it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from scheduler.schema.columns import Ints
 
 
 class Figure(Protocol):
-    """A figure per node row, and whether it has changed."""
+    """A figure per node row, with a version that shows whether it has changed."""
 
     @property
     def version(self) -> int:
         """Rises with every change."""
 
-    def by_row(self, capacity: int) -> Ints:
-        """[capacity] the figure of every row; to be read only."""
+    def list_by_row(self, capacity: int) -> Ints:
+        """Return [capacity] the figure of every row, for reading only."""
 
 
 class Count:
-    """How many of something there are on each node row.
+    """Counts something on each node row.
 
-    Whoever counts holds it weakly and keeps it up as long as it lives; who looks at it sees by ``version``
-    whether it has changed.
+    The table that counts holds the count weakly and keeps it up as long as it lives; a reader sees by ``version``
+    whether the count has changed.
     """
 
     __slots__ = ("__weakref__", "_by_row", "version")
@@ -34,21 +34,21 @@ class Count:
         self.version = 0
 
     def begin(self, by_row: Ints) -> None:
-        """[n] So many are on the first rows, and none on the others."""
+        """Begin with [n] these figures on the first rows, and 0 on the others."""
         self._by_row = by_row if by_row.any() else by_row[:0]
         self.version += 1
 
     def change(self, row: int, by: int) -> None:
-        """So many more are on a row."""
+        """Add to the figure of a row."""
         if row >= self._by_row.size:
             self._by_row = _extend(self._by_row, max(row + 1, 2 * row))
         self._by_row[row] += by
         self.version += 1
 
-    def by_row(self, capacity: int) -> Ints:
-        """[capacity] the figure of every row; to be read only.
+    def list_by_row(self, capacity: int) -> Ints:
+        """Return [capacity] the figure of every row, for reading only.
 
-        The array is kept only if something was counted: pods can name thousands of things that are nowhere.
+        The array is kept only if something was counted: pods can name thousands of things that are on no node.
         """
         if not self._by_row.size:
             return np.zeros(capacity, np.int64)

@@ -1,7 +1,7 @@
-"""Rules about other pods, found by a pod that they may be about.
+"""An index of rules about other pods: it finds the rules that are about a pod.
 
-A kernel compares the pod with all rules: a few nanoseconds for each, whatever its selector. A dictionary that finds a
-rule by the labels that it wants would be of no use for a rule that only says which labels must be absent.
+A kernel compares the pod with all rules, in a few nanoseconds a rule, whatever the selector. A dictionary that finds
+rules by the labels that they want would not find a rule that only says which labels must be absent.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class RuleIndex(Generic[T]):
         return len(self._numbers)
 
     def get(self, rule: T) -> int | None:
-        """The number of a rule that is there."""
+        """Return the number of a rule; None when the rule is not there."""
         return self._numbers.get(rule)
 
     def add(self, peers: Peers, rule: T) -> int:
-        """Add a rule about these peers; its number."""
+        """Add a rule about these peers, and return its number."""
         self._last = None
         record = write_record(peers)
         start = self._words.add(record)
@@ -77,7 +77,7 @@ class RuleIndex(Generic[T]):
             self._compact()
 
     def find_about(self, namespace: str, namespace_labels: Labels, labels: Labels) -> Ints:
-        """[found] The numbers of the rules about a pod, ascending."""
+        """Find [found] the numbers of the rules about a pod, ascending."""
         pod = namespace, frozenset(namespace_labels.items()), frozenset(labels.items())
         if self._last is None or self._last[0] != pod:
             found = self.find(write_pod(namespace, namespace_labels, labels))
@@ -85,7 +85,7 @@ class RuleIndex(Generic[T]):
         return self._last[1]
 
     def find(self, pod: ComparedPod) -> Ints:
-        """[found] As ``about``, of a pod whose texts are hashed."""
+        """Find the same for a pod whose texts are hashed already."""
         found = np.empty(self._starts.n, np.int64)
         n = 0
         if self._numbers:
@@ -93,7 +93,7 @@ class RuleIndex(Generic[T]):
         return found[:n].copy()
 
     def _find_free(self) -> int:
-        """The lowest number without a rule, so that those at the end become free."""
+        """Find the lowest number without a rule, so that the numbers at the end become free."""
         while self._free:
             number = heappop(self._free)
             if number < len(self.rules):
@@ -101,7 +101,7 @@ class RuleIndex(Generic[T]):
         return len(self.rules)
 
     def _compact(self) -> None:
-        """Leave no room for rules that are gone."""
+        """Free the room of the rules that are gone."""
         while self.rules and self.rules[-1] is None:
             self.rules.pop()
         n = len(self.rules)
@@ -109,7 +109,7 @@ class RuleIndex(Generic[T]):
         numbers = np.flatnonzero(starts >= 0)
         kept = lengths[numbers]
         ends = np.cumsum(kept)
-        # Of each word that stays the place where it was.
+        # For each word that stays: the place where it was.
         moved = np.repeat(starts[numbers] - (ends - kept), kept) + np.arange(kept.sum())
         self._words.keep(self._words.all[moved])
         starts[numbers] = ends - kept

@@ -1,4 +1,4 @@
-"""The terms about other pods that pods on nodes have: they decide where pods to come may go, too."""
+"""The terms about other pods that pods on nodes have: these terms decide where later pods may go, too."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _GONE_MIN = 1024
 
 
 class Stance(Enum):
-    """What a term of a pod on a node means for a pod that it is about."""
+    """What a term of a pod on a node means for a pod that the term is about."""
 
     REFUSES = "refuses"
-    # Or pushes away, where the weight is negative.
+    # It draws pods to the node, or pushes them away where the weight is negative.
     DRAWS = "draws"
-    # It was required; what it counts for a pod to come is that pod's profile's to say.
+    # The owner required it; how much it counts for a later pod is set in the profile of the later pod.
     REQUIRED = "required"
 
 
@@ -46,10 +46,10 @@ Group = tuple[Stance, str]
 
 
 def list_owned(template: PodTemplate, namespace: str, labels: Labels) -> tuple[OwnedTerm, ...]:
-    """The terms of a pod that matter to others once it has a node."""
+    """List the terms of a pod that matter to other pods once it has a node."""
 
     def make_term(stance: Stance, term: Term, weight: int) -> OwnedTerm:
-        return OwnedTerm(stance, term.topology_key, term.peers(namespace, labels), weight)
+        return OwnedTerm(stance, term.topology_key, term.find_peers(namespace, labels), weight)
 
     return (
         *(make_term(Stance.REFUSES, term, 1) for term in template.anti_affinity),
@@ -62,31 +62,31 @@ def list_owned(template: PodTemplate, namespace: str, labels: Labels) -> tuple[O
 class OwnedTerms:
     """Distinct terms and the classes of pods that have them, found by the pods that the terms are about.
 
-    Terms and owners are columns, so that the weights of a hundred thousand terms about a pod are summed in a
-    millisecond. An owner is a number, which is used again when the owner is gone.
+    Terms and owners are columns: the weights of a hundred thousand terms about a pod are summed in a millisecond. An
+    owner is a number, which is used again when the owner is gone.
     """
 
     def __init__(self) -> None:
         self._index: RuleIndex[OwnedTerm] = RuleIndex()
-        # Of each term by its number: the hash of its group, its weight, and how many have it.
+        # By the number of a term: the hash of its group, its weight, and the number of its owners.
         self._group, self._weight, self._n_owners = Growing(), Growing(), Growing()
         # One row for each term of each owner: the term, the owner, and how often it has the term (0: the row is free).
         self._term, self._owner, self._times = Growing(), Growing(), Growing()
-        # By owner the first of its rows and how many it has; they are neighbours.
+        # By owner: the first of its rows and the number of its rows, which are neighbours.
         self._first, self._n_rows = Growing(), Growing()
         self._n_gone = 0
-        # The last pod that terms were weighed for, and what they weigh, by group.
+        # The last pod for which terms were weighed, and their weights by group.
         self._weighed: tuple[object, dict[int, tuple[Ints, Ints]]] | None = None
-        # The labels that terms look at, by the namespace that they are about; None for namespaces by their labels.
+        # The labels that terms look at, by the namespace that they are about; None for terms that select namespaces.
         self._keys: dict[str | None, Counter[str]] = {}
 
     @property
     def are_there(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any term."""
         return len(self._index) > 0
 
     def add(self, terms: Iterable[OwnedTerm], owner: int) -> bool:
-        """An owner came with these terms; whether any of them is new."""
+        """Add an owner with these terms; return whether any of the terms is new."""
         self._weighed = None
         times = Counter(terms)
         n_before = len(self._index)
@@ -102,7 +102,7 @@ class OwnedTerms:
         return len(self._index) > n_before
 
     def drop(self, owner: int) -> bool:
-        """An owner went with its terms; whether it was the last that had any of them."""
+        """Drop an owner with its terms; return whether any of the terms has no owner any more."""
         self._weighed = None
         first = int(self._first.all[owner])
         rows = slice(first, first + int(self._n_rows.all[owner]))
@@ -121,7 +121,7 @@ class OwnedTerms:
     def find_about(
         self, namespace: str, namespace_labels: Labels, labels: Labels
     ) -> tuple[Callable[[str], bool], set[Group]]:
-        """Whether terms look at a label in a namespace; stance and topology key of those about a pod there."""
+        """Return whether terms look at a label in a namespace, and the stance and topology key of the terms about a pod."""
         near, roaming = self._keys.get(namespace, _NO_KEYS), self._keys.get(None, _NO_KEYS)
 
         def looks_at(key: str) -> bool:
@@ -135,20 +135,20 @@ class OwnedTerms:
     def weigh(
         self, namespace: str, namespace_labels: Labels, labels: Labels, group: Group
     ) -> tuple[Ints, Ints]:
-        """What the terms of a group that are about a pod weigh in all.
+        """Sum up the weights of the terms of a group that are about a pod.
 
         Returns:
-            [k] the owners of these terms, ascending, and [k] what the terms of each weigh; none that weighs 0.
+            [k] the owners of these terms, ascending, and [k] the sum of each owner's weights; owners with 0 are left out.
         """
         pod = namespace, frozenset(namespace_labels.items()), frozenset(labels.items())
         if self._weighed is None or self._weighed[0] != pod:
-            # All groups at once: each pass looks at all rows.
+            # All groups are weighed at once: each pass looks at all rows.
             found = self._index.find_about(namespace, namespace_labels, labels)
             self._weighed = pod, self._weigh_groups(found)
         return self._weighed[1].get(hash(group), _NOBODY)
 
     def _weigh_groups(self, found: Ints) -> dict[int, tuple[Ints, Ints]]:
-        """What these terms weigh, by the hash of their group: owners, and what the terms of each weigh."""
+        """Sum up the weights of these terms, by the hash of their group: the owners, and the sum for each owner."""
         if not found.size:
             return {}
         weights = np.zeros(self._group.n, np.int64)
@@ -174,7 +174,7 @@ class OwnedTerms:
         }
 
     def _number(self, term: OwnedTerm) -> int:
-        """The number of a term, which may be new."""
+        """Return the number of a term, which may be new."""
         number = self._index.get(term)
         if number is None:
             number = self._index.add(term.peers, term)
@@ -189,7 +189,7 @@ class OwnedTerms:
         return number
 
     def _forget(self, number: int) -> None:
-        """Nobody has a term any more."""
+        """Drop a term that no owner has any more."""
         term = self._index.rules[number]
         if term is None:
             return
@@ -201,11 +201,11 @@ class OwnedTerms:
                 if not keys[key]:
                     del keys[key]
             if not keys:
-                # Selectors of everything look at none.
+                # Selectors of everything look at no label.
                 self._keys.pop(place, None)
 
     def _compact(self) -> None:
-        """Leave no room for rows of owners that are gone."""
+        """Free the room of the owners that are gone."""
         rows = np.flatnonzero(self._times.used)
         for column in (self._term, self._owner, self._times):
             column.keep(column.all[rows])

@@ -1,4 +1,4 @@
-"""Which pods stand together because a Service, ReplicaSet, StatefulSet or ReplicationController selects them."""
+"""Groups of pods: a group is what a Service, ReplicaSet, StatefulSet or ReplicationController selects."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Peers:
         read: Mapping[str, str] | Selector = labels
         if kind != GroupKind.REPLICATION_CONTROLLER:
             try:
-                read = selectors.of_wire(given, "spec.selector")
+                read = selectors.read_selector(given, "spec.selector")
             except BadInput:
                 read = selectors.NOTHING
         if self._controllers.get(key) != read:
@@ -93,7 +93,7 @@ class Peers:
     def find_selector(
         self, namespace: str, labels: Labels, controller: Controller | None
     ) -> Selector:
-        """Find the selector of the pods that a pod stands together with; ``selectors.EVERYTHING`` for none."""
+        """Find the selector of a pod's group; ``selectors.EVERYTHING`` for a pod without a group."""
         replication: Mapping[str, str] = {}
         owner = selectors.EVERYTHING
         found = self._controllers.get((namespace, controller)) if controller else None
@@ -102,7 +102,7 @@ class Peers:
         elif found is not None:
             replication = found
         services = self._services.get(namespace, {}).values()
-        return spread.implicit_selector(labels, services, replication, owner)
+        return spread.make_implicit_selector(labels, services, replication, owner)
 
     def _note_change(self, namespace: str) -> None:
         self.version += 1

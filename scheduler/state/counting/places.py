@@ -7,7 +7,7 @@ import numpy as np
 from scheduler.schema.columns import Ints
 from scheduler.state.structures.growing import Growing
 
-# Where there are more than so many places for each class that is counted, only the places of these classes are read.
+# If there are more than so many places for each class that is counted, only the places of these classes are read.
 _PLACES_A_CLASS = 100
 
 
@@ -17,11 +17,11 @@ class Places:
     def __init__(self) -> None:
         self._class, self._row, self._n = Growing(), Growing(), Growing()
         self._free: list[int] = []
-        # By class the place of each of its rows.
+        # By class: the place of each of its rows.
         self._of_class: dict[int, dict[int, int]] = {}
 
     def change(self, number: int, row: int, by: int) -> bool:
-        """So many more pods of a class are on a row; whether the class has any pods."""
+        """Add to the pods of a class on a row; return whether the class has any pods."""
         rows = self._of_class.setdefault(number, {})
         place = rows.get(row)
         if place is None:
@@ -39,16 +39,16 @@ class Places:
         return True
 
     def get_rows(self, number: int) -> dict[int, int]:
-        """How many pods of a class are on each row that has any."""
+        """Return how many pods of a class are on each row that has any."""
         there = self._of_class.get(number, {})
         return {row: int(self._n.all[place]) for row, place in there.items()}
 
     def sum_by_row(self, numbers: Ints, weights: Ints) -> Ints:
-        """[rows] the pods of these classes, each with its class's weight, on every row up to the last that has any.
+        """Sum up [rows] the weights of the pods of these classes on every row, up to the last row that has any.
 
         Args:
             numbers: [k] classes, none twice.
-            weights: [k]
+            weights: [k] the weight of a pod of each class.
         """
         if numbers.size * _PLACES_A_CLASS < self._n.n:
             found = [

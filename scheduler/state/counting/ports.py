@@ -1,4 +1,4 @@
-"""Host ports that pods hold on nodes, found by port: what one asks costs what is held of just that."""
+"""Host ports that pods hold on nodes, found by port: a question about a port costs only as much as its holders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY = "0.0.0.0"  # noqa: S104 - compared with, not bound to
 
 
 class Conflicts(Count):
-    """How often pods on a row hold a port that conflicts with one of those wanted."""
+    """Counts on each row how often pods hold a port that conflicts with a wanted port."""
 
     __slots__ = ("_ips", "of_one")
 
@@ -27,13 +27,13 @@ class Conflicts(Count):
         self._ips: dict[_Key, list[str]] = defaultdict(list)
         for port in wanted:
             self._ips[port[:2]].append(port[2])
-        #: How often one more pod that wants the same conflicts with it.
-        self.of_one = sum(map(self.with_port, wanted))
+        #: How often one more pod with the same ports conflicts with the wanted ports.
+        self.of_one = sum(map(self.count_conflicting, wanted))
 
-    def with_port(self, held: Port) -> int:
-        """How many of the ports wanted conflict with one that is held.
+    def count_conflicting(self, held: Port) -> int:
+        """Count the wanted ports that conflict with a held port.
 
-        Equal protocol and port conflict where the addresses are equal or one of them is any.
+        Ports of equal protocol and number conflict if their addresses are equal or one of the addresses is ``0.0.0.0``.
         """
         ip = held[2]
         return sum(mine == ip or _ANY in {mine, ip} for mine in self._ips.get(held[:2], ()))
@@ -46,21 +46,21 @@ class PortTable:
         self._held: dict[int, Counter[Port]] = {}
         # (protocol, port) → ip → rows.
         self._rows: dict[_Key, dict[str, set[int]]] = defaultdict(dict)
-        # What live shapes look at, by all that one wants and by (protocol, port).
+        # The counts that live shapes hold: by all wanted ports, and by (protocol, port).
         self._wanted: WeakValueDictionary[tuple[Port, ...], Conflicts] = WeakValueDictionary()
         self._looking: dict[_Key, WeakSet[Conflicts]] = {}
 
     def list_on(self, row: int) -> dict[Port, int]:
-        """What is held on a row, and how often."""
+        """List the ports that are held on a row, and how often."""
         return dict(self._held.get(row, ()))
 
     def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
-        """A pod came to a node (1), or left it (-1)."""
+        """Note that a pod came to a node (1), or left it (-1)."""
         for port in pod.template.ports:
             self.change(node_row, port, sign)
 
     def change(self, row: int, port: Port, sign: int) -> None:
-        """A pod on the row takes a port (1) or gives it back (-1)."""
+        """Note that a pod on a row takes a port (1), or gives it back (-1)."""
         held = self._held.setdefault(row, Counter())
         held[port] += sign
         self._tell(row, port, sign)
@@ -73,20 +73,20 @@ class PortTable:
         self._leave(row, port)
 
     def count_conflicts(self, wanted: tuple[Port, ...], capacity: int) -> Conflicts:
-        """What is held on each row that conflicts with the ports wanted, kept up as long as somebody has it."""
+        """Count the held ports on each row that conflict with the wanted ports; kept up as long as the count is in use."""
         found = self._wanted.get(wanted)
         if found is not None:
             return found
         found = self._wanted[wanted] = Conflicts(wanted, capacity)
         keys = {port[:2] for port in wanted}
-        for port, row, n in self._all_held(keys):
-            found.change(row, n * found.with_port(port))
+        for port, row, n in self._list_held(keys):
+            found.change(row, n * found.count_conflicting(port))
         for key in keys:
             self._looking.setdefault(key, WeakSet()).add(found)
-        finalize(found, _look_away, self._looking, keys).atexit = False
+        finalize(found, _stop_looking, self._looking, keys).atexit = False
         return found
 
-    def _all_held(self, keys: set[_Key]) -> Iterator[tuple[Port, int, int]]:
+    def _list_held(self, keys: set[_Key]) -> Iterator[tuple[Port, int, int]]:
         for key in keys & self._rows.keys():
             for ip, rows in self._rows[key].items():
                 port = (*key, ip)
@@ -94,7 +94,7 @@ class PortTable:
 
     def _tell(self, row: int, port: Port, by: int) -> None:
         for conflicts in self._looking.get(port[:2], ()):
-            n = conflicts.with_port(port)
+            n = conflicts.count_conflicting(port)
             if n:
                 conflicts.change(row, by * n)
 
@@ -107,8 +107,8 @@ class PortTable:
             del self._rows[port[:2]]
 
 
-def _look_away(looking: dict[_Key, WeakSet[Conflicts]], keys: set[_Key]) -> None:
+def _stop_looking(looking: dict[_Key, WeakSet[Conflicts]], keys: set[_Key]) -> None:
     for key in keys:
-        # The one that has just gone may still be counted, but is no longer found.
+        # A count that has just ended may still be in the set, but is not listed any more.
         if next(iter(looking.get(key, ())), None) is None:
             looking.pop(key, None)

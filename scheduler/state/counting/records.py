@@ -1,11 +1,11 @@
-"""Rules about pods as records of integers, which a kernel compares with a pod, and the pod's side of it.
+"""Writes rules about pods, and pods, as records of integers that a kernel compares.
 
 A record is: the number of namespaces and their names, ascending; the requirements of namespaces' labels; the
 requirements of pods' labels. Requirements are: their number, and for each the name of the label, what is wanted of it,
 the number of values, and the values, ascending.
 
-A text stands in a record as Python's hash of it, 64 bits of SipHash with a key that no tenant knows. That two texts of
-a million have one hash happens once in thirty million runs.
+A record has Python's hash instead of a text: 64 bits of SipHash with a key that no tenant knows. Two texts of a
+million have the same hash in one of thirty million runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WANTED = {
 
 
 def write_record(peers: Peers) -> list[int]:
-    """The record of the rule that is about these pods."""
+    """Write the record of the rule that is about these pods."""
     names = sorted(map(hash, peers.namespaces))
     return [
         len(names),
@@ -52,7 +52,7 @@ class ComparedPod(NamedTuple):
     Attributes:
         namespace: the hash of its name.
         there: [2, n] the labels of the namespace: names, ascending, and values.
-        labels: [2, n] those of the pod.
+        labels: [2, n] the labels of the pod, likewise.
     """
 
     namespace: int
@@ -61,11 +61,11 @@ class ComparedPod(NamedTuple):
 
 
 def write_pod(namespace: str, there: Labels, labels: Labels) -> ComparedPod:
-    """The record of a pod in a namespace with labels ``there``."""
+    """Write the record of a pod in a namespace with the labels ``there``."""
     return ComparedPod(hash(namespace), write_labels(there), write_labels(labels))
 
 
 def write_labels(labels: Labels) -> Ints:
-    """[2, n] The hashes of labels: of their names, ascending, and of the values."""
+    """Return [2, n] the hashes of labels: of their names, ascending, and of their values."""
     pairs = sorted((hash(key), hash(value)) for key, value in labels.items())
     return np.array(pairs, np.int64).reshape(-1, 2).T.copy()

@@ -1,8 +1,7 @@
-"""Pods counted by what rules about other pods say of them, for as long as somebody looks.
+"""Counts of pods for rules about other pods, kept up for as long as they are in use.
 
-A class of pods is matched against a rule once, and not each of its pods on every node. Classes are kept
-from the first time that anybody looks on, or a pod with terms has a node; in a cluster without such rules they cost
-nothing.
+A class of pods is matched against a rule once, and not each of its pods on every node. Classes are kept from the
+first count on, or from the first pod with terms that has a node; in a cluster without such rules they cost nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from scheduler.state.counting.classes import (
     OwnerCount,
     PeerCount,
     TermView,
-    key_of,
+    make_key,
 )
 from scheduler.state.counting.counters import Counters
 from scheduler.state.counting.counts import Count
@@ -34,17 +33,17 @@ _NO_LABELS: dict[str, str] = {}
 
 
 class Terms:
-    """The classes of pods on nodes, the counts that somebody looks at, and the terms that pods on nodes have.
+    """The classes of pods on nodes, the counts that are in use, and the terms that pods on nodes have.
 
     Attributes:
         owned: the terms.
-        counters: the counts, found by what they count.
-        version: another number whenever an answer about a pod may be another though nothing on the pod has changed. No
+        counters: the counts, found by the classes that they count.
+        version: changes whenever an answer about a pod may change though nothing on the pod has changed. No
             number comes twice, but a trial that is rolled back restores the number of before.
     """
 
     def __init__(self, on_nodes: Callable[[], Iterable[tuple[int, PodRecord]]]) -> None:
-        """``on_nodes``: all pods that are charged to a node, with its row."""
+        """``on_nodes`` lists all pods that are charged to a node, with the row of the node."""
         self._on_nodes = on_nodes
         self._is_kept = False
         self._classes: dict[ClassKey, Class] = {}
@@ -52,7 +51,7 @@ class Terms:
         self._namespaces: dict[str, dict[str, str]] = {}
         self._counts: WeakValueDictionary[object, Count] = WeakValueDictionary()
         self._places = Places()
-        self.counters = Counters(self.labels_of, self._places)
+        self.counters = Counters(self.find_labels, self._places)
         self.owned = OwnedTerms()
         self._versions = itertools.count(1)
         self.version = 0
@@ -67,9 +66,9 @@ class Terms:
         if not self._is_kept:
             if not pod.template.has_terms:
                 return
-            # All pods with terms at once, at the first look, would take a second of a cluster that has many.
+            # To begin with all pods with terms at the first count would take a second in a cluster that has many.
             self._keep(but=pod.uid)
-        key = key_of(pod)
+        key = make_key(pod)
         one = self._classes.get(key) or self._begin(key, pod)
         for count, each in self.counters.find_counts(one.number):
             count.change(node_row, sign * each)
@@ -77,8 +76,8 @@ class Terms:
             self._end(key, one)
 
     def find_counts(self, pod: PodRecord) -> Iterator[tuple[Count, int]]:
-        """Return where a pod on a node is counted, and what it counts there."""
-        one = self._classes.get(key_of(pod))
+        """Find the counts that count a pod on a node, and what the pod adds to each."""
+        one = self._classes.get(make_key(pod))
         return self.counters.find_counts(one.number) if one else iter(())
 
     def count_peers(self, all_of: tuple[Peers, ...], *, with_deleting: bool) -> Count:
@@ -88,13 +87,15 @@ class Terms:
         if found is None:
             self._keep()
             made = PeerCount(all_of, with_deleting=with_deleting)
-            classes = self._numbered.list_among(all_of, self.labels_of, with_deleting=with_deleting)
+            classes = self._numbered.list_among(
+                all_of, self.find_labels, with_deleting=with_deleting
+            )
             self.counters.add_peers(made, classes)
             found = self._counts[key] = made
         return found
 
     def count_owners(self, seen: TermView, stance: Stance, key: str) -> Count:
-        """The weights of the terms on each row that are about a pod, likewise."""
+        """Sum up the weights of the terms on each row that are about a pod; kept up likewise."""
         by = seen, stance, key
         found = self._counts.get(by)
         if found is None:
@@ -107,12 +108,12 @@ class Terms:
     def find_about(
         self, namespace: str, labels: Labels
     ) -> tuple[Callable[[str], bool], set[Group]]:
-        """Whether terms of pods on nodes look at a label in a namespace, and what those about a pod mean.
+        """Return whether terms of pods on nodes look at a label in a namespace, and what the terms about a pod mean.
 
-        Of the latter stance and topology key.
+        What they mean is given as stance and topology key.
         """
         self._keep()
-        return self.owned.find_about(namespace, self.labels_of(namespace), labels)
+        return self.owned.find_about(namespace, self.find_labels(namespace), labels)
 
     def see_namespace(self, name: str, labels: dict[str, str]) -> bool:
         """Take over the labels of a namespace; return whether this may change an answer about a waiting pod."""
@@ -127,7 +128,7 @@ class Terms:
             self.counters.recount(count, self._weigh(count))
         return self._is_kept
 
-    def labels_of(self, namespace: str) -> Labels:
+    def find_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, its name among them."""
         return {names.NAMESPACE_NAME: namespace, **self._namespaces.get(namespace, {})}
 
@@ -138,7 +139,7 @@ class Terms:
         return {key: self._places.get_rows(one.number) for key, one in self._classes.items()}
 
     def _keep(self, but: str = "") -> None:
-        """Keep classes from now on: of all pods on nodes, but for the pod of a uid."""
+        """Keep the classes of all pods on nodes from now on; the pod of the uid ``but`` is left out."""
         if not self._is_kept:
             self._is_kept = True
             for row, pod in self._on_nodes():
@@ -148,7 +149,7 @@ class Terms:
     def _begin(self, key: ClassKey, pod: PodRecord) -> Class:
         labels = pod.labels or _NO_LABELS
         owned = list_owned(pod.template, pod.namespace, labels)
-        one = Class(pod.namespace, labels, pod.deleting, owned, self._numbered.next_number())
+        one = Class(pod.namespace, labels, pod.deleting, owned, self._numbered.find_free_number())
         self._classes[key] = one
         self._numbered.add(one)
         if owned and self.owned.add(owned, one.number):
@@ -165,6 +166,6 @@ class Terms:
         self.counters.trim(self._numbered.end)
 
     def _weigh(self, count: OwnerCount) -> tuple[Ints, Ints]:
-        """[k] The classes that add to a count, and [k] what a pod of each adds."""
-        there = self.labels_of(count.namespace)
+        """Return [k] the classes that add to a count, and [k] what a pod of each adds."""
+        there = self.find_labels(count.namespace)
         return self.owned.weigh(count.namespace, there, count.labels, count.group)

@@ -1,4 +1,4 @@
-"""Structures that know nothing of clusters: numbers for words, runs of rows, logs of changes, what was used last.
+"""Structures that know nothing of clusters: numbers for words, runs of rows, logs of changes, bounded caches.
 
-Belongs here: what a table or a cache is made of. Does not belong here: anything with a node or a pod in it.
+Belongs here: parts of tables and caches. Does not belong here: anything that knows of nodes or pods.
 """

@@ -18,21 +18,21 @@ _FEW = 64
 
 
 class Changes:
-    """Rows in the order they changed; a reader keeps the position up to which it has read."""
+    """Rows in the order in which they changed; a reader keeps the position up to which it has read."""
 
     def __init__(self) -> None:
         self._rows: Ints = np.zeros(_CAPACITY, np.int64)
         self.position = 0
-        # Before this, rows may have been overwritten.
+        # Rows before this position may have been overwritten.
         self._oldest = 0
 
     def add(self, row: int) -> None:
-        """One row changed."""
+        """Note that a row changed."""
         self._rows[self.position % _CAPACITY] = row
         self.position += 1
 
     def add_many(self, rows: Sequence[int] | Ints) -> None:
-        """Several rows changed."""
+        """Note that several rows changed."""
         at = self.position % _CAPACITY
         if at + len(rows) <= _CAPACITY:
             self._rows[at : at + len(rows)] = rows
@@ -42,12 +42,12 @@ class Changes:
                 self.add(int(row))
 
     def rewind(self, position: int) -> None:
-        """What was added since was undone, and nobody has read it."""
+        """Drop what was added since a position: it was undone, and no reader has read it."""
         self._oldest = max(self._oldest, self.position - _CAPACITY)
         self.position = position
 
     def list_since(self, position: int) -> Ints | None:
-        """The distinct rows that changed since, ascending; None when it is too long ago to say."""
+        """List the distinct rows that changed since a position, ascending; None when the position is too old to say."""
         if self.position - position > _CAPACITY or position < self._oldest:
             return None
         if self.position == position:
@@ -58,25 +58,25 @@ class Changes:
         else:
             rows = np.concatenate((self._rows[first:], self._rows[:end]))
         if rows.size <= _FEW:
-            # In a tenth of the time that NumPy takes for so few.
+            # This takes a tenth of the time that NumPy takes for so few.
             return rows if rows.size == 1 else np.array(sorted(set(rows.tolist())), np.int64)
         return np.unique(rows)
 
 
 class Log(Generic[T]):
-    """As ``Changes``, of anything that there are few of."""
+    """As ``Changes``, for values of any type that do not change often."""
 
     def __init__(self) -> None:
         self._values: deque[T] = deque(maxlen=_CAPACITY)
         self.position = 0
 
     def add(self, value: T) -> None:
-        """Something changed."""
+        """Note that a value changed."""
         self._values.append(value)
         self.position += 1
 
     def list_since(self, position: int) -> dict[T, None] | None:
-        """What changed since, each once; None when it is too long ago to say."""
+        """List the values that changed since a position, each once; None when the position is too old to say."""
         n = self.position - position
         if n > len(self._values):
             return None

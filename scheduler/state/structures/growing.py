@@ -1,4 +1,4 @@
-"""Integers to which more are added at the end, as one array."""
+"""Arrays of integers that grow at the end."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Growing:
 
     @property
     def used(self) -> Ints:
-        """[n] The integers: a view, which the next addition may leave behind."""
+        """[n] the integers; a view that is valid until the next addition."""
         return self.all[: self.n]
 
     def add(self, more: Sequence[int] | Ints) -> int:
-        """Add these integers; the place of the first of them."""
+        """Add integers, and return the place of the first of them."""
         first, self.n = self.n, self.n + len(more)
         if self.n > len(self.all):
-            before, self.all = self.all, np.zeros(_room_for(self.n), np.int64)
+            before, self.all = self.all, np.zeros(_add_quarter(self.n), np.int64)
             self.all[:first] = before[:first]
         self.all[first : self.n] = more
         return first
@@ -46,12 +46,12 @@ class Growing:
             self.n += 1
 
     def keep(self, some: Ints) -> None:
-        """Have these integers instead; the room that they do not need is freed."""
+        """Replace all integers by these, and free the room that they do not need."""
         self.n = len(some)
-        self.all = np.zeros(_room_for(self.n), np.int64)
+        self.all = np.zeros(_add_quarter(self.n), np.int64)
         self.all[: self.n] = some
 
 
-def _room_for(n: int) -> int:
-    """A quarter more than is needed: additions cost the same on average, however many there were."""
+def _add_quarter(n: int) -> int:
+    """Add a quarter to what is needed: then additions cost the same on average, however many there were."""
     return max(_LEAST, n + n // 4)

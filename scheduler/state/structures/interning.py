@@ -1,4 +1,4 @@
-"""Values to small integers, for as long as the interner lives: labels, models, resources, shapes."""
+"""Small integers for values such as labels, models and resources; a number holds as long as its interner lives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Interner(Generic[T]):
             self.number(value)
 
     def number(self, value: T) -> int:
-        """The value's number; a new one when it is first seen."""
+        """Return the number of a value, which is new when the value is first seen."""
         known = self._numbers.get(value)
         if known is None:
             known = self._numbers[value] = len(self.values)
@@ -26,7 +26,7 @@ class Interner(Generic[T]):
         return known
 
     def find(self, value: T) -> int:
-        """The value's number, -1 when it was never seen."""
+        """Return the number of a value; -1 when the value was never seen."""
         return self._numbers.get(value, -1)
 
     def __len__(self) -> int:

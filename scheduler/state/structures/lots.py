@@ -1,13 +1,13 @@
-"""Lots: the numbers of decisions that are drawn by lot."""
+"""Numbers of decisions that are drawn by lot."""
 
 from __future__ import annotations
 
 
 class Lots:
-    """Counts decisions by lot from a seed on; each has a number that no other of the seed has.
+    """Counts decisions by lot, beginning with a seed; no two decisions of a seed have the same number.
 
     Attributes:
-        drawn: the number of the last one.
+        drawn: the number of the last decision.
     """
 
     def __init__(self) -> None:
@@ -18,6 +18,6 @@ class Lots:
         self.drawn = seed << 32
 
     def draw(self) -> int:
-        """The number of the next decision."""
+        """Draw the number of the next decision."""
         self.drawn += 1
         return self.drawn

@@ -1,7 +1,7 @@
-"""Label selectors against many sets of labels at once: sets of kinds as the bits of one number.
+"""Matches label selectors with many sets of labels at once; a set of kinds is one integer with a bit for each kind.
 
-A selector meets only the kinds that have a label which it names, and costs what it says, not what it says times
-the kinds.
+A selector is compared only with the kinds that have a label which it names: its cost grows with its length, and not
+with the number of kinds.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import numpy as np
 from scheduler.api.selectors import Labels, Requirement, Selector
 from scheduler.schema.columns import Ints
 
-# A label that a selector must find, or with no value a key.
+# A label that a selector must find; without a value: a key that it must find.
 Anchor = tuple[str, str | None]
-# A selector is found by each of at most so many values.
+# A selector is listed under each of its values, if there are no more than this.
 _VALUES_MAX = 16
-# To look for each of so many labels among many values takes less time than to look for each value among the labels.
+# If a key has more labels than this, each value is looked up in the labels, and not each label in the values.
 _FEW_LABELS = 64
 # So few kinds of a label are always kept one by one.
 _FEW_MIN = 8
 
 
 class Postings:
-    """Which kinds have which label: bit k is of kind k.
+    """Knows which kinds have which label: bit k stands for kind k.
 
-    Bits take an eighth of a byte for each kind that there is. Most labels are those of a few kinds, such as the name
-    of a Job: for these the kinds themselves are kept, and all labels take memory in proportion to what they are.
+    Bits take an eighth of a byte for every kind, for each label. Most labels have few kinds, such as the name of a Job:
+    for these a list of the kinds is kept, so that memory grows with the labels and not with labels times kinds.
     """
 
     def __init__(self) -> None:
@@ -38,9 +38,9 @@ class Postings:
         self._many: dict[Anchor, int] = {}
 
     def add(self, kinds: Mapping[int, Iterable[tuple[str, str]]]) -> None:
-        """Kinds came, each with its labels."""
+        """Add kinds, each with its labels."""
         self.all |= pack_bits(list(kinds))
-        most = self._few_most()
+        most = self._count_few()
         for anchor, there in _group_by_anchor(kinds).items():
             if anchor in self._many:
                 self._many[anchor] |= pack_bits(there)
@@ -53,8 +53,8 @@ class Postings:
                 self._many[anchor] = pack_bits(list(found))
 
     def drop(self, kinds: Mapping[int, Iterable[tuple[str, str]]]) -> None:
-        """Kinds went, each with the labels that it came with."""
-        most = self._few_most()
+        """Drop kinds, each with the labels that it was added with."""
+        most = self._count_few()
         for anchor, there in _group_by_anchor(kinds).items():
             if anchor in self._few:
                 found = tuple(kind for kind in self._few[anchor] if kind not in there)
@@ -71,12 +71,12 @@ class Postings:
                 self._few.pop(anchor, None)
         self.all &= ~pack_bits(list(kinds))
 
-    def anchors(self) -> Iterable[Anchor]:
-        """All labels and keys that any kind has."""
+    def list_anchors(self) -> Iterable[Anchor]:
+        """List all labels and keys that any kind has."""
         return chain(self._few, self._many)
 
     def match(self, selector: Selector) -> int:
-        """The kinds that a selector selects."""
+        """Return the kinds that a selector selects."""
         found = self.all
         for one in selector.requirements:
             if not found:
@@ -84,8 +84,8 @@ class Postings:
             found = self._narrow(found, one)
         return found
 
-    def _few_most(self) -> int:
-        """So many kinds take no more memory than their bits, 16 bytes each."""
+    def _count_few(self) -> int:
+        """Count how many kinds, 16 bytes each, take no more memory than bits."""
         return max(_FEW_MIN, self.all.bit_length() // 128)
 
     def _narrow(self, found: int, one: Requirement) -> int:
@@ -99,18 +99,18 @@ class Postings:
         return found & there if one.operator in {"In", "Exists"} else found & ~there
 
     def _find_labels(self, one: Requirement) -> Iterable[Anchor]:
-        """The labels of a requirement with values; of very many values those that some kind has."""
+        """Find the labels that a requirement names; of very many labels only those that some kind has."""
         n_labels = len(self._few) + len(self._many)
         if len(one.values) <= n_labels or n_labels > _FEW_LABELS:
             return ((one.key, value) for value in one.values)
         return [
             anchor
-            for anchor in self.anchors()
+            for anchor in self.list_anchors()
             if anchor[0] == one.key and anchor[1] is not None and anchor[1] in one.values
         ]
 
     def _find_any(self, anchors: Iterable[Anchor]) -> int:
-        """The kinds that have any of these labels or keys."""
+        """Find the kinds that have any of these labels or keys."""
         there = 0
         few: list[int] = []
         for anchor in anchors:
@@ -131,7 +131,7 @@ def _group_by_anchor(
 
 
 def find_anchor(selector: Selector) -> Anchor | None:
-    """A label or a key without which a selector selects nothing; None where it has none."""
+    """Find a label or a key without which a selector selects nothing; None for a selector without such a label."""
     key: Anchor | None = None
     for one in selector.requirements:
         if one.operator == "In":
@@ -144,9 +144,9 @@ def find_anchor(selector: Selector) -> Anchor | None:
 
 
 def find_anchors(selector: Selector) -> list[Anchor | None]:
-    """Labels or keys, of which whatever a selector selects has exactly one; None for whatever there is.
+    """Find the anchors of a selector: all that it selects has exactly one of them; None stands for everything.
 
-    Of a list of very many values only the key is told: they would take more room than the selector itself.
+    A list of very many values has only its key as an anchor: its labels would take more room than the selector itself.
     """
     best: list[Anchor | None] = [None]
     n_best = _VALUES_MAX + 2
@@ -159,7 +159,7 @@ def find_anchors(selector: Selector) -> list[Anchor | None]:
 
 
 def list_anchors(labels: Labels) -> list[Anchor | None]:
-    """All anchors under which a selector of these labels may be found."""
+    """List all anchors under which a selector that selects these labels may be found."""
     found: list[Anchor | None] = [None]
     for key, value in labels.items():
         found += ((key, value), (key, None))
@@ -167,7 +167,7 @@ def list_anchors(labels: Labels) -> list[Anchor | None]:
 
 
 def pack_bits(kinds: list[int]) -> int:
-    """The number of which these bits are set."""
+    """Return the integer with these bits set."""
     if len(kinds) < 8:
         packed = 0
         for kind in kinds:
@@ -179,6 +179,6 @@ def pack_bits(kinds: list[int]) -> int:
 
 
 def unpack_bits(bits: int) -> Ints:
-    """Which bits of a number are set, ascending."""
+    """List the bits of an integer that are set, ascending."""
     raw = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), np.uint8)
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))

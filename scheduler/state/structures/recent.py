@@ -14,10 +14,10 @@ def _weigh_nothing(_: object, __: object) -> int:
 
 
 class Recent(Generic[K, V]):
-    """At most so many values; dictionaries keep their order, so the first is the one used longest ago.
+    """Keeps at most so many values; dictionaries keep their order, so the first value is the one used longest ago.
 
     Attributes:
-        n_bytes: what all that is kept takes, as far as it is estimated.
+        n_bytes: the estimated size of everything that is kept.
     """
 
     def __init__(
@@ -26,9 +26,9 @@ class Recent(Generic[K, V]):
         most_bytes: int = 0,
         size_of: Callable[[K, V], int] = _weigh_nothing,
     ) -> None:
-        """With ``size_of`` a key and its value are estimated when they come, and all take at most so many bytes.
+        """With ``size_of``, which estimates a key and its value in bytes, all take at most ``most_bytes``.
 
-        A value that alone takes more is kept as long as it is the last one.
+        A value that alone takes more is kept until another value is put.
         """
         self._most, self._most_bytes, self._size_of = most, most_bytes, size_of
         self._values: dict[K, V] = {}
@@ -36,14 +36,14 @@ class Recent(Generic[K, V]):
         self.n_bytes = 0
 
     def get(self, key: K) -> V | None:
-        """The value of a key, which counts as used; None when it is not there."""
+        """Return the value of a key, which counts as used now; None when the key is not there."""
         value = self._values.pop(key, None)
         if value is not None:
             self._values[key] = value
         return value
 
     def put(self, key: K, value: V) -> V:
-        """Keep a value."""
+        """Keep a value, and return it."""
         self.drop(key)
         size = self._size_of(key, value)
         while self._values and (
@@ -57,28 +57,28 @@ class Recent(Generic[K, V]):
         return value
 
     def weigh(self, key: K) -> None:
-        """Estimate a value again, because it has grown; nothing when it is not there."""
+        """Estimate the size of a value that has grown again; nothing when it is not there."""
         value = self._values.get(key)
         if value is not None:
             self.put(key, value)
 
     def drop(self, key: K) -> None:
-        """Keep the value of a key no longer."""
+        """Drop the value of a key."""
         if self._values.pop(key, None) is not None:
             self.n_bytes -= self._sizes.pop(key, 0)
 
     def keep(self, is_kept: Callable[[K, V], bool]) -> None:
-        """Keep only some of what there is."""
+        """Keep only some of the values."""
         for key, value in self.items():
             if not is_kept(key, value):
                 self.drop(key)
 
     def items(self) -> list[tuple[K, V]]:
-        """All that is kept, what was used least lately first."""
+        """List everything that is kept, the value used longest ago first."""
         return list(self._values.items())
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Drop everything."""
         self._values.clear()
         self._sizes.clear()
         self.n_bytes = 0

@@ -1,18 +1,18 @@
-"""Runs of neighbouring rows: given out, given back, and given out again by size."""
+"""Runs of neighbouring rows, which are given out, given back, and given out again by size."""
 
 from __future__ import annotations
 
 
 def round_up(n: int) -> int:
-    """``n`` rounded up to a power of two: a run of few sizes is found again, whatever is asked for."""
+    """Round ``n`` up to a power of two: with few sizes, a run that was given back is soon used again."""
     return 1 << (n - 1).bit_length() if n else 0
 
 
 class Runs:
-    """Which rows of a table are in use, where what belongs together lies side by side.
+    """Knows which rows of a table are in use, if rows that belong together are neighbours.
 
     Attributes:
-        end: rows given out so far, those that were given back included.
+        end: the number of rows given out so far, with those that were given back.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Runs:
         self._free: dict[int, list[int]] = {}
 
     def take(self, n: int) -> int:
-        """The first of ``n`` rows; of none it is 0."""
+        """Take ``n`` rows, and return the first of them; 0 if ``n`` is 0."""
         if not n:
             return 0
         free = self._free.get(n)
@@ -30,10 +30,10 @@ class Runs:
         return self.end - n
 
     def give_back(self, first: int, n: int) -> None:
-        """Rows that another run of as many may have."""
+        """Give rows back; they are used for another run of the same size."""
         if n:
             self._free.setdefault(n, []).append(first)
 
     def list_free(self) -> set[int]:
-        """The rows that were given back."""
+        """List the rows that were given back."""
         return {row for n, firsts in self._free.items() for a in firsts for row in range(a, a + n)}

@@ -1,4 +1,4 @@
-"""How much memory values take, as a careful estimate: what a cache keeps is bounded in bytes by it."""
+"""Estimates how much memory values take; caches are bounded in bytes by these estimates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ListParts = Callable[[Any], Iterable[Any]]
 
 
 def estimate_bytes(*values: Any) -> int:
-    """Of values and all that they are made of, each object once; texts in lists each time."""
+    """Estimate the bytes of values and all their parts; each object counts once, but texts in lists count each time."""
     left: list[Any] = list(values)
     known: set[int] = set()
     n = 0
@@ -25,10 +25,10 @@ def estimate_bytes(*values: Any) -> int:
         known.add(id(one))
         n += sys.getsizeof(one)
         if isinstance(one, np.ndarray):
-            # An array that is part of another has no bytes of its own.
+            # A view of another array has no bytes of its own.
             n += one.nbytes if one.base is not None else 0
         elif isinstance(one, tuple | list) and set(map(type, one)) == {str}:
-            # Lists of thousands of values take most of the time.
+            # Lists of thousands of values would take most of the time.
             n += sum(map(sys.getsizeof, one))
         elif (list_parts := _find_parts(type(one))) is not None:  # type: ignore[arg-type]
             left += list_parts(one)
@@ -37,7 +37,7 @@ def estimate_bytes(*values: Any) -> int:
 
 @cache
 def _find_parts(kind: type[Any]) -> _ListParts | None:
-    """How to list what values of a type are made of; None for types whose values have no parts."""
+    """Find how to list the parts of values of a type; None for types whose values have no parts."""
     if issubclass(kind, Mapping):
         return lambda one: (*one.keys(), *one.values())
     if issubclass(kind, tuple | list | set | frozenset):

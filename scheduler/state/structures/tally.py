@@ -7,22 +7,22 @@ from typing import Any, Generic, TypeVar
 
 S = TypeVar("S", bound=Hashable)
 
-# An arrival counts half after so many others.
+# After so many more arrivals an arrival counts half.
 HALF_LIFE = 20_000
-# Departures are averaged over about so many arrivals, and begin as if so many had come and none left.
+# Departures are averaged over about so many arrivals; the average begins as if so many pods had come and none left.
 HORIZON, _PRIOR = 1000, 20
-# A cluster has hundreds of shapes; what asks a figure of its own every time must not grow for ever.
+# A cluster has hundreds of shapes; if every pod asks a figure of its own, the tally must not grow for ever.
 _SHAPES_MAX = 4096
 _UNIT_MAX = 1e100
 
 
 class Tally(Generic[S]):
-    """Arrivals of each shape, and departures of any. One writer.
+    """Arrivals by shape, and departures of all shapes together. It has one writer.
 
     Attributes:
-        seen: arrivals, ever.
-        departures: per arrival, over about ``horizon`` arrivals.
-        horizon: grows with the arrivals up to 1,000.
+        seen: the number of arrivals so far.
+        departures: departures per arrival, over about ``horizon`` arrivals.
+        horizon: a number of arrivals; it grows with the arrivals up to 1,000.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Tally(Generic[S]):
         self.horizon = _PRIOR
         self._left = self._watched = 0
         self._counts: dict[S, float] = {}
-        # Later arrivals count more and more; this is the same as shrinking all earlier counts, and cheaper.
+        # Later arrivals count more and more; this has the same effect as shrinking all earlier counts, and is cheaper.
         self._unit = 1.0
 
     def note_arrival(self, shape: S, *, listed: bool = False) -> None:
@@ -41,10 +41,10 @@ class Tally(Generic[S]):
         self.seen += 1
         self._age()
         if not listed:
-            # At first over the few that came: a small cluster is full after as many.
+            # At first the mean is over the few that came: a small cluster is full after so few.
             mean = self.departures + (self._left - self.departures) / self.horizon
             self.horizon = min(HORIZON, self.horizon + 1)
-            # A thousand pods deleted at once must not stand for those to come for ever.
+            # A thousand pods that are deleted at once must not count as the rate of all later arrivals.
             self.departures = min(1.0, mean)
             self._left = 0
             self._watched += 1

@@ -1,4 +1,4 @@
-"""Storage objects as the state knows them: parsed, small, never changed."""
+"""Storage objects as the state knows them: parsed, small and immutable."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Claim(NamedTuple):
         version: its ``resourceVersion``.
         volume: the volume that it is or will be bound to; empty for none.
         is_bound: the binding is complete.
-        wish: what a volume must be for it.
-        selected: the node for which it is to be provisioned, None for none yet.
-        is_lost: its volume is no more.
-        owner: uid of what made it, empty for none.
+        wish: what the claim asks of a volume.
+        selected: the node for which a volume is to be provisioned, None for none yet.
+        is_lost: its volume is gone.
+        owner: uid of the object that made it, empty for none.
     """
 
     key: ClaimKey
@@ -39,7 +39,7 @@ class Claim(NamedTuple):
 
     @property
     def is_for_one_pod(self) -> bool:
-        """Only one pod at a time may use it."""
+        """Whether only one pod at a time may use it."""
         return "ReadWriteOncePod" in self.wish.modes
 
 
@@ -47,10 +47,10 @@ class Wish(NamedTuple):
     """What a claim asks of a volume.
 
     Attributes:
-        of_class: the name of the class.
+        of_class: the name of the storage class.
         request: bytes, None where it asks none.
-        modes: ways to access it, sorted.
-        selector: of the labels of volumes; None takes any.
+        modes: access modes, sorted.
+        selector: selects volumes by their labels; None selects all.
         mode: ``Filesystem`` or ``Block``.
         attributes: the name of its VolumeAttributesClass, empty for none.
     """
@@ -64,12 +64,12 @@ class Wish(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What it asks, 0 where it asks none."""
+        """The requested bytes, 0 where it asks none."""
         return self.request or 0
 
 
 class Zone(NamedTuple):
-    """A label of a volume that tells where it is, and the values that nodes may have."""
+    """A label that tells where a volume is, and the values that a node may have."""
 
     key: str
     values: frozenset[str]
@@ -80,12 +80,12 @@ class Volume(NamedTuple):
 
     Attributes:
         capacity: bytes.
-        handle: as its CSI driver knows it, None for a volume of none.
-        plugin: of a volume that a driver looks after in the place of older code, the name of that; else empty.
-        claim: namespace, name and uid of the claim that it is for, None for none; the uid may be empty.
-        is_free: it may be given to any claim.
-        affinity: which nodes can use it, None for all; ``moved_affinity``: likewise on nodes where the driver
-            looks after it in the place of older code.
+        handle: the volume as its CSI driver knows it, None for a volume without a driver.
+        plugin: the name of the in-tree plugin in whose place a driver serves the volume; else empty.
+        claim: namespace, name and uid of the claim for which the volume is reserved, None for none; the uid may be empty.
+        is_free: any claim may be bound to it.
+        affinity: which nodes can use it, None for all.
+        moved_affinity: the same for nodes where a driver serves it in the place of the in-tree plugin.
         zones: where it is, by its labels.
     """
 
@@ -108,11 +108,11 @@ class Volume(NamedTuple):
 
     @property
     def claim_key(self) -> ClaimKey | None:
-        """Namespace and name of the claim that it is for."""
+        """Namespace and name of the claim for which the volume is reserved."""
         return self.claim[:2] if self.claim else None
 
     def is_for(self, claim: Claim) -> bool:
-        """Whether it is for just this claim."""
+        """Whether the volume is reserved for just this claim."""
         return (
             self.claim is not None
             and self.claim[:2] == claim.key
@@ -124,8 +124,9 @@ class Class(NamedTuple):
     """A StorageClass.
 
     Attributes:
+        waits: its claims are bound only when a pod uses them (``WaitForFirstConsumer``).
         topologies: where its volumes can be made, None for everywhere.
-        has_mode: it says when its claims are bound, as every class that an API server has does.
+        has_mode: it says when its claims are bound; every class of an API server does.
     """
 
     name: str
@@ -136,7 +137,7 @@ class Class(NamedTuple):
 
     @property
     def provisions(self) -> bool:
-        """Whether volumes of it can be made."""
+        """Whether volumes of this class can be made."""
         return self.provisioner not in {"", names.NO_PROVISIONER}
 
 
@@ -145,7 +146,7 @@ class NodeDrivers(NamedTuple):
 
     Attributes:
         limits: the most volumes by driver, None for no limit.
-        moved: the old provisioners whose volumes drivers look after there.
+        moved: the names of the in-tree plugins whose volumes drivers serve on the node.
     """
 
     node: str
@@ -157,8 +158,8 @@ class Driver(NamedTuple):
     """A CSIDriver.
 
     Attributes:
-        tells_capacity: it says where there is room for volumes.
-        must_be_there: a pod with a volume of it may only go where it runs.
+        tells_capacity: it reports where there is room for volumes.
+        must_be_there: a pod with a volume of the driver may only go where the driver runs.
     """
 
     name: str
@@ -170,9 +171,9 @@ class Capacity(NamedTuple):
     """A CSIStorageCapacity.
 
     Attributes:
-        nodes: for which nodes it speaks, None for none.
-        room: bytes that are left, None where it does not say.
-        largest: the most bytes of one volume, None where it says nothing of them.
+        nodes: selects the nodes that it is about, None for none.
+        room: the bytes that are left, None where it does not say.
+        largest: the most bytes of one volume, None where it does not say.
     """
 
     key: tuple[str, str]

@@ -28,7 +28,7 @@ _ZONE_LABELS = (names.OLD_ZONE, names.OLD_REGION, names.ZONE, names.REGION)
 
 
 def read_claim(claim: storage.PersistentVolumeClaim) -> Claim:
-    """A claim.
+    """Read a claim.
 
     Raises:
         BadInput: a quantity or the selector is malformed.
@@ -38,7 +38,7 @@ def read_claim(claim: storage.PersistentVolumeClaim) -> Claim:
     asked = ((spec.resources and spec.resources.requests) or {}).get("storage")
     selector = None
     if spec.selector is not None:
-        selector = selectors.of_wire(spec.selector, "spec.selector")
+        selector = selectors.read_selector(spec.selector, "spec.selector")
     owners = (one.uid for one in meta.owner_references or () if one.controller)
     return Claim(
         key=(meta.namespace, meta.name),
@@ -47,8 +47,10 @@ def read_claim(claim: storage.PersistentVolumeClaim) -> Claim:
         volume=spec.volume_name,
         is_bound=bool(spec.volume_name) and names.BIND_COMPLETED in notes,
         wish=Wish(
-            of_class=storage.class_of(claim),
-            request=None if asked is None else _bytes(asked, "spec.resources.requests[storage]"),
+            of_class=storage.find_class(claim),
+            request=None
+            if asked is None
+            else _read_bytes(asked, "spec.resources.requests[storage]"),
             modes=tuple(sorted(set(spec.access_modes or ()))),
             selector=selector,
             mode=spec.volume_mode or _FILESYSTEM,
@@ -62,7 +64,7 @@ def read_claim(claim: storage.PersistentVolumeClaim) -> Claim:
 
 
 def read_volume(volume: storage.PersistentVolume) -> Volume:
-    """A volume.
+    """Read a volume.
 
     Raises:
         BadInput: a quantity is malformed.
@@ -70,41 +72,43 @@ def read_volume(volume: storage.PersistentVolume) -> Volume:
     meta, spec = volume.metadata, volume.spec
     labels = meta.labels or {}
     given = spec.node_affinity.required if spec.node_affinity else None
-    moved = in_tree.moved(spec, labels)
+    moved = in_tree.find_moved(spec, labels)
     handle = moved.handle if moved else None
     if spec.csi is not None:
         moved, handle = None, Handle(spec.csi.driver, spec.csi.volume_handle)
     plugin = moved.plugin if moved else ""
-    affinity = _nameless(
-        None if given is None else selectors.node_terms(given.node_selector_terms or ())
+    affinity = _drop_names(
+        None if given is None else selectors.read_node_terms(given.node_selector_terms or ())
     )
     reference = spec.claim_ref
     is_deleting = meta.deletion_timestamp is not None
     return Volume(
         name=meta.name,
         version=meta.resource_version,
-        capacity=_bytes((spec.capacity or {}).get("storage", 0), "spec.capacity[storage]"),
+        capacity=_read_bytes((spec.capacity or {}).get("storage", 0), "spec.capacity[storage]"),
         handle=handle,
         plugin=plugin,
         modes=frozenset(spec.access_modes or ()),
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
-        of_class=storage.class_of(volume),
+        of_class=storage.find_class(volume),
         mode=spec.volume_mode or _FILESYSTEM,
         attributes=spec.volume_attributes_class_name or "",
         is_free=reference is None and not is_deleting and volume.status.phase == "Available",
         is_deleting=is_deleting,
         affinity=affinity,
-        moved_affinity=_nameless(in_tree.affinity(plugin, given, labels)) if plugin else affinity,
-        zones=tuple(zone for key in _ZONE_LABELS if (zone := _zone(key, labels))),
+        moved_affinity=_drop_names(in_tree.move_affinity(plugin, given, labels))
+        if plugin
+        else affinity,
+        zones=tuple(zone for key in _ZONE_LABELS if (zone := _read_zone(key, labels))),
         labels=labels,
     )
 
 
 def read_class(given: storage.StorageClass) -> Class:
-    """A class."""
+    """Read a storage class."""
     topologies: Terms = None
     if given.allowed_topologies:
-        # A term that is empty or cannot be read matches no node.
+        # An empty term, or one that cannot be read, matches no node.
         asked = (
             wire.NodeTerm(
                 [
@@ -114,14 +118,14 @@ def read_class(given: storage.StorageClass) -> Class:
             )
             for term in given.allowed_topologies
         )
-        topologies = selectors.node_terms(asked)
+        topologies = selectors.read_node_terms(asked)
     waits = given.volume_binding_mode == _WAITS
     has_mode = given.volume_binding_mode is not None
     return Class(given.metadata.name, given.provisioner, waits, topologies, has_mode)
 
 
 def read_node(node: storage.CSINode) -> NodeDrivers:
-    """The drivers of a node."""
+    """Read the drivers of a node."""
     notes = node.metadata.annotations or {}
     return NodeDrivers(
         node.metadata.name,
@@ -134,7 +138,7 @@ def read_node(node: storage.CSINode) -> NodeDrivers:
 
 
 def read_driver(driver: storage.CSIDriver) -> Driver:
-    """A driver."""
+    """Read a driver."""
     spec = driver.spec
     return Driver(
         driver.metadata.name,
@@ -144,7 +148,7 @@ def read_driver(driver: storage.CSIDriver) -> Driver:
 
 
 def read_capacity(given: storage.CSIStorageCapacity) -> Capacity:
-    """A capacity.
+    """Read a capacity.
 
     Raises:
         BadInput: a quantity is malformed.
@@ -153,22 +157,22 @@ def read_capacity(given: storage.CSIStorageCapacity) -> Capacity:
     nodes = None
     if given.node_topology is not None:
         try:
-            nodes = selectors.of_wire(given.node_topology, "nodeTopology")
+            nodes = selectors.read_selector(given.node_topology, "nodeTopology")
         except BadInput:
-            # kube-scheduler passes over one that it cannot read.
+            # kube-scheduler ignores a selector that it cannot read.
             nodes = None
     room, largest = given.capacity, given.maximum_volume_size
     return Capacity(
         (meta.namespace, meta.name),
         given.storage_class_name,
         nodes,
-        None if room is None else _bytes(room, "capacity"),
-        None if largest is None else _bytes(largest, "maximumVolumeSize"),
+        None if room is None else _read_bytes(room, "capacity"),
+        None if largest is None else _read_bytes(largest, "maximumVolumeSize"),
     )
 
 
 def read_attachment(given: storage.VolumeAttachment) -> Attachment:
-    """An attachment."""
+    """Read an attachment."""
     spec = given.spec
     volume = spec.source.persistent_volume_name or ""
     return Attachment(given.metadata.name, spec.attacher, spec.node_name, volume)
@@ -186,31 +190,31 @@ _READ: dict[type[storage.StorageObject], Callable[[Any], Stored]] = {
 
 
 def read_object(found: storage.StorageObject) -> Stored:
-    """An object of any kind.
+    """Read a storage object of any kind.
 
     Raises:
-        BadInput: it is malformed; names the field.
+        BadInput: the object is malformed; the error names the field.
     """
     return _READ[type(found)](found)
 
 
-def _bytes(quantity: str | float, field: str) -> int:
+def _read_bytes(quantity: str | float, field: str) -> int:
     try:
-        return quantities.value(quantity)
+        return quantities.read_value(quantity)
     except quantities.BadQuantity as error:
         raise BadInput(field, str(error)) from error
 
 
-def _nameless(terms: Terms) -> Terms:
-    """Terms as they hold for a node of which only the labels are looked at: it has no name."""
+def _drop_names(terms: Terms) -> Terms:
+    """Drop the names of nodes from terms: the terms are compared with labels of nodes only."""
     if terms is None:
         return None
     kept = (term for term in terms if all(one.operator == "NotIn" for one in term.names))
     return tuple(term._replace(names=()) for term in kept)
 
 
-def _zone(key: str, labels: dict[str, str]) -> Zone | None:
-    """One of the labels that tell where a volume is; one with an empty part says nothing."""
+def _read_zone(key: str, labels: dict[str, str]) -> Zone | None:
+    """Read one of the labels that tell where a volume is; None for a label with an empty part."""
     if key not in labels:
         return None
     values = [part.strip() for part in labels[key].split("__")]

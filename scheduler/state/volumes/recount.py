@@ -13,7 +13,7 @@ from scheduler.state.volumes.uses import Uses
 def find_difference(
     storage: Storage, nodes: NodeTable, on_nodes: Iterable[tuple[int, PodRecord]]
 ) -> str:
-    """What is kept otherwise than it is; empty when nothing is. ``on_nodes``: charged pods, with their rows."""
+    """Describe the first count that is wrong; empty when all are right. ``on_nodes``: charged pods, with their rows."""
     there = list(on_nodes)
     again = Uses(nodes)
     for node, drivers in storage.uses.drivers.items():

@@ -1,7 +1,7 @@
-"""All storage objects by name, and what was decided of claims and volumes ahead of the API server.
+"""All storage objects by name, and decisions about claims and volumes that the API server does not have yet.
 
-A decision is part of the record of a pod that is assumed (``PodRecord.given``): it holds as long as the pod is
-charged to its node, so trials and failed binds take it back like any charge.
+A decision is part of the record of an assumed pod (``PodRecord.given``). It holds as long as the pod is charged to
+its node, so trials and failed binds undo it like any charge.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scheduler.state.pods import PodRecord
 
 _NOBODY: frozenset[str] = frozenset()
-# The kinds that say how much room there is: no other object says it.
+# The kinds without which the room on a node is unknown.
 _LIMITING = frozenset({"CSIDriver", "CSINode"})
 
 
@@ -45,15 +45,15 @@ class Waking(NamedTuple):
 
 
 class Storage:
-    """Claims, volumes, classes, drivers and capacities, and how they belong together.
+    """Claims, volumes, classes, drivers and capacities, and the links between them.
 
     Attributes:
-        uses: what is used on which node.
-        changed: names of volumes that may be for others than before, or for none.
-        versions: by kind, and by class as ``(CSIStorageCapacity, class)``: rises when any of them is another.
-        labelled: rows whose nodes came, went or have other labels.
-        n_helpful: rises when pods that wait may find room, beyond those that name what has changed.
-        judged: what rules have found out of nodes, for as long as somebody has it.
+        uses: which volumes are used on which node.
+        changed: names of volumes that may be reserved for other claims than before, or for none.
+        versions: by kind, and by class as ``(CSIStorageCapacity, class)``: rises when an object of the kind changes.
+        labelled: rows of nodes that came, went or changed their labels.
+        n_helpful: rises when waiting pods may find room, beside the pods that name the changed object.
+        judged: verdicts of rules about nodes, kept as long as they are in use.
     """
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -67,12 +67,12 @@ class Storage:
         self._attachments: dict[str, Attachment] = {}
         # Every pod that names a claim, with a node or without.
         self._users: dict[ClaimKey, set[str]] = {}
-        # Volumes by the claim that they are for, and claims by the volume that they name.
+        # Volumes by the claim that they are reserved for, and claims by the volume that they name.
         self._volumes_for: defaultdict[ClaimKey, set[str]] = defaultdict(set)
         self._claims_of: defaultdict[str, set[ClaimKey]] = defaultdict(set)
         self._attached: defaultdict[str, set[str]] = defaultdict(set)
         self._free: defaultdict[str, set[str]] = defaultdict(set)
-        # The decisions: by volume the claim, by claim the node, each with the number of pods that rely on it.
+        # The decisions: the claim by volume, and the node by claim, each with the number of pods that rely on it.
         self._taken: dict[str, tuple[ClaimKey, int]] = {}
         self._taken_for: defaultdict[ClaimKey, set[str]] = defaultdict(set)
         self._selected: dict[ClaimKey, tuple[str, int]] = {}
@@ -126,7 +126,7 @@ class Storage:
         else:
             del of[key]
 
-    # What decisions ask.
+    # Lookups for decisions.
 
     def find_selected_node(self, claim: Claim) -> str | None:
         """Return the node for which a claim is or will be provisioned; None for none."""
@@ -134,7 +134,7 @@ class Storage:
         return decided[0] if decided else claim.selected
 
     def list_volumes(self, claim: Claim) -> list[str]:
-        """List the names of the volumes that are for a claim, by the API server or by a decision."""
+        """List the names of the volumes that are reserved for a claim, by the API server or by a decision."""
         told = (
             name
             for name in self._volumes_for.get(claim.key, ())
@@ -143,20 +143,20 @@ class Storage:
         return sorted({*told, *self._taken_for.get(claim.key, ())})
 
     def list_free(self, of_class: str) -> Collection[str]:
-        """List the volumes of a class that any claim may have."""
+        """List the volumes of a class to which any claim may be bound."""
         return self._free.get(of_class, _NOBODY)
 
     def waits(self, claim: Claim) -> bool:
-        """Whether a claim is to be bound only when a pod uses it."""
+        """Whether a claim is bound only when a pod uses it."""
         found = self.classes.get(claim.wish.of_class)
         return found is not None and found.waits
 
     def list_of_kind(self, kind: str) -> list[tuple[str, str]]:
         """List the namespace and name of all objects of a kind."""
-        table = self._table(kind)
+        table = self._find_table(kind)
         return [key if isinstance(key, tuple) else ("", key) for key in table]
 
-    # What is told.
+    # Objects of the API server.
 
     def see(self, given: storage.StorageObject) -> Waking:
         """Add an object or its new state; a malformed object counts as gone, as no API server accepts it."""
@@ -165,13 +165,13 @@ class Storage:
             found = reading.read_object(given)
         except BadInput:
             return self.drop_object(kind, meta.namespace, meta.name)
-        return self._helpful(self._put(kind, (meta.namespace, meta.name), found))
+        return self._note_helpful(self._put(kind, (meta.namespace, meta.name), found))
 
     def drop_object(self, kind: str, namespace: str, name: str) -> Waking:
         """Drop an object that was deleted."""
-        return self._helpful(self._put(kind, (namespace, name), None))
+        return self._note_helpful(self._put(kind, (namespace, name), None))
 
-    def _helpful(self, waking: Waking) -> Waking:
+    def _note_helpful(self, waking: Waking) -> Waking:
         self.n_helpful += waking.all
         return waking
 
@@ -183,7 +183,7 @@ class Storage:
                 return self._put_volume(key[1], new)
             case "VolumeAttachment":
                 return self._put_attachment(key[1], new)
-        table = self._table(kind)
+        table = self._find_table(kind)
         place = key if kind == "CSIStorageCapacity" else key[1]
         old = table.get(place)
         if old == new:
@@ -194,12 +194,12 @@ class Storage:
             table[place] = new
         else:
             del table[place]
-        return self._other(kind, key, old, new)
+        return self._note_other(kind, key, old, new)
 
-    def _other(
+    def _note_other(
         self, kind: str, key: tuple[str, str], old: Stored | None, new: Stored | None
     ) -> Waking:
-        """What nodes are judged by is another."""
+        """Note that an object that rules about nodes read has changed."""
         self.versions[kind] += 1
         for one in (old, new):
             if isinstance(one, Capacity):
@@ -208,7 +208,7 @@ class Storage:
             self._know_all_of(key[1])
         return Waking(all=new is not None or kind in _LIMITING)
 
-    def _table(self, kind: str) -> dict[Any, Any]:
+    def _find_table(self, kind: str) -> dict[Any, Any]:
         tables: Mapping[str, dict[Any, Any]] = {
             "PersistentVolumeClaim": self.claims,
             "PersistentVolume": self.volumes,
@@ -229,7 +229,7 @@ class Storage:
             if new.volume:
                 self._claims_of[new.volume].add(key)
         self._know(key)
-        return Waking() if _same(old, new) else Waking(self.list_users(key))
+        return Waking() if _is_same(old, new) else Waking(self.list_users(key))
 
     def _put_volume(self, name: str, new: Volume | None) -> Waking:
         old = self.volumes.pop(name, None)
@@ -247,12 +247,12 @@ class Storage:
             self._attach(self._attachments[attachment], old, -1)
             self._attach(self._attachments[attachment], new, 1)
         if old is not None and new is not None and not (old.is_free or new.is_free):
-            # Labels are what claims select by, and its claim is chosen. Where it is was read of them already.
+            # Claims select by labels, but its claim is chosen already; and its zones were read from the labels before.
             old = old._replace(labels=new.labels)
-        return Waking() if new is None or _same(old, new) else self._woken_by(name, new)
+        return Waking() if new is None or _is_same(old, new) else self._find_woken(name, new)
 
-    def _woken_by(self, name: str, new: Volume) -> Waking:
-        """Whose claims are bound to a volume, or may be."""
+    def _find_woken(self, name: str, new: Volume) -> Waking:
+        """Find the pods whose claims are bound to a volume, or may be."""
         users = {uid for key in self._claims_of.get(name, ()) for uid in self.list_users(key)}
         if new.claim_key is not None:
             users.update(self.list_users(new.claim_key))
@@ -270,12 +270,12 @@ class Storage:
         return Waking(all=new is None)
 
     def _attach(self, attachment: Attachment, volume: Volume | None, sign: int) -> None:
-        handle = _attached_as(attachment, volume)
+        handle = _find_attached(attachment, volume)
         if handle is not None:
             self.uses.attach(attachment.node, handle, sign)
 
     def _place(self, name: str) -> None:
-        """Whether a volume is free is known anew."""
+        """Look again whether a volume is free."""
         volume = self.volumes.get(name)
         if volume is not None:
             if volume.is_free and name not in self._taken:
@@ -284,7 +284,7 @@ class Storage:
                 _drop(self._free, volume.of_class, name)
         self.changed.add(name)
 
-    # What claims are for their drivers.
+    # Handles of claims.
 
     def _know(self, key: ClaimKey) -> None:
         claim = self.claims.get(key)
@@ -296,7 +296,7 @@ class Storage:
                 self._know(key)
 
     def find_handle(self, claim: Claim) -> Handle | None:
-        """What a claim is for its driver: its volume, or one that is to be made; None where nobody counts it."""
+        """Find the handle of a claim's volume, which may have to be made first; None for a volume that no driver counts."""
         volume = self.volumes.get(claim.volume) if claim.volume else None
         if volume is not None:
             return volume.handle
@@ -304,11 +304,11 @@ class Storage:
         if found is None or found.provisioner in in_tree.UNCOUNTED:
             return None
         driver = in_tree.DRIVERS.get(found.provisioner, found.provisioner)
-        # No handle of a driver's has such a name.
+        # No handle of a driver has such a name.
         return Handle(driver, "\0" + "/".join(claim.key)) if driver else None
 
     def is_moved(self, claim: Claim) -> bool:
-        """Whether a driver looks after a claim's volume in the place of older code."""
+        """Whether a driver serves a claim's volume in the place of an in-tree plugin."""
         volume = self.volumes.get(claim.volume) if claim.volume else None
         if volume is not None:
             return bool(volume.plugin)
@@ -318,14 +318,14 @@ class Storage:
     # For checks.
 
     def list_attached(self) -> Iterator[tuple[str, Handle]]:
-        """List which volume is attached to which node."""
+        """List the nodes with the volumes that are attached to them."""
         for one in self._attachments.values():
-            found = _attached_as(one, self.volumes.get(one.volume))
+            found = _find_attached(one, self.volumes.get(one.volume))
             if found is not None:
                 yield one.node, found
 
     def list_given(self) -> set[tuple[str, str, str]]:
-        """Namespace and name of each claim of which something is decided, and the volume, or the node for one."""
+        """List the claims with a decision: namespace, name, and the chosen volume or the node that gets a new volume."""
         volumes = {(*key, name) for name, (key, _) in self._taken.items()}
         return volumes | {(*key, node) for key, (node, _) in self._selected.items()}
 
@@ -348,8 +348,8 @@ class Storage:
                 yield self.capacities[key]
 
 
-def _attached_as(attachment: Attachment, volume: Volume | None) -> Handle | None:
-    """What is counted of an attachment: only of volumes that were made for a driver is anything."""
+def _find_attached(attachment: Attachment, volume: Volume | None) -> Handle | None:
+    """Find the handle of an attached volume; None for a volume that was not made for a driver."""
     if volume is None or volume.handle is None or volume.plugin:
         return None
     if not attachment.driver or not attachment.node:
@@ -357,8 +357,8 @@ def _attached_as(attachment: Attachment, volume: Volume | None) -> Handle | None
     return Handle(attachment.driver, volume.handle.volume)
 
 
-def _same(old: Claim | Volume | None, new: Claim | Volume | None) -> bool:
-    """Whether two states of an object are equal except for their versions."""
+def _is_same(old: Claim | Volume | None, new: Claim | Volume | None) -> bool:
+    """Whether two states of an object are equal, apart from their versions."""
     return old is not None and new is not None and old._replace(version=new.version) == new
 
 

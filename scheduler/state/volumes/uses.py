@@ -1,4 +1,4 @@
-"""Volumes in use on nodes: how many of each driver, which, and who has the claims and disks that pods may not share.
+"""Volumes in use on nodes: how many of each driver, and which pods have the claims and disks that cannot be shared.
 
 A volume counts once on a node, however many pods there have it and whether or not it is attached already. The
 figure of a driver on a node is kept as ``NO_LIMIT`` and what is used, less the limit: where it would exceed
@@ -35,23 +35,23 @@ class DiskConflicts(Count):
 
     def __init__(self, wanted: tuple[Disk, ...]) -> None:
         super().__init__(0)
-        # By kind and name: others have nothing to do with each other.
+        # By kind and name: other disks never exclude each other.
         self._wanted: defaultdict[tuple[str, str], list[Disk]] = defaultdict(list)
         for one in wanted:
             self._wanted[one[:2]].append(one)
-        #: How many of its own are in the way of one more pod that wants the same.
-        self.of_one = sum(map(self.with_disk, wanted))
+        #: How many of the wanted disks exclude one more pod that wants the same disks.
+        self.of_one = sum(map(self.count_conflicting, wanted))
 
-    def with_disk(self, held: Disk) -> int:
+    def count_conflicting(self, held: Disk) -> int:
         """Return how many of the wanted disks cannot be beside one that is held."""
-        return sum(held.conflicts(one) for one in self._wanted.get(held[:2], ()))
+        return sum(held.has_conflict(one) for one in self._wanted.get(held[:2], ()))
 
 
 class Uses:
     """The volumes that pods on nodes use, and the volumes that are attached.
 
     Attributes:
-        drivers: what is said of each node's drivers, by its name.
+        drivers: what CSINode says of a node's drivers, by the name of the node.
         n_moves: rises when a volume comes to a row or leaves it.
     """
 
@@ -61,17 +61,17 @@ class Uses:
         self._claims: dict[ClaimKey, _Rows] = {}
         self._disks: dict[Disk, _Rows] = {}
         self._wanted: WeakValueDictionary[tuple[Disk, ...], DiskConflicts] = WeakValueDictionary()
-        # What a claim is for its driver, and how many claims are the same.
+        # The handle of each claim, and how many claims have the same handle.
         self._handles: dict[ClaimKey, Handle] = {}
         self._n_claims: Counter[Handle] = Counter()
-        # Rows where pods have a volume, and where it is attached.
+        # The rows on which pods have a volume, and the rows to which it is attached.
         self._held: dict[Handle, _Rows] = {}
         self._attached: dict[Handle, _Rows] = {}
         self._full: defaultdict[str, Count] = defaultdict(lambda: Count(0))
         # How many nodes limit a driver.
         self._limited: Counter[str] = Counter()
         self.n_moves = 0
-        # What is attached to each node and what it takes, by its name: known before the node and after.
+        # The volumes attached to each node, and its limits, by the name of the node: known before the node is and after.
         self._attached_to: defaultdict[str, Counter[Handle]] = defaultdict(Counter)
         self.drivers: dict[str, NodeDrivers] = {}
 
@@ -91,7 +91,7 @@ class Uses:
         for disk in pod.volumes.disks:
             _add(self._disks, disk, row, sign)
             for conflicts in list(self._wanted.values()):
-                if n := conflicts.with_disk(disk):
+                if n := conflicts.count_conflicting(disk):
                     conflicts.change(row, sign * n)
 
     def find_rows(self, claim: ClaimKey) -> _Rows:
@@ -104,7 +104,7 @@ class Uses:
         if found is None:
             found = self._wanted[wanted] = DiskConflicts(wanted)
             for disk, rows in self._disks.items():
-                if each := found.with_disk(disk):
+                if each := found.count_conflicting(disk):
                     for row, n in rows.items():
                         found.change(row, n * each)
         return found
@@ -154,7 +154,7 @@ class Uses:
         self._change(self._held, handle, row, by)
 
     def _change(self, of: dict[Handle, _Rows], handle: Handle, row: int, by: int) -> None:
-        """More, or fewer, hold a volume on a row: it counts once."""
+        """Change how often a volume is held on a row; the volume counts once."""
         self.n_moves += 1
         before = self._is_there(handle, row)
         _add(of, handle, row, by)
@@ -170,7 +170,9 @@ class Uses:
         """Return all counts by name: equal for equal clusters."""
         full = {
             driver: {
-                row: n for row, n in enumerate(count.by_row(self._nodes.capacity).tolist()) if n
+                row: n
+                for row, n in enumerate(count.list_by_row(self._nodes.capacity).tolist())
+                if n
             }
             for driver, count in self._full.items()
         }
@@ -192,13 +194,13 @@ class Uses:
             del there[handle]
             if not there:
                 del self._attached_to[node]
-        row = self._nodes.row_of(node)
+        row = self._nodes.find_row(node)
         if row >= 0:
             self._change(self._attached, handle, row, sign)
 
     def take_in(self, node: str, drivers: NodeDrivers | None) -> None:
-        """What is said of a node's drivers from now on; None: nothing."""
-        row, old = self._nodes.row_of(node), self.drivers.pop(node, None)
+        """Take over what is said of a node's drivers; None: nothing is said any more."""
+        row, old = self._nodes.find_row(node), self.drivers.pop(node, None)
         if drivers is not None:
             self.drivers[node] = drivers
         for one, sign in ((old, -1), (drivers, 1)):

@@ -110,8 +110,8 @@ class Asking:
 
     def list_pods(self, row: int) -> list[PodRecord]:
         """List the pods on the node of a row."""
-        return list(self.cluster.pods_on.get(self.cluster.nodes.name_of(row), {}).values())
+        return list(self.cluster.pods_on.get(self.cluster.nodes.find_name(row), {}).values())
 
     def list_names(self, rows: c.Ints) -> list[str]:
         """List the names of nodes."""
-        return [self.cluster.nodes.name_of(row) for row in rows.tolist()]
+        return [self.cluster.nodes.find_name(row) for row in rows.tolist()]

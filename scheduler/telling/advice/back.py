@@ -38,14 +38,14 @@ def find_nodes_back(asking: Asking, pod: PodRecord, nodes: Mapping[str, wire.Nod
     found = []
     for name in promising[:_EACH]:
         with _bring_back(asking.cluster, {name: nodes[name]}):
-            row = asking.cluster.nodes.row_of(name)
+            row = asking.cluster.nodes.find_row(name)
             if row in asking.find_fitting(pod):
                 found.append(Back(row, out[name]))
     return found
 
 
 def _list_causes(cluster: Cluster, node: wire.Node) -> tuple[str, ...]:
-    row = cluster.nodes.row_of(node.metadata.name)
+    row = cluster.nodes.find_row(node.metadata.name)
     facts = cluster.nodes.facts[row] if row >= 0 else None
     if facts is None or facts.problem:
         return ()
@@ -67,7 +67,7 @@ def _has_closed_cards(cluster: Cluster, row: int) -> bool:
 @contextmanager
 def _bring_back(cluster: Cluster, nodes: Mapping[str, wire.Node]) -> Iterator[None]:
     """Make these nodes well within the context, and restore them afterwards."""
-    silent = [name for name in nodes if cluster.nodes.silent[cluster.nodes.row_of(name)]]
+    silent = [name for name in nodes if cluster.nodes.silent[cluster.nodes.find_row(name)]]
     for name in silent:
         cluster.close_cards(name, closed=False)
     for node in nodes.values():

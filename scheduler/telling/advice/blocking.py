@@ -35,7 +35,7 @@ def _write_text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, r
     if tally.kind == c.NEAR:
         return f"no pod that matches all of its affinity terms is in {where}"
     if tally.kind == c.EVEN:
-        n = int(tally.count.by_row(there.size)[there].sum()) if tally.count else 0
+        n = int(tally.count.list_by_row(there.size)[there].sum()) if tally.count else 0
         fewest, skew = int(figures[c.TALLY_FEWEST]), int(figures[c.TALLY_SKEW])
         return f"pods counted in {where}: {n}; fewest in any domain: {fewest}; maxSkew {skew}"
     named = _list_pods_in_the_way(asking, tally, there) if tally.kind == c.APART else []
@@ -47,13 +47,13 @@ def _list_pods_in_the_way(asking: Asking, tally: Tally, there: c.Flags) -> list[
     count, cluster = tally.count, asking.cluster
     if count is None:
         return []
-    rows = np.flatnonzero(there & (count.by_row(there.size) > 0)).tolist()
+    rows = np.flatnonzero(there & (count.list_by_row(there.size) > 0)).tolist()
     pods = [(row, pod) for row in rows for pod in asking.list_pods(row)]
     named = []
     for row, pod in pods if len(pods) <= _LOOKED_AT_MAX else ():
-        before = int(count.by_row(there.size)[row])
+        before = int(count.list_by_row(there.size)[row])
         with cluster.trial() as trial:
             trial.take_away(pod.uid)
-            if int(count.by_row(there.size)[row]) < before:
+            if int(count.list_by_row(there.size)[row]) < before:
                 named.append(pod.key)
     return named

@@ -167,7 +167,7 @@ def _read_request(container: wire.Container, resource: str) -> int:
     for section in _list_sections(container):
         if resource in section:
             try:
-                return quantities.value(section[resource])
+                return quantities.read_value(section[resource])
             except quantities.BadQuantity:
                 return 0
     return 0

@@ -24,7 +24,7 @@ _KINDS, _NAMES = 2000, 20
 def explain_node(scene: Scene, name: str, schedulers: Mapping[str, str | None]) -> Json:
     """Explain one node; ``schedulers`` are the scheduler names of its pods, by uid."""
     cluster = scene.asking.cluster
-    row, facts = cluster.nodes.row_of(name), cluster.find_facts(name)
+    row, facts = cluster.nodes.find_row(name), cluster.find_facts(name)
     taints = facts.taints if facts else ()
     return {
         "kind": "Node",
@@ -75,7 +75,7 @@ def _list_cards(scene: Scene, row: int) -> list[Json]:
     cluster = scene.asking.cluster
     nodes = cluster.nodes.columns
     held: dict[int, list[Json]] = {}
-    for pod in _list_pods(scene, cluster.nodes.name_of(row)):
+    for pod in _list_pods(scene, cluster.nodes.find_name(row)):
         for d, (cores, mib, sharers) in cluster.read_held(pod).items():
             one = {"pod": pod.key, "memoryMiB": mib, "cores": cores, "sharers": sharers}
             held.setdefault(d, []).append(one)

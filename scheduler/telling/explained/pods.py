@@ -133,7 +133,7 @@ def _describe_decision(scene: Scene, pod: PodRecord) -> Json | None:
     # The outcome is described before the trial is undone.
     with cluster.trial():
         for bind in scene.cycle.schedule([pod], explain=False).binds:
-            row = cluster.nodes.row_of(bind.node)
+            row = cluster.nodes.find_row(bind.node)
             uses = [use for slot in bind.slots for use in slot]
             there = cluster.registers.list_cards(bind.uid, cluster.registers.find_pool(pod), row)
             return {
@@ -153,12 +153,12 @@ def _describe_decision(scene: Scene, pod: PodRecord) -> Json | None:
 
 def _describe_best(scene: Scene, pod: PodRecord, node: str) -> Json:
     asking = scene.asking
-    row = asking.cluster.nodes.row_of(node) if node else -1
+    row = asking.cluster.nodes.find_row(node) if node else -1
     found = best.find_best(asking, pod, _BEST, row)
     return {
         "best": [
             {
-                "node": asking.cluster.nodes.name_of(one.row),
+                "node": asking.cluster.nodes.find_name(one.row),
                 "place": one.place,
                 "preference": one.preference,
                 **one.scores,
@@ -181,7 +181,7 @@ def _describe_nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
     judged, order, _ = found
     at = int(order[0])
     if node:
-        there = (judged.rows == asking.cluster.nodes.row_of(node)).nonzero()[0]
+        there = (judged.rows == asking.cluster.nodes.find_row(node)).nonzero()[0]
         if not there.size:
             return None
         at = int(there[0])
@@ -189,7 +189,7 @@ def _describe_nearest(scene: Scene, pod: PodRecord, node: str) -> Json | None:
     facts, shape = asking.cluster.nodes.facts[one.row], asking.make_shape(pod)
     counted = blocking.find_blocking(asking, shape, one.row) if shape is not None else {}
     return {
-        "node": asking.cluster.nodes.name_of(one.row),
+        "node": asking.cluster.nodes.find_name(one.row),
         "cordoned": bool(facts and facts.unschedulable),
         "taints": [
             {"key": key, "value": value, "effect": effect}

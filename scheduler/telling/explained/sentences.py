@@ -56,13 +56,13 @@ def _describe_step(asking: Asking, step: Step) -> Json:
         case Back(row, why):
             return {
                 "do": "bringBack",
-                "node": asking.cluster.nodes.name_of(row),
+                "node": asking.cluster.nodes.find_name(row),
                 "because": list(why),
             }
         case Leaving(pods):
             return {"do": "wait", "pods": [describe_pod(one) for one in pods]}
         case Ending(row, pods):
-            node = asking.cluster.nodes.name_of(row)
+            node = asking.cluster.nodes.find_name(row)
             return {"do": "end", "node": node, "pods": [describe_pod(one) for one in pods]}
 
 
@@ -90,7 +90,7 @@ def _write_step(asking: Asking, step: Step) -> str:
         case Tolerate((key, value, effect)):
             return f"tolerate taint {write_taint({'key': key, 'value': value, 'effect': effect})}"
         case Back(row, why):
-            name = asking.cluster.nodes.name_of(row)
+            name = asking.cluster.nodes.find_name(row)
             return f"bring back node {name} ({', '.join(why)})"
         case Leaving(pods):
             verb = "ends" if len(pods) == 1 else "end"

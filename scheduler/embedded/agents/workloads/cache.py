@@ -1,4 +1,4 @@
-"""What the controllers know of the cluster: objects by uid, and who owns whom."""
+"""What the controllers know of the cluster: objects by uid, and their owners."""
 
 import asyncio
 from collections import defaultdict
@@ -9,7 +9,7 @@ from scheduler.embedded.agents.workloads import naming
 
 Json = dict[str, Any]
 
-# Kind to API version and plural, of everything that owns or is owned.
+# The API version and plural of each kind that owns objects or is owned.
 KINDS = {
     "Deployment": ("apps/v1", "deployments"),
     "ReplicaSet": ("apps/v1", "replicasets"),
@@ -20,21 +20,21 @@ KINDS = {
 _SEEN_SECONDS = 5.0
 
 
-def collection(kind: str, namespace: str = "") -> str:
+def make_list_path(kind: str, namespace: str = "") -> str:
     """Return the path of all objects of a kind, in all namespaces or in one."""
     version, plural = KINDS[kind]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
 
 
-def path(kind: str, item: Json) -> str:
+def make_path(kind: str, item: Json) -> str:
     """Return the path of one object."""
     meta = item["metadata"]
-    return f"{collection(kind, meta['namespace'])}/{meta['name']}"
+    return f"{make_list_path(kind, meta['namespace'])}/{meta['name']}"
 
 
 class Cache:
-    """Objects as the watches tell of them; ``changed`` holds the owners that something happened to."""
+    """Objects as the watches report them; ``changed`` holds the owners whose objects changed."""
 
     def __init__(self, client: Client) -> None:
         self.changed: set[str] = set()
@@ -45,30 +45,30 @@ class Cache:
         self._versions = dict.fromkeys(KINDS, 0)
 
     def find(self, uid: str) -> tuple[str, Json] | None:
-        """Return kind and object."""
+        """Return the kind and the object of a uid."""
         return self._items.get(uid)
 
-    def owned_by(self, uid: str) -> list[tuple[str, Json]]:
-        """Return kind and object of all that a controller made, by name."""
+    def list_owned(self, uid: str) -> list[tuple[str, Json]]:
+        """Return kind and object of everything that a controller made, by name."""
         found = [self._items[one] for one in self._owned.get(uid, ())]
         return sorted(found, key=lambda pair: str(pair[1]["metadata"]["name"]))
 
     async def prime(self) -> None:
-        """Take in all that is there, so that nothing is made which only has not been seen yet."""
+        """Read all objects, so that no object is made that exists and was only not seen yet."""
         for kind in KINDS:
-            for item in (await self._client.get(collection(kind)))["items"]:
+            for item in (await self._client.get(make_list_path(kind)))["items"]:
                 self._put(kind, item)
 
     async def follow(self, kind: str) -> None:
         """Keep one kind up to date, for ever."""
-        async for event, item in self._client.follow(collection(kind)):
+        async for event, item in self._client.follow(make_list_path(kind)):
             if event == "DELETED":
                 self._drop(kind, item)
             else:
                 self._put(kind, item)
 
-    async def until_seen(self, kind: str, version: int) -> None:
-        """Wait until the watch has told of a write, or give up: the next look sees it."""
+    async def wait_until_seen(self, kind: str, version: int) -> None:
+        """Wait until the watch has reported a write, or give up: the next look sees the write."""
         try:
             async with asyncio.timeout(_SEEN_SECONDS):
                 while self._versions[kind] < version:
@@ -81,7 +81,7 @@ class Cache:
         uid = item["metadata"]["uid"]
         before = self._leave(uid)
         self._items[uid] = (kind, item)
-        if owner := naming.controller_of(item).get("uid", ""):
+        if owner := naming.find_controller(item).get("uid", ""):
             self._owned[owner].add(uid)
         self._tell(kind, item, uid, owner, before)
 
@@ -91,11 +91,11 @@ class Cache:
         self._tell(kind, item, uid, owner)
 
     def _leave(self, uid: str) -> str:
-        """Forget an object as it was, also as one that is owned; return the uid of its owner."""
+        """Forget the former state of an object, and that it was owned; return the uid of its owner."""
         if uid not in self._items:
             return ""
         _, item = self._items.pop(uid)
-        owner = str(naming.controller_of(item).get("uid", ""))
+        owner = str(naming.find_controller(item).get("uid", ""))
         owned = self._owned.get(owner, set())
         owned.discard(uid)
         if not owned:

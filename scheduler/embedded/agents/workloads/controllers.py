@@ -1,7 +1,7 @@
-"""Carry out plans: ``async with controllers.run(url):`` makes workloads work on an API server.
+"""Carries out plans: ``async with controllers.run(url):`` makes workloads work on an API server.
 
-One worker handles one workload at a time, and waits until the watch has told of what it wrote
-before it looks again: nothing is made twice for want of news.
+One worker handles one workload at a time, and waits until the watch has reported what it wrote
+before it looks again: so nothing is made twice because of late news.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from scheduler.embedded.agents.workloads import (
     statefulsets,
 )
 from scheduler.embedded.agents.workloads.cache import Cache
-from scheduler.embedded.store.metadata import new_uid, timestamp
+from scheduler.embedded.store.metadata import make_uid, write_timestamp
 
 Json = dict[str, Any]
 
-# What nothing here runs, by resource, and why; for an API server that would else take it in.
+# The resources that nothing here runs, and why: an API server without this would accept their objects.
 NOT_RUN = {
     f"{plural}{group}": f"nothing in this cluster runs a {kind}; Deployment, ReplicaSet, StatefulSet and Job are run"
     for kind, plural, group in (
@@ -38,7 +38,7 @@ NOT_RUN = {
 }
 
 _RETRY_SECONDS = 1.0
-# News of many pods come within moments of each other, and are looked at once.
+# News of many pods arrive almost together, and need only one look.
 _GATHER_SECONDS = 0.02
 _TEXT_BYTES = 1000
 
@@ -50,7 +50,7 @@ async def run(
     """Run the controllers of workloads against an API server.
 
     Raises:
-        Exception: what ended one of the controllers' tasks, at the end.
+        Exception: at the end: the error that ended one of the controllers' tasks.
     """
     client = Client(url, token, ssl)
     known = Cache(client)
@@ -73,19 +73,19 @@ async def run(
 
 
 class Controllers:
-    """The worker: looks at every workload to which something happened."""
+    """The worker: looks at every workload whose objects changed."""
 
     def __init__(self, client: Client, known: Cache) -> None:
         self._client = client
         self._known = known
-        # By uid of the workload: why its last pods could not be made, its Job's ended pods, and
+        # By uid of the workload: why its last pods could not be made, the ended pods of a Job, and
         # the last event of each reason.
         self._failed: dict[str, list[plans.Note]] = {}
         self._ended: dict[str, jobs.Ended] = {}
         self._said: dict[str, dict[str, str]] = {}
 
     async def work(self) -> None:
-        """Look at what changed, for ever."""
+        """Look at workloads that changed, for ever."""
         loop = asyncio.get_running_loop()
         known = self._known
         while True:
@@ -98,7 +98,7 @@ class Controllers:
                 try:
                     again = not await self._look(uid)
                 except (CallError, aiohttp.ClientError):
-                    # Someone else was faster, most likely; a new look tells.
+                    # Another client was faster, most likely; a new look shows it.
                     again = True
                 if again:
                     loop.call_later(_RETRY_SECONDS, self._remember, uid)
@@ -108,9 +108,9 @@ class Controllers:
         self._known.news.set()
 
     async def _look(self, uid: str) -> bool:
-        """Do what one workload needs; return whether all of it could be done."""
+        """Do what one workload needs; return whether everything could be done."""
         found = self._known.find(uid)
-        owned = self._known.owned_by(uid)
+        owned = self._known.list_owned(uid)
         if found is None:
             for records in (self._failed, self._ended, self._said):
                 records.pop(uid, None)
@@ -127,68 +127,70 @@ class Controllers:
         return await self._carry_out(kind, owner, plan)
 
     def _plan(self, kind: str, owner: Json, owned: Sequence[Json]) -> plans.Plan:
-        uid, now = owner["metadata"]["uid"], timestamp()
+        uid, now = owner["metadata"]["uid"], write_timestamp()
         failed = self._failed.get(uid, ())
         match kind:
             case "Deployment":
-                return deployments.plan(owner, owned, now)
+                return deployments.make_plan(owner, owned, now)
             case "ReplicaSet":
-                return replicasets.plan(owner, owned, now, failed)
+                return replicasets.make_plan(owner, owned, now, failed)
             case "StatefulSet":
-                return statefulsets.plan(owner, owned, now, failed)
+                return statefulsets.make_plan(owner, owned, now, failed)
             case _:
                 ended = self._ended.setdefault(uid, jobs.Ended())
-                return jobs.plan(owner, owned, now, ended, failed)
+                return jobs.make_plan(owner, owned, now, ended, failed)
 
     async def _carry_out(self, kind: str, owner: Json, plan: plans.Plan) -> bool:
         uid = owner["metadata"]["uid"]
         child = "ReplicaSet" if kind == "Deployment" else "Pod"
         newest = 0
         failed: list[plans.Note] = []
-        # A name may be that of an object which is about to go: worth telling when it stays taken.
+        # The object that has the name may be about to go: the failure is reported only if it comes again.
         told = bool(self._failed.get(uid))
         for manifest in plan.create:
             try:
                 made = await self._client.post(
-                    cache.collection(child, owner["metadata"]["namespace"]), manifest
+                    cache.make_list_path(child, owner["metadata"]["namespace"]), manifest
                 )
             except CallError as error:
-                # The others would be refused for the same reason.
+                # Other pods would be refused for the same reason.
                 failed = [plans.Note("FailedCreate", f"Error creating: {error}", "Warning")]
                 told |= error.code != 409
                 break
-            newest = _version(made)
+            newest = _read_version(made)
         for item in plan.delete:
             newest = max(newest, await self._delete(child, item))
         for item, patch in plan.merge:
-            newest = max(newest, _version(await self._client.patch(cache.path(child, item), patch)))
+            newest = max(
+                newest, _read_version(await self._client.patch(cache.make_path(child, item), patch))
+            )
         if plan.own is not None:
-            await self._client.patch(cache.path(kind, owner), plan.own)
+            await self._client.patch(cache.make_path(kind, owner), plan.own)
         if plan.status != owner.get("status"):
             body = {"metadata": {"uid": uid}, "status": plan.status}
-            await self._client.patch(f"{cache.path(kind, owner)}/status", body)
+            await self._client.patch(f"{cache.make_path(kind, owner)}/status", body)
         await self._tell(kind, owner, [*plan.notes, *(failed if told else ())])
         self._failed[uid] = failed
-        await self._known.until_seen(child, newest)
+        await self._known.wait_until_seen(child, newest)
         return not failed
 
     async def _collect(self, owned: Sequence[tuple[str, Json]]) -> bool:
-        """Delete what belonged to an owner that is gone; return whether the owner is gone."""
+        """Delete the objects of an owner that is gone; return whether the owner is gone."""
         for kind, item in owned:
-            reference = naming.controller_of(item)
+            reference = naming.find_controller(item)
             if await self._exists(reference, item["metadata"]["namespace"]):
                 return reference["kind"] not in cache.KINDS
-            if not plans.going(item):
+            if not plans.is_going(item):
                 await self._delete(kind, item)
         return True
 
     async def _exists(self, reference: Json, namespace: str) -> bool:
-        """Tell whether an owner is there; of one that nothing here runs, it is not judged."""
+        """Tell whether an owner exists; an owner of a kind that nothing here runs counts as existing."""
         if reference["kind"] not in cache.KINDS:
             return True
         named = {"metadata": {"namespace": namespace, "name": reference["name"]}}
         try:
-            found = await self._client.get(cache.path(reference["kind"], named))
+            found = await self._client.get(cache.make_path(reference["kind"], named))
         except CallError as error:
             if error.code != 404:
                 raise
@@ -196,10 +198,10 @@ class Controllers:
         return bool(found["metadata"]["uid"] == reference["uid"])
 
     async def _delete(self, kind: str, item: Json) -> int:
-        """Delete an object unless it is another by now; return the version of the mark, if it has one."""
+        """Delete an object unless it was replaced; return the version of its deletion mark, if it has one."""
         body = {"preconditions": {"uid": item["metadata"]["uid"]}}
         try:
-            return _version(await self._client.delete(cache.path(kind, item), body))
+            return _read_version(await self._client.delete(cache.make_path(kind, item), body))
         except CallError as error:
             if error.code not in {404, 409}:
                 raise
@@ -213,10 +215,10 @@ class Controllers:
             if said.get(note.reason) == message:
                 continue
             said[note.reason] = message
-            now = timestamp()
+            now = write_timestamp()
             event = {
                 "metadata": {
-                    "name": f"{meta['name']}.{new_uid()[:16]}",
+                    "name": f"{meta['name']}.{make_uid()[:16]}",
                     "namespace": meta["namespace"],
                 },
                 "involvedObject": {
@@ -237,9 +239,9 @@ class Controllers:
             try:
                 await self._client.post(f"/api/v1/namespaces/{meta['namespace']}/events", event)
             except CallError:
-                # A namespace that is going takes no events any more.
+                # A terminating namespace takes no events.
                 continue
 
 
-def _version(item: Json) -> int:
+def _read_version(item: Json) -> int:
     return int((item.get("metadata") or {}).get("resourceVersion") or 0)

@@ -1,4 +1,4 @@
-"""Deployments: a ReplicaSet for each template; the old ones are emptied before the new one is filled."""
+"""Deployments: one ReplicaSet for each template; the old ones are emptied before the new one is filled."""
 
 import copy
 from collections.abc import Sequence
@@ -11,85 +11,89 @@ Json = dict[str, Any]
 REVISION = "deployment.kubernetes.io/revision"
 
 
-def plan(owner: Json, owned: Sequence[Json], now: str) -> plans.Plan:
-    """Return the ReplicaSet to make, those to scale, and what the Deployment's status says."""
+def make_plan(owner: Json, owned: Sequence[Json], now: str) -> plans.Plan:
+    """Return the plan: the ReplicaSet to make, those to scale, and the Deployment's status."""
     spec = owner["spec"]
-    asked = plans.number(spec.get("replicas"), 1)
-    _, notes = plans.capped("Deployment", asked)
-    digest = naming.template_hash(spec["template"])
-    by_age = sorted((one for one in owned if not plans.going(one)), key=_revision)
-    current = next((one for one in by_age if _hash(one) == digest), None)
+    asked = plans.read_number(spec.get("replicas"), 1)
+    _, notes = plans.cap_pods("Deployment", asked)
+    digest = naming.hash_template(spec["template"])
+    by_age = sorted((one for one in owned if not plans.is_going(one)), key=_read_revision)
+    current = next((one for one in by_age if _read_hash(one) == digest), None)
     create = [] if current or spec.get("paused") else [digest]
     if current is None and spec.get("paused"):
         current = by_age[-1] if by_age else None
     old = [one for one in by_age if one is not current]
-    newest = max(map(_revision, old), default=0)
-    revision = max(newest + 1, _revision(current) if current else 1)
-    scales = {} if plans.going(owner) else _scales(asked, current, old)
-    merge = [(one, change) for one in by_age if (change := _change(one, scales, current, revision))]
+    newest = max(map(_read_revision, old), default=0)
+    revision = max(newest + 1, _read_revision(current) if current else 1)
+    scales = {} if plans.is_going(owner) else _find_scales(asked, current, old)
+    merge = [
+        (one, change) for one in by_age if (change := _make_change(one, scales, current, revision))
+    ]
     notes += [
-        _scaled(one, scales[one["metadata"]["uid"]]) for one, change in merge if "spec" in change
+        _note_scaling(one, scales[one["metadata"]["uid"]])
+        for one, change in merge
+        if "spec" in change
     ]
     own = None
     if (owner["metadata"].get("annotations") or {}).get(REVISION) != str(revision):
         own = {"metadata": {"annotations": {REVISION: str(revision)}}}
     return plans.Plan(
-        create=[_replica_set(owner, name, revision) for name in create],
-        delete=_forgotten(spec, old),
+        create=[_make_replica_set(owner, name, revision) for name in create],
+        delete=_list_forgotten(spec, old),
         merge=merge,
         own=own,
-        status=_status(owner, current, by_age, now),
+        status=_make_status(owner, current, by_age, now),
         notes=notes,
     )
 
 
-def _scales(asked: int, current: Json | None, old: Sequence[Json]) -> dict[str, int]:
-    """Return how many pods each ReplicaSet should have, by uid, of those that have another number."""
+def _find_scales(asked: int, current: Json | None, old: Sequence[Json]) -> dict[str, int]:
+    """Return the new number of pods, by uid, of each ReplicaSet that must be scaled."""
     wanted = {one["metadata"]["uid"]: 0 for one in old if one["spec"].get("replicas")}
     if current is None:
         return wanted
-    before = _replicas(current)
-    # Fewer at once; more when the pods of other templates are gone.
-    if asked < before or (asked > before and not any(map(_holds_pods, old))):
+    before = _read_replicas(current)
+    # A smaller number is set at once, a larger one when the pods of other templates are gone.
+    if asked < before or (asked > before and not any(map(_has_pods, old))):
         wanted[current["metadata"]["uid"]] = asked
     return wanted
 
 
-def _change(one: Json, scales: dict[str, int], current: Json | None, revision: int) -> Json:
+def _make_change(one: Json, scales: dict[str, int], current: Json | None, revision: int) -> Json:
     change: Json = {}
     if one["metadata"]["uid"] in scales:
         change["spec"] = {"replicas": scales[one["metadata"]["uid"]]}
-    if one is current and _revision(one) != revision:
+    if one is current and _read_revision(one) != revision:
         change["metadata"] = {"annotations": {REVISION: str(revision)}}
     return change
 
 
-def _replicas(one: Json) -> int:
-    return plans.number(one["spec"].get("replicas"), 1)
+def _read_replicas(one: Json) -> int:
+    return plans.read_number(one["spec"].get("replicas"), 1)
 
 
-def _holds_pods(one: Json) -> bool:
-    return bool(_replicas(one) or (one.get("status") or {}).get("replicas"))
+def _has_pods(one: Json) -> bool:
+    return bool(_read_replicas(one) or (one.get("status") or {}).get("replicas"))
 
 
-def _revision(one: Json) -> int:
+def _read_revision(one: Json) -> int:
     text = (one["metadata"].get("annotations") or {}).get(REVISION, "0")
     return int(text) if text.isdecimal() else 0
 
 
-def _hash(one: Json) -> str:
+def _read_hash(one: Json) -> str:
     return str((one["metadata"].get("labels") or {}).get(naming.HASH_LABEL, ""))
 
 
-def _scaled(one: Json, after: int) -> plans.Note:
-    before, name = _replicas(one), one["metadata"]["name"]
+def _note_scaling(one: Json, after: int) -> plans.Note:
+    before, name = _read_replicas(one), one["metadata"]["name"]
     way = "up" if after > before else "down"
     text = f"Scaled {way} replica set {name} from {before} to {after}"
     return plans.Note("ScalingReplicaSet", text)
 
 
-def _replica_set(owner: Json, digest: str, revision: int) -> Json:
-    """Return the ReplicaSet of the present template, empty: it is filled once the old ones are."""
+def _make_replica_set(owner: Json, digest: str, revision: int) -> Json:
+    """Return an empty ReplicaSet of the present template: it is filled when the old ones are empty."""
     meta, spec = owner["metadata"], owner["spec"]
     template = copy.deepcopy(spec["template"])
     mark = {naming.HASH_LABEL: digest}
@@ -105,21 +109,21 @@ def _replica_set(owner: Json, digest: str, revision: int) -> Json:
             "namespace": meta["namespace"],
             "labels": labels,
             "annotations": {REVISION: str(revision)},
-            "ownerReferences": [naming.owner_reference("apps/v1", "Deployment", owner)],
+            "ownerReferences": [naming.make_owner_reference("apps/v1", "Deployment", owner)],
         },
         "spec": {"replicas": 0, "selector": selector, "template": template},
     }
 
 
-def _forgotten(spec: Json, old: Sequence[Json]) -> list[Json]:
-    """Return the oldest empty ReplicaSets beyond those that are kept to go back to."""
-    empty = [one for one in old if not _holds_pods(one)]
-    kept = plans.number(spec.get("revisionHistoryLimit"), 10)
+def _list_forgotten(spec: Json, old: Sequence[Json]) -> list[Json]:
+    """Return the oldest empty ReplicaSets beyond those that are kept for rollbacks."""
+    empty = [one for one in old if not _has_pods(one)]
+    kept = plans.read_number(spec.get("revisionHistoryLimit"), 10)
     return empty[: max(0, len(empty) - kept)]
 
 
-def _status(owner: Json, current: Json | None, owned: Sequence[Json], now: str) -> Json:
-    asked = plans.number(owner["spec"].get("replicas"), 1)
+def _make_status(owner: Json, current: Json | None, owned: Sequence[Json], now: str) -> Json:
+    asked = plans.read_number(owner["spec"].get("replicas"), 1)
     totals = {
         field: sum(int((one.get("status") or {}).get(field, 0)) for one in owned)
         for field in ("replicas", "readyReplicas", "availableReplicas")
@@ -154,5 +158,5 @@ def _status(owner: Json, current: Json | None, owned: Sequence[Json], now: str) 
         **totals,
         "updatedReplicas": updated,
         "unavailableReplicas": max(0, asked - available),
-        "conditions": plans.conditions(owner.get("status") or {}, said, now),
+        "conditions": plans.make_conditions(owner.get("status") or {}, said, now),
     }

@@ -11,7 +11,7 @@ _FNV_START, _FNV_PRIME = 0x811C9DC5, 0x01000193
 HASH_LABEL = "pod-template-hash"
 
 
-def template_hash(template: Json, collisions: int = 0) -> str:
+def hash_template(template: Json, collisions: int = 0) -> str:
     """Return the hash of a pod template: up to ten letters, the same for the same template.
 
     The letters are made as kube-controller-manager makes them (FNV-1a of 32 bits, its decimal digits
@@ -26,7 +26,7 @@ def template_hash(template: Json, collisions: int = 0) -> str:
     return "".join(_LETTERS[int(digit)] for digit in str(value))
 
 
-def owner_reference(api_version: str, kind: str, owner: Json) -> Json:
+def make_owner_reference(api_version: str, kind: str, owner: Json) -> Json:
     """Return the reference by which an object says that a controller manages it."""
     meta = owner["metadata"]
     return {
@@ -39,7 +39,7 @@ def owner_reference(api_version: str, kind: str, owner: Json) -> Json:
     }
 
 
-def controller_of(item: Json) -> Json:
+def find_controller(item: Json) -> Json:
     """Return the reference to the controller of an object; empty if it has none that can be read."""
     references = item["metadata"].get("ownerReferences")
     for one in references if isinstance(references, list) else ():
@@ -49,7 +49,7 @@ def controller_of(item: Json) -> Json:
     return {}
 
 
-def pod_of(
+def make_pod(
     template: Json,
     reference: Json,
     *,

@@ -1,4 +1,4 @@
-"""What a controller wants done, as data, and the questions that all controllers ask of pods."""
+"""The plan of a controller as data, and what all controllers read of pods."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 
-# A cluster in one process is no place for a million pods; more of one workload are not made.
+# The most pods of one workload: a cluster in one process cannot hold a million pods.
 MOST_PODS = 500
 
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -27,10 +27,10 @@ class Plan:
     Attributes:
         create: manifests of pods or ReplicaSets.
         delete: objects as they were last seen.
-        merge: an object that is owned, and a merge patch for it.
+        merge: owned objects, each with a merge patch.
         own: a merge patch for the workload itself, None for none.
         status: the workload's whole status.
-        notes: events; one that says what the last one said is not written again.
+        notes: events; an event that repeats the last one is not written again.
     """
 
     status: Json
@@ -41,53 +41,57 @@ class Plan:
     notes: Sequence[Note] = field(default_factory=tuple)
 
 
-def number(value: Any, default: int) -> int:
-    """Return a count from a spec, or its default where it is not there."""
+def read_number(value: Any, default: int) -> int:
+    """Return a count from a spec, or its default if it is absent."""
     return default if value is None else int(value)
 
 
-def capped(kind: str, asked: int) -> tuple[int, list[Note]]:
-    """Return how many pods are made of what is asked, and the event that says so if it is less."""
+def cap_pods(kind: str, asked: int) -> tuple[int, list[Note]]:
+    """Return how many of the wanted pods are made, with an event if they are fewer."""
     if asked <= MOST_PODS:
         return asked, []
     text = f"{kind} requests {asked} pods; this cluster makes at most {MOST_PODS} for one workload"
     return MOST_PODS, [Note("FailedCreate", text, "Warning")]
 
 
-def going(item: Json) -> bool:
+def is_going(item: Json) -> bool:
     """Tell whether an object is being deleted."""
     return "deletionTimestamp" in item["metadata"]
 
 
-def phase(pod: Json) -> str:
+def read_phase(pod: Json) -> str:
     """Return a pod's phase."""
     return str((pod.get("status") or {}).get("phase", ""))
 
 
-def ended(pod: Json) -> bool:
+def has_ended(pod: Json) -> bool:
     """Tell whether a pod has run to its end."""
-    return phase(pod) in _ENDED
+    return read_phase(pod) in _ENDED
 
 
-def ready(pod: Json) -> bool:
+def is_ready(pod: Json) -> bool:
     """Tell whether a pod is ready."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return not going(pod) and any(
+    return not is_going(pod) and any(
         one["type"] == "Ready" and one["status"] == "True" for one in conditions
     )
 
 
-def first_to_go(pods: Iterable[Json]) -> list[Json]:
-    """Return pods in the order in which fewer are kept: without a node, not ready, young ones first."""
+def sort_by_deletion(pods: Iterable[Json]) -> list[Json]:
+    """Return pods in the order in which they are deleted: those without a node, not ready, or young go first."""
     newest = sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), reverse=True)
     return sorted(
         newest,
-        key=lambda pod: (bool(pod["spec"].get("nodeName")), phase(pod) == "Running", ready(pod)),
+        key=lambda pod: (
+            bool(pod["spec"].get("nodeName")),
+            read_phase(pod) == "Running",
+            is_ready(pod),
+        ),
     )
 
 
 class Said(NamedTuple):
-    """One condition as it should be now."""
+    """The wanted state of a condition."""
 
     type: str
     status: bool
@@ -95,7 +99,7 @@ class Said(NamedTuple):
     message: str
 
 
-def conditions(old: Json, said: Sequence[Said], now: str) -> list[Json]:
+def make_conditions(old: Json, said: Sequence[Said], now: str) -> list[Json]:
     """Return the conditions of a status; each keeps the time at which it last changed."""
     before = {one["type"]: one for one in old.get("conditions") or ()}
     written = []
@@ -115,8 +119,8 @@ def conditions(old: Json, said: Sequence[Said], now: str) -> list[Json]:
     return written
 
 
-def failure(notes: Sequence[Note]) -> list[Said]:
-    """Return the condition that says why there are fewer pods than asked; none if nothing is wrong."""
+def make_failure(notes: Sequence[Note]) -> list[Said]:
+    """Return the condition that says why there are fewer pods than wanted; none if nothing is wrong."""
     return [
         Said("ReplicaFailure", status=True, reason=note.reason, message=note.message)
         for note in notes[:1]

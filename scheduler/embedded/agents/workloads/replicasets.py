@@ -1,4 +1,4 @@
-"""ReplicaSets: so many pods of one template."""
+"""ReplicaSets: a number of pods of one template."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,23 +8,23 @@ from scheduler.embedded.agents.workloads import naming, plans
 Json = dict[str, Any]
 
 
-def plan(
+def make_plan(
     owner: Json, pods: Sequence[Json], now: str, failed: Sequence[plans.Note] = ()
 ) -> plans.Plan:
-    """Return what is missing or too much; ``failed`` says why the last pods could not be made."""
+    """Return the pods to make or delete; ``failed`` says why the last pods could not be made."""
     meta, spec = owner["metadata"], owner["spec"]
-    asked = plans.number(spec.get("replicas"), 1)
-    wanted, notes = plans.capped("ReplicaSet", asked)
-    live = [pod for pod in pods if not plans.going(pod) and not plans.ended(pod)]
-    over = [pod for pod in pods if plans.ended(pod) and not plans.going(pod)]
-    reference = naming.owner_reference("apps/v1", "ReplicaSet", owner)
-    missing = 0 if plans.going(owner) else wanted - len(live)
+    asked = plans.read_number(spec.get("replicas"), 1)
+    wanted, notes = plans.cap_pods("ReplicaSet", asked)
+    live = [pod for pod in pods if not plans.is_going(pod) and not plans.has_ended(pod)]
+    over = [pod for pod in pods if plans.has_ended(pod) and not plans.is_going(pod)]
+    reference = naming.make_owner_reference("apps/v1", "ReplicaSet", owner)
+    missing = 0 if plans.is_going(owner) else wanted - len(live)
     create = [
-        naming.pod_of(spec["template"], reference, namespace=meta["namespace"])
+        naming.make_pod(spec["template"], reference, namespace=meta["namespace"])
         for _ in range(max(0, missing))
     ]
-    surplus = plans.first_to_go(live)[: max(0, -missing)]
-    ready = sum(plans.ready(pod) for pod in live)
+    surplus = plans.sort_by_deletion(live)[: max(0, -missing)]
+    ready = sum(plans.is_ready(pod) for pod in live)
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
     wrong = [*failed, *notes]
     status: Json = {
@@ -35,6 +35,8 @@ def plan(
         ),
         "readyReplicas": ready,
         "availableReplicas": ready,
-        "conditions": plans.conditions(owner.get("status") or {}, plans.failure(wrong), now),
+        "conditions": plans.make_conditions(
+            owner.get("status") or {}, plans.make_failure(wrong), now
+        ),
     }
     return plans.Plan(create=create, delete=[*over, *surplus], status=status, notes=notes)

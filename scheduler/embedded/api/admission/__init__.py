@@ -1,1 +1,1 @@
-"""What happens to an object on its way in: defaults, rules of its kind, validation."""
+"""What the server does to an object before storing it: defaults, rules of its kind, validation."""

@@ -1,7 +1,7 @@
 """Defaults, status rules and validation for kinds other than pods, in one place per question.
 
-``registry`` asks three things of every object on its way in: fill in what is missing, keep or
-drop the status, and say what is wrong with it.
+``registry`` calls three functions for every object that is written: they fill in what is missing, keep or
+drop the status, and say what is wrong with the object.
 """
 
 import base64
@@ -27,10 +27,10 @@ _IMMUTABLE = "field is immutable"
 
 
 def fill_in(kind: Kind, body: Json) -> None:
-    """Set defaults, on create and on update (where they are already there)."""
+    """Set defaults, on create and on update (which finds most of them set)."""
     if kind.schema is not None:
         schemas.fill_in(kind.schema, body)
-    elif workloads.are(kind.resource):
+    elif workloads.are_workloads(kind.resource):
         workloads.fill_in(kind.resource, body)
     elif kind.resource in _FILL_IN:
         _FILL_IN[kind.resource](body)
@@ -44,7 +44,7 @@ def admit(store: Store, kind: Kind, body: Json) -> None:
     if kind.resource == "pods":
         pods.admit(store, body)
     elif kind.resource == "priorityclasses.scheduling.k8s.io" and body.get("globalDefault"):
-        for other in store.bodies(kind.bucket):
+        for other in store.list_bodies(kind.bucket):
             if other.get("globalDefault"):
                 name = other["metadata"]["name"]
                 raise forbidden(
@@ -56,18 +56,18 @@ def admit(store: Store, kind: Kind, body: Json) -> None:
 
 
 def readmit(kind: Kind, body: Json) -> None:
-    """Run what admission does on an update too: tolerations that were removed come back."""
+    """Run the part of admission that runs on updates, too: tolerations that were removed come back."""
     if kind.resource == "pods":
         pods.add_tolerations(body["spec"])
 
 
-def first_status(kind: Kind, body: Json) -> None:
+def reset_status(kind: Kind, body: Json) -> None:
     """Reset the status of a new object: only nodes, volumes and CRDs' own rules differ."""
     if not kind.has_status:
         return
     match kind.resource:
         case "pods":
-            body["status"] = pods.first_status(body["spec"])
+            body["status"] = pods.make_first_status(body["spec"])
         case "nodes":
             body.setdefault("status", {})
         case "namespaces":
@@ -82,25 +82,25 @@ def first_status(kind: Kind, body: Json) -> None:
                 body["status"] = {}
 
 
-def problems(kind: Kind, body: Json) -> list[Cause]:
+def find_problems(kind: Kind, body: Json) -> list[Cause]:
     """Return what is wrong with an object, new or changed."""
     if kind.schema is not None:
-        return schemas.problems(kind.schema, body)
+        return schemas.find_problems(kind.schema, body)
     if kind.bucket == "events":
-        return events.problems(body, new_api=kind.group != "")
-    if workloads.are(kind.resource):
-        return workloads.problems(kind.resource, body)
+        return events.find_problems(body, new_api=kind.group != "")
+    if workloads.are_workloads(kind.resource):
+        return workloads.find_problems(kind.resource, body)
     check = _PROBLEMS.get(kind.resource)
     return check(body) if check is not None else []
 
 
-def change_problems(kind: Kind, new: Json, old: Json) -> list[Cause]:
-    """Return what is wrong with a change, beside what is wrong with the result."""
-    if workloads.are(kind.resource):
-        return workloads.change_problems(kind.resource, new, old)
+def find_change_problems(kind: Kind, new: Json, old: Json) -> list[Cause]:
+    """Return what is wrong with a change itself, apart from its result."""
+    if workloads.are_workloads(kind.resource):
+        return workloads.find_change_problems(kind.resource, new, old)
     match kind.resource:
         case "pods":
-            return podupdates.problems(new["spec"], old["spec"])
+            return podupdates.find_problems(new["spec"], old["spec"])
         case "priorityclasses.scheduling.k8s.io":
             if new.get("value") != old.get("value"):
                 return [
@@ -117,8 +117,8 @@ def change_problems(kind: Kind, new: Json, old: Json) -> list[Cause]:
     return []
 
 
-def warnings(kind: Kind, body: Json) -> list[str]:
-    """Return what a client should know although its object is taken: rules that nobody looks at."""
+def list_warnings(kind: Kind, body: Json) -> list[str]:
+    """Return warnings for the client about an accepted object: rules that are not evaluated here."""
     if kind.has_rules:
         return [f"the rules in CEL of {kind.qualified} {_NOT_EVALUATED}"]
     if kind.resource == "customresourcedefinitions.apiextensions.k8s.io" and crds.has_rules(
@@ -135,7 +135,7 @@ def _fill_in_node(body: Json) -> None:
     for field in ("capacity", "allocatable"):
         if status.get(field):
             try:
-                status[field] = amounts.canonical_map(status[field], field)
+                status[field] = amounts.rewrite_amounts(status[field], field)
             except ValueError as error:
                 text = 'Node in version "v1" cannot be handled as a Node: '
                 raise bad_request(text + str(error)) from None
@@ -169,7 +169,7 @@ def _fill_in_service(body: Json) -> None:
         port.setdefault("targetPort", port.get("port"))
 
 
-def _node_problems(body: Json) -> list[Cause]:
+def _find_node_problems(body: Json) -> list[Cause]:
     taints = (body.get("spec") or {}).get("taints") or []
     causes, seen = [], set()
     for index, taint in enumerate(taints):
@@ -198,7 +198,7 @@ def _node_problems(body: Json) -> list[Cause]:
     return causes
 
 
-def _priority_class_problems(body: Json) -> list[Cause]:
+def _find_class_problems(body: Json) -> list[Cause]:
     value, name = body.get("value", 0), body["metadata"].get("name", "")
     body.setdefault("value", 0)
     if name in pods.BUILT_IN_CLASSES:
@@ -219,8 +219,8 @@ _FILL_IN: dict[str, Callable[[Json], None]] = {
     "namespaces": _fill_in_namespace,
     "secrets": _fill_in_secret,
     "services": _fill_in_service,
-    "events": events.defaulted,
-    "events.events.k8s.io": events.defaulted,
+    "events": events.fill_in,
+    "events.events.k8s.io": events.fill_in,
     "customresourcedefinitions.apiextensions.k8s.io": crds.fill_in,
 }
 # Single values, by their place in the object.
@@ -233,8 +233,8 @@ _DEFAULTS: dict[str, Json] = {
     "persistentvolumeclaims": {"spec.volumeMode": "Filesystem"},
 }
 _PROBLEMS: dict[str, Callable[[Json], list[Cause]]] = {
-    "pods": pods.problems,
-    "nodes": _node_problems,
-    "priorityclasses.scheduling.k8s.io": _priority_class_problems,
-    "customresourcedefinitions.apiextensions.k8s.io": crds.problems,
+    "pods": pods.find_problems,
+    "nodes": _find_node_problems,
+    "priorityclasses.scheduling.k8s.io": _find_class_problems,
+    "customresourcedefinitions.apiextensions.k8s.io": crds.find_problems,
 }

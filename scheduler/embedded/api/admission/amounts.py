@@ -21,8 +21,8 @@ _SMALLEST = Fraction(1, 1000)
 
 
 @lru_cache(maxsize=4096)
-def value(text: str) -> Fraction:
-    """Return the amount; ValueError if the text is none."""
+def read_value(text: str) -> Fraction:
+    """Return the amount; ValueError if the text is no amount."""
     found = _TEXT.match(text)
     if found is None:
         raise ValueError(
@@ -38,21 +38,21 @@ def value(text: str) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def canonical(text: str) -> str:
+def rewrite_amount(text: str) -> str:
     """Write an amount the way the API server stores it."""
-    amount = value(text)
+    amount = read_value(text)
     if amount == 0:
         return "0"
     found = _TEXT.match(text)
     if found and found["binary"] and abs(amount) >= 1024 and amount.denominator == 1:
-        return _scaled(amount, 1024, 0, _BINARY_SUFFIX)
+        return _scale(amount, 1024, 0, _BINARY_SUFFIX)
     steps = -(-amount // _SMALLEST)
     if found and found["exponent"]:
-        return _exponent(steps)
-    return _scaled(Fraction(steps), 1000, -1, _DECIMAL_SUFFIX)
+        return _read_exponent(steps)
+    return _scale(Fraction(steps), 1000, -1, _DECIMAL_SUFFIX)
 
 
-def _scaled(amount: Fraction, base: int, power: int, suffixes: dict[int, str]) -> str:
+def _scale(amount: Fraction, base: int, power: int, suffixes: dict[int, str]) -> str:
     """Divide by the base while nothing is lost and there is a suffix for it."""
     number = int(amount)
     while number % base == 0 and power < 6:
@@ -61,7 +61,7 @@ def _scaled(amount: Fraction, base: int, power: int, suffixes: dict[int, str]) -
     return f"{number}{suffixes.get(power, '')}"
 
 
-def _exponent(steps: int) -> str:
+def _read_exponent(steps: int) -> str:
     number, power = steps, -3
     while number % 1000 == 0:
         number //= 1000
@@ -69,12 +69,12 @@ def _exponent(steps: int) -> str:
     return f"{number}e{power}" if power else str(number)
 
 
-def canonical_map(amounts: dict[str, object], field: str) -> dict[str, str]:
+def rewrite_amounts(amounts: dict[str, object], field: str) -> dict[str, str]:
     """Rewrite a map of resource amounts; a bad one is named by its field in a ValueError."""
     written = {}
     for name, amount in amounts.items():
         try:
-            written[name] = canonical(str(amount))
+            written[name] = rewrite_amount(str(amount))
         except ValueError as error:
             raise ValueError(f"{field}[{name}]: {error}") from None
     return written

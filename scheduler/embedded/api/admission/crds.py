@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions as data: defaults, what is wrong with one, the kinds it makes."""
+"""CustomResourceDefinitions as data: their defaults, their problems, and the kinds they define."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from scheduler.embedded.store.statuses import Cause, invalid_value, required
 Json = dict[str, Any]
 
 
-def problems(body: Json) -> list[Cause]:
+def find_problems(body: Json) -> list[Cause]:
     """Return what is wrong with a CRD: it names itself wrongly or has no schema."""
     spec, name = body.get("spec") or {}, (body.get("metadata") or {}).get("name", "")
     names = spec.get("names") or {}
@@ -47,8 +47,8 @@ def fill_in(body: Json) -> None:
     spec.setdefault("conversion", {"strategy": "None"})
 
 
-def kinds_of(body: Json) -> list[Kind]:
-    """Return the kinds that a CRD's served versions make."""
+def make_kinds(body: Json) -> list[Kind]:
+    """Return a kind for each served version of a CRD."""
     spec = body["spec"]
     names = spec["names"]
     return [

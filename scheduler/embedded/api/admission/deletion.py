@@ -1,4 +1,4 @@
-"""Deleting: preconditions, grace periods, and the mark that an object is to go."""
+"""Deleting: preconditions, grace periods, and the deletion mark of an object."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def check_preconditions(kind: Kind, name: str, meta: Json, wanted: Json) -> None:
-    """Refuse to delete another object, or another version of it, than the client meant."""
+    """Refuse to delete an object, or a version of it, that the client did not mean."""
     for field, label, hint in (
         ("uid", "UID", "The object might have been deleted and then recreated"),
         ("resourceVersion", "ResourceVersion", "The object might have been modified"),
@@ -25,8 +25,8 @@ def check_preconditions(kind: Kind, name: str, meta: Json, wanted: Json) -> None
             )
 
 
-def leaves_orphans(kind: Kind, name: str, sent: Json) -> bool:
-    """Tell whether what an object owns is to stay; what is not done here is refused."""
+def may_leave_orphans(kind: Kind, name: str, sent: Json) -> bool:
+    """Tell whether the objects that an object owns stay; refuse policies that are not implemented here."""
     policy = sent.get("propagationPolicy") or ("Orphan" if sent.get("orphanDependents") else "")
     if not kind.owns or policy in {"", "Background"}:
         return False
@@ -40,8 +40,8 @@ def leaves_orphans(kind: Kind, name: str, sent: Json) -> bool:
     return True
 
 
-def grace_seconds(kind: Kind, body: Json, sent: Json) -> int | None:
-    """Return the seconds a delete leaves to the object; None: it is pending, nothing changes."""
+def find_grace_seconds(kind: Kind, body: Json, sent: Json) -> int | None:
+    """Return the seconds that a delete leaves to the object; None: a delete is pending, and nothing changes."""
     if not kind.graceful:
         return 0
     meta, spec = body["metadata"], body["spec"]
@@ -58,10 +58,10 @@ def grace_seconds(kind: Kind, body: Json, sent: Json) -> int | None:
     return int(spec.get("terminationGracePeriodSeconds", 30) if asked is None else asked)
 
 
-def marked(kind: Kind, body: Json, grace: int) -> Json | None:
-    """Return the body with its deletion timestamp; None if it has one that is no later.
+def mark_deleted(kind: Kind, body: Json, grace: int) -> Json | None:
+    """Return the body with its deletion timestamp; None if it has an earlier or equal one.
 
-    A shorter grace period than before moves the timestamp back.
+    A shorter grace period than before makes the timestamp earlier.
     """
     meta = dict(body["metadata"])
     going = "deletionTimestamp" in meta
@@ -69,7 +69,7 @@ def marked(kind: Kind, body: Json, grace: int) -> Json | None:
         return None
     if "generation" in meta and not going:
         meta["generation"] += 1
-    meta["deletionTimestamp"] = metadata.timestamp(time.time() + grace)
+    meta["deletionTimestamp"] = metadata.write_timestamp(time.time() + grace)
     new = {**body, "metadata": meta}
     if kind.resource == "namespaces":
         new["status"] = {**body["status"], "phase": "Terminating"}

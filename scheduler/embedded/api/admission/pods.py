@@ -1,10 +1,10 @@
-"""What the API server does to a pod on its way in: defaults, admission, status."""
+"""What the API server does to a pod before storing it: defaults, admission, status."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from scheduler.embedded.api.admission import amounts
-from scheduler.embedded.store.metadata import timestamp
+from scheduler.embedded.store.metadata import write_timestamp
 from scheduler.embedded.store.statuses import (
     Cause,
     bad_request,
@@ -25,7 +25,7 @@ _UNREACHABLE = "node.kubernetes.io/unreachable"
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
-def containers(spec: Json) -> Iterator[tuple[str, Json]]:
+def list_containers(spec: Json) -> Iterator[tuple[str, Json]]:
     """Yield every container with its field path, init containers first."""
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
@@ -35,7 +35,7 @@ def containers(spec: Json) -> Iterator[tuple[str, Json]]:
 def fill_in(body: Json) -> None:
     """Set the defaults of a pod's spec; keys that are there stay untouched."""
     spec = body.setdefault("spec", {})
-    for _, container in containers(spec):
+    for _, container in list_containers(spec):
         _fill_in_container(container)
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
@@ -57,7 +57,7 @@ def _fill_in_container(container: Json) -> None:
     for field in ("limits", "requests"):
         if resources.get(field):
             try:
-                resources[field] = amounts.canonical_map(resources[field], field)
+                resources[field] = amounts.rewrite_amounts(resources[field], field)
             except ValueError as error:
                 raise bad_request(
                     'Pod in version "v1" cannot be handled as a Pod: ' + str(error)
@@ -80,7 +80,7 @@ def _fill_in_container(container: Json) -> None:
 def admit(store: Store, body: Json) -> None:
     """Run the admission plugins that matter to a scheduler on a new pod."""
     spec, name = body["spec"], body["metadata"].get("name", "")
-    class_name, value, policy = _priority(store, name, spec.get("priorityClassName", ""))
+    class_name, value, policy = _find_priority(store, name, spec.get("priorityClassName", ""))
     given = spec.get("priority")
     if given is not None and given != value:
         raise forbidden(
@@ -96,20 +96,20 @@ def admit(store: Store, body: Json) -> None:
         spec["preemptionPolicy"] = policy
     add_tolerations(spec)
     if node_name := spec.get("nodeName"):
-        copied = topology_labels(store, node_name)
+        copied = list_topology_labels(store, node_name)
         if copied:
             metadata = body["metadata"]
             metadata["labels"] = {**(metadata.get("labels") or {}), **copied}
 
 
-def _priority(store: Store, pod: str, class_name: str) -> tuple[str, int, str]:
+def _find_priority(store: Store, pod: str, class_name: str) -> tuple[str, int, str]:
     bucket = "priorityclasses.scheduling.k8s.io"
     if class_name:
         found = store.get(bucket, "", class_name)
         if found is None:
             raise forbidden("pods", pod, f"no PriorityClass with name {class_name} was found")
         return class_name, found["value"], found.get("preemptionPolicy", "")
-    defaults = [body for body in store.bodies(bucket) if body.get("globalDefault")]
+    defaults = [body for body in store.list_bodies(bucket) if body.get("globalDefault")]
     if defaults:
         lowest = min(defaults, key=lambda body: int(body["value"]))
         return lowest["metadata"]["name"], lowest["value"], lowest.get("preemptionPolicy", "")
@@ -117,7 +117,7 @@ def _priority(store: Store, pod: str, class_name: str) -> tuple[str, int, str]:
 
 
 def add_tolerations(spec: Json) -> None:
-    """Add what DefaultTolerationSeconds adds: five minutes on a node that went away."""
+    """Add what DefaultTolerationSeconds adds: five minutes on a node that is lost."""
     tolerations = spec.get("tolerations") or []
     missing = [
         key
@@ -138,7 +138,7 @@ def _tolerates(toleration: Json, key: str) -> bool:
     }
 
 
-def topology_labels(store: Store, node_name: str) -> dict[str, str]:
+def list_topology_labels(store: Store, node_name: str) -> dict[str, str]:
     """Return the labels that the PodTopologyLabels admission copies from a node to its pods."""
     node = store.get("nodes", "", node_name)
     labels = (node or {"metadata": {}})["metadata"].get("labels") or {}
@@ -146,16 +146,16 @@ def topology_labels(store: Store, node_name: str) -> dict[str, str]:
     return {key: labels[key] for key in wanted if key in labels}
 
 
-def first_status(spec: Json) -> Json:
-    """Return the status of a new pod; whatever the client sent is dropped."""
-    status: Json = {"phase": "Pending", "qosClass": quality(spec)}
+def make_first_status(spec: Json) -> Json:
+    """Return the status of a new pod; the status that the client sent is dropped."""
+    status: Json = {"phase": "Pending", "qosClass": find_quality(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [
             {
                 "type": "PodScheduled",
                 "status": "False",
                 "lastProbeTime": None,
-                "lastTransitionTime": timestamp(),
+                "lastTransitionTime": write_timestamp(),
                 "reason": "SchedulingGated",
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }
@@ -163,10 +163,10 @@ def first_status(spec: Json) -> Json:
     return status
 
 
-def quality(spec: Json) -> str:
+def find_quality(spec: Json) -> str:
     """Return the pod's quality-of-service class."""
     guaranteed, any_set = True, False
-    for _, container in containers(spec):
+    for _, container in list_containers(spec):
         resources = container.get("resources") or {}
         limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
         any_set = any_set or any(name in limits or name in requests for name in ("cpu", "memory"))
@@ -179,14 +179,14 @@ def quality(spec: Json) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-def problems(body: Json) -> list[Cause]:
+def find_problems(body: Json) -> list[Cause]:
     """Return what is wrong with a new pod's spec (the parts a scheduler's user gets wrong)."""
     spec = body["spec"]
     causes = []
     if not spec.get("containers"):
         causes.append(required("spec.containers"))
     seen: set[str] = set()
-    for path, container in containers(spec):
+    for path, container in list_containers(spec):
         name = container.get("name", "")
         if not name:
             causes.append(required(f"{path}.name"))
@@ -196,7 +196,7 @@ def problems(body: Json) -> list[Cause]:
         seen.add(name)
         if not container.get("image"):
             causes.append(required(f"{path}.image"))
-        causes += _resource_problems(path, container.get("resources") or {})
+        causes += _find_resource_problems(path, container.get("resources") or {})
     if spec.get("schedulingGates") and spec.get("nodeName"):
         causes.append(
             Cause(
@@ -208,40 +208,40 @@ def problems(body: Json) -> list[Cause]:
     return causes
 
 
-def _resource_problems(path: str, resources: Json) -> list[Cause]:
+def _find_resource_problems(path: str, resources: Json) -> list[Cause]:
     causes = []
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for field, listed in (("limits", limits), ("requests", requests)):
         for name, text in listed.items():
             where = f"{path}.resources.{field}[{name}]"
-            amount = amounts.value(text)
+            amount = amounts.read_value(text)
             if amount < 0:
                 causes.append(invalid_value(where, text, "must be greater than or equal to 0"))
-            elif _extended(name) and amount.denominator != 1:
+            elif _is_extended(name) and amount.denominator != 1:
                 causes.append(invalid_value(where, text, "must be an integer"))
     for name, text in requests.items():
         where = f"{path}.resources.requests"
         if name in limits:
-            request, limit = amounts.value(text), amounts.value(limits[name])
-            if request != limit and _extended(name):
+            request, limit = amounts.read_value(text), amounts.read_value(limits[name])
+            if request != limit and _is_extended(name):
                 why = f"must be equal to {name} limit of {limits[name]}"
                 causes.append(invalid_value(where, text, why))
             elif request > limit:
                 why = f"must be less than or equal to {name} limit of {limits[name]}"
                 causes.append(invalid_value(where, text, why))
-        elif _extended(name):
+        elif _is_extended(name):
             why = "Limit must be set for non overcommitable resources"
             causes.append(required(f"{path}.resources.limits", why))
     return causes
 
 
-def _extended(name: str) -> bool:
+def _is_extended(name: str) -> bool:
     return name not in _NATIVE and (
         name.startswith("hugepages-") or ("/" in name and "kubernetes.io/" not in name)
     )
 
 
-def bound(store: Store, body: Json, binding: Json) -> Json:
+def bind_pod(store: Store, body: Json, binding: Json) -> Json:
     """Return the pod with a Binding applied; the caller has checked that it may be bound."""
     target = binding["target"]
     metadata, meta = dict(body["metadata"]), binding.get("metadata") or {}
@@ -251,7 +251,7 @@ def bound(store: Store, body: Json, binding: Json) -> Json:
         metadata["annotations"] = annotations
     labels = dict(meta.get("labels") or {})
     if target.get("kind") == "Node":
-        labels |= topology_labels(store, target["name"])
+        labels |= list_topology_labels(store, target["name"])
     if labels:
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
     status = {key: value for key, value in body["status"].items() if key != "nominatedNodeName"}
@@ -259,7 +259,7 @@ def bound(store: Store, body: Json, binding: Json) -> Json:
         "type": "PodScheduled",
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": timestamp(),
+        "lastTransitionTime": write_timestamp(),
     }
     conditions = list(status.get("conditions") or ())
     types = [one["type"] for one in conditions]

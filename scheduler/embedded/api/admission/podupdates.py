@@ -1,4 +1,4 @@
-"""What may change on a pod after it was created: the same short list as in Kubernetes."""
+"""Checks what may change on a pod after it was created: the same short list as in Kubernetes."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ _MAY_CHANGE = (
     " additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set"
     " to 1 if it was previously negative)"
 )
-# Compared on their own below, so left out of the comparison of everything else.
+# These are compared one by one below, and left out of the comparison of everything else.
 _APART = frozenset(
     {"containers", "initContainers", "activeDeadlineSeconds", "tolerations", "schedulingGates"}
 )
 
 
-def problems(new: Json, old: Json) -> list[Cause]:
+def find_problems(new: Json, old: Json) -> list[Cause]:
     """Return why a pod's spec may not be changed this way."""
     if new == old:
         return []
@@ -27,18 +27,22 @@ def problems(new: Json, old: Json) -> list[Cause]:
         if len(new.get(field) or ()) != len(old.get(field) or ()):
             why = "pod updates may not add or remove containers"
             return [forbidden_field(f"spec.{field}", why)]
-    causes += _toleration_problems(new.get("tolerations") or [], old.get("tolerations") or [])
-    causes += _gate_problems(new.get("schedulingGates") or [], old.get("schedulingGates") or [])
-    causes += _deadline_problems(new, old)
+    causes += _find_toleration_problems(new.get("tolerations") or [], old.get("tolerations") or [])
+    causes += _find_gate_problems(
+        new.get("schedulingGates") or [], old.get("schedulingGates") or []
+    )
+    causes += _find_deadline_problems(new, old)
     gated = bool(old.get("schedulingGates"))
     if gated:
-        causes += _selector_problems(new.get("nodeSelector") or {}, old.get("nodeSelector") or {})
-    if _rest(new, gated=gated) != _rest(old, gated=gated):
-        causes.append(forbidden_field("spec", _difference(new, old)))
+        causes += _find_selector_problems(
+            new.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+        )
+    if _list_rest(new, gated=gated) != _list_rest(old, gated=gated):
+        causes.append(forbidden_field("spec", _describe_difference(new, old)))
     return causes
 
 
-def _rest(spec: Json, *, gated: bool) -> Json:
+def _list_rest(spec: Json, *, gated: bool) -> Json:
     rest = {key: value for key, value in spec.items() if key not in _APART and value is not None}
     for field in ("containers", "initContainers"):
         rest[field] = [
@@ -54,16 +58,16 @@ def _rest(spec: Json, *, gated: bool) -> Json:
     return rest
 
 
-def _difference(new: Json, old: Json) -> str:
+def _describe_difference(new: Json, old: Json) -> str:
     """Word the refusal; the real server adds a diff, this one the names of the fields."""
-    before, after = _rest(old, gated=False), _rest(new, gated=False)
+    before, after = _list_rest(old, gated=False), _list_rest(new, gated=False)
     changed = sorted(
         key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
     )
     return f"{_MAY_CHANGE}\n  changed: {', '.join(changed)}"
 
 
-def _toleration_problems(new: list[Json], old: list[Json]) -> list[Cause]:
+def _find_toleration_problems(new: list[Json], old: list[Json]) -> list[Cause]:
     for toleration in old:
         before = {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
         if not any(
@@ -75,7 +79,7 @@ def _toleration_problems(new: list[Json], old: list[Json]) -> list[Cause]:
     return []
 
 
-def _gate_problems(new: list[Json], old: list[Json]) -> list[Cause]:
+def _find_gate_problems(new: list[Json], old: list[Json]) -> list[Cause]:
     known = {gate["name"] for gate in old}
     return [
         forbidden_field(
@@ -87,7 +91,7 @@ def _gate_problems(new: list[Json], old: list[Json]) -> list[Cause]:
     ]
 
 
-def _deadline_problems(new: Json, old: Json) -> list[Cause]:
+def _find_deadline_problems(new: Json, old: Json) -> list[Cause]:
     before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
     field = "spec.activeDeadlineSeconds"
     if after is None:
@@ -99,7 +103,7 @@ def _deadline_problems(new: Json, old: Json) -> list[Cause]:
     return []
 
 
-def _selector_problems(new: Json, old: Json) -> list[Cause]:
+def _find_selector_problems(new: Json, old: Json) -> list[Cause]:
     if any(new.get(key) != value for key, value in old.items()):
         why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         return [invalid_value("spec.nodeSelector", new, why)]

@@ -76,10 +76,10 @@ def _prune(schema: Json, value: Any, path: str, *, root: bool = False) -> Iterat
             yield where
 
 
-def problems(schema: Json, body: Json) -> list[Cause]:
-    """Return what the schema has against an object."""
+def find_problems(schema: Json, body: Json) -> list[Cause]:
+    """Return where an object breaks its schema."""
     checked = {name: value for name, value in body.items() if name not in _OBJECT_HEAD}
-    # Rules on the head are for clients; the server checks metadata itself.
+    # Rules on kind, apiVersion and metadata are for clients; the server checks metadata itself.
     rules = {
         **schema,
         "required": [n for n in schema.get("required") or () if n not in _OBJECT_HEAD],
@@ -88,9 +88,9 @@ def problems(schema: Json, body: Json) -> list[Cause]:
 
 
 def _check(schema: Json, value: Any, path: str) -> Iterator[Cause]:
-    wrong_type = _type_problem(schema, value, path)
+    wrong_type = _find_type_problem(schema, value, path)
     if wrong_type is not None:
-        # As in the real server, a value of the wrong type is not looked at any further.
+        # As in the real server, a value of the wrong type is not checked any further.
         yield wrong_type
         if isinstance(value, float) and schema.get("type") == "integer":
             text = f"Checked value must be of type integer (default format) in {path}"
@@ -114,21 +114,21 @@ def _check(schema: Json, value: Any, path: str) -> Iterator[Cause]:
         yield from _check_object(schema, value, path)
 
 
-def _type_problem(schema: Json, value: Any, path: str) -> Cause | None:
+def _find_type_problem(schema: Json, value: Any, path: str) -> Cause | None:
     wanted = schema.get("type", "")
     if schema.get(_INT_OR_STRING):
         wanted = "integer,string"
-    found = type_name(value)
+    found = name_type(value)
     if not wanted or (value is None and schema.get("nullable")) or found in wanted.split(","):
         return None
     whole = isinstance(value, float) and value.is_integer()
     if (found == "integer" and wanted == "number") or (whole and "integer" in wanted):
         return None
-    message = f'{_name(path)} in body must be of type {wanted}: "{found}"'
+    message = f'{_find_name(path)} in body must be of type {wanted}: "{found}"'
     return Cause("FieldValueTypeInvalid", path, f'Invalid value: "{found}": {message}')
 
 
-def type_name(value: Any) -> str:
+def name_type(value: Any) -> str:
     """Return the JSON type of a value."""
     for kind, name in (
         (bool, "boolean"),
@@ -143,7 +143,7 @@ def type_name(value: Any) -> str:
     return "null"
 
 
-def _name(path: str) -> str:
+def _find_name(path: str) -> str:
     return path or "<nil>"
 
 
@@ -181,7 +181,7 @@ def _check_number(schema: Json, value: float, path: str) -> Iterator[Cause]:
 
 
 def _check_text(schema: Json, value: str, path: str) -> Iterator[Cause]:
-    # The first thing wrong with a text is the only one named.
+    # Only the first problem of a text is named.
     pattern = schema.get("pattern")
     if (most := schema.get("maxLength")) is not None and len(value) > most:
         yield Cause("FieldValueTooLong", path, f"Too long: may not be more than {most} bytes")
@@ -194,14 +194,14 @@ def _check_text(schema: Json, value: str, path: str) -> Iterator[Cause]:
 
 def _check_list(schema: Json, value: list[Any], path: str) -> Iterator[Cause]:
     if (most := schema.get("maxItems")) is not None and len(value) > most:
-        yield _too_many(path, len(value), most)
+        yield _refuse_too_many(path, len(value), most)
     if (least := schema.get("minItems")) is not None and len(value) < least:
         text = f"{path} in body should have at least {least} items"
         yield invalid_value(path, len(value), text)
     inner = schema.get("items") or {}
     for index, item in enumerate(value):
         yield from _check(inner, item, f"{path}[{index}]")
-    identity = _identity(schema)
+    identity = _find_identity(schema)
     seen = []
     for index, item in enumerate(value if identity else ()):
         mark = identity(item) if identity else None
@@ -212,7 +212,7 @@ def _check_list(schema: Json, value: list[Any], path: str) -> Iterator[Cause]:
         seen.append(mark)
 
 
-def _identity(schema: Json) -> Callable[[Any], Any] | None:
+def _find_identity(schema: Json) -> Callable[[Any], Any] | None:
     match schema.get("x-kubernetes-list-type"):
         case "set":
             return lambda item: item
@@ -224,7 +224,7 @@ def _identity(schema: Json) -> Callable[[Any], Any] | None:
 
 def _check_object(schema: Json, value: Json, path: str) -> Iterator[Cause]:
     if (most := schema.get("maxProperties")) is not None and len(value) > most:
-        yield _too_many(path, len(value), most)
+        yield _refuse_too_many(path, len(value), most)
     if (least := schema.get("minProperties")) is not None and len(value) < least:
         text = f"{path} in body should have at least {least} properties"
         yield invalid_value(path, len(value), text)
@@ -239,6 +239,6 @@ def _check_object(schema: Json, value: Json, path: str) -> Iterator[Cause]:
             yield required(f"{path}.{name}" if path else name)
 
 
-def _too_many(path: str, found: int, most: int) -> Cause:
+def _refuse_too_many(path: str, found: int, most: int) -> Cause:
     items = "item" if most == 1 else "items"
     return Cause("FieldValueTooMany", path, f"Too many: {found}: must have at most {most} {items}")

@@ -1,4 +1,4 @@
-"""Workloads on their way in: defaults, and what would keep pods from being made of a template."""
+"""What the server does to a workload: defaults, and problems for which no pods could be made from its template."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from scheduler.embedded.store.statuses import (
     Cause,
     bad_request,
     invalid_value,
-    quoted,
+    quote,
     required,
     unsupported_value,
 )
@@ -46,14 +46,14 @@ _DEFAULTS: dict[str, Json] = {
 }
 
 
-def are(resource: str) -> bool:
+def are_workloads(resource: str) -> bool:
     """Tell whether objects of a resource are workloads with a pod template."""
     return resource in _RESOURCES
 
 
 def fill_in(resource: str, body: Json) -> None:
     """Set defaults, in place."""
-    spec = _object(body, "spec")
+    spec = _get_object(body, "spec")
     if resource == _JOBS:
         if spec.get("parallelism") is None and spec.get("completions") is None:
             spec["completions"] = 1
@@ -64,15 +64,15 @@ def fill_in(resource: str, body: Json) -> None:
     for field in _COUNTS:
         count = spec.get(field)
         if count is not None and (type(count) is not int or abs(count) > _MAX_COUNT):
-            raise bad_request(f"spec.{field} must be a 32-bit integer, not {quoted(count)[:80]}")
+            raise bad_request(f"spec.{field} must be a 32-bit integer, not {quote(count)[:80]}")
     if resource != _JOBS:
-        _object(spec, "selector")
-    template = _object(spec, "template")
-    metadata.check_types(_object(template, "metadata"))
+        _get_object(spec, "selector")
+    template = _get_object(spec, "template")
+    metadata.check_types(_get_object(template, "metadata"))
     pods.fill_in(template)
 
 
-def problems(resource: str, body: Json) -> list[Cause]:
+def find_problems(resource: str, body: Json) -> list[Cause]:
     """Return what is wrong with a workload."""
     spec = body["spec"]
     template = spec["template"]
@@ -87,15 +87,15 @@ def problems(resource: str, body: Json) -> list[Cause]:
         if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
             causes.append(required("spec.completions", "when completion mode is Indexed"))
     else:
-        causes += _selector_problems(spec)
+        causes += _find_selector_problems(spec)
     if template["spec"]["restartPolicy"] not in allowed:
         where = "spec.template.spec.restartPolicy"
         causes.append(unsupported_value(where, template["spec"]["restartPolicy"], allowed))
-    inside = [*pods.problems(template), *metadata.label_problems(template["metadata"])]
+    inside = [*pods.find_problems(template), *metadata.find_label_problems(template["metadata"])]
     return causes + [one._replace(field=f"spec.template.{one.field}") for one in inside]
 
 
-def change_problems(resource: str, new: Json, old: Json) -> list[Cause]:
+def find_change_problems(resource: str, new: Json, old: Json) -> list[Cause]:
     """Return why a workload may not be changed this way."""
     fixed = ("selector", "template", "completions") if resource == _JOBS else ("selector",)
     return [
@@ -110,16 +110,16 @@ def _select_own_pods(body: Json, spec: Json) -> None:
     meta = body["metadata"]
     if spec.get("selector") or "uid" not in meta:
         return
-    template = _object(spec, "template")
+    template = _get_object(spec, "template")
     prefix = "batch.kubernetes.io/"
     spec["selector"] = {"matchLabels": {f"{prefix}controller-uid": meta["uid"]}}
-    inner = _object(template, "metadata")
+    inner = _get_object(template, "metadata")
     marks = {"controller-uid": meta["uid"], "job-name": meta.get("name", "")}
     marks |= {prefix + name: value for name, value in marks.items()}
-    inner["labels"] = {**_object(inner, "labels"), **marks}
+    inner["labels"] = {**_get_object(inner, "labels"), **marks}
 
 
-def _selector_problems(spec: Json) -> list[Cause]:
+def _find_selector_problems(spec: Json) -> list[Cause]:
     selector, labels = spec["selector"], spec["template"]["metadata"].get("labels") or {}
     wanted = selector.get("matchLabels") or {}
     if not wanted and not selector.get("matchExpressions"):
@@ -130,8 +130,8 @@ def _selector_problems(spec: Json) -> list[Cause]:
     return []
 
 
-def _object(parent: Json, field: str) -> Json:
-    """Return an object inside of another, made if it is not there."""
+def _get_object(parent: Json, field: str) -> Json:
+    """Return an object within an object; make it if it is absent."""
     if parent.get(field) is None:
         parent[field] = {}
     found = parent[field]

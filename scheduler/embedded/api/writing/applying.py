@@ -1,4 +1,4 @@
-"""Server-side apply: merge what a manager declares, remove what it no longer declares.
+"""Server-side apply: merges what a manager declares, and removes what it no longer declares.
 
 Simpler than the real thing in one way: only applying managers are recorded, so a conflict is
 found between two appliers, never with a plain update or patch.
@@ -11,7 +11,7 @@ from typing import Any
 from scheduler.embedded.api.paths import Target
 from scheduler.embedded.api.writing import strategic
 from scheduler.embedded.api.writing.registry import Options, Registry
-from scheduler.embedded.store.metadata import timestamp
+from scheduler.embedded.store.metadata import write_timestamp
 from scheduler.embedded.store.statuses import (
     ApiError,
     bad_request,
@@ -23,7 +23,7 @@ from scheduler.embedded.store.store import Record
 
 Json = dict[str, Any]
 
-# Set by the path or the server, so never owned by an applier.
+# These are set by the path or the server, so no applier owns them.
 _UNOWNED = frozenset(
     {
         "name",
@@ -41,7 +41,7 @@ _SECOND_KEYS = {"containerPort": "protocol", "port": "protocol", "topologyKey": 
 _KEY_DEFAULTS = {"protocol": "TCP"}
 
 
-def apply(
+def apply_object(
     registry: Registry,
     target: Target,
     config: Json,
@@ -64,14 +64,14 @@ def apply(
         "manager": manager,
         "operation": "Apply",
         "apiVersion": kind.api_version,
-        "time": timestamp(),
+        "time": write_timestamp(),
         "fieldsType": "FieldsV1",
-        "fieldsV1": _owned_fields(config, kind.schema),
+        "fieldsV1": _list_owned_fields(config, kind.schema),
     }
     if subresource:
         entry["subresource"] = subresource
     key = (namespace, name)
-    if key not in registry.store.bucket(kind.bucket).objects:
+    if key not in registry.store.get_bucket(kind.bucket).objects:
         if subresource:
             raise not_found(kind.resource, name)
         meta = {**(config.get("metadata") or {}), "name": name, "managedFields": [entry]}
@@ -81,59 +81,59 @@ def apply(
         before = old or {}
         if kind.from_store is not None:
             before = kind.from_store(before)
-        return _applied(before, config, entry, kind.schema, force=force)
+        return _apply_to(before, config, entry, kind.schema, force=force)
 
     record, _ = registry.update(kind, key, change, subresource, options)
     return record, False
 
 
-def _applied(old: Json, config: Json, entry: Json, schema: Json | None, *, force: bool) -> Json:
+def _apply_to(old: Json, config: Json, entry: Json, schema: Json | None, *, force: bool) -> Json:
     entries = list(old["metadata"].get("managedFields") or ())
     identity = ("manager", "operation", "subresource")
     mine = [one for one in entries if all(one.get(k) == entry.get(k) for k in identity)]
     others = [one for one in entries if one not in mine]
     wanted = {key: value for key, value in config.items() if key not in {"apiVersion", "kind"}}
     fields = entry["fieldsV1"]
-    found = list(_conflicts(old, wanted, fields, others))
+    found = list(_find_conflicts(old, wanted, fields, others))
     if found and not force:
-        raise _conflict(found)
+        raise _make_conflict(found)
     if found:
-        # Forced: what is taken over is no longer the other manager's.
-        others = [{**one, "fieldsV1": _minus(one["fieldsV1"], fields)} for one in others]
+        # The apply is forced: fields that are taken over no longer belong to the other manager.
+        others = [{**one, "fieldsV1": _subtract(one["fieldsV1"], fields)} for one in others]
     merged = _merge(old, wanted, "", schema)
     for previous in mine:
         rest = [one["fieldsV1"] for one in others]
-        merged = _without(merged, previous["fieldsV1"], fields, rest)
+        merged = _remove_undeclared(merged, previous["fieldsV1"], fields, rest)
     meta = {**merged["metadata"], "managedFields": [*others, entry]}
     if "resourceVersion" not in (config.get("metadata") or {}):
         meta.pop("resourceVersion", None)
-        # Filled in again, because some kinds refuse an update without it.
+        # The version is filled in again, because some kinds refuse an update without it.
         meta["resourceVersion"] = old["metadata"]["resourceVersion"]
     return {**merged, "metadata": meta}
 
 
-def _keys(name: str, items: list[Any], schema: Json | None) -> tuple[str, ...]:
-    """Return the fields that tell the items of a list apart; none if the list is one value."""
+def _find_keys(name: str, items: list[Any], schema: Json | None) -> tuple[str, ...]:
+    """Return the fields by which the items of a list are told apart; none if the list is one value."""
     if not items or not all(isinstance(item, dict) for item in items):
         return ()
     if schema is not None:
         if schema.get("x-kubernetes-list-type") == "map":
             return tuple(schema.get("x-kubernetes-list-map-keys") or ())
-        # In metadata even a custom object follows the built-in rules.
+        # The metadata of custom objects follows the built-in rules.
         return ("uid",) if name == "ownerReferences" else ()
-    first = strategic.merge_key(name, items)
+    first = strategic.find_merge_key(name, items)
     if first is None or not all(first in item for item in items):
         return ()
     second = _SECOND_KEYS.get(first)
     return (first, second) if second else (first,)
 
 
-def _mark(item: Json, keys: tuple[str, ...]) -> str:
+def _make_mark(item: Json, keys: tuple[str, ...]) -> str:
     values = {key: item.get(key, _KEY_DEFAULTS.get(key)) for key in sorted(keys)}
     return "k:" + json.dumps(values, separators=(",", ":"))
 
 
-def _inner(schema: Json | None, name: str) -> Json | None:
+def _find_inner(schema: Json | None, name: str) -> Json | None:
     if schema is None:
         return None
     inner = (schema.get("properties") or {}).get(name)
@@ -147,47 +147,52 @@ def _is_set(name: str, schema: Json | None) -> bool:
     return name == "finalizers" or (schema or {}).get("x-kubernetes-list-type") == "set"
 
 
-def _owned_fields(config: Json, schema: Json | None) -> Json:
+def _list_owned_fields(config: Json, schema: Json | None) -> Json:
     wanted = {key: value for key, value in config.items() if key not in {"apiVersion", "kind"}}
     meta = wanted.pop("metadata", None) or {}
     owned = {key: value for key, value in meta.items() if key not in _UNOWNED}
-    fields = _fields(wanted, "", schema)
+    fields = _list_fields(wanted, "", schema)
     if owned:
-        fields["f:metadata"] = _fields(owned, "metadata", None)
+        fields["f:metadata"] = _list_fields(owned, "metadata", None)
     return fields
 
 
-def _fields(value: Any, name: str, schema: Json | None) -> Json:
+def _list_fields(value: Any, name: str, schema: Json | None) -> Json:
     """Return the FieldsV1 of a value: nested maps that end in empty ones."""
     if isinstance(value, dict):
-        return {f"f:{key}": _fields(one, key, _inner(schema, key)) for key, one in value.items()}
+        return {
+            f"f:{key}": _list_fields(one, key, _find_inner(schema, key))
+            for key, one in value.items()
+        }
     if not isinstance(value, list):
         return {}
     if _is_set(name, schema):
         return {f"v:{json.dumps(item)}": {} for item in value}
-    keys = _keys(name, value, schema)
+    keys = _find_keys(name, value, schema)
     items = (schema or {}).get("items") if schema is not None else None
-    return {_mark(item, keys): {".": {}, **_fields(item, "", items)} for item in value if keys}
+    return {
+        _make_mark(item, keys): {".": {}, **_list_fields(item, "", items)} for item in value if keys
+    }
 
 
 def _merge(old: Any, new: Any, name: str, schema: Json | None) -> Any:
     if isinstance(new, dict) and isinstance(old, dict):
         merged = dict(old)
         for key, value in new.items():
-            merged[key] = _merge(old.get(key), value, key, _inner(schema, key))
+            merged[key] = _merge(old.get(key), value, key, _find_inner(schema, key))
         return merged
     if not isinstance(new, list) or not isinstance(old, list):
         return new
     if _is_set(name, schema):
         return old + [item for item in new if item not in old]
-    keys = _keys(name, [*old, *new], schema)
+    keys = _find_keys(name, [*old, *new], schema)
     if not keys:
         return new
     items = (schema or {}).get("items") if schema is not None else None
     merged_list = list(old)
-    places = {_mark(item, keys): place for place, item in enumerate(old)}
+    places = {_make_mark(item, keys): place for place, item in enumerate(old)}
     for item in new:
-        place = places.get(_mark(item, keys))
+        place = places.get(_make_mark(item, keys))
         if place is None:
             merged_list.append(item)
         else:
@@ -195,8 +200,8 @@ def _merge(old: Any, new: Any, name: str, schema: Json | None) -> Any:
     return merged_list
 
 
-def _child(value: Any, step: str) -> Any:
-    """Return the part of a value that a FieldsV1 step names; None if it is not there."""
+def _find_child(value: Any, step: str) -> Any:
+    """Return the part of a value that a step of FieldsV1 names; None if it is absent."""
     mark, _, rest = step.partition(":")
     if mark == "f":
         return value.get(rest) if isinstance(value, dict) else None
@@ -214,29 +219,31 @@ def _is_item(item: Any, wanted: Json) -> bool:
     )
 
 
-def _without(value: Any, mine: Json, now: Json, others: list[Json]) -> Any:
-    """Remove what was declared before, is no longer, and is nobody else's."""
+def _remove_undeclared(value: Any, mine: Json, now: Json, others: list[Json]) -> Any:
+    """Remove what was declared before and is no longer, unless another manager owns it."""
     for step, inner in mine.items():
         if step == ".":
             continue
-        child = _child(value, step)
+        child = _find_child(value, step)
         if child is None:
             continue
         shared = [other[step] for other in others if step in other]
         if step not in now and not shared:
-            value = _dropped(value, step, child)
+            value = _drop_child(value, step, child)
         elif inner:
-            value = _replaced(value, step, child, _without(child, inner, now.get(step, {}), shared))
+            value = _replace_child(
+                value, step, child, _remove_undeclared(child, inner, now.get(step, {}), shared)
+            )
     return value
 
 
-def _dropped(value: Any, step: str, child: Any) -> Any:
+def _drop_child(value: Any, step: str, child: Any) -> Any:
     if isinstance(value, list):
         return [item for item in value if item is not child and item != child]
     return {key: one for key, one in value.items() if f"f:{key}" != step}
 
 
-def _replaced(value: Any, step: str, child: Any, new: Any) -> Any:
+def _replace_child(value: Any, step: str, child: Any, new: Any) -> Any:
     if new is child:
         return value
     if isinstance(value, list):
@@ -244,36 +251,36 @@ def _replaced(value: Any, step: str, child: Any, new: Any) -> Any:
     return {**value, step.partition(":")[2]: new}
 
 
-def _minus(fields: Json, taken: Json) -> Json:
+def _subtract(fields: Json, taken: Json) -> Json:
     left = {}
     for step, inner in fields.items():
         if step not in taken:
             left[step] = inner
-        elif inner and (rest := _minus(inner, taken[step])):
+        elif inner and (rest := _subtract(inner, taken[step])):
             left[step] = rest
     return left
 
 
-def _conflicts(
+def _find_conflicts(
     old: Any, new: Any, fields: Json, others: list[Json], path: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield (manager, path) for each value that another applier set otherwise."""
+    """Yield (manager, path) for each value that another applier set to something else."""
     for step, inner in fields.items():
         owners = [one for one in others if step in one["fieldsV1"]]
         if step == "." or not owners:
             continue
-        before, after = _child(old, step), _child(new, step)
+        before, after = _find_child(old, step), _find_child(new, step)
         mark, _, rest = step.partition(":")
         where = f"{path}.{rest}" if mark == "f" else f"{path}[{rest}]"
         if inner:
             deeper = [{**one, "fieldsV1": one["fieldsV1"][step]} for one in owners]
-            yield from _conflicts(before, after, inner, deeper, where)
+            yield from _find_conflicts(before, after, inner, deeper, where)
         elif before != after and not (isinstance(before, dict) and isinstance(after, dict)):
             for owner in owners:
                 yield owner["manager"], where
 
 
-def _conflict(found: list[tuple[str, str]]) -> ApiError:
+def _make_conflict(found: list[tuple[str, str]]) -> ApiError:
     managers = sorted({manager for manager, _ in found})
     plural = "s" if len(found) > 1 else ""
     if len(managers) == 1:

@@ -18,26 +18,26 @@ from scheduler.embedded.store.statuses import (
 Json = dict[str, Any]
 
 
-def bind(registry: Registry, key: tuple[str, str], binding: Json, options: Options) -> None:
+def bind_pod(registry: Registry, key: tuple[str, str], binding: Json, options: Options) -> None:
     """Bind a pod to a node, or refuse as the real server does; the node need not exist."""
     name = key[1]
-    _check(name, binding)
-    record = registry.store.bucket("pods").objects.get(key)
+    _check_binding(name, binding)
+    record = registry.store.get_bucket("pods").objects.get(key)
     if record is None:
         raise not_found("pods", name)
     body, meta = record.body, binding.get("metadata") or {}
     for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         given = meta.get(field)
         if given and given != body["metadata"][field]:
-            raise _precondition_failed(key, label, given, body["metadata"][field])
-    refusal = _refusal(name, body)
+            raise _refuse_precondition(key, label, given, body["metadata"][field])
+    refusal = _find_refusal(name, body)
     if refusal:
         raise conflict("pods/binding", name, refusal)
     if not options.dry_run:
-        registry.store.put("pods", key, pods.bound(registry.store, body, binding))
+        registry.store.put("pods", key, pods.bind_pod(registry.store, body, binding))
 
 
-def _check(name: str, binding: Json) -> None:
+def _check_binding(name: str, binding: Json) -> None:
     meta, target = binding.get("metadata") or {}, binding.get("target") or {}
     if meta.get("name", name) != name:
         raise bad_request("name in URL does not match name in Binding object")
@@ -47,11 +47,11 @@ def _check(name: str, binding: Json) -> None:
     if not target.get("name"):
         causes.append(required("target.name"))
     if causes:
-        # The real server makes no Status of these, so they come out as an internal error.
-        raise internal(causes[0].text())
+        # The real server makes no Status of these, so they appear as an internal error.
+        raise internal(causes[0].write_text())
 
 
-def _refusal(name: str, body: Json) -> str:
+def _find_refusal(name: str, body: Json) -> str:
     spec = body["spec"]
     if "deletionTimestamp" in body["metadata"]:
         return f"pod {name} is being deleted, cannot be assigned to a host"
@@ -62,7 +62,7 @@ def _refusal(name: str, body: Json) -> str:
     return ""
 
 
-def _precondition_failed(key: tuple[str, str], label: str, given: str, found: str) -> ApiError:
+def _refuse_precondition(key: tuple[str, str], label: str, given: str, found: str) -> ApiError:
     return conflict(
         "pods",
         key[1],

@@ -1,7 +1,7 @@
 """Eviction: a delete that a PodDisruptionBudget may refuse.
 
-No disruption controller runs here: the budget's ``status`` says what is allowed, and whoever
-plays the controller in a test writes it.
+No disruption controller runs here: the budget's ``status`` says what is allowed, and a test that plays the
+controller writes it.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from scheduler.embedded.api.writing import strategic
 from scheduler.embedded.api.writing.registry import Options, Registry
 from scheduler.embedded.store import selectors
 from scheduler.embedded.store.builtin import PODS
-from scheduler.embedded.store.metadata import timestamp
+from scheduler.embedded.store.metadata import write_timestamp
 from scheduler.embedded.store.statuses import ApiError, internal
 
 Json = dict[str, Any]
@@ -18,7 +18,9 @@ Json = dict[str, Any]
 _BUDGETS = "poddisruptionbudgets.policy"
 
 
-def evict(registry: Registry, namespace: str, name: str, eviction: Json, options: Options) -> Json:
+def evict_pod(
+    registry: Registry, namespace: str, name: str, eviction: Json, options: Options
+) -> Json:
     """Delete a pod unless a budget forbids it; return the Status."""
     record = registry.get(PODS, namespace, name)
     phase = record.body["status"].get("phase")
@@ -26,7 +28,7 @@ def evict(registry: Registry, namespace: str, name: str, eviction: Json, options
     if phase not in {"Pending", "Succeeded", "Failed"} and not going:
         _charge(registry, namespace, record.body, options)
     if not options.dry_run:
-        registry.store.put(PODS.bucket, record.key, _disrupted(record.body))
+        registry.store.put(PODS.bucket, record.key, _mark_disrupted(record.body))
     registry.delete(PODS, record.key, eviction.get("deleteOptions") or {}, options)
     return {
         "kind": "Status",
@@ -37,25 +39,26 @@ def evict(registry: Registry, namespace: str, name: str, eviction: Json, options
     }
 
 
-def _disrupted(body: Json) -> Json:
-    """Return the pod with the condition that says who wants it gone."""
+def _mark_disrupted(body: Json) -> Json:
+    """Return the pod with the condition that says why it is evicted."""
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": timestamp(),
+        "lastTransitionTime": write_timestamp(),
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
     }
-    status = strategic.apply(body["status"], {"conditions": [condition]})
+    status = strategic.apply_patch(body["status"], {"conditions": [condition]})
     return {**body, "status": status}
 
 
 def _charge(registry: Registry, namespace: str, pod: Json, options: Options) -> None:
     budgets = [
         record
-        for record in registry.store.bucket(_BUDGETS).ordered()
-        if record.key[0] == namespace and matches(record.body.get("spec", {}).get("selector"), pod)
+        for record in registry.store.get_bucket(_BUDGETS).list_ordered()
+        if record.key[0] == namespace
+        and has_match(record.body.get("spec", {}).get("selector"), pod)
     ]
     if len(budgets) > 1:
         raise internal(
@@ -64,19 +67,19 @@ def _charge(registry: Registry, namespace: str, pod: Json, options: Options) -> 
         )
     for record in budgets:
         status = record.body.get("status") or {}
-        if not _is_ready(pod) and _spares_unready(record.body, status):
+        if not _is_ready(pod) and _may_spare_unready(record.body, status):
             continue
         if status.get("observedGeneration", 0) < record.body["metadata"].get("generation", 0):
             text = f"The disruption budget {record.key[1]} is still being processed by the server."
-            raise _refusal(text)
+            raise _make_refusal(text)
         allowed = status.get("disruptionsAllowed", 0)
         if allowed <= 0:
-            raise _refusal(_why_none(record.key[1], status))
+            raise _make_refusal(_explain_none(record.key[1], status))
         if not options.dry_run:
             left = {**status, "disruptionsAllowed": allowed - 1}
             left["disruptedPods"] = {
                 **(status.get("disruptedPods") or {}),
-                pod["metadata"]["name"]: timestamp(),
+                pod["metadata"]["name"]: write_timestamp(),
             }
             registry.store.put(_BUDGETS, record.key, {**record.body, "status": left})
 
@@ -88,15 +91,15 @@ def _is_ready(pod: Json) -> bool:
     )
 
 
-def _spares_unready(budget: Json, status: Json) -> bool:
-    """Tell whether a pod that is not ready may go without being charged to the budget."""
+def _may_spare_unready(budget: Json, status: Json) -> bool:
+    """Tell whether a pod that is not ready may go without counting for the budget."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     desired = status.get("desiredHealthy", 0)
     return bool(desired > 0 and status.get("currentHealthy", 0) >= desired)
 
 
-def _why_none(name: str, status: Json) -> str:
+def _explain_none(name: str, status: Json) -> str:
     current, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
     if current <= desired:
         return (
@@ -105,13 +108,13 @@ def _why_none(name: str, status: Json) -> str:
     return f"The disruption budget {name} does not allow evicting pods currently"
 
 
-def _refusal(text: str) -> ApiError:
+def _make_refusal(text: str) -> ApiError:
     cause = {"reason": "DisruptionBudget", "message": text}
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     return ApiError(429, "TooManyRequests", message, {"causes": [cause]})
 
 
-def matches(selector: Json | None, body: Json) -> bool:
+def has_match(selector: Json | None, body: Json) -> bool:
     """Tell whether a structured label selector matches; an absent one matches nothing."""
     if selector is None:
         return False
@@ -127,4 +130,4 @@ def matches(selector: Json | None, body: Json) -> bool:
                 terms.append(key)
             case "DoesNotExist":
                 terms.append(f"!{key}")
-    return all(test(body) for test in selectors.label_tests(",".join(terms)))
+    return all(test(body) for test in selectors.parse_labels(",".join(terms)))

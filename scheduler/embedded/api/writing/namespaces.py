@@ -1,4 +1,4 @@
-"""The one controller the cluster cannot do without: emptying and removing namespaces."""
+"""The one controller that the cluster needs: it empties and removes namespaces."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ INITIAL = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 class Namespaces:
-    """Deletes what is in a terminating namespace, and the namespace when it is empty."""
+    """Deletes the objects in a terminating namespace, and the namespace when it is empty."""
 
     def __init__(self, registry: Registry, kinds: Kinds) -> None:
         self._registry = registry
@@ -21,9 +21,9 @@ class Namespaces:
         self._terminating: set[str] = set()
         for name in INITIAL:
             registry.create(NAMESPACES, "", {"metadata": {"name": name}})
-        registry.store.listen(self._changed)
+        registry.store.listen(self._follow_change)
 
-    def _changed(self, bucket: str, change: Change) -> None:
+    def _follow_change(self, bucket: str, change: Change) -> None:
         if bucket == "namespaces":
             name = change.record.key[1]
             if change.deleted:
@@ -39,9 +39,9 @@ class Namespaces:
             self._finish(change.record.key[0])
 
     def _empty(self, name: str) -> None:
-        for kind in self._kinds.buckets():
+        for kind in self._kinds.list_buckets():
             if kind.namespaced:
-                objects = self._registry.store.bucket(kind.bucket).objects
+                objects = self._registry.store.get_bucket(kind.bucket).objects
                 for key in [key for key in objects if key[0] == name]:
                     if key in objects:
                         self._registry.delete(kind, key, {})
@@ -50,9 +50,11 @@ class Namespaces:
         if name not in self._terminating:
             return
         store = self._registry.store
-        for kind in self._kinds.buckets():
-            if kind.namespaced and any(key[0] == name for key in store.bucket(kind.bucket).objects):
+        for kind in self._kinds.list_buckets():
+            if kind.namespaced and any(
+                key[0] == name for key in store.get_bucket(kind.bucket).objects
+            ):
                 return
         self._terminating.discard(name)
-        if ("", name) in store.bucket("namespaces").objects:
+        if ("", name) in store.get_bucket("namespaces").objects:
             store.remove("namespaces", ("", name))

@@ -11,7 +11,7 @@ from scheduler.embedded.store.statuses import ApiError, bad_request
 Json = dict[str, Any]
 
 
-def merge(old: Any, patch: Any) -> Any:
+def merge_patch(old: Any, patch: Any) -> Any:
     """Apply a merge patch: objects merge, null deletes, anything else replaces."""
     if not isinstance(patch, dict):
         return patch
@@ -20,7 +20,7 @@ def merge(old: Any, patch: Any) -> Any:
         if value is None:
             merged.pop(key, None)
         else:
-            merged[key] = merge(merged.get(key), value)
+            merged[key] = merge_patch(merged.get(key), value)
     return merged
 
 
@@ -28,17 +28,17 @@ def apply_operations(old: Json, operations: Any) -> Json:
     """Apply a JSON patch; a failed operation is a 422 as in the real server."""
     if not isinstance(operations, list):
         raise bad_request("error decoding patch: a JSON patch is a list of operations")
-    # Paths may point anywhere, so work on a copy; JSON patches are rare and objects small.
+    # Paths may point anywhere, so the patch works on a copy; JSON patches are rare and objects small.
     document = copy.deepcopy(old)
     for operation in operations:
         try:
             document = _apply(document, operation)
         except (KeyError, IndexError, TypeError, ValueError):
-            raise _rejected() from None
+            raise _make_rejection() from None
     return document
 
 
-def _rejected() -> ApiError:
+def _make_rejection() -> ApiError:
     # As in the real server, the answer does not say which operation was wrong, nor why.
     message = "the server rejected our request due to an error in our request"
     return ApiError(422, "Invalid", message, {})
@@ -87,7 +87,7 @@ def _index(container: Any, part: str) -> Any:
     if not isinstance(container, list):
         return part
     index = int(part)
-    # The library behind the real server takes negative indices too; nobody should rely on it.
+    # The library of the real server accepts negative indices, too; no client should rely on that.
     if index < 0:
         raise IndexError(part)
     return index
@@ -115,7 +115,7 @@ def _add(document: Any, path: list[str], value: Any) -> Any:
 def _replace(document: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
-    # Replacing a field that is not there adds it: the real server's library is that lenient.
+    # To replace an absent field adds it: the library of the real server allows that.
     parent = _read(document, path[:-1])
     parent[_index(parent, path[-1])] = value
     return document

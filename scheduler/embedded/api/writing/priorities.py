@@ -16,7 +16,7 @@ _DESCRIPTIONS = {
 }
 
 
-def seed(registry: Registry) -> None:
+def seed_classes(registry: Registry) -> None:
     """Create the built-in classes."""
     for name, value in BUILT_IN_CLASSES.items():
         body = {"metadata": {"name": name}, "value": value, "description": _DESCRIPTIONS[name]}

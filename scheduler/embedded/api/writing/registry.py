@@ -1,4 +1,4 @@
-"""Create, update and delete: what a kube-apiserver does to an object around storing it."""
+"""Create, update and delete: what a kube-apiserver does to an object before and after storing it."""
 
 import copy
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from scheduler.embedded.store.statuses import (
 from scheduler.embedded.store.store import Key, Record, Store
 
 Json = dict[str, Any]
-# Makes the new body from the stored one (None: there is none); must not change what it is given.
+# Makes the new body from the stored one (None: there is none), which it must not change.
 Change = Callable[[Json | None], Json]
 
 _PERMANENT_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 
 class Options(NamedTuple):
-    """How a write was asked for."""
+    """The options of a write."""
 
     dry_run: bool = False
     # "Strict" refuses unknown fields of custom kinds, "Warn" names them, "Ignore" drops them.
@@ -46,7 +46,7 @@ class Registry:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record:
         """Return an object or raise 404."""
-        record = self.store.bucket(kind.bucket).objects.get((namespace, name))
+        record = self.store.get_bucket(kind.bucket).objects.get((namespace, name))
         if record is None:
             raise not_found(kind.resource, name)
         return record
@@ -55,28 +55,28 @@ class Registry:
         self, kind: Kind, namespace: str, sent: Json, options: Options = DEFAULT_OPTIONS
     ) -> Record:
         """Store a new object and return it."""
-        body = received(kind, sent, options)
+        body = receive_body(kind, sent, options)
         meta = body["metadata"]
         _match_namespace(kind, namespace, meta)
         if meta.pop("resourceVersion", None):
-            # Not a refusal but a failure of the storage, in the real server too.
+            # As in the real server, this is no refusal but a failure of the storage.
             raise internal("resourceVersion should not be set on objects to be created")
         if kind.namespaced:
             self._check_namespace(kind, namespace, meta.get("name", ""))
         if not meta.get("name") and meta.get("generateName"):
-            meta["name"] = metadata.generated_name(meta["generateName"])
-        metadata.system_fields(meta)
+            meta["name"] = metadata.complete_name(meta["generateName"])
+        metadata.set_system_fields(meta)
         admission.fill_in(kind, body)
         admission.admit(self.store, kind, body)
-        admission.first_status(kind, body)
+        admission.reset_status(kind, body)
         if kind.has_generation or kind.custom:
             meta["generation"] = 1
-        causes = metadata.problems(kind, meta) + admission.problems(kind, body)
+        causes = metadata.find_problems(kind, meta) + admission.find_problems(kind, body)
         if causes:
             raise invalid(kind.qualified, meta.get("name", ""), causes)
         _warn(kind, body, options)
         key = (namespace if kind.namespaced else "", meta["name"])
-        if key in self.store.bucket(kind.bucket).objects:
+        if key in self.store.get_bucket(kind.bucket).objects:
             raise already_exists(kind.resource, meta["name"])
         return self._put(kind, key, body, options)
 
@@ -88,52 +88,52 @@ class Registry:
         subresource: str = "",
         options: Options = DEFAULT_OPTIONS,
     ) -> tuple[Record, bool]:
-        """Store a changed object; return it and whether it was created by this."""
-        current = self.store.bucket(kind.bucket).objects.get(key)
+        """Store a changed object; return it, and whether it was created."""
+        current = self.store.get_bucket(kind.bucket).objects.get(key)
         if current is None:
             if not kind.create_on_update or subresource:
                 raise not_found(kind.resource, key[1])
             return self.create(kind, key[0], change(None), options), True
         old = current.body
-        body = received(kind, change(old), options)
+        body = receive_body(kind, change(old), options)
         meta = body["metadata"]
         _match_namespace(kind, key[0], meta)
         _match_name(key[1], meta)
         _match_version(kind, key[1], meta, old)
-        body["metadata"] = metadata.carried_over(kind, key[1], meta, old["metadata"])
-        body = _isolated(kind, subresource, body, old)
+        body["metadata"] = metadata.carry_over(kind, key[1], meta, old["metadata"])
+        body = _isolate_status(kind, subresource, body, old)
         if not subresource:
             admission.fill_in(kind, body)
             admission.readmit(kind, body)
-        causes = metadata.update_problems(body["metadata"], old["metadata"])
+        causes = metadata.find_update_problems(body["metadata"], old["metadata"])
         if not subresource:
-            causes += admission.change_problems(kind, body, old)
+            causes += admission.find_change_problems(kind, body, old)
         if kind.bucket != "events":
-            causes += admission.problems(kind, body)
+            causes += admission.find_problems(kind, body)
         if causes:
             raise invalid(kind.qualified, key[1], causes)
         _warn(kind, body, options, subresource)
         _count_generation(kind, subresource, body, old)
-        if _finished(body["metadata"], old["metadata"]):
+        if _is_finished(body["metadata"], old["metadata"]):
             if not options.dry_run:
-                # This last change is answered but never stored: watchers see only the end.
+                # The client gets this last change, but it is not stored: watchers see only the deletion.
                 self.store.remove(kind.bucket, key)
             return Record(key, body, current.version), False
-        if _same(body, old):
+        if _is_same(body, old):
             return current, False
         return self._put(kind, key, body, options), False
 
     def delete(
         self, kind: Kind, key: Key, sent: Json, options: Options = DEFAULT_OPTIONS
     ) -> tuple[Record, bool]:
-        """Delete or begin to delete; return the last state and whether it is gone."""
+        """Delete an object or begin to; return its last state, and whether it is gone."""
         current = self.get(kind, *key)
         meta = current.body["metadata"]
         deletion.check_preconditions(kind, key[1], meta, sent.get("preconditions") or {})
         if kind.resource == "namespaces" and key[1] in _PERMANENT_NAMESPACES:
             raise forbidden(kind.resource, key[1], "this namespace may not be deleted")
-        orphans = deletion.leaves_orphans(kind, key[1], sent)
-        grace = deletion.grace_seconds(kind, current.body, sent)
+        orphans = deletion.may_leave_orphans(kind, key[1], sent)
+        grace = deletion.find_grace_seconds(kind, current.body, sent)
         if grace is None:
             return current, False
         waiting = bool(meta.get("finalizers")) or (
@@ -145,18 +145,18 @@ class Registry:
             if orphans:
                 self._let_go(kind, key[0], meta["uid"])
             # A pod is first marked and then removed: its watchers see both.
-            marked = deletion.marked(kind, current.body, 0) if kind.graceful else None
+            marked = deletion.mark_deleted(kind, current.body, 0) if kind.graceful else None
             if marked is not None:
                 self.store.put(kind.bucket, key, marked)
             return self.store.remove(kind.bucket, key), True
-        marked = deletion.marked(kind, current.body, grace)
+        marked = deletion.mark_deleted(kind, current.body, grace)
         if marked is None:
             return current, False
         return self._put(kind, key, marked, options), False
 
     def _let_go(self, kind: Kind, namespace: str, uid: str) -> None:
-        """Take the reference to an owner off all that it made."""
-        for record in list(self.store.bucket(kind.owns).objects.values()):
+        """Remove the reference to an owner from all objects that it made."""
+        for record in list(self.store.get_bucket(kind.owns).objects.values()):
             meta = record.body["metadata"]
             owners = meta.get("ownerReferences") or []
             others = [one for one in owners if one["uid"] != uid]
@@ -178,15 +178,15 @@ class Registry:
             raise forbidden(kind.resource, name, f"{why} because it is being terminated")
 
 
-def received(kind: Kind, sent: Json, options: Options) -> Json:
-    """Turn what a client sent into a body of the stored form."""
+def receive_body(kind: Kind, sent: Json, options: Options) -> Json:
+    """Turn the object that a client sent into a body of the stored form."""
     body = {key: value for key, value in sent.items() if key not in {"apiVersion", "kind"}}
     body["metadata"] = dict(body.get("metadata") or {})
     metadata.check_types(body["metadata"])
     if kind.to_store is not None:
         body = kind.to_store(body)
     if kind.schema is not None:
-        # Defaults and pruning work in place, and what was sent may share parts with the store.
+        # Defaults and pruning work in place, and the object may share parts with the store.
         body = copy.deepcopy(body)
         _report_unknown(kind, schemas.prune(kind.schema, body), options)
     return body
@@ -194,7 +194,7 @@ def received(kind: Kind, sent: Json, options: Options) -> Json:
 
 def _warn(kind: Kind, body: Json, options: Options, subresource: str = "") -> None:
     if options.warnings is not None and not subresource:
-        options.warnings.extend(admission.warnings(kind, body))
+        options.warnings.extend(admission.list_warnings(kind, body))
 
 
 def _report_unknown(kind: Kind, unknown: list[str], options: Options) -> None:
@@ -236,8 +236,8 @@ def _match_version(kind: Kind, name: str, meta: Json, old: Json) -> None:
         raise stale(kind.resource, name)
 
 
-def _isolated(kind: Kind, subresource: str, new: Json, old: Json) -> Json:
-    """Let a status write change only the status, and any other write everything else."""
+def _isolate_status(kind: Kind, subresource: str, new: Json, old: Json) -> Json:
+    """Let a write of the status change only the status, and any other write everything else."""
     if not kind.has_status:
         return new
     if subresource == "status":
@@ -247,7 +247,7 @@ def _isolated(kind: Kind, subresource: str, new: Json, old: Json) -> Json:
         else:
             kept.pop("status", None)
         if kind.resource in {"pods", "nodes"}:
-            # For these two the status endpoint also takes labels and annotations.
+            # For these two kinds a write of the status also changes labels and annotations.
             owners = old["metadata"].get("ownerReferences")
             kept["metadata"] = new["metadata"]
             if owners:
@@ -269,8 +269,8 @@ def _count_generation(kind: Kind, subresource: str, new: Json, old: Json) -> Non
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def _finished(new: Json, old: Json) -> bool:
-    """Tell whether this update took the last finalizer of an object that was to go."""
+def _is_finished(new: Json, old: Json) -> bool:
+    """Tell whether an update removed the last finalizer of an object that is being deleted."""
     return (
         "deletionTimestamp" in old
         and not new.get("finalizers")
@@ -279,20 +279,20 @@ def _finished(new: Json, old: Json) -> bool:
     )
 
 
-def _same(new: Json, old: Json) -> bool:
-    """Tell whether a write changes nothing, in which case no version is used up."""
+def _is_same(new: Json, old: Json) -> bool:
+    """Tell whether a write changes nothing; then the object keeps its version."""
     if new.keys() != old.keys():
         return False
     for name, value in new.items():
         if name != "metadata" and value != old[name]:
             return False
-    return _meta_content(new["metadata"]) == _meta_content(old["metadata"])
+    return _list_meta_content(new["metadata"]) == _list_meta_content(old["metadata"])
 
 
-def _meta_content(meta: Json) -> Json:
+def _list_meta_content(meta: Json) -> Json:
     content = {key: value for key, value in meta.items() if key != "resourceVersion"}
     if "managedFields" in content:
-        # The time of a manager's last apply is no change in itself.
+        # A new time of a manager's last apply alone is no change.
         content["managedFields"] = [
             {key: value for key, value in entry.items() if key != "time"}
             for entry in content["managedFields"]

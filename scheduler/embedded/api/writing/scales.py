@@ -1,4 +1,4 @@
-"""The scale subresource: a workload's number of pods, read and written alone."""
+"""The scale subresource: reads and writes only the number of a workload's pods."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def make_scale(body: Json) -> Json:
     }
 
 
-def update(
+def update_scale(
     registry: Registry, kind: Kind, key: Key, change: Callable[[Json], Json], options: Options
 ) -> Record:
     """Change a workload's Scale; return the workload."""
@@ -41,7 +41,7 @@ def update(
         if new.get("kind", "Scale") != "Scale" or not isinstance(spec, dict):
             raise bad_request("the object at this path is a Scale of autoscaling/v1")
         meta = dict(old["metadata"])
-        # With a version the write is refused when the workload has changed since.
+        # A write with a version is refused if the workload has changed since.
         if version := (new.get("metadata") or {}).get("resourceVersion"):
             meta["resourceVersion"] = version
         return {

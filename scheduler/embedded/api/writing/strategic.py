@@ -9,8 +9,8 @@ from scheduler.embedded.store.statuses import bad_request
 
 Json = dict[str, Any]
 
-# Field name to merge key. The same name never has two keys except for ports: those of a
-# container go by containerPort, those of a Service by port.
+# The merge key by field name. Only ports have two keys: containerPort for those of a container, and port for those of
+# a Service.
 MERGE_KEYS = {
     "addresses": "type",
     "allocatedResourcesStatus": "name",
@@ -38,7 +38,7 @@ _ORDER = "$setElementOrder/"
 _FROM_LIST = "$deleteFromPrimitiveList/"
 
 
-def merge_key(name: str, items: list[Any]) -> str | None:
+def find_merge_key(name: str, items: list[Any]) -> str | None:
     """Return the key by which a list's items are told apart; None if the list is one value."""
     if name == "ports":
         container = any(isinstance(item, dict) and "containerPort" in item for item in items)
@@ -46,7 +46,7 @@ def merge_key(name: str, items: list[Any]) -> str | None:
     return MERGE_KEYS.get(name)
 
 
-def apply(old: Json, patch: Json) -> Json:
+def apply_patch(old: Json, patch: Json) -> Json:
     """Apply a strategic merge patch; the old body stays as it is."""
     directive = patch.get("$patch")
     if directive == "replace":
@@ -63,17 +63,17 @@ def apply(old: Json, patch: Json) -> Json:
             merged.pop(key, None)
         elif isinstance(value, dict):
             before = merged.get(key)
-            merged[key] = apply(before if isinstance(before, dict) else {}, value)
+            merged[key] = apply_patch(before if isinstance(before, dict) else {}, value)
         elif isinstance(value, list):
             merged[key] = _apply_list(key, merged.get(key) or [], value)
         else:
             merged[key] = value
-    _directed_lists(merged, patch)
+    _apply_directives(merged, patch)
     return merged
 
 
-def _directed_lists(merged: Json, patch: Json) -> None:
-    """Carry out the directives that stand beside a list."""
+def _apply_directives(merged: Json, patch: Json) -> None:
+    """Carry out the directives beside a list."""
     for key, value in patch.items():
         if key.startswith(_FROM_LIST):
             name = key.removeprefix(_FROM_LIST)
@@ -82,13 +82,13 @@ def _directed_lists(merged: Json, patch: Json) -> None:
         elif key.startswith(_ORDER):
             name = key.removeprefix(_ORDER)
             if isinstance(merged.get(name), list):
-                merged[name] = _reordered(name, merged[name], value)
+                merged[name] = _reorder(name, merged[name], value)
 
 
 def _apply_list(name: str, old: list[Any], patch: list[Any]) -> list[Any]:
     if name in _SET_LISTS:
         return old + [item for item in patch if item not in old]
-    key = merge_key(name, [*old, *patch])
+    key = find_merge_key(name, [*old, *patch])
     if key is None:
         return patch
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
@@ -102,15 +102,15 @@ def _apply_list(name: str, old: list[Any], patch: list[Any]) -> list[Any]:
             if place is not None:
                 del merged[place]
         elif place is None:
-            merged.append(apply({}, item))
+            merged.append(apply_patch({}, item))
         else:
-            merged[place] = apply(merged[place], item)
+            merged[place] = apply_patch(merged[place], item)
     return merged
 
 
-def _reordered(name: str, items: list[Any], order: list[Any]) -> list[Any]:
-    """Put the items that the client ordered in its order; the others keep their places after."""
-    key = merge_key(name, items)
+def _reorder(name: str, items: list[Any], order: list[Any]) -> list[Any]:
+    """Put the items that the client ordered first, in its order; other items follow in their old order."""
+    key = find_merge_key(name, items)
 
     def identity(item: Any) -> Any:
         return item.get(key) if isinstance(item, dict) and key else item
