@@ -28,8 +28,9 @@ class Tasks:
         return task
 
     async def end(self, *, but: asyncio.Task[None] | None = None) -> None:
-        """End all tasks, or all but one."""
+        """End all tasks, or all but one; a task that does not end in time is not waited for again."""
         ending = [task for task in self._tasks if task is not but]
+        self._tasks = [task for task in self._tasks if task is but]
         for task in ending:
             task.cancel()
         if ending:
