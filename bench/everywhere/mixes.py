@@ -161,7 +161,7 @@ def churn(
     """A stream at a load; times in mean lifetimes.
 
     Lifetimes are exponential. With a heavy tail they are lognormal, and the stream starts, as that of
-    ``workloads.heavy_tail``, with those who would be running.
+    ``workloads.draw_heavy_tail``, with those who would be running.
     """
     rng = np.random.default_rng(seed)
     alive = load / _share(mix)

@@ -2,7 +2,7 @@
 
 A pod's life is ``pending → assumed → bound → gone``:
 
-    see_pod (no node) ─▶ PENDING ─ assume ─▶ ASSUMED ─ see_pod (node set) ─▶ BOUND ─ pod_gone ─▶ (gone)
+    see_pod (no node) ─▶ PENDING ─ assume ─▶ ASSUMED ─ see_pod (node set) ─▶ BOUND ─ drop_pod ─▶ (gone)
                             ▲                   │
                             └───── forget ──────┘
 

@@ -57,12 +57,12 @@ class Entity(msgspec.Struct, frozen=True):
         """Whether a member waits behind scheduling gates."""
         return any(pod.gated for pod in self.members)
 
-    def with_member(self, pod: PodRecord) -> Entity:
+    def update_member(self, pod: PodRecord) -> Entity:
         """Return the same entity with the newest record of a member."""
         members = tuple(pod if one.uid == pod.uid else one for one in self.members)
         return msgspec.structs.replace(self, members=members)
 
-    def without(self, uid: str, *, is_bound: bool) -> Entity:
+    def remove_member(self, uid: str, *, is_bound: bool) -> Entity:
         """Return what is left without a member that has a node or is gone; another member must be left."""
         members = tuple(one for one in self.members if one.uid != uid)
         minimum = max(1, self.minimum - is_bound)

@@ -71,7 +71,7 @@ class Pending:
         if isinstance(entity, Entity):
             self._join(entity, now)
         elif (joined := self._find_several(entity.uid)) is not None:
-            entity = joined.with_member(entity)
+            entity = joined.update_member(entity)
         uid = entity.uid
         entry = self._entries.get(uid)
         if entry is None:
@@ -107,7 +107,7 @@ class Pending:
         if (several := self._find_several(uid)) is not None:
             del self._joined[uid]
             if len(several.members) > 1:
-                left = several.without(uid, is_bound=is_bound)
+                left = several.remove_member(uid, is_bound=is_bound)
                 if is_bound:
                     self._entries[several.uid].stand_for(left)
                 else:

@@ -27,7 +27,7 @@ TolerationKey = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class PodTemplate:
-    """One distinct pod spec; interned by ``key``, so it is compared by identity.
+    """One distinct pod spec; interned by ``make_key``, so it is compared by identity.
 
     Attributes:
         requests: amounts charged to a node.

@@ -125,14 +125,14 @@ class Plugin:
             if self.knobs.dead:
                 await asyncio.Event().wait()
             await asyncio.sleep(self.knobs.delay_seconds)
-            pod = await self._current_pod(node)
+            pod = await self._find_current_pod(node)
             try:
                 return await self._consume(node, pod, container, device_ids)
             except (AllocateError, CallError, ValueError):
                 await self._finish(node, pod, "failed")
                 raise
 
-    async def _current_pod(self, node: str) -> Json:
+    async def _find_current_pod(self, node: str) -> Json:
         found = await self._client.get(f"/api/v1/nodes/{node}")
         lock = (found["metadata"].get("annotations") or {}).get(LOCK, "")
         if lock and not _BARE_TIME.match(lock):

@@ -106,13 +106,13 @@ async def write_lines(
         return
     bucket.watchers.add(watcher)
     try:
-        async for waiting in _until_dropped(watcher, options, bookmark_seconds):
+        async for waiting in _wait_until_dropped(watcher, options, bookmark_seconds):
             yield waiting or make_bookmark(kind, store.version)
     finally:
         bucket.watchers.discard(watcher)
 
 
-async def _until_dropped(
+async def _wait_until_dropped(
     watcher: Watcher, options: Options, bookmark_seconds: float
 ) -> AsyncIterator[bytes]:
     """Yield the queued lines; empty bytes when a bookmark is due."""

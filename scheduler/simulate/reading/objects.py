@@ -76,7 +76,7 @@ def admit_pod(body: Mapping[str, Any], priorities: Priorities) -> wire.Pod:
     """Read a pod, or the template of pods, with what admission fills into a spec.
 
     Raises:
-        BadInput: as ``pod``.
+        BadInput: as ``read_pod``.
     """
     # A template has no kind; if one is written there, it means nothing.
     result = decode({**body, "kind": kinds.PODS.name}, wire.Pod)
@@ -131,7 +131,7 @@ def read_budget(body: Mapping[str, Any]) -> steering.PodDisruptionBudget:
     """Read a PodDisruptionBudget; without a status none of its pods may go.
 
     Raises:
-        BadInput: as ``group``.
+        BadInput: as ``read_group``.
     """
     found = decode(body, steering.PodDisruptionBudget)
     selectors.read_selector(found.spec.selector, "spec.selector")

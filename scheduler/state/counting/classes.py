@@ -63,7 +63,7 @@ class PeerCount(Count):
         super().__init__(0)
         self.all_of, self.with_deleting = all_of, with_deleting
 
-    def counts(self, one: Class, there: Labels) -> bool:
+    def is_counted(self, one: Class, there: Labels) -> bool:
         """Whether a class is counted that is in the first set of peers; ``there`` are the labels of its namespace."""
         if one.deleting and not self.with_deleting:
             return False

@@ -103,7 +103,11 @@ class Counters:
         for number in self.index.find_about(one.namespace, there, one.labels).tolist():
             reference = self.index.rules[number]
             count = reference() if reference is not None else None
-            if reference is not None and isinstance(count, PeerCount) and count.counts(one, there):
+            if (
+                reference is not None
+                and isinstance(count, PeerCount)
+                and count.is_counted(one, there)
+            ):
                 slots.append(self._held[reference].slot)
         for reference, each in self._weigh(one).items():
             if each:

@@ -184,7 +184,7 @@ class OwnedTerms:
             self._group.all[number] = hash(_group(term))
             self._weight.all[number] = term.weight
             self._n_owners.all[number] = 0
-            for place in _namespaces(term.peers):
+            for place in _list_namespaces(term.peers):
                 self._keys.setdefault(place, Counter()).update(term.peers.selector.keys)
         return number
 
@@ -194,7 +194,7 @@ class OwnedTerms:
         if term is None:
             return
         self._index.drop(term)
-        for place in _namespaces(term.peers):
+        for place in _list_namespaces(term.peers):
             keys = self._keys.get(place, Counter())
             for key in term.peers.selector.keys:
                 keys[key] -= 1
@@ -223,5 +223,5 @@ def _group(term: OwnedTerm) -> Group:
     return term.stance, term.key
 
 
-def _namespaces(peers: Peers) -> tuple[str | None, ...]:
+def _list_namespaces(peers: Peers) -> tuple[str | None, ...]:
     return (None,) if peers.namespace_selector != selectors.NOTHING else peers.namespaces
