@@ -58,6 +58,7 @@ class Parts:
         freeze: called once, before the first decision.
 
     Attributes:
+        is_started: whether the start is over.
         is_stopping: whether the stop has begun; nothing is decided any more then.
     """
 
@@ -74,7 +75,7 @@ class Parts:
         config = options.config
         self.options, self.api, self.recorder = options, api, recorder
         self._freeze, self._is_frozen = freeze, False
-        self.is_stopping = False
+        self.is_started = self.is_stopping = False
         self.engine = recorder.engine if recorder else Engine(config)
         self.inbox = Inbox(self.engine)
         table = sources.make_table(config.scheduler_names, config.pod_limits)
@@ -124,7 +125,7 @@ class Parts:
         needed = rights.list_needed(options.lease_namespace, options.lease_name)
         self.rights = Rights(side_api, needed)
         signs = Signs(self.lease, fence, self.streams, self.rights, self.rare.troubles)
-        self.probes = Probes(lambda: self.loop.turned_at, signs)
+        self.probes = Probes(lambda: self.is_started, lambda: self.loop.turned_at, signs)
         self.exposition = self._make_exposition(metrics, signs)
 
     def is_deciding(self) -> bool:

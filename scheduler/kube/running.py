@@ -73,6 +73,7 @@ class RunningParts:
             heap.trim_forever(),
         ):
             self._tasks.start(work)
+        parts.is_started = True
 
     async def stop(self) -> None:
         """Finish binds in flight, give the lease back, report what is left, and end all parts."""

@@ -20,6 +20,7 @@ from scheduler.kernels import compiling
 from scheduler.kube.app import Operator
 from scheduler.kube.client import Access
 from scheduler.kube.options import Options
+from scheduler.kube.parts import Parts
 from tests import make
 
 Json = dict[str, Any]
@@ -124,6 +125,26 @@ async def test_who_cannot_read_what_every_decision_needs_leaves_the_lease_to_oth
         assert not server.is_writing.is_set()
     assert server.lease["spec"]["holderIdentity"] == ""
     assert server.lease["metadata"]["annotations"][names.SETTLED] == "4"
+
+
+async def test_a_replica_is_not_ready_before_its_start_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The main loop turns before, while kernels are loaded and lists come."""
+    made: list[Parts] = []
+    make_parts = Parts.__init__
+
+    def note_parts(parts: Parts, *args: Any, **more: Any) -> None:
+        make_parts(parts, *args, **more)
+        made.append(parts)
+
+    monkeypatch.setattr(Parts, "__init__", note_parts)
+    server = Server(serves_rare=True, is_given_back=True)
+    async with starting(server, monkeypatch):
+        await _until(lambda: made and made[0].loop.turned_at)
+        assert "starting" in made[0].probes.list_reasons_not_ready()
+        made[0].is_started = True
+        assert "starting" not in made[0].probes.list_reasons_not_ready()
 
 
 async def test_a_start_that_is_cancelled_while_it_takes_the_lease_gives_it_back(

@@ -15,7 +15,7 @@ class Replica:
     """Parts of a replica as the probes look at them; well unless changed."""
 
     def __init__(self) -> None:
-        self.turned_at = time.monotonic()
+        self.is_started, self.turned_at = True, time.monotonic()
         self.holder = Holder.SELF
         self.lease = SimpleNamespace(
             find_holder=lambda: self.holder, last_found=FoundLease(), trouble=None
@@ -29,7 +29,7 @@ class Replica:
 
     def probes(self) -> Probes:
         signs: Any = (self.lease, self.fence, [self.stream], self.rights, self.troubles)
-        return Probes(lambda: self.turned_at, Signs(*signs))
+        return Probes(lambda: self.is_started, lambda: self.turned_at, Signs(*signs))
 
 
 def trouble(seconds: float) -> Trouble:
@@ -46,7 +46,7 @@ def test_who_is_well_says_nothing() -> None:
 def test_who_has_not_begun_is_not_ready_and_not_ill() -> None:
     """Kernels may be compiled for a minute before the first turn."""
     replica = Replica()
-    replica.turned_at = 0.0
+    replica.is_started, replica.turned_at = False, 0.0
     assert replica.probes().list_reasons_to_end() == []
     assert replica.probes().list_reasons_not_ready() == ["starting"]
 

@@ -3,8 +3,10 @@
 import pytest
 
 from scheduler.api import kinds, names
+from scheduler.engine.questions.pods import KnownPods
 from tests import make, slices
 from tests.model.server import Change, Json
+from tests.oracles import allocation
 from tests.virtual import climate
 from tests.virtual.conftest import Make
 from tests.virtual.network import Faults
@@ -224,14 +226,19 @@ def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
     # The leader may lead before the standby has listed.
     world.run(2.0)
 
-    def deaf_and_next(who: str, method: str, path: str) -> Faults | None:
-        if (who, method) == (standby.name, "WATCH"):
-            return Faults(news_seconds=500.0)
-        # Nor does whoever starts in place of the leader get in between.
+    def refuse_others(who: str, _method: str, path: str) -> Faults | None:
+        # Whoever starts in place of the leader does not get in between.
         is_other = who not in {leader.name, standby.name}
         return REFUSED if is_other and path.endswith("/leases/evenkeel") else None
 
-    world.network.special = deaf_and_next
+    def deafen(who: str, method: str, path: str) -> Faults | None:
+        if (who, method) == (standby.name, "WATCH"):
+            return Faults(news_seconds=1e9)
+        return refuse_others(who, method, path)
+
+    world.network.special = deafen
+    # What was on its way to the standby before arrives.
+    world.run(2.0)
     if whose == "ours":
         world.create("exclusive", count=1)
     else:
@@ -241,15 +248,23 @@ def test_a_standby_whose_watch_is_silent_lists_before_it_decides(
         )
         world.server.create("pods", make.raw(pod))
     world.run(2.0)
-    n_bound = world.n_bound
+    bound = {
+        pod["metadata"]["uid"] for pod in world.server.of_kind("pods") if "nodeName" in pod["spec"]
+    }
+    assert len(bound) == 1
+    assert not bound & standby.parts.engine.ask(KnownPods()).keys()
     world.kill(leader)
     world.run(40.0)
     assert standby.is_deciding(), world.report(["it does not lead"])
-    world.create("exclusive", count=1)
-    world.run(5.0)
+    assert bound <= standby.parts.engine.ask(KnownPods()).keys()
     pods = [one for one in standby.parts.streams if one.source.kind == kinds.PODS]
     assert [stream.n_lists for stream in pods] == [2, 2]
-    assert world.n_bound == n_bound
+    # Now the standby hears of a pod that wants a card of its own.
+    world.network.special = refuse_others
+    world.create("exclusive", count=1)
+    world.run(5.0)
+    nodes, there = world.server.of_kind("nodes"), world.server.of_kind("pods")
+    assert not allocation.violations(nodes, there)
 
 
 def assert_given_up(world: World, replica: Replica) -> None:

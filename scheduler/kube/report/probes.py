@@ -47,12 +47,15 @@ class Probes:
     """Health of one replica.
 
     Args:
+        is_started: says whether the start is over.
         turned_at: gives the monotonic time of the main loop's last turn, 0 before the first.
         signs: the parts to look at.
     """
 
-    def __init__(self, turned_at: Callable[[], float], signs: Signs) -> None:
-        self._turned_at = turned_at
+    def __init__(
+        self, is_started: Callable[[], bool], turned_at: Callable[[], float], signs: Signs
+    ) -> None:
+        self._is_started, self._turned_at = is_started, turned_at
         self._lease, self._fence, self._streams, self._rights, self._troubles = signs
 
     def list_reasons_to_end(self) -> list[str]:
@@ -64,7 +67,7 @@ class Probes:
     def list_reasons_not_ready(self) -> list[str]:
         """List why the replica cannot do its work, or take it over; empty if it can."""
         now = time.monotonic()
-        starting = [] if self._turned_at() else ["starting"]
+        starting = [] if self._is_started() else ["starting"]
         stale = [
             f"stream {stream.name} is not fresh"
             for stream in self._streams
