@@ -22,14 +22,13 @@ T = TypeVar("T")
 class Recording:
     """In the place of files: a list of lines for each, and each is begun soon."""
 
-    LINES_MAX = 150
-
     def __init__(self) -> None:
         self.files: list[list[bytes]] = [[]]
+        self.most_lines = 150
 
     @property
     def is_full(self) -> bool:
-        return len(self.files[-1]) > self.LINES_MAX
+        return len(self.files[-1]) > self.most_lines
 
     def write(self, line: bytes) -> None:
         self.files[-1].append(line)
@@ -42,6 +41,9 @@ class Recording:
 
     def begin_new_file(self) -> None:
         self.files.append([])
+
+    def raise_bound(self) -> None:
+        self.most_lines = max(self.most_lines, 2 * len(self.files[-1]))
 
 
 class _Here:
