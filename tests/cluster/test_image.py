@@ -111,14 +111,14 @@ def test_what_the_image_does_not_bring_is_compiled_and_told(image: Image) -> Non
     """Else nobody would know why a start takes a minute; and the tests here would see nothing."""
     code = (
         "import numpy as np; from scheduler.kernels.modes import filling;"
-        "filling.fill(np.ones(1, np.int32), np.ones(1), np.zeros(2))"
+        "filling.find_fillings(np.ones(1, np.int32), np.ones(1), np.zeros(2))"
     )
     python = [*image.command()[:-1], str(image.root / "opt/evenkeel/bin/python")]
     done = subprocess.run(
         [*python, "-c", code], env=image.env, cwd="/", capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "fill at 0x" in done.stderr
+    assert "find_fillings at 0x" in done.stderr
     assert _COMPILED in done.stderr
 
 
