@@ -10,11 +10,11 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
 
-class Loss(NamedTuple):
-    """What is lost if some pods go together; compares as the search for victims does, and less is better.
+class Importance(NamedTuple):
+    """How important some pods are together; compares as the search for victims does.
 
     Attributes:
-        cost: what protectors say that it costs.
+        cost: what protectors say that their going costs.
         priority: the highest priority of one of the pods.
     """
 
@@ -22,15 +22,15 @@ class Loss(NamedTuple):
     priority: int
 
 
-def find_loss(cluster: Cluster, pods: Sequence[PodRecord]) -> Loss:
-    """Find what is lost if just these pods go; there must be a pod."""
+def find_importance(cluster: Cluster, pods: Sequence[PodRecord]) -> Importance:
+    """Find how important pods are if just these go together; there must be a pod."""
     costs = find_costs(cluster, pods)
-    return Loss(sum(costs.values()), max(pod.priority for pod in pods))
+    return Importance(sum(costs.values()), max(pod.priority for pod in pods))
 
 
 def rank_pods(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     """Rank pods that may go together, by uid: 0 for the pod to keep first, equal for pods that are equally important."""
     costs = find_costs(cluster, pods)
-    losses = {pod.uid: Loss(costs[pod.uid], pod.priority) for pod in pods}
-    rank_of = {loss: rank for rank, loss in enumerate(sorted(set(losses.values()), reverse=True))}
-    return {uid: rank_of[loss] for uid, loss in losses.items()}
+    found = {pod.uid: Importance(costs[pod.uid], pod.priority) for pod in pods}
+    rank_of = {one: rank for rank, one in enumerate(sorted(set(found.values()), reverse=True))}
+    return {uid: rank_of[one] for uid, one in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from scheduler.disruption.importance import Loss, find_loss, rank_pods
+from scheduler.disruption.importance import Importance, find_importance, rank_pods
 from scheduler.shapes.boards import Shape
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice.asking import Asking
@@ -21,18 +21,18 @@ class Ending(NamedTuple):
         row: the row of the node that would take the other pod.
         pods: the pods, the most important first.
         share: what the pods hold, in parts of a node.
-        loss: what is lost with the pods.
+        importance: how important the pods are together.
     """
 
     row: int
     pods: tuple[PodRecord, ...]
     share: float
-    loss: Loss
+    importance: Importance
 
     @property
-    def cost(self) -> tuple[Loss, int, float, int]:
-        """The sort key, less for a cheaper ending: what is lost, number of pods, share, row."""
-        return self.loss, len(self.pods), self.share, self.row
+    def cost(self) -> tuple[Importance, int, float, int]:
+        """The sort key, less for a cheaper ending: importance, number of pods, share, row."""
+        return self.importance, len(self.pods), self.share, self.row
 
 
 def find_leaving(asking: Asking, shape: Shape) -> tuple[PodRecord, ...]:
@@ -67,7 +67,7 @@ def find_ending(
         small = sorted(pods, key=lambda pod: (rank_of[pod.uid], share(pod), pod.key))
         found += [_find_single(asking, pods, fits), _find_needed(asking, small, fits)]
     endings = [
-        Ending(row, some, sum(map(share, some)), find_loss(asking.cluster, some))
+        Ending(row, some, sum(map(share, some)), find_importance(asking.cluster, some))
         for some in found
         if some
     ]
@@ -85,7 +85,7 @@ def lessen_ending(asking: Asking, shape: Shape, found: Ending) -> Ending:
         judged = asking.judge_rows(shape)
         row = int(judged.rows[judged.bits[0] == 0][0])
     share = sum(_measure_share(asking, pod, row) for pod in needed)
-    return Ending(row, needed, share, find_loss(asking.cluster, needed))
+    return Ending(row, needed, share, find_importance(asking.cluster, needed))
 
 
 def _fits_anywhere(asking: Asking, shape: Shape) -> bool:
