@@ -1,4 +1,4 @@
-"""The one place that sets numba's flags and its cache folder.
+"""The one place that sets numba's flags.
 
 ``nogil`` and ``cache`` on; ``fastmath`` and ``parallel`` off: a sum must not depend on the
 machine, and at 20 µs a pass forking threads costs more than it brings.
@@ -11,107 +11,24 @@ six dimensions).
 from __future__ import annotations
 
 import functools
-import hashlib
 import inspect
-import tempfile
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
-from numba.core import caching, types
+from numba.core import types
 from numba.extending import models, register_model
 
-from scheduler.kernels import _handles  # noqa: F401 - tells numba of them
+from scheduler.kernels import (
+    _cache,
+    _handles,  # noqa: F401 - tells numba of them
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _config: Any = numba.config
-_HERE = Path(__file__).parent
-
-
-class _Locator(caching.UserProvidedCacheLocator):  # type: ignore[misc]
-    """The folder has the name of all sources: neither where they are matters nor how old they are."""
-
-    def __init__(self, function: Any, path: str) -> None:
-        self._py_file, self._lineno = path, function.__code__.co_firstlineno
-        self._cache_path = str(Path(_config.CACHE_DIR) / Path(path).relative_to(_HERE).parent)
-
-    def get_source_stamp(self) -> str:
-        """Nothing: the folder would be another one."""
-        return ""
-
-    def ensure_cache_path(self) -> None:
-        """It is there, or there is nothing in it to find."""
-        if _is_writable:
-            super().ensure_cache_path()
-
-    @classmethod
-    def from_function(cls, function: Any, path: str) -> Any:
-        """The place of a kernel; None for a function that is none."""
-        return cls(function, path) if Path(path).is_relative_to(_HERE) else None
-
-
-_only_that: Any = (_Locator,)
-
-
-class _Files(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = _only_that
-
-
-class _Cache(caching.FunctionCache):  # type: ignore[misc]
-    _impl_class = _Files
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Save what was compiled. What an image brings is only read; whoever wonders about a slow start shall find out why."""
-        if _is_writable:
-            super().save_overload(sig, data)
-            return
-        warnings.warn(
-            f"{self._name} is not in the read-only cache of kernels {_folder} and was compiled",
-            stacklevel=2,
-        )
-
-
-def _cache_folder() -> tuple[Path | None, bool]:
-    """Where compiled kernels are, None where there is no place for them, and whether it can be written."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    digest.update(str((_config.BOUNDSCHECK, _config.CPU_NAME)).encode())
-    for room in (_HERE, _HERE.parent / "schema"):
-        for source in sorted(room.rglob("*.py")):
-            digest.update(source.read_bytes())
-    root = Path(_config.CACHE_DIR or Path.home() / ".cache" / "evenkeel" / "kernels")
-    folder = root / digest.hexdigest()[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder, True
-    except OSError:
-        # Neither a cache nor a place for one: compile at every start.
-        return (folder if folder.is_dir() else None), False
-
-
-_folder, _is_writable = _cache_folder()
 _flags: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-if _folder is not None:
-    _config.CACHE_DIR = str(_folder)
-
-
-def is_missing(kernel: Any) -> bool:
-    """Whether a kernel is still to be compiled for the cache, which takes up to some seconds."""
-    return _folder is not None and _is_writable and is_uncached(kernel)
-
-
-def is_uncached(kernel: Any) -> bool:
-    """Whether a kernel cannot be read from a cache, so that each process has to compile it."""
-    if _config.DISABLE_JIT:
-        return False
-    if _folder is None:
-        return True
-    cache_file = kernel._cache._cache_file  # noqa: SLF001 - numba has no door for it
-    return not Path(cache_file._index_path).exists()  # noqa: SLF001
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -120,8 +37,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         # As Python runs it, slowly: so that tests measure which of its lines they reach.
         return function
     dispatcher: Any = numba.njit(no_cfunc_wrapper=True, **_flags)(function)
-    if _folder is not None and Path(function.__code__.co_filename).is_relative_to(_HERE):
-        dispatcher._cache = _Cache(function)  # noqa: SLF001 - numba has no door for it
+    if (found := _cache.make_cache(function)) is not None:
+        dispatcher._cache = found  # noqa: SLF001 - numba has no door for it
     return cast("Callable[P, R]", dispatcher)
 
 

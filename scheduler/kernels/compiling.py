@@ -21,7 +21,7 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 from scheduler import kernels
-from scheduler.kernels import _handles, _jit
+from scheduler.kernels import _cache, _handles, _jit
 
 # A few kernels take most of the time, one after the other; each process takes 300 MiB.
 _WORKERS_MAX = 4
@@ -40,19 +40,19 @@ def list_kernels() -> dict[str, Any]:
 
 def list_missing() -> list[str]:
     """List the kernels that are still to be compiled for the cache."""
-    return [key for key, one in list_kernels().items() if _jit.is_missing(one)]
+    return [key for key, one in list_kernels().items() if _cache.is_missing(one)]
 
 
 def has_uncached() -> bool:
     """Whether getting all kernels ready takes long, because some of them are in no cache."""
-    return any(map(_jit.is_uncached, list_kernels().values()))
+    return any(map(_cache.is_uncached, list_kernels().values()))
 
 
 def compile_kernels(progressed: Callable[[int], None]) -> None:
     """Get all kernels ready in this process; ``progressed`` is told how many are ready, as the work goes on."""
     every = list_kernels()
     waits_for = {key: _list_within(one) for key, one in every.items()}
-    missing = {key for key, one in every.items() if _jit.is_missing(one)}
+    missing = {key for key, one in every.items() if _cache.is_missing(one)}
     n_ready, n_workers = len(every) - len(missing), min(cpu_count(), _WORKERS_MAX, len(missing))
     if n_workers > 1:
         uses = Counter(key for within in waits_for.values() for key in within)
@@ -70,16 +70,6 @@ def load_kernels() -> Iterator[str]:
     for key, one in list_kernels().items():
         _compile(one)
         yield key
-
-
-def free_bitcode() -> None:
-    """Free what numba keeps of kernels for compiling others that call them; to be called when all kernels are loaded.
-
-    That is 20 MiB. Whoever compiles a caller of a kernel afterwards gets a RuntimeError of numba.
-    """
-    for one in list_kernels().values():
-        for compiled in one.overloads.values():
-            compiled.library._shared_module = None  # noqa: SLF001 - numba has no other way
 
 
 def _fill_cache(

@@ -47,6 +47,7 @@ class Operator:
                 self.options.access,
                 lambda: self._parts.rare,
                 start=self.start,
+                wait_for_first_decisions=self._wait_for_first_decisions,
                 read_again=self._read_rare,
                 stop=self._stop,
                 stop_flag=self._stop_flag,
@@ -108,7 +109,6 @@ class Operator:
         for _ in compiling.load_kernels():
             # Lists come meanwhile, and the engine learns what they say.
             await asyncio.sleep(0)
-        compiling.free_bitcode()
         heap.trim()
         return health
 
@@ -130,6 +130,9 @@ class Operator:
             raise BadInput("--host", f"{options.host} {problem}") from error
         _log.info("answering probes", port=health.port)
         return health
+
+    async def _wait_for_first_decisions(self) -> None:
+        await self._running.wait_for_first_decisions()
 
     async def _read_rare(self) -> None:
         await self._running.read_rare()

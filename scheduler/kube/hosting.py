@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from scheduler.kube.client import Access
@@ -17,8 +17,10 @@ from scheduler.kube.watch.rare import Rare
 
 # kopf gets so long to end its watches.
 _END_SECONDS = 5.0
+# No longer than this do the watches of the rare kinds wait for the lists of the others.
+_LISTS_SECONDS = 10.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-Act = Callable[[], Awaitable[None]]
+Act = Callable[[], Awaitable[object]]
 
 
 @contextmanager
@@ -58,6 +60,7 @@ async def host(
     get_rare: Callable[[], Rare],
     *,
     start: Act,
+    wait_for_first_decisions: Act,
     read_again: Act,
     stop: Act,
     stop_flag: asyncio.Event,
@@ -68,6 +71,7 @@ async def host(
         access: the API server, and credentials for kopf.
         get_rare: gives what kopf watches; called after the start.
         start: called first; cancelled when the flag is set meanwhile.
+        wait_for_first_decisions: called before kopf is imported, but not for long; cancelled as well.
         read_again: called before kopf is started again after an error: it is not known what kopf has missed.
         stop: called when the flag is set.
         stop_flag: a part of the process that must end sets it.
@@ -78,7 +82,16 @@ async def host(
     _watch_signals(stop_flag)
     if not await _finish_act(start, stop_flag):
         return
-    watching = asyncio.create_task(_watch_rare(access, get_rare(), read_again, stop_flag))
+    finish = partial(_finish_act, stop_flag=stop_flag)
+    watching = asyncio.create_task(
+        _watch_rare(
+            access,
+            get_rare(),
+            partial(finish, wait_for_first_decisions),
+            partial(finish, read_again),
+            stop_flag,
+        )
+    )
     stopping = asyncio.create_task(stop_flag.wait())
     try:
         await asyncio.wait({watching, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -107,8 +120,17 @@ async def _finish_act(act: Act, stop_flag: asyncio.Event) -> bool:
 
 
 async def _watch_rare(
-    access: Access, rare: Rare, read_again: Act, stop_flag: asyncio.Event
+    access: Access,
+    rare: Rare,
+    wait_for_first_decisions: Act,
+    read_again: Act,
+    stop_flag: asyncio.Event,
 ) -> None:
-    # Importing kopf takes a fifth of a second, for which nothing waits.
+    # Importing kopf takes the interpreter a third of a second, for which the first decisions would wait.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LISTS_SECONDS):
+            await wait_for_first_decisions()
+    if stop_flag.is_set():
+        return
     kopf_host = await asyncio.to_thread(importlib.import_module, "scheduler.kube.kopf_host")
-    await kopf_host.keep_kopf(access, rare, partial(_finish_act, read_again, stop_flag), stop_flag)
+    await kopf_host.keep_kopf(access, rare, read_again, stop_flag)

@@ -10,7 +10,7 @@ from importlib import metadata
 
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.waiting import IsParked
-from scheduler.kube import heap, rights
+from scheduler.kube import rights
 from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
@@ -55,7 +55,6 @@ class Parts:
         side_api: the API server, for the lifeline.
         recorder: an engine with a log, and its files; None makes an engine without.
         lease_clock: the clock of the lease.
-        freeze: called once, before the first decision.
 
     Attributes:
         is_started: whether the start is over.
@@ -70,11 +69,9 @@ class Parts:
         *,
         recorder: Recorder | None,
         lease_clock: Callable[[], float] = _boot_time,
-        freeze: Callable[[], None] = heap.freeze,
     ) -> None:
         config = options.config
         self.options, self.api, self.recorder = options, api, recorder
-        self._freeze, self._is_frozen = freeze, False
         self.is_started = self.is_stopping = False
         self.engine = recorder.engine if recorder else Engine(config)
         self.inbox = Inbox(self.engine)
@@ -178,8 +175,5 @@ class Parts:
 
     def _begin_term(self) -> None:
         """Do what comes before the first decision of a term."""
-        if not self._is_frozen:
-            self._freeze()
-            self._is_frozen = True
         self.loop.mistakes.report_all()
         self.inbox.wake.set()

@@ -15,6 +15,8 @@ from scheduler.kube.tasks import Tasks
 from scheduler.kube.watch.verify import verify_forever
 
 _DRAIN_SECONDS, _REPORT_SECONDS = 10.0, 2.0
+# What can wait comes so long after the lists: the first decisions come before.
+_LOOK_SECONDS, _FIRST_DECISIONS_SECONDS = 0.1, 1.0
 _log = structlog.get_logger("evenkeel")
 
 
@@ -25,12 +27,19 @@ class RunningParts:
         parts: the parts, none of which runs yet.
         lifeline: runs what must go on even if the main loop is busy.
         on_failure: takes the exception that a part has died of.
+        freeze: called once, when the lists of the start are complete.
     """
 
     def __init__(
-        self, parts: Parts, lifeline: LoopThread, on_failure: Callable[[BaseException], None]
+        self,
+        parts: Parts,
+        lifeline: LoopThread,
+        on_failure: Callable[[BaseException], None],
+        *,
+        freeze: Callable[[], None] = heap.freeze,
     ) -> None:
         self._parts, self._lifeline, self._on_failure = parts, lifeline, on_failure
+        self._freeze = freeze
         self._tasks = Tasks(self._note_death)
         self._reporting: asyncio.Task[None] | None = None
 
@@ -70,10 +79,16 @@ class RunningParts:
             verify_forever(parts.engine, parts.streams, parts.rare, parts.api),
             parts.policy_status.run(parts.loop.count_governed),
             parts.stranded.run(),
-            heap.trim_forever(),
+            self._tend_heap(),
         ):
             self._tasks.start(work)
         parts.is_started = True
+
+    async def wait_for_first_decisions(self) -> None:
+        """Wait until all streams have listed, and then a moment for the first decisions."""
+        while not all(stream.is_listed for stream in self._parts.streams):
+            await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_FIRST_DECISIONS_SECONDS)
 
     async def stop(self) -> None:
         """Finish binds in flight, give the lease back, report what is left, and end all parts."""
@@ -97,6 +112,11 @@ class RunningParts:
         held = self._parts.lease.held
         settled = held.reign if held.is_clean else 0
         await self._lifeline.call(self._parts.lease.release(settled_reign=settled))
+
+    async def _tend_heap(self) -> None:
+        await self.wait_for_first_decisions()
+        self._freeze()
+        await heap.trim_forever()
 
     def _note_death(self, error: BaseException) -> None:
         if not self._parts.is_stopping:

@@ -82,6 +82,7 @@ class NodeTable:
     Attributes:
         was_signed: [F, N] whether the plugin of the family's cards has ever written on the node, as long as it is
             the same node.
+        n_signed: [F] number of such nodes.
         silent: [N] whether the device plugin of the node does not answer.
         ranks_are_stale: nodes came or went since nodes were ranked.
         label_keys_version: rises when nodes have a label that none had before, or lose the last one of its name.
@@ -113,6 +114,7 @@ class NodeTable:
         self.taint_set: c.Ints = np.zeros(0, np.int64)
         self.feature_set: c.Ints = np.zeros(0, np.int64)
         self.was_signed: c.Flags = np.zeros((len(families), 0), np.bool_)
+        self.n_signed = [0] * len(families)
         self.silent: c.Flags = np.zeros(0, np.bool_)
         self.columns = _make_columns(0, len(families), self._n_always + _MORE_RESOURCES)
         self._grow_rows(c.BLOCK)
@@ -168,8 +170,9 @@ class NodeTable:
             figures[row] = 0
         for matrix in (nodes.allocatable, nodes.gpu_total, nodes.card_start, nodes.card_count):
             matrix[..., row] = 0
-        for flags in (nodes.managed, self.was_signed):
-            flags[:, row] = False
+        nodes.managed[:, row] = False
+        for family in range(len(self.n_signed)):
+            self._sign(family, row, is_signed=False)
         for labels in self._label_columns.values():
             labels[row] = ABSENT
         heapq.heappush(self._free, row)
@@ -201,8 +204,8 @@ class NodeTable:
         self.unschedulable[row] = facts.unschedulable
         same = old is not None and old.uid == facts.uid
         for family, told in enumerate(facts.devices):
-            was_signed = same and self.was_signed[family, row]
-            self.was_signed[family, row] = told.is_signed or was_signed
+            was_signed = same and bool(self.was_signed[family, row])
+            self._sign(family, row, is_signed=told.is_signed or was_signed)
         self.taint_set[row] = self.taint_sets.number(facts.taints)
         self.feature_set[row] = self.feature_sets.number(facts.features)
         for key, column in self._label_columns.items():
@@ -210,6 +213,10 @@ class NodeTable:
         self._give_words_back()
         is_static = old is None or _read_words(old) != _read_words(facts)
         return NodeChange(is_static, offered, self._list_withdrawn(old))
+
+    def _sign(self, family: int, row: int, *, is_signed: bool) -> None:
+        self.n_signed[family] += is_signed - int(self.was_signed[family, row])
+        self.was_signed[family, row] = is_signed
 
     def keep(self, total: str) -> None:
         """Keep a row for the total of a resource for good, even if no node offers the resource."""

@@ -37,7 +37,7 @@ class Registers:
     @property
     def signed(self) -> tuple[bool, ...]:
         """For each driver of cards: whether its plugin has written on any node."""
-        return tuple(bool(self._nodes.was_signed[pool].any()) for pool, _ in self._drivers)
+        return tuple(self._nodes.n_signed[pool] > 0 for pool, _ in self._drivers)
 
     def list_signed_before(self, row: int) -> tuple[str, ...]:
         """List the drivers whose plugin wrote on a node earlier, and has written nothing on the node as it is now."""
@@ -66,14 +66,12 @@ class Registers:
         driver, facts = self.families[pool].cards, self._nodes.facts[row]
         if driver is None:
             return False
-        was_signed = self._nodes.was_signed[pool]
+        was_signed = bool(self._nodes.was_signed[pool, row])
         if facts is None:
-            return bool(was_signed[row])
+            return was_signed
         offered = int(self._nodes.columns.allocatable[c.DEVICES_AT + pool, row])
-        words = facts.devices[pool].words
-        return driver.serves(
-            NodeReading(words, facts.labels, offered, bool(was_signed[row]), bool(was_signed.any()))
-        )
+        words, any_signed = facts.devices[pool].words, self._nodes.n_signed[pool] > 0
+        return driver.serves(NodeReading(words, facts.labels, offered, was_signed, any_signed))
 
     def is_misjudged(self, row: int) -> bool:
         """Whether the columns of a node say something else of its pools than the drivers do."""

@@ -11,7 +11,7 @@ import venv
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from scheduler.kernels import _jit
+from scheduler.kernels import _cache
 from tests.controlplane import build
 from tests.docs import blocks
 from tests.screen import without_progress
@@ -86,7 +86,7 @@ def environment(
 
 def _compiled() -> dict[str, str]:
     """Where the kernels are that are compiled already: another home has none."""
-    return {"NUMBA_CACHE_DIR": str(_jit._folder.parent)} if _jit._folder is not None else {}
+    return {"NUMBA_CACHE_DIR": str(_cache._folder.parent)} if _cache._folder is not None else {}
 
 
 def complaint(block: blocks.Block, folder: Path, env: Mapping[str, str]) -> str:

@@ -129,11 +129,15 @@ class Replica:
             self.api,
             recorder=recorder,
             lease_clock=asyncio.get_running_loop().time,
-            freeze=lambda: None,
         )
         await self.parts.lease.observe_holder()
         await self.parts.rare.read_all(self.api)
-        self._running = RunningParts(self.parts, _Here(), self._died_of.append)  # type: ignore[arg-type]
+        self._running = RunningParts(
+            self.parts,
+            _Here(),  # type: ignore[arg-type]
+            self._died_of.append,
+            freeze=lambda: None,
+        )
         await self._running.take_lease()
         self._running.read_streams()
         self._running.run_rest()

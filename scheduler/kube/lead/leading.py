@@ -16,7 +16,7 @@ from scheduler.kube.lead.holding import Held
 from scheduler.kube.lead.lease import Lease
 from scheduler.kube.watch.streams import Stream
 
-_TURN_SECONDS = 0.1
+_TURN_SECONDS = 0.02
 # A watch is a moment behind. So often the versions are listed, and so often each list is compared with what is known,
 # before the pods are listed as a whole.
 _LOOKS, _CHECKS, _CHECK_SECONDS = 3, 20, 0.05
@@ -128,7 +128,7 @@ class Leading:
 
     async def _catch_up(self, held: Held) -> None:
         while not all(stream.is_listed for stream in self._streams):
-            await asyncio.sleep(_TURN_SECONDS / 2)
+            await asyncio.sleep(_TURN_SECONDS)
         if self.fenced_reign != held.reign:
             await self._fence_first(held)
         if held.is_clean and held.term == self._listed_term:
