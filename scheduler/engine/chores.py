@@ -98,12 +98,17 @@ class Chores:
         pod = self._cluster.pods[hold.uid]
         kind = self._cycle.find_kind(pod)
         self._pending.park_pod(hold.uid, now, kind)
-        hints = self._keep_off(kind, pod, hold.barriers)
+        self._keep_off(kind, pod, hold.barriers)
         entry = self._pending.find_entry(hold.uid)
         if entry is not None and isinstance(entry.entity, Entity):
+            hints = self._cycle.list_hints(pod, hold.barriers)
             self._parked.keep_off(kind, hold.barriers, widen_hints(entry.entity, hints))
-        if is_freed or (is_behind and any(hint.came for hint in hints)):
+        if is_freed or (is_behind and self._may_follow(pod, hold.barriers)):
             self._note_kind(kind, None)
+
+    def _may_follow(self, pod: PodRecord, barriers: Barriers) -> bool:
+        """Whether a pod that these barriers keep off nodes may fit once other pods have come."""
+        return any(hint.came for hint in self._cycle.list_hints(pod, barriers))
 
     def work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
         """Look after the waiting pods, as far as the allowance goes. Their explanations go into the outcome."""
@@ -286,18 +291,18 @@ class Chores:
         found = changed.find_barriers(first.template) if self._cycle.asks_all(first) else None
         if found is None:
             return False
-        known = self._parked.barriers[kind]
-        if known.merge(found) != known:
-            self._keep_off(kind, first, found)
+        self._keep_off(kind, first, found)
         return True
 
-    def _keep_off(self, kind: Hashable, pod: PodRecord, barriers: Barriers) -> list[Hint]:
+    def _keep_off(self, kind: Hashable, pod: PodRecord, barriers: Barriers) -> None:
         """Note what keeps a kind off nodes; it is looked at again when one of these rules may judge differently."""
-        hints = self._cycle.list_hints(pod, barriers)
-        self._parked.keep_off(kind, barriers, hints)
+        known = self._parked.barriers.get(kind)
+        if known is not None and known.merge(barriers) == known:
+            # Such pods wait already, for the same changes.
+            return
+        self._parked.keep_off(kind, barriers, self._cycle.list_hints(pod, barriers))
         self._parked.versions.setdefault(kind, self._cycle.version)
         self._watch.follows_pods = self._hooks.follows_pods
-        return hints
 
     def _explain_again(self) -> Iterator[None]:
         """Explain parked pods anew: a change that did not help a pod may have changed the reasons why it waits."""
