@@ -11,7 +11,6 @@ from scheduler.cycle.asking import Answers
 from scheduler.disruption import protectors
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.splitting import Splitting
-from scheduler.plugins.contract import Hint
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
