@@ -15,10 +15,15 @@ _FIRST_WORD = '"""Evenkeel:'
 def main() -> None:
     """Run ``evenkeel``, or end with 2 and say why when ``scheduler`` is somebody else's."""
     try:
+        import os  # noqa: PLC0415
         import signal  # noqa: PLC0415
 
-        # The first process of a container is not ended by what SIGTERM does by default.
-        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+        # The first process of a container is not ended by what SIGTERM does by default. Nor is an exception enough:
+        # whatever is being imported may catch it, and the process would go on.
+        signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
+        at_ctrl_c = signal.getsignal(signal.SIGINT)
+        if at_ctrl_c is signal.default_int_handler:
+            signal.signal(signal.SIGINT, lambda number, _frame: os._exit(128 + number))
         if complaint := _stranger():
             import textwrap  # noqa: PLC0415
 
@@ -28,6 +33,9 @@ def main() -> None:
             sys.exit(2)
         from scheduler.cli import main as run  # noqa: PLC0415 - only once it is known to be ours
 
+        # A command may have something to clean up.
+        signal.signal(signal.SIGINT, at_ctrl_c)
+        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
         run()
     except KeyboardInterrupt:
         # Before a command runs; from then on typer does the same.

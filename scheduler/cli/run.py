@@ -14,7 +14,7 @@ import structlog
 import typer
 import uvloop
 
-from scheduler import progress
+from scheduler import ending, progress
 from scheduler.api import names
 from scheduler.cli import compiling, options
 from scheduler.documents import foreign
@@ -24,6 +24,8 @@ _LOGS = "`evenkeel rerun` reads what `evenkeel run --record` writes"
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
+# The operator handles signals itself, once it runs.
+@ending.end_at_signals()
 def run(
     *,
     kubeconfig: options.Kubeconfig = None,
@@ -59,7 +61,7 @@ def run(
     ] = 512,
 ) -> None:
     """Run the scheduler until SIGTERM."""
-    from scheduler.kube import client, hosting  # noqa: PLC0415 - kopf and the client cost a second
+    from scheduler.kube import client  # noqa: PLC0415 - numba and the client cost half a second
     from scheduler.kube.app import Operator  # noqa: PLC0415
     from scheduler.kube.options import Options  # noqa: PLC0415
 
@@ -83,9 +85,7 @@ def run(
         )
     )
     try:
-        # This holds until the operator handles signals itself.
-        with hosting.end_at_signals():
-            uvloop.run(operator.run())
+        uvloop.run(operator.run())
     except BadInput as error:
         options.refuse(str(error), is_log=True)
 

@@ -17,7 +17,7 @@ from scheduler.waiting.parked import Parked
 # How many pods are looked at in one piece of work, which takes about a millisecond.
 PODS_A_PIECE = 64
 
-_KeepOff = Callable[[Hashable, PodRecord, Barriers], object]
+_KeepOff = Callable[[Hashable, PodRecord, Barriers], None]
 
 
 class Splitting:

@@ -9,6 +9,7 @@ from importlib import metadata
 
 import structlog
 
+from scheduler import ending
 from scheduler.errors import BadInput
 from scheduler.kernels import compiling
 from scheduler.kube import heap, hosting
@@ -47,7 +48,7 @@ class Operator:
                 self.options.access,
                 lambda: self._parts.rare,
                 start=self.start,
-                wait_for_first_decisions=self._wait_for_first_decisions,
+                wait_for_lists=self._wait_for_lists,
                 read_again=self._read_rare,
                 stop=self._stop,
                 stop_flag=self._stop_flag,
@@ -94,12 +95,12 @@ class Operator:
         self._running.watch_health()
         _log.info(
             "getting kernels ready",
-            note="takes a second, or about one minute when the cache is empty",
+            note="takes a moment, or about one minute when the cache is empty",
         )
         # From now on the time of a leader that has died runs out.
         await lifeline.call(self._parts.lease.observe_holder())
         if compiling.has_uncached():
-            with hosting.end_at_signals():
+            with ending.end_at_signals():
                 compiling.compile_kernels(lambda _: None)
         _log.info("listing", server=options.access.url)
         # Who cannot read policies and namespaces leaves the lease to others.
@@ -131,8 +132,8 @@ class Operator:
         _log.info("answering probes", port=health.port)
         return health
 
-    async def _wait_for_first_decisions(self) -> None:
-        await self._running.wait_for_first_decisions()
+    async def _wait_for_lists(self) -> None:
+        await self._running.wait_for_lists()
 
     async def _read_rare(self) -> None:
         await self._running.read_rare()

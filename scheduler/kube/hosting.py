@@ -4,55 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import multiprocessing
-import os
-import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
+from scheduler import ending
 from scheduler.kube.client import Access
 from scheduler.kube.watch.rare import Rare
 
 # kopf gets so long to end its watches.
 _END_SECONDS = 5.0
-# No longer than this do the watches of the rare kinds wait for the lists of the others.
+# kopf waits this long at most for the lists.
 _LISTS_SECONDS = 10.0
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 Act = Callable[[], Awaitable[object]]
-
-
-@contextmanager
-def end_at_signals() -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C end the process at once, while the main loop stands still and would notice them late.
-
-    This is for the time before there is anything to finish or to give back. The default handlers are not enough: they do
-    not end the first process of a container.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handlers = [signal.signal(number, _end_process) for number in _SIGNALS]
-    try:
-        yield
-    finally:
-        for number, handler in zip(_SIGNALS, handlers, strict=True):
-            signal.signal(number, handler)
 
 
 def _watch_signals(stop_flag: asyncio.Event) -> None:
     """Let each signal set the flag, as often as it comes."""
     if threading.current_thread() is threading.main_thread():
-        for number in _SIGNALS:
+        for number in ending.SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, stop_flag.set)
-
-
-def _end_process(number: int, _frame: object) -> None:
-    # These processes compile kernels.
-    for child in multiprocessing.active_children():
-        child.kill()
-    os._exit(128 + number)
 
 
 async def host(
@@ -60,7 +32,7 @@ async def host(
     get_rare: Callable[[], Rare],
     *,
     start: Act,
-    wait_for_first_decisions: Act,
+    wait_for_lists: Act,
     read_again: Act,
     stop: Act,
     stop_flag: asyncio.Event,
@@ -71,8 +43,8 @@ async def host(
         access: the API server, and credentials for kopf.
         get_rare: gives what kopf watches; called after the start.
         start: called first; cancelled when the flag is set meanwhile.
-        wait_for_first_decisions: called before kopf is imported, but not for long; cancelled as well.
-        read_again: called before kopf is started again after an error: it is not known what kopf has missed.
+        wait_for_lists: called before kopf is imported; cancelled after ten seconds, or when the flag is set.
+        read_again: called before kopf is started, also after an error: kopf does not tell what has gone before.
         stop: called when the flag is set.
         stop_flag: a part of the process that must end sets it.
 
@@ -87,7 +59,7 @@ async def host(
         _watch_rare(
             access,
             get_rare(),
-            partial(finish, wait_for_first_decisions),
+            partial(finish, wait_for_lists),
             partial(finish, read_again),
             stop_flag,
         )
@@ -122,14 +94,14 @@ async def _finish_act(act: Act, stop_flag: asyncio.Event) -> bool:
 async def _watch_rare(
     access: Access,
     rare: Rare,
-    wait_for_first_decisions: Act,
+    wait_for_lists: Act,
     read_again: Act,
     stop_flag: asyncio.Event,
 ) -> None:
-    # Importing kopf takes the interpreter a third of a second, for which the first decisions would wait.
+    # The first decisions would wait while kopf is imported.
     with suppress(TimeoutError):
         async with asyncio.timeout(_LISTS_SECONDS):
-            await wait_for_first_decisions()
+            await wait_for_lists()
     if stop_flag.is_set():
         return
     kopf_host = await asyncio.to_thread(importlib.import_module, "scheduler.kube.kopf_host")

@@ -31,7 +31,7 @@ async def keep_kopf(access: Access, rare: Rare, read_again: Act, stop_flag: asyn
     Args:
         access: the API server, and credentials for kopf.
         rare: what kopf watches.
-        read_again: called before kopf is started again: it is not known what kopf has missed.
+        read_again: called each time before kopf is started: kopf does not tell what has gone before.
         stop_flag: set when the process ends.
     """
     thread = LoopThread("kopf")
@@ -41,6 +41,7 @@ async def keep_kopf(access: Access, rare: Rare, read_again: Act, stop_flag: asyn
     loop = asyncio.get_running_loop()
     attempt = 0
     while not stop_flag.is_set():
+        await read_again()
         began = loop.time()
         error = await _run_kopf(thread, registry, stop_flag)
         if stop_flag.is_set():
@@ -54,8 +55,6 @@ async def keep_kopf(access: Access, rare: Rare, read_again: Act, stop_flag: asyn
         )
         with suppress(TimeoutError):
             await asyncio.wait_for(stop_flag.wait(), wait)
-        if not stop_flag.is_set():
-            await read_again()
     await thread.stop()
 
 

@@ -15,8 +15,8 @@ from scheduler.kube.tasks import Tasks
 from scheduler.kube.watch.verify import verify_forever
 
 _DRAIN_SECONDS, _REPORT_SECONDS = 10.0, 2.0
-# What can wait comes so long after the lists: the first decisions come before.
-_LOOK_SECONDS, _FIRST_DECISIONS_SECONDS = 0.1, 1.0
+# Work that can wait begins so long after the lists, so that the first decisions come before it.
+_LOOK_SECONDS, _LATER_SECONDS = 0.1, 1.0
 _log = structlog.get_logger("evenkeel")
 
 
@@ -27,7 +27,7 @@ class RunningParts:
         parts: the parts, none of which runs yet.
         lifeline: runs what must go on even if the main loop is busy.
         on_failure: takes the exception that a part has died of.
-        freeze: called once, when the lists of the start are complete.
+        freeze: called once, a moment after the lists of the start.
     """
 
     def __init__(
@@ -79,16 +79,17 @@ class RunningParts:
             verify_forever(parts.engine, parts.streams, parts.rare, parts.api),
             parts.policy_status.run(parts.loop.count_governed),
             parts.stranded.run(),
-            self._tend_heap(),
+            self._freeze_heap(),
+            heap.trim_forever(),
         ):
             self._tasks.start(work)
         parts.is_started = True
 
-    async def wait_for_first_decisions(self) -> None:
-        """Wait until all streams have listed, and then a moment for the first decisions."""
+    async def wait_for_lists(self) -> None:
+        """Wait until all streams have listed, and a moment longer, in which a leader takes its first decisions."""
         while not all(stream.is_listed for stream in self._parts.streams):
             await asyncio.sleep(_LOOK_SECONDS)
-        await asyncio.sleep(_FIRST_DECISIONS_SECONDS)
+        await asyncio.sleep(_LATER_SECONDS)
 
     async def stop(self) -> None:
         """Finish binds in flight, give the lease back, report what is left, and end all parts."""
@@ -113,10 +114,9 @@ class RunningParts:
         settled = held.reign if held.is_clean else 0
         await self._lifeline.call(self._parts.lease.release(settled_reign=settled))
 
-    async def _tend_heap(self) -> None:
-        await self.wait_for_first_decisions()
+    async def _freeze_heap(self) -> None:
+        await self.wait_for_lists()
         self._freeze()
-        await heap.trim_forever()
 
     def _note_death(self, error: BaseException) -> None:
         if not self._parts.is_stopping:

@@ -95,6 +95,11 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
             _verify_node(cluster, name)
             yield
     _verify_terms(cluster)
+    nodes = cluster.nodes
+    if (signed := nodes.was_signed.sum(axis=1).tolist()) != nodes.n_signed:
+        raise BrokenInvariant(
+            f"plugins have written on {signed} nodes, {nodes.n_signed} are counted"
+        )
     storage, charged = cluster.storage, cluster.roster.list_charged()
     if problem := recount.find_difference(storage, cluster.nodes, charged):
         raise BrokenInvariant(problem)

@@ -1,14 +1,17 @@
-"""kopf comes after the first decisions, but it comes; and the heap is frozen then."""
+"""kopf comes and the heap is frozen after the lists, but for kopf no list is waited for too long."""
 
 import asyncio
 import sys
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from scheduler.kube import hosting, running
+from scheduler.kube import hosting, kopf_host, running
+from scheduler.kube.app import Operator
+from scheduler.kube.client import Access
 from scheduler.kube.running import RunningParts
+from scheduler.kube.watch.rare import Rare
 
 
 class _Process:
@@ -21,7 +24,7 @@ class _Process:
         monkeypatch.setitem(sys.modules, "scheduler.kube.kopf_host", fake)
         monkeypatch.setattr(hosting, "_watch_signals", lambda _: None)
 
-    async def run(self, wait_for_first_decisions: hosting.Act) -> None:
+    async def run(self, wait_for_lists: hosting.Act) -> None:
         async def do(what: str) -> None:
             self.done.append(what)
 
@@ -30,7 +33,7 @@ class _Process:
             nothing,
             lambda: nothing,
             start=lambda: do("start"),
-            wait_for_first_decisions=wait_for_first_decisions,
+            wait_for_lists=wait_for_lists,
             read_again=lambda: do("read again"),
             stop=lambda: do("stop"),
             stop_flag=self.stop_flag,
@@ -41,15 +44,15 @@ class _Process:
         self.stop_flag.set()
 
 
-async def test_kopf_waits_for_the_first_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_kopf_waits_for_the_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     process = _Process(monkeypatch)
 
     async def wait() -> None:
         await asyncio.sleep(0.01)
-        process.done.append("decided")
+        process.done.append("listed")
 
     await process.run(wait)
-    assert process.done == ["start", "decided", "kopf", "stop"]
+    assert process.done == ["start", "listed", "kopf", "stop"]
 
 
 async def test_kopf_comes_although_lists_never_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +62,7 @@ async def test_kopf_comes_although_lists_never_end(monkeypatch: pytest.MonkeyPat
     assert process.done == ["start", "kopf", "stop"]
 
 
-async def test_a_stop_before_the_first_decisions_begins_no_watch(
+async def test_a_stop_before_the_lists_begins_no_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     process = _Process(monkeypatch)
@@ -68,20 +71,55 @@ async def test_a_stop_before_the_first_decisions_begins_no_watch(
     assert process.done == ["start", "stop"]
 
 
-async def test_the_heap_is_frozen_once_all_streams_have_listed(
+async def test_the_heap_is_frozen_a_moment_after_all_streams_have_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(running, "_LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(running, "_FIRST_DECISIONS_SECONDS", 0.001)
+    monkeypatch.setattr(running, "_LATER_SECONDS", 0.2)
     streams = [SimpleNamespace(is_listed=False), SimpleNamespace(is_listed=True)]
     parts: Any = SimpleNamespace(streams=streams)
     lifeline: Any = None
-    frozen: list[str] = []
-    parts_at_work = RunningParts(parts, lifeline, lambda _: None, freeze=lambda: frozen.append(""))
-    tending = asyncio.ensure_future(parts_at_work._tend_heap())
-    await asyncio.sleep(0.02)
-    assert not frozen
+    clock = asyncio.get_running_loop().time
+    frozen: list[float] = []
+    parts_at_work = RunningParts(
+        parts, lifeline, lambda _: None, freeze=lambda: frozen.append(clock())
+    )
+    freezing = asyncio.ensure_future(parts_at_work._freeze_heap())
+    await asyncio.sleep(0.01)
     streams[0].is_listed = True
-    await asyncio.sleep(0.05)
+    listed = clock()
+    await asyncio.wait_for(freezing, 30.0)
     assert len(frozen) == 1
-    tending.cancel()
+    assert frozen[0] - listed >= 0.2
+
+
+async def test_kopf_is_given_what_changed_before_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells of what is there when it comes, so what has gone since the start would stay for ten minutes."""
+    stop_flag = asyncio.Event()
+    done: list[str] = []
+
+    async def run_kopf(*_: object) -> Exception | None:
+        done.append("kopf")
+        stop_flag.set()
+        return None
+
+    async def read_again() -> None:
+        done.append("read again")
+
+    monkeypatch.setattr(kopf_host, "_run_kopf", run_kopf)
+    access = Access(url="http://nowhere")
+    await kopf_host.keep_kopf(access, Rare((), lambda _: None), read_again, stop_flag)
+    assert done == ["read again", "kopf"]
+
+
+async def test_the_operator_waits_for_its_lists_before_kopf() -> None:
+    options: Any = None
+    waited: list[str] = []
+
+    async def wait_for_lists() -> None:
+        waited.append("for lists")
+
+    operator = Operator(options)
+    operator._running = cast("RunningParts", SimpleNamespace(wait_for_lists=wait_for_lists))
+    await operator._wait_for_lists()
+    assert waited == ["for lists"]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from scheduler.api import names, wire
+from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make
 
@@ -108,3 +109,22 @@ def test_a_node_whose_register_is_gone_stays_hamis() -> None:
     cluster.see_node(node)
     assert fits(cluster, gpu=1)
     assert not fits(cluster, gpu=2)
+
+
+def test_when_the_last_node_that_a_plugin_wrote_on_goes_others_are_no_longer_counted_as_its_own() -> (
+    None
+):
+    cluster = Cluster()
+    cluster.see_node(make.node(name="silent", gpus=20))
+
+    def is_managed() -> bool:
+        return bool(cluster.nodes.columns.managed[0, cluster.nodes.rows["silent"]])
+
+    assert not is_managed()
+    for name in ("first", "last"):
+        cluster.see_node(make.hami_node(name=name, cards=2))
+    cluster.drop_node("first")
+    assert is_managed()
+    cluster.drop_node("last")
+    assert not is_managed()
+    checks.verify(cluster)

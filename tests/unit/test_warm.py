@@ -50,20 +50,62 @@ def test_two_processes_fill_a_cache_and_a_start_compiles_only_what_it_lacks(
     assert found[0] > 5
 
 
-@needs_jit
-def test_a_start_loads_every_kernel_and_parses_no_bitcode_of_any() -> None:
-    code = (
-        "import llvmlite.binding as llvm; parse, sizes = llvm.parse_bitcode, [];"
-        "llvm.parse_bitcode = lambda code: sizes.append(len(code)) or parse(code);"
-        "from scheduler.kernels import compiling;"
-        "names = [*compiling.load_kernels()];"
+def load_few(cache: Path, code: str) -> str:
+    """What code prints that has two kernels, one within the other, in a process of its own with this cache."""
+    begin = (
+        "import llvmlite.binding as llvm; parse, sizes = llvm.parse_bitcode, set();"
+        "llvm.parse_bitcode = lambda code: sizes.add(len(code)) or parse(code);"
+        "from scheduler.kernels import _cache, compiling;"
         "every = compiling.list_kernels();"
-        "loaded = sum(len(kernel.overloads) for kernel in every.values());"
-        "print(sorted(names) == sorted(every), loaded == len(every) > 25, max(sizes) < 2_000)"
+        "names = 'devices.gpus:choose_cards', 'diagnose:count_card_codes';"
+        "few = {key: every[key] for key in every if key.endswith(names)};"
+        "compiling.list_kernels = lambda: few;"
+        "misses = lambda: [sum(one.stats.cache_misses.values()) for one in few.values()];"
     )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("True True True\n", "")
+    env = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-W", "ignore", "-c", begin + code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+@needs_jit
+def test_kernels_that_are_all_in_the_cache_are_loaded_without_their_bitcode(tmp_path: Path) -> None:
+    load_few(tmp_path, "compiling.compile_kernels(lambda _: None)")
+    code = (
+        "uncached = compiling.has_uncached(); loaded = [*compiling.load_kernels()] == [*few];"
+        "print(uncached, loaded, misses(), sizes == {len(_cache.NO_BITCODE)})"
+    )
+    assert load_few(tmp_path, code) == "False True [0, 0] True"
+
+
+@needs_jit
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", ["cut short", "empty", "gone"])
+def test_a_kernel_whose_file_is_damaged_is_compiled_again_and_kept(
+    tmp_path: Path, ending: str, damage: str
+) -> None:
+    load_few(tmp_path, "compiling.compile_kernels(lambda _: None)")
+    [file] = tmp_path.rglob(f"diagnose.count_card_codes-*.{ending}")
+    content = file.read_bytes()
+    file.unlink()
+    if damage != "gone":
+        file.write_bytes(content[: len(content) // 2 if damage == "cut short" else 0])
+    print_misses = "[*compiling.load_kernels()]; print(misses())"
+    assert load_few(tmp_path, print_misses) == "[0, 1]"
+    assert load_few(tmp_path, print_misses) == "[0, 0]"
+
+
+@needs_jit
+def test_a_cache_of_another_processor_is_another_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_all = "compiling.compile_kernels(lambda _: None)"
+    print_uncached = "print(compiling.has_uncached())"
+    load_few(tmp_path, compile_all)
+    assert load_few(tmp_path, print_uncached) == "False"
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert load_few(tmp_path, print_uncached) == "True"
 
 
 def test_a_kernel_has_its_turn_after_those_within_it() -> None:

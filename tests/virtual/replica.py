@@ -61,6 +61,7 @@ class Replica:
     Attributes:
         parts: the parts of the scheduler, made at the process's first turn.
         is_over: it was killed or has stopped by itself.
+        n_freezes: how often its heap would have been frozen.
     """
 
     parts: Parts
@@ -73,6 +74,7 @@ class Replica:
         self.process = Process(network.clock)
         self.api = ModelClient(network, name)
         self.is_over = False
+        self.n_freezes = 0
         self._recording: Recording | None = None
         self._options = Options(
             access=Access(url="http://model"),
@@ -109,6 +111,9 @@ class Replica:
         """Whether a stop has come to its end."""
         return self._stopping is not None and self._stopping.done()
 
+    def _note_freeze(self) -> None:
+        self.n_freezes += 1
+
     def failures(self) -> list[str]:
         """What no scheduler may die of."""
         found = [*self.process.died_of, *map(repr, self._died_of)]
@@ -136,7 +141,7 @@ class Replica:
             self.parts,
             _Here(),  # type: ignore[arg-type]
             self._died_of.append,
-            freeze=lambda: None,
+            freeze=self._note_freeze,
         )
         await self._running.take_lease()
         self._running.read_streams()

@@ -21,6 +21,19 @@ REFUSED = Faults(refused=1.0, refusals=(503,))
 NODE = "/api/v1/nodes/node-0"
 
 
+def test_the_heap_of_each_replica_is_frozen_once_and_after_the_first_decisions(
+    make_world: Make,
+) -> None:
+    world = make_world(0, climate.quiet(replicas=2))
+    world.create("plain", count=1)
+    leader = led(world)
+    assert leader.n_freezes == 0
+    world.run(0.5)
+    assert (world.n_bound, leader.n_freezes) == (1, 0)
+    world.run(30.0)
+    assert [one.n_freezes for one in world.replicas] == [1, 1]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_leader_of_before_whose_read_of_the_lock_was_slow_leaves_its_successors_lock_alone(
     make_world: Make, seed: int

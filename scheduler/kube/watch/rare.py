@@ -54,7 +54,7 @@ class Rare:
 
     def register_handlers(self, registry: kopf.OperatorRegistry) -> None:
         """Let kopf, which runs in a thread of its own, hand changes to the running loop."""
-        import kopf  # noqa: PLC0415 - it takes a fifth of a second, and a start does not wait for it
+        import kopf  # noqa: PLC0415 - it takes a fifth of a second, for which a start does not wait
 
         loop = asyncio.get_running_loop()
         for source in self._sources:
