@@ -44,7 +44,7 @@ async def host(
         get_rare: gives what kopf watches; called after the start.
         start: called first; cancelled when the flag is set meanwhile.
         wait_for_lists: called before kopf is imported; cancelled after ten seconds, or when the flag is set.
-        read_again: called before kopf is started, also after an error: kopf does not tell what has gone before.
+        read_again: called before kopf is started, also after an error: kopf does not know what has gone before.
         stop: called when the flag is set.
         stop_flag: a part of the process that must end sets it.
 

@@ -31,7 +31,7 @@ async def keep_kopf(access: Access, rare: Rare, read_again: Act, stop_flag: asyn
     Args:
         access: the API server, and credentials for kopf.
         rare: what kopf watches.
-        read_again: called each time before kopf is started: kopf does not tell what has gone before.
+        read_again: called each time before kopf is started: kopf does not know what has gone before.
         stop_flag: set when the process ends.
     """
     thread = LoopThread("kopf")
