@@ -68,10 +68,10 @@ async def test_two_hundred_hami_pods_on_twenty_nodes(world: World) -> None:
             [vgpu(f"p{i:03}", mem=sizes[i % 3], cores=(i % 4) * 10) for i in range(200)]
         )
 
-        async def running() -> int:
-            return sum(p["status"].get("phase") == "Running" for p in await world.pods())
+        async def not_running() -> list[dict[str, Any]]:
+            return [p for p in await world.pods() if p["status"].get("phase") != "Running"]
 
-        await world.wait_until(running, lambda n: n == 200, 120.0)
+        await world.wait_until(not_running, lambda found: not found, 120.0)
         await world.wait_until(world.nodes, lambda found: not audit.locked(found))
         for one in await world.pods():
             name = one["metadata"]["name"]
