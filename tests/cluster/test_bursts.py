@@ -63,9 +63,11 @@ async def test_two_hundred_hami_pods_on_twenty_nodes(world: World) -> None:
     await world.create_all([nodes.make_gpu_node(f"g{i:02}") for i in range(20)])
     await world.start_operator()
     async with world.agents() as played:
-        sizes = (3000, 5000, 7500)
+        # However the others are placed, they can close no more than 58 of the 80 cards by memory and 17 by cores to the
+        # last pod. In which order the pods come, and so where they go, depends on how busy the machine is.
+        sizes = (2000, 3000, 4500)
         await world.create_all(
-            [vgpu(f"p{i:03}", mem=sizes[i % 3], cores=(i % 4) * 10) for i in range(200)]
+            [vgpu(f"p{i:03}", mem=sizes[i % 3], cores=(i % 4) * 5) for i in range(200)]
         )
 
         async def not_running() -> list[dict[str, Any]]:
