@@ -1,0 +1,202 @@
+"""What people say of a group of pods, as one value, whichever system's words they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from scheduler.errors import Mistake
+
+
+class System(StrEnum):
+    """The systems in whose words groups are written."""
+
+    KUBERNETES = "Kubernetes"
+    COSCHEDULING = "Coscheduling"
+    KUEUE = "Kueue"
+    KAI = "KAI"
+    VOLCANO = "Volcano"
+    OWNER = "owner"
+
+
+class GroupKey(NamedTuple):
+    """The key of a group.
+
+    Attributes:
+        kind: the kind and the API group of the object that stands for the group, such as
+            ``PodGroup.scheduling.k8s.io``; groups that no object stands for have a kind of their own.
+        name: the name of the object. A LeaderWorkerSet stands for several groups, ``<name>/<number of the replica>``.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.partition('.')[0]} {self.namespace}/{self.name}"
+
+
+class Rule(StrEnum):
+    """By whose rules a domain is chosen."""
+
+    KEEL = "keel"
+    KUBERNETES = "Kubernetes"
+    KUEUE = "Kueue"
+    KAI = "KAI"
+    KOORDINATOR = "Koordinator"
+
+
+class Slice(NamedTuple):
+    """Pods in a row of ranks, all of which go to one domain of a level: pods 0..size-1, then size..2*size-1, and so on."""
+
+    level: str
+    size: int
+
+
+class Constraint(msgspec.Struct, frozen=True):
+    """Where in a topology the pods of a part go. A level is named as its topology names it.
+
+    Attributes:
+        rule: by whose rules the domain is chosen.
+        topology: name of the object with the levels; empty: the topology that has the named levels.
+        required: all pods go to one domain of this level; empty: no level is required.
+        preferred: levels at which one domain is wished for, the most wished for first.
+        spreads_freely: any nodes will do, but the fewest domains are wished for (Kueue: unconstrained).
+        slices: the outermost first; each size divides the size before it.
+    """
+
+    rule: Rule
+    topology: str = ""
+    required: str = ""
+    preferred: tuple[str, ...] = ()
+    spreads_freely: bool = False
+    slices: tuple[Slice, ...] = ()
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a group: pods of its own, or parts.
+
+    Attributes:
+        name: by which pods or other parts name it; unique in its group, empty for the group as a whole.
+        minimum: how many of its pods must have a node at once, or how many of its parts must be placed; at least 0.
+        total: how many pods there will be; 0 if nobody says so. Of a part with parts it has no meaning.
+        constraint: where its pods go; None: anywhere.
+        parts: the parts within; empty for a part with pods.
+    """
+
+    name: str
+    minimum: int
+    total: int = 0
+    constraint: Constraint | None = None
+    parts: tuple[Part, ...] = ()
+
+    def list_leaves(self) -> Iterator[Part]:
+        """Yield the parts that have pods, in order."""
+        if not self.parts:
+            yield self
+        for one in self.parts:
+            yield from one.list_leaves()
+
+
+class Disruption(StrEnum):
+    """How pods of a running group may be evicted to make room for others."""
+
+    SINGLE = "each pod by itself"
+    EXTRAS = "pods beyond the minimum by themselves, then the whole group"
+    WHOLE = "the whole group at once"
+
+
+class Match(StrEnum):
+    """Which members count towards the minimum (Koordinator's match policies)."""
+
+    ONCE = "once-satisfied"
+    WAITING = "only-waiting"
+    WAITING_AND_RUNNING = "waiting-and-running"
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """What an object, or the pods themselves, say of one group.
+
+    Attributes:
+        key: the key of the group.
+        root: the group as a whole; with parts, or with the pods themselves.
+        created: the creation time of its object as the API writes it; empty for a group without an object.
+        uid: the uid of its object; empty for a group without one.
+        generation: the generation of its object.
+        is_gang: less than the minimum may not run. Else any pod that fits runs (Kubernetes: basic).
+        priority: the priority of the group; None: the priority of its pods.
+        preempts: whether it may take the place of others; None: as its pods say.
+        disruption: how its pods may be evicted.
+        parent: the group of which this group is a part; None for none.
+        together: groups that are placed with it, or none of them is; itself among them. Empty for none.
+        match: which members count towards the minimum.
+        is_strict: one member that does not fit frees the nodes of all that wait for it (Koordinator: Strict).
+        wait_seconds: members that found a node wait for the others no longer than this; None: no bound.
+        grace_seconds: a running group that is below its minimum for longer is evicted; None: never.
+        run_seconds: after so many seconds it will have ended; None: nobody says so.
+        problem: what a person must mend before the group can be placed.
+    """
+
+    key: GroupKey
+    root: Part
+    created: str = ""
+    uid: str = ""
+    generation: int = 0
+    is_gang: bool = True
+    priority: int | None = None
+    preempts: bool | None = None
+    disruption: Disruption = Disruption.EXTRAS
+    parent: GroupKey | None = None
+    together: tuple[GroupKey, ...] = ()
+    match: Match = Match.ONCE
+    is_strict: bool = True
+    wait_seconds: float | None = None
+    grace_seconds: float | None = None
+    run_seconds: float | None = None
+    problem: Mistake | None = None
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """What a pod says of the group that it is in.
+
+    Attributes:
+        group: the key of its group.
+        part: the name of the part of the group; empty: the group has one part.
+        index: its rank in the part; -1 if it has none.
+        order: members with a lower number are placed first; then come rank and age.
+        definition: what the pod itself says of the whole group; None: an object says it.
+        constraint: where the pod says that the pods of its part go; an object's constraint comes first.
+        problem: what a person must mend before the pod can be placed.
+    """
+
+    group: GroupKey
+    part: str = ""
+    index: int = -1
+    order: int = 0
+    definition: Definition | None = None
+    constraint: Constraint | None = None
+    problem: Mistake | None = None
+
+
+class Level(NamedTuple):
+    """A level of a topology: nodes with equal values of the label, and of the labels of the levels above, are a domain."""
+
+    name: str
+    label: str
+
+
+class Topology(msgspec.Struct, frozen=True):
+    """Levels of domains that lie within each other, the widest first.
+
+    Attributes:
+        rule: whose object it is.
+        name: the name of the object; empty for the topology of the configuration.
+        levels: the widest level first.
+    """
+
+    rule: Rule
+    name: str
+    levels: tuple[Level, ...]

@@ -1,0 +1,100 @@
+"""The objects that say which pods are a group, and how the cluster is built.
+
+A spec stays as it is written: the reader of its system reads it, and says what is wrong with it. Several API groups have
+a kind of the same name, so these kinds are named with their groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.api.wire import Object
+
+
+class Raw(Object):
+    """An object of which the spec and the status are read where they are needed."""
+
+    spec: Any = None
+    status: Any = None
+
+
+class KubePodGroup(Raw, tag="PodGroup.scheduling.k8s.io"):
+    """Kubernetes' own PodGroup."""
+
+
+class CompositePodGroup(Raw, tag="CompositePodGroup.scheduling.k8s.io"):
+    """Kubernetes' group of groups."""
+
+
+class SigsPodGroup(Raw, tag="PodGroup.scheduling.sigs.k8s.io"):
+    """The PodGroup of scheduler-plugins and Koordinator."""
+
+
+class KaiPodGroup(Raw, tag="PodGroup.scheduling.run.ai"):
+    """KAI's PodGroup."""
+
+
+class VolcanoPodGroup(Raw, tag="PodGroup.scheduling.volcano.sh"):
+    """Volcano's PodGroup."""
+
+
+class KueueTopology(Raw, tag="Topology.kueue.x-k8s.io"):
+    """Kueue's Topology."""
+
+
+class KaiTopology(Raw, tag="Topology.kai.scheduler"):
+    """KAI's Topology."""
+
+
+class ClusterNetworkTopology(Raw):
+    """Koordinator's layers of the network."""
+
+
+class Job(Raw):
+    """A Job of Kubernetes."""
+
+
+class JobSet(Raw):
+    """A JobSet: several Jobs that run together."""
+
+
+class LeaderWorkerSet(Raw):
+    """Replicas of a leader with its workers."""
+
+
+class MPIJob(Raw):
+    """A launcher with its workers."""
+
+
+class PyTorchJob(Raw):
+    """A master with its workers."""
+
+
+class TrainJob(Raw):
+    """A job of Kubeflow's trainer, which makes a JobSet of it."""
+
+
+class RayCluster(Raw):
+    """A head with groups of workers."""
+
+
+class RayJob(Raw):
+    """A job with a RayCluster of its own."""
+
+
+GroupObject = (
+    KubePodGroup
+    | CompositePodGroup
+    | SigsPodGroup
+    | KaiPodGroup
+    | VolcanoPodGroup
+    | Job
+    | JobSet
+    | LeaderWorkerSet
+    | MPIJob
+    | PyTorchJob
+    | TrainJob
+    | RayCluster
+    | RayJob
+)
+TopologyObject = KueueTopology | KaiTopology | ClusterNetworkTopology
