@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.api import names, placement, values
+from scheduler.api.groups.settings import OWNER_KINDS, GroupSettings
 from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Mode, Placement
@@ -65,6 +66,7 @@ class Config:
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
         metrics: how much the metrics tell.
+        groups: which pods are groups, and which levels the cluster has.
     """
 
     scheduler_name: str = names.SCHEDULER
@@ -80,6 +82,7 @@ class Config:
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
+    groups: GroupSettings = field(default_factory=GroupSettings)
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
@@ -100,7 +103,7 @@ def load_config(path: Path | None) -> Config:
     A file that says what kind it is is one of kube-scheduler's, see ``api/kubescheduler``. Evenkeel's own has the
     camel-case names of ``Config``'s fields, ``placement`` with the fields of a BalancePolicy's spec (scoring,
     nodePolicy, gpuPolicy), ``modeWeight``, which is part of the placement too, ``preemption``, ``podLimits`` with the
-    fields of ``PodLimits`` and ``metrics`` with those of ``MetricsConfig``. Each of ``profiles`` has a
+    fields of ``PodLimits``, ``metrics`` with those of ``MetricsConfig`` and ``groups`` with those of ``GroupSettings``. Each of ``profiles`` has a
     ``schedulerName`` and may have a ``placement``, a ``modeWeight`` and a ``preemption``; what it does not say is as
     in the first profile.
 
@@ -234,6 +237,22 @@ def _parse_metrics(given: Any) -> MetricsConfig:
     return MetricsConfig(**{known[key]: one for key, one in settings.items()})
 
 
+def _parse_groups(given: Any) -> GroupSettings:
+    settings = values.read_mapping(given, "groups")
+    values.refuse_unknown(settings, "groups", tuple(f.name for f in fields(GroupSettings)))
+    changes = {
+        key: tuple(values.read_items(one, f"groups.{key}", str)) for key, one in settings.items()
+    }
+    for i, label in enumerate(changes.get("topology", ())):
+        if not label or not _LABEL.fullmatch(label) or "=" in label:
+            raise BadInput(f"groups.topology[{i}]", f"{label!r} is not the key of a label")
+    for i, kind in enumerate(changes.get("owners", ())):
+        if kind not in OWNER_KINDS:
+            allowed = ", ".join(OWNER_KINDS)
+            raise BadInput(f"groups.owners[{i}]", f"{kind!r} is not one of {allowed}")
+    return GroupSettings(**changes)
+
+
 def _write_camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)
@@ -269,6 +288,7 @@ def _parse_resources(given: Any) -> tuple[str, ...]:
 _READ: dict[str, Callable[[Any], Any]] = {
     "podLimits": _parse_pod_limits,
     "metrics": _parse_metrics,
+    "groups": _parse_groups,
     "hamiNodeLabel": _parse_label,
     "gpuResources": _parse_resources,
 }

@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names, steering, wire
+from scheduler.api.groups import objects
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Domain, Entity, Team, make_entity
 from scheduler.state.pods import Life, PodRecord
 
 Json = dict[str, Any]
@@ -303,3 +305,28 @@ def relist_nodes(cluster: Cluster, nodes: Sequence[wire.Node]) -> None:
 def is_waiting(pod: PodRecord) -> bool:
     """Whether a pod is ours to place now."""
     return pod.ours and pod.life == Life.PENDING and not pod.gated and not pod.deleting
+
+
+def pod_group(
+    name: str = "gang", minimum: int = 0, *, topology: str = "", **more: Any
+) -> objects.KubePodGroup:
+    """A PodGroup of Kubernetes; a minimum of 0: a basic one."""
+    policy = {"gang": {"minCount": minimum}} if minimum else {"basic": {}}
+    spec: dict[str, Any] = {"schedulingPolicy": policy, **more}
+    if topology:
+        spec["schedulingConstraints"] = {"topology": [{"key": topology}]}
+    meta = wire.Meta(name=name, namespace="default", uid=f"uid of {name}")
+    return objects.KubePodGroup(meta, spec)
+
+
+def member(pod: wire.Pod, group: str = "gang") -> wire.Pod:
+    """The same pod as a member of a PodGroup of Kubernetes."""
+    pod.spec.scheduling_group = {"podGroupName": group}
+    return pod
+
+
+def entity(
+    uid: str, pods: Iterable[PodRecord], minimum: int, domain: Domain | None = None
+) -> Entity:
+    """A group whose pods go to a domain."""
+    return make_entity(uid, Team("", minimum, tuple(pods)), domain=domain)

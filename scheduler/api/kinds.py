@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.api import names, steering, storage, wire
+from scheduler.api.groups import objects
 
 _NO_PODS_MADE = "their pods that do not exist yet are left out"
 _NOT_SPREAD = "the default spread of their pods is not simulated"
 _NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
-_PEERS, _STORAGE = "the default spread of pods", "pods with storage"
+_PEERS, _STORAGE, _GROUPS = "the default spread of pods", "pods with storage", "groups of pods"
 
 
 def _get_name(meta: wire.Meta) -> str:
@@ -31,7 +32,7 @@ class Kind:
     """One line of the table.
 
     Attributes:
-        name: the value of ``kind`` in its objects.
+        name: the value of ``kind`` in its objects; with the API group behind it where other groups have such a kind.
         group, version, plural: where the API server has them; the group of the core is empty.
         shape: the type to which its JSON is decoded; a dict for a kind that is read as it stands.
         needed_by: what cannot work without the kind. It is empty if no decision needs the kind: then it is not watched,
@@ -58,6 +59,11 @@ class Kind:
     makes_pods: bool = False
     is_rare: bool = False
     absent: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The value of ``kind`` in its objects."""
+        return self.name.partition(".")[0]
 
     @property
     def api_version(self) -> str:
@@ -95,7 +101,7 @@ NODES = Kind(
 
 
 def _make_selecting_kind(
-    shape: type[steering.Group], *, group: str, plural: str, makes_pods: bool
+    shape: type[steering.PeerObject], *, group: str, plural: str, makes_pods: bool
 ) -> Kind:
     return Kind(
         name=shape.__name__,
@@ -166,6 +172,34 @@ PRIORITY_CLASSES = Kind(
 LIMIT_RANGES = Kind(
     name="LimitRange", plural="limitranges", lost="default requests are not filled in"
 )
+
+
+def _make_group_kind(
+    shape: type[objects.Raw],
+    api: str,
+    plural: str,
+    *,
+    is_namespaced: bool = True,
+    makes_pods: bool = False,
+) -> Kind:
+    """Make the line of a kind that says which pods are a group, or how the cluster is built."""
+    group, _, version = api.partition("/")
+    name = str(shape.__struct_config__.tag)
+    return Kind(
+        name=name,
+        group=group,
+        version=version,
+        plural=plural,
+        shape=shape,
+        needed_by=_GROUPS,
+        stream=f"{plural}.{group}" if "." in name else "",
+        is_namespaced=is_namespaced,
+        makes_pods=makes_pods,
+        lost=_NO_PODS_MADE if makes_pods else "",
+        absent="" if makes_pods else f"{plural}.{group} are not served; no group is read from them",
+    )
+
+
 DEPLOYMENTS = _make_controller_kind("Deployment", "apps", "deployments")
 
 TABLE: tuple[Kind, ...] = (
@@ -193,8 +227,32 @@ TABLE: tuple[Kind, ...] = (
     LIMIT_RANGES,
     DEPLOYMENTS,
     _make_controller_kind("DaemonSet", "apps", "daemonsets"),
-    _make_controller_kind("Job", "batch", "jobs"),
+    _make_group_kind(objects.Job, "batch/v1", "jobs", makes_pods=True),
     _make_controller_kind("CronJob", "batch", "cronjobs"),
+    _make_group_kind(objects.KubePodGroup, "scheduling.k8s.io/v1beta1", "podgroups"),
+    _make_group_kind(objects.CompositePodGroup, "scheduling.k8s.io/v1alpha3", "compositepodgroups"),
+    _make_group_kind(objects.SigsPodGroup, "scheduling.sigs.k8s.io/v1alpha1", "podgroups"),
+    _make_group_kind(objects.KaiPodGroup, "scheduling.run.ai/v2alpha2", "podgroups"),
+    _make_group_kind(objects.VolcanoPodGroup, "scheduling.volcano.sh/v1beta1", "podgroups"),
+    _make_group_kind(
+        objects.KueueTopology, "kueue.x-k8s.io/v1beta1", "topologies", is_namespaced=False
+    ),
+    _make_group_kind(
+        objects.KaiTopology, "kai.scheduler/v1alpha1", "topologies", is_namespaced=False
+    ),
+    _make_group_kind(
+        objects.ClusterNetworkTopology,
+        "scheduling.koordinator.sh/v1alpha1",
+        "clusternetworktopologies",
+        is_namespaced=False,
+    ),
+    _make_group_kind(objects.JobSet, "jobset.x-k8s.io/v1alpha2", "jobsets"),
+    _make_group_kind(objects.LeaderWorkerSet, "leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
+    _make_group_kind(objects.MPIJob, "kubeflow.org/v2beta1", "mpijobs"),
+    _make_group_kind(objects.PyTorchJob, "kubeflow.org/v1", "pytorchjobs"),
+    _make_group_kind(objects.TrainJob, "trainer.kubeflow.org/v1alpha1", "trainjobs"),
+    _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters"),
+    _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs"),
 )
 # Kinds that are written only: no decision reads one.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
@@ -206,12 +264,16 @@ REVIEWS = Kind(
     is_namespaced=False,
 )
 BY_NAME = {kind.name: kind for kind in TABLE}
+# By the value of ``kind`` in objects: the kinds of all API groups that have one.
+BY_KIND: dict[str, list[Kind]] = {}
+for _one in TABLE:
+    BY_KIND.setdefault(_one.kind, []).append(_one)
 WATCHED = tuple(kind for kind in TABLE if kind.needed_by)
 
 
 def read_kind_name(found: wire.Object) -> str:
-    """Read the kind of an object, which is the name of its class."""
-    return type(found).__name__
+    """Read the name of an object's kind, with which its class is tagged."""
+    return str(type(found).__struct_config__.tag)
 
 
 def make_key(found: wire.Object) -> str:

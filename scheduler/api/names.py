@@ -120,7 +120,7 @@ OLD_REGION = "failure-domain.beta.kubernetes.io/region"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 
-class GroupKind(StrEnum):
+class PeerKind(StrEnum):
     """Kinds of objects that select pods which belong together."""
 
     SERVICE = "Service"

@@ -62,7 +62,7 @@ class StatefulSet(_SelectsBySelector):
     """A StatefulSet, likewise."""
 
 
-Group = Service | ReplicationController | ReplicaSet | StatefulSet
+PeerObject = Service | ReplicationController | ReplicaSet | StatefulSet
 
 
 class BudgetStatus(_Part):

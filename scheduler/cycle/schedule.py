@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
 from scheduler.cycle.asking import Answers
 from scheduler.cycle.calls import Call, Nowhere
 from scheduler.disruption.attempts import NOTHING
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
-from scheduler.placing.together import place_together, split_entities
+from scheduler.placing.groups import capacity
+from scheduler.placing.groups.placer import Placer, split_entities
 from scheduler.plugins import barriers, table
 from scheduler.schema import columns as c
 from scheduler.shapes import diagnosis
@@ -42,6 +45,7 @@ class Cycle(Answers):
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
+        self._placer = Placer(cluster, self._count_places)
 
     def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
         """Decide for pending entities, in the order given.
@@ -65,8 +69,17 @@ class Cycle(Answers):
             elif self.attempts.spent >= _ASKED_MAX:
                 outcome.left.append(part.uid)
             else:
-                outcome.plans.append(place_together(self._cluster, part, place_some))
+                outcome.plans.append(self._placer.place(part, place_some))
         return outcome
+
+    def _count_places(self, pod: PodRecord) -> c.Ints:
+        """Count [N] how many pods like one fit on each node at most."""
+        key = self._make_key(pod)
+        if key is None or key.refusal is not None:
+            return np.zeros(self._cluster.nodes.capacity, np.int64)
+        shape = self._get_live_shape(key, pod)
+        self.boards.refresh(shape)
+        return capacity.count_fitting(self._cluster, shape)
 
     def _place_pods(self, pods: list[PodRecord], call: Call) -> None:
         """Decide for each of these pods by itself."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Hold, Outcome
+from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
@@ -66,6 +66,8 @@ class Engine:
         self.config = config
         self._pace, self._known, self._seed = pace or Pace(), known, seed
         self._is_shared, self._explains = is_shared, explains
+        # The time of the last event.
+        self._now = 0.0
         self._begin()
         self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
             events.Seen: self._handle_seen,
@@ -88,7 +90,10 @@ class Engine:
         """Begin with an empty state."""
         config = self.config
         self._cluster = Cluster(
-            config.scheduler_names, devices.read_families(config), config.pod_limits
+            config.scheduler_names,
+            devices.read_families(config),
+            config.pod_limits,
+            config.groups,
         )
         self._policies = PolicyBook(config)
         self._pending = Pending(config, self._cluster.terms.find_labels, is_shared=self._is_shared)
@@ -112,6 +117,7 @@ class Engine:
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
         """Apply an event, and return notes about it. ``now`` is in seconds, and never goes back."""
+        self._now = now
         return self._doors[type(event)](event, now)
 
     def decide(self, now: float, allowance: Allowance) -> Outcome:
@@ -120,12 +126,14 @@ class Engine:
         A decision is assumed at once, and holds until ``BindDone``, ``BindFailed`` or the watch says otherwise.
         """
         outcome = Outcome()
+        self._settle_groups(now)
         while self.is_compiling and allowance.allows(Work.COMPILE):
             self._chores.work_on_budgets()
             if len(self._intake):
                 pod, listed = self._intake.pop_next()
                 record = self._cluster.see_pod(pod, listed=listed)
                 outcome.notes += self._queue_pod(record, pod.metadata.uid, now)
+                self._settle_groups(now)
         self._forgetting.work(now)
         if not allowance.pods:
             return outcome
@@ -144,12 +152,13 @@ class Engine:
 
     def ask(self, question: Question[T]) -> T:
         """Answer a question, which changes no decision unless it is a ``Foresight``."""
+        self._settle_groups(self._now)
         answer: T = ANSWERS[type(question)](self._inside, question)
         return answer
 
     def find_due(self, now: float) -> float:
         """Return when ``decide`` is due next without an event; infinite when it is not."""
-        if self._pending.has_active:
+        if self._pending.has_active or self._cluster.groups.has_changed:
             return now
         dues = self._pending.find_next_due(), self._chores.find_due(), self._forgetting.find_due()
         return min(due for due in dues if due is not None)
@@ -180,27 +189,39 @@ class Engine:
     def _queue_pod(self, pod: PodRecord | None, uid: str, now: float) -> Sequence[Note]:
         self._forgetting.note_change()
         if pod is None:
-            return self._let_leave(uid, now)
+            return self._let_leave(uid)
         if pod.life == Life.ASSUMED:
             return _NOTHING
         if pod.life == Life.BOUND:
-            self._pending.drop(uid, now, is_bound=True)
+            self._pending.drop(uid)
             return (notes.PodBound(uid),)
-        if pod.ours:
+        # A group is offered as a whole, once for all changes of its pods.
+        if pod.ours and pod.member is None:
             if pod.deleting:
-                self._pending.drop(uid, now)
+                self._pending.drop(uid)
             else:
+                self._settle_groups(now)
                 self._pending.offer(pod, now)
         return _NOTHING
 
-    def _drop_pod(self, uid: str, now: float) -> Sequence[Note]:
+    def _settle_groups(self, now: float) -> None:
+        """Offer the groups that have changed."""
+        if not self._cluster.groups.has_changed:
+            return
+        for uid, entity in self._cluster.groups.take_changed():
+            if entity is None:
+                self._pending.drop(uid)
+            else:
+                self._pending.offer(entity, now)
+
+    def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()
         self._cluster.drop_pod(uid)
-        return self._let_leave(uid, now)
+        return self._let_leave(uid)
 
-    def _let_leave(self, uid: str, now: float) -> Sequence[Note]:
+    def _let_leave(self, uid: str) -> Sequence[Note]:
         self._intake.drop(uid)
-        self._pending.drop(uid, now)
+        self._pending.drop(uid)
         return (notes.Left(uid),)
 
     def _begin_list(self, event: events.ListBegins, _: float) -> Sequence[Note]:
@@ -215,8 +236,9 @@ class Engine:
 
     # Binds.
 
-    def _confirm_bind(self, event: events.BindDone, now: float) -> Sequence[Note]:
-        self._pending.drop(event.uid, now, is_bound=True)
+    def _confirm_bind(self, event: events.BindDone, _: float) -> Sequence[Note]:
+        self._cluster.groups.note_bind(event.uid)
+        self._pending.drop(event.uid)
         return (notes.Scheduled(event.uid),) if event.uid in self._cluster.pods else _NOTHING
 
     def _undo_bind(self, event: events.BindFailed, now: float) -> Sequence[Note]:
@@ -225,11 +247,14 @@ class Engine:
         self._cluster.nominations.let_stay(uid)
         # Changes of the pod that came while its bind was under way count from here on.
         pod = self._cluster.pods.get(uid)
+        if pod is not None:
+            self._cluster.groups.note_pod(pod)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
-            is_bound = pod is not None and pod.life == Life.BOUND
-            self._pending.drop(uid, now, is_bound=is_bound)
+            self._pending.drop(uid)
             return _NOTHING
-        self._pending.offer(pod, now)
+        if pod.member is None:
+            self._pending.offer(pod, now)
+        self._settle_groups(now)
         self._pending.retry_pod(uid, now)
         return (notes.Retried(uid, event.message),)
 
@@ -305,12 +330,13 @@ class Engine:
         outcome.plans += made.plans
         for uid in made.left:
             self._pending.put_back(uid)
-        if holds := made.holds:
+        if any(plan.hold for plan in made.plans):
             is_freed = promised != self._cluster.nominations.version
-            self._park_pods(made, holds, now, is_freed=is_freed)
+            self._park_pods(made, now, is_freed=is_freed)
 
-    def _park_pods(self, made: Outcome, holds: list[Hold], now: float, *, is_freed: bool) -> None:
+    def _park_pods(self, made: Outcome, now: float, *, is_freed: bool) -> None:
         """Park pods that fit nowhere; ``is_freed``: the room promised to other pods has changed since they were tried."""
+        holds = made.holds
         for hold in holds:
             # The search for victims has cost this, and the pods share the cost equally.
             cost = self._cycle.attempts.spent / _NODES_A_UNIT / len(holds)
@@ -320,5 +346,8 @@ class Engine:
             # A pod that lost its promised room may find room elsewhere.
             self._pending.help_pod_later(nominate.uid, now)
         is_behind = any(plan.binds for plan in made.plans)
-        for hold in holds:
-            self._chores.park_pod(hold, now, is_behind=is_behind, is_freed=is_freed)
+        for plan in made.plans:
+            if plan.hold is not None:
+                self._chores.park_pod(plan.hold, now, is_behind=is_behind, is_freed=is_freed)
+                if plan.group is not None:
+                    self._pending.note_result(plan.entity, plan.group, plan.hold)

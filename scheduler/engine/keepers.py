@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from scheduler.api import kinds, placement, steering
 from scheduler.api.door import notes
 from scheduler.api.door.notes import Note
-from scheduler.api.names import GroupKind
+from scheduler.api.groups import objects
+from scheduler.api.groups import table as readers
+from scheduler.api.names import PeerKind
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.config import Config
@@ -45,19 +47,21 @@ def make_table(
 ) -> dict[str, Keeper]:
     """Make a keeper for each watched kind except pods and nodes, which the engine itself keeps."""
     return {
-        **{str(kind): _keep_group(kind, cluster) for kind in GroupKind},
+        **{str(kind): _keep_peers(kind, cluster) for kind in PeerKind},
         **{kind: _keep_storage(kind, cluster, pending) for kind in STORAGE_KINDS},
+        **{kind: _keep_groups(kind, cluster) for kind in objects.GROUP_KINDS},
+        **{kind: _keep_topologies(kind, cluster) for kind in objects.TOPOLOGY_KINDS},
         kinds.BUDGETS.name: _keep_budgets(cluster),
         kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending),
         kinds.POLICIES.name: _keep_policies(config, book, pending),
     }
 
 
-def _keep_group(kind: GroupKind, cluster: Cluster) -> Keeper:
+def _keep_peers(kind: PeerKind, cluster: Cluster) -> Keeper:
     """Keep objects that select pods that belong together, such as Services."""
     peers = cluster.peers
 
-    def see(found: steering.Group, _: float) -> Sequence[Note]:
+    def see(found: steering.PeerObject, _: float) -> Sequence[Note]:
         meta = found.metadata
         peers.see(kind, meta.namespace, meta.name, found.selector)
         return _NOTHING
@@ -84,6 +88,41 @@ def _keep_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
         return wake(storage.drop_object(kind, *kinds.split_key(key)).pods, now)
 
     return Keeper(see, gone, lambda: map(_join, storage.list_of_kind(kind)))
+
+
+def _keep_groups(kind: str, cluster: Cluster) -> Keeper:
+    """Keep objects that say which pods are a group."""
+    groups = cluster.groups
+
+    def see(found: objects.GroupObject, _: float) -> Sequence[Note]:
+        meta = found.metadata
+        groups.see_object(kind, meta.namespace, meta.name, readers.list_definitions(found))
+        return _NOTHING
+
+    def gone(key: str, _: float) -> Sequence[Note]:
+        groups.see_object(kind, *kinds.split_key(key), ())
+        return _NOTHING
+
+    return Keeper(see, gone, lambda: map(_join, groups.list_objects(kind)))
+
+
+def _keep_topologies(kind: str, cluster: Cluster) -> Keeper:
+    """Keep objects that describe how the cluster is built."""
+    groups = cluster.groups
+
+    def see(found: objects.TopologyObject, _: float) -> Sequence[Note]:
+        try:
+            groups.see_topology(kind, found.metadata.name, readers.read_topology(found))
+        except BadInput:
+            # Groups that name this topology wait, and say that it does not exist.
+            groups.see_topology(kind, found.metadata.name, None)
+        return _NOTHING
+
+    def gone(key: str, _: float) -> Sequence[Note]:
+        groups.see_topology(kind, key, None)
+        return _NOTHING
+
+    return Keeper(see, gone, lambda: groups.list_topologies(kind))
 
 
 def _keep_budgets(cluster: Cluster) -> Keeper:

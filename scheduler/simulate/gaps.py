@@ -153,7 +153,7 @@ def _list_terms(pod: wire.Pod) -> Iterator[wire.PodTerm]:
 
 def _report_owners(inventory: Inventory) -> Iterator[str]:
     """Report which owners are missing: pods without constraints are spread by the selector of their owner."""
-    there = {api_kinds.read_kind_name(group) for group in inventory.groups}
+    there = {api_kinds.read_kind_name(group) for group in inventory.peers}
     for kind in _GROUP_KINDS:
         count = sum(
             (owner := objects.find_owner(pod)) is not None and owner.kind == kind

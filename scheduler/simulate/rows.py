@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scheduler.api import wire
 from scheduler.api.door.decisions import Bind, Evict, Hold
 from scheduler.devices import table as devices
 from scheduler.engine.engine import Engine
-from scheduler.engine.questions.pods import KnownPods, NamedPod, NominatedNode
+from scheduler.engine.questions.pods import NamedPod, NominatedNode
 from scheduler.engine.questions.simulating import BeforeDecision, CardIndices, HeldCards
+from scheduler.engine.questions.waiting import Unplaced, WhatWaits
 from scheduler.schema import columns as c
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import Situation
 from scheduler.state.pods import PodRecord
-from scheduler.telling import sayings
+from scheduler.telling import groups, sayings
 
 Json = dict[str, Any]
-_GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 class Rows:
@@ -35,13 +35,29 @@ class Rows:
 
     def list_all(self) -> list[Json]:
         """List the rows, with those of pods for which nothing was decided."""
-        pods = self._engine.ask(KnownPods()).values()
-        gated = [pod for pod in pods if pod.ours and pod.gated and not pod.node]
+        waiting = [
+            row
+            for one in self._engine.ask(WhatWaits())
+            for row in self._make_waiting_rows(one)
+            if row["uid"] not in self._rows or one.result is not None
+        ]
+        self._rows |= {row["uid"]: row for row in waiting if row["uid"] in self._rows}
         unread = [
             self._make_plain_row(one.namespace, one.name, one.uid, str(one.problem))
             for one in self._situation.inventory.unread
         ]
-        return [*self._rows.values(), *(self._make_row(pod, _GATED) for pod in gated), *unread]
+        rest = sorted((row for row in waiting if row["uid"] not in self._rows), key=_find_name)
+        return [*self._rows.values(), *rest, *unread]
+
+    def _make_waiting_rows(self, waiting: Unplaced) -> Iterator[Json]:
+        """Make rows for pods that wait, and were not decided about one by one."""
+        for pod in waiting.pods:
+            if waiting.held or waiting.result is None:
+                yield self._make_row(pod, waiting.held) | {"group": waiting.group or None}
+                continue
+            said = groups.say_group(waiting.result, waiting.hold)
+            row = self._make_row(pod, said.message) | {"group": waiting.group}
+            yield row | {"unschedulable": groups.count_fitting(waiting.result)}
 
     def add_hold(self, hold: Hold) -> None:
         """Add a pod that stays pending."""
@@ -123,6 +139,7 @@ class Rows:
             "unschedulable": None,
             "victims": [],
             "nominated": None,
+            "group": None,
         }
 
     def _find_indices(self, node: str, driver: str) -> Mapping[str, int]:
@@ -130,6 +147,10 @@ class Rows:
         if (node, driver) not in self._indices:
             self._indices[node, driver] = self._engine.ask(CardIndices(node, driver))
         return self._indices[node, driver]
+
+
+def _find_name(row: Json) -> tuple[str, str]:
+    return row["namespace"], row["name"]
 
 
 def _name_figures(of_card: c.Ints) -> dict[str, int]:

@@ -94,7 +94,8 @@ def make_engine(inventory: Inventory, config: Config, *, only_ours: bool = False
     for found in (
         *inventory.policies,
         *inventory.namespaces,
-        *inventory.groups,
+        *inventory.peers,
+        *inventory.grouping,
         *inventory.budgets,
         *inventory.storage,
     ):

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from scheduler.api import names, wire
 from scheduler.api.cards import Slots
+from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import volumes
 from scheduler.api.storage import Given
@@ -34,6 +35,7 @@ from scheduler.state.charging.roster import Roster
 from scheduler.state.counting.peers import Peers
 from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
+from scheduler.state.groups.registry import Groups
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life, PodRecord, make_charge_key
@@ -45,6 +47,7 @@ from scheduler.state.told_cards_problems import find_claim_problem
 from scheduler.state.trials import Beside, Trial
 from scheduler.state.volumes.store import Storage
 
+_NO_SETTINGS = GroupSettings()
 _FINISHED = frozenset({"Succeeded", "Failed"})
 Figures = tuple[int, int, int]
 
@@ -67,6 +70,7 @@ class Cluster:
         nominations: the pods that wait for promised room, and the pods that go to make this room.
         lots: the numbers of decisions that are drawn by lot.
         budgets: how many more of the pods that they cover may go.
+        groups: which pods are decided about as one.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Cluster:
         schedulers: tuple[str, ...] = (names.SCHEDULER,),
         families: Families = FAMILIES,
         limits: PodLimits = DEFAULT,
+        groups: GroupSettings = _NO_SETTINGS,
     ) -> None:
         self.nodes = NodeTable([family.resource for family in families])
         self.cards = CardTable()
@@ -91,9 +96,10 @@ class Cluster:
         self.demand = Demand()
         self.nominations = Nominations(self._note_promised)
         self.lots = Lots()
+        self.groups = Groups(self.pods, groups.topology)
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
-        self._records = Records(schedulers, limits, self.nodes.resources, families)
+        self._records = Records(schedulers, limits, self.nodes.resources, families, groups.owners)
         self._trials: list[Trial] = []
 
     # Nodes.
@@ -228,9 +234,13 @@ class Cluster:
         else:
             self.roster.meanwhile.pop(uid, None)
             if make_charge_key(old) == make_charge_key(new):
-                return self.roster.replace(new, read_start(pod) if new.node else c.NOT_STARTED)
+                kept = self.roster.replace(new, read_start(pod) if new.node else c.NOT_STARTED)
+                self.groups.note_pod(kept)
+                return kept
             self.roster.detach(old)
-        return self.roster.attach(new, read_start(pod)) if new.node else self.roster.keep(new)
+        kept = self.roster.attach(new, read_start(pod)) if new.node else self.roster.keep(new)
+        self.groups.note_pod(kept)
+        return kept
 
     def read_as_if(self, pod: wire.Pod) -> PodRecord:
         """Return the record that a pod with this spec would have; the cluster does not keep it."""
@@ -245,6 +255,7 @@ class Cluster:
         self.roster.meanwhile.pop(uid, None)
         self.nominations.drop(uid)
         self.nominations.let_stay(uid)
+        self.groups.drop_pod(uid)
         if pod is not None:
             self.storage.note_claims(pod, -1)
         if pod is not None and pod.node:

@@ -1,12 +1,14 @@
-"""Entities: a pod, or several pods of which either enough are placed at once or none."""
+"""Entities: a pod, or a group of pods of which either enough are placed at once or none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
+from scheduler.api.groups.definitions import Definition, GroupKey, Rule
+from scheduler.errors import Mistake
 from scheduler.state.pods import PodRecord
 
 
@@ -17,20 +19,96 @@ class Domain(NamedTuple):
     value: str
 
 
+class Where(msgspec.Struct, frozen=True):
+    """Where in a topology the pods of a team go; a level is its place in ``labels``.
+
+    Attributes:
+        rule: by whose rules the domain is chosen.
+        labels: the node labels of the levels, the widest level first.
+        required: the level of which all pods share a domain; -1: of none.
+        preferred: the levels of which a shared domain is wished for, the most wished for first.
+        spreads_freely: any nodes will do, but the fewest domains are wished for.
+        slices: (level, size) pairs: so many pods in a row share a domain of the level; the outermost first.
+    """
+
+    rule: Rule
+    labels: tuple[str, ...]
+    required: int = -1
+    preferred: tuple[int, ...] = ()
+    spreads_freely: bool = False
+    slices: tuple[tuple[int, int], ...] = ()
+
+
+class Team(msgspec.Struct, frozen=True):
+    """A part of a group, with its pods or with teams.
+
+    Attributes:
+        name: the name of the part.
+        minimum: how many of its pods, or of its teams, must be placed at once; pods that are there count.
+        pods: its pods without a node and those whose bind is under way, in the order in which they are placed.
+        there: its pods that are bound to nodes and count.
+        ranks: the rank of each of its pods; -1 for a pod without one.
+        where: where its pods go; None: anywhere.
+        teams: the teams within; empty for a team with pods.
+    """
+
+    name: str = ""
+    minimum: int = 1
+    pods: tuple[PodRecord, ...] = ()
+    there: tuple[PodRecord, ...] = ()
+    ranks: tuple[int, ...] = ()
+    where: Where | None = None
+    teams: tuple[Team, ...] = ()
+
+    @property
+    def n_missing(self) -> int:
+        """How many of its pods must have a node at once, beside those that are there."""
+        return max(0, self.minimum - len(self.there))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are as many pods as must be placed at once."""
+        if not self.teams:
+            return len(self.pods) >= self.n_missing
+        return sum(team.is_complete for team in self.teams) >= self.minimum
+
+    def list_leaves(self) -> Iterator[Team]:
+        """Yield the teams that have pods, in order."""
+        if not self.teams:
+            yield self
+        for team in self.teams:
+            yield from team.list_leaves()
+
+    def count_least(self) -> int:
+        """Count the pods that must have a node at once, beside those that are there."""
+        if not self.teams:
+            return self.n_missing
+        return sum(sorted(team.count_least() for team in self.teams)[: self.minimum])
+
+
 class Entity(msgspec.Struct, frozen=True):
-    """Several pods about which one decision is made. A single pod is an entity by itself, and needs no such value.
+    """A group of pods about which one decision is made. A single pod is an entity by itself, and needs no such value.
 
     Attributes:
         uid: its own, which no pod has.
-        members: its pods without a node and those whose bind is under way, in the order in which they are placed.
-        minimum: how many of them must have a node at once.
+        team: its pods and what must be placed at once.
+        members: its pods without a node and those whose bind is under way, in the order in which they are placed; at
+            least one.
         domain: the nodes to which all of them go; None: any nodes.
+        key: the key of the group; None for pods that are a group for another reason.
+        definition: what its object or its pods say of it; None while nobody has said anything.
+        lacks: what it waits for before it can be tried; empty for nothing.
+        problem: what a person must mend before it can be placed; None for nothing.
     """
 
     uid: str
+    team: Team
     members: tuple[PodRecord, ...]
-    minimum: int
     domain: Domain | None = None
+    key: GroupKey | None = None
+    definition: Definition | None = None
+    lacks: str = ""
+    problem: Mistake | None = None
 
     @property
     def namespace(self) -> str:
@@ -39,7 +117,9 @@ class Entity(msgspec.Struct, frozen=True):
 
     @property
     def priority(self) -> int:
-        """The priority of all members."""
+        """The priority of the group."""
+        if self.definition is not None and self.definition.priority is not None:
+            return self.definition.priority
         return self.members[0].priority
 
     @property
@@ -57,16 +137,25 @@ class Entity(msgspec.Struct, frozen=True):
         """Whether a member waits behind scheduling gates."""
         return any(pod.gated for pod in self.members)
 
-    def update_member(self, pod: PodRecord) -> Entity:
-        """Return the same entity with the newest record of a member."""
-        members = tuple(pod if one.uid == pod.uid else one for one in self.members)
-        return msgspec.structs.replace(self, members=members)
 
-    def remove_member(self, uid: str, *, is_bound: bool) -> Entity:
-        """Return what is left without a member that has a node or is gone; another member must be left."""
-        members = tuple(one for one in self.members if one.uid != uid)
-        minimum = max(1, self.minimum - is_bound)
-        return msgspec.structs.replace(self, members=members, minimum=minimum)
+def make_entity(
+    uid: str,
+    team: Team,
+    *,
+    domain: Domain | None = None,
+    key: GroupKey | None = None,
+    definition: Definition | None = None,
+    lacks: str = "",
+    problem: Mistake | None = None,
+) -> Entity:
+    """Make an entity of the pods of a team; there must be one."""
+    members = tuple(pod for leaf in team.list_leaves() for pod in leaf.pods)
+    return Entity(uid, team, members, domain, key, definition, lacks, problem)
+
+
+def describe_entity(entity: Entity) -> str:
+    """Describe a group by its kind and its name."""
+    return entity.uid if entity.key is None else str(entity.key)
 
 
 # A pod is an entity of one member, and has the fields that an order reads.

@@ -7,6 +7,7 @@ from enum import IntEnum
 import msgspec
 
 from scheduler.api.cards import Slots
+from scheduler.api.groups.definitions import Membership
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.pods.volumes import PodVolumes
 from scheduler.api.storage import Given
@@ -50,6 +51,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         volumes: its storage, None for most pods.
         given: what was decided for its claims, as long as it is assumed.
         generation: the object's generation; conditions name the generation that they are about.
+        member: what it says of the group that it is in; None for a pod in no group.
     """
 
     uid: str
@@ -77,6 +79,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     volumes: PodVolumes | None = None
     given: tuple[Given, ...] = ()
     generation: int = 0
+    member: Membership | None = None
 
     @property
     def asks(self) -> told_cards.Asks:
@@ -88,11 +91,6 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
-
-    @property
-    def minimum(self) -> int:
-        """The minimum of the entity that one pod is: itself."""
-        return 1
 
     @property
     def members(self) -> tuple[PodRecord]:

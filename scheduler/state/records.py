@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Container
 from dataclasses import replace
 from datetime import datetime
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from scheduler.api import limits, names, wire
 from scheduler.api.cards import Slots
+from scheduler.api.groups import table as groups
+from scheduler.api.groups.definitions import Membership
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
 from scheduler.devices.table import Families, read_request
@@ -31,11 +36,13 @@ class Records:
         limits: PodLimits,
         offered: Resources,
         families: Families,
+        group_kinds: Container[str] = (),
     ) -> None:
         """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer.
 
-        The drivers of ``families`` read what pods hold of cards.
+        The drivers of ``families`` read what pods hold of cards. The pods of owners of ``group_kinds`` are groups.
         """
+        self._group_kinds = group_kinds
         self._cards = {family.resource: family.cards for family in families}
         # Records share these texts: the text of each pod would be one more object.
         self._schedulers = {name: name for name in schedulers}
@@ -95,7 +102,14 @@ class Records:
             # What a pod's spec says of storage cannot be changed.
             volumes=volumes.read_volumes(pod) if old is None else old.volumes,
             generation=meta.generation,
+            member=self._read_membership(pod),
         )
+
+    def _read_membership(self, pod: wire.Pod) -> Membership | None:
+        says = groups.read_membership(pod, self._group_kinds)
+        if says is None:
+            return None
+        return msgspec.structs.replace(says, scheduler=pod.spec.scheduler_name or "")
 
     def _intern_template(self, pod: wire.Pod) -> templates.PodTemplate:
         key = hashlib.blake2b(templates.make_key(pod), digest_size=_KEY_BYTES).digest()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from scheduler.plugins.contract import Hint
-from scheduler.state.entities import AnyEntity
+from scheduler.state.entities import AnyEntity, Entity
 from scheduler.waiting.hooks import Hooks
 
 
@@ -19,10 +19,12 @@ class Held(NamedTuple):
     Attributes:
         by: the name of the admission that holds the entity.
         until: the change after which the admissions are asked again; None: a change of the entity itself.
+        why: what is missing, for people.
     """
 
     by: str
     until: Hint | None = None
+    why: str = ""
 
 
 class Admission(Protocol):
@@ -35,7 +37,7 @@ class Admission(Protocol):
 class SchedulingGates:
     """Holds a pod until other programs have removed all its scheduling gates, and several pods until all are free."""
 
-    _HELD = Held("SchedulingGates")
+    _HELD = Held("SchedulingGates", why="Scheduling is blocked due to non-empty scheduling gates")
 
     def judge(self, entity: AnyEntity) -> Held | None:
         """Hold an entity that has a gate."""
@@ -43,14 +45,15 @@ class SchedulingGates:
 
 
 class Completeness:
-    """Holds several pods until as many of them exist as must have a node at once."""
-
-    _HELD = Held("Completeness")
+    """Holds a group until it is described, and enough of its pods exist to be placed at once."""
 
     def judge(self, entity: AnyEntity) -> Held | None:
-        """Hold an entity with fewer members than its minimum."""
-        least = entity.minimum
-        return self._HELD if least > 1 and len(entity.members) < least else None
+        """Hold a group that lacks something, or with which something is wrong."""
+        if not isinstance(entity, Entity):
+            return None
+        if entity.problem is not None:
+            return Held("Completeness", why=str(entity.problem))
+        return Held("Completeness", why=entity.lacks) if entity.lacks else None
 
 
 ADMISSIONS: tuple[Admission, ...] = (SchedulingGates(), Completeness())

@@ -7,8 +7,9 @@ from enum import StrEnum
 
 import msgspec
 
-from scheduler.state.entities import AnyEntity, Entity
-from scheduler.state.pods import PodRecord
+from scheduler.api.door.decisions import GroupResult, Hold
+from scheduler.state.entities import AnyEntity, Entity, Team
+from scheduler.state.pods import Life, PodRecord
 from scheduler.waiting.admissions import Held
 
 
@@ -45,6 +46,8 @@ class Entry(msgspec.Struct):
         active_at: when the entity became active last, in seconds.
         waited: for how long the entity was then active before it was tried, in seconds.
         kind: while the entity is parked, the kind of its pod: what decides whether the pod fits; else None.
+        result: the result for a group that was tried in vain last; None for a single pod.
+        why: why the pod that stands for the entity found no node; None before it was tried.
         held: while the entity is gated, why it may not be tried; else None.
     """
 
@@ -58,6 +61,8 @@ class Entry(msgspec.Struct):
     active_at: float = 0.0
     waited: float = 0.0
     kind: Hashable = None
+    result: GroupResult | None = None
+    why: Hold | None = None
     held: Held | None = None
 
     @property
@@ -84,8 +89,26 @@ def is_alike(a: AnyEntity, b: AnyEntity) -> bool:
         )
     if not (isinstance(a, Entity) and isinstance(b, Entity)):
         return False
-    return (
-        (a.minimum, a.domain) == (b.minimum, b.domain)
-        and [pod.uid for pod in a.members] == [pod.uid for pod in b.members]
-        and all(map(is_alike, a.members, b.members))
+    same = (a.domain, a.definition, a.lacks, a.problem) == (
+        b.domain,
+        b.definition,
+        b.lacks,
+        b.problem,
     )
+    return same and _is_alike_team(a.team, b.team)
+
+
+def _is_alike_team(old: Team, new: Team) -> bool:
+    """Whether a team has changed in nothing but that some of its pods have got a node meanwhile."""
+    if (old.minimum, old.where, len(old.teams)) != (new.minimum, new.where, len(new.teams)):
+        return False
+    left = {pod.uid: pod for pod in old.pods}
+    for pod in new.pods:
+        before = left.pop(pod.uid, None)
+        if pod.life == Life.PENDING and (
+            before is None or before.life != Life.PENDING or not is_alike(before, pod)
+        ):
+            return False
+    there = {pod.uid for pod in new.there}
+    stays = there.issuperset(left) and there.issuperset(pod.uid for pod in old.there)
+    return stays and all(map(_is_alike_team, old.teams, new.teams))

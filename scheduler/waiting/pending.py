@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
+from scheduler.api.door.decisions import GroupResult, Hold
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
 from scheduler.state.entities import AnyEntity, Entity
@@ -68,12 +69,10 @@ class Pending:
         A pod that is a member of an entity no longer waits by itself. A pod that stops being a member has to be
         offered anew.
         """
-        if isinstance(entity, Entity):
-            self._join(entity, now)
-        elif (joined := self._find_several(entity.uid)) is not None:
-            entity = joined.update_member(entity)
         uid = entity.uid
         entry = self._entries.get(uid)
+        if isinstance(entity, Entity):
+            self._join(entity)
         if entry is None:
             pod = entity.members[0] if isinstance(entity, Entity) else entity
             entry = self._entries[uid] = Entry(entity, pod, Where.GATED, 0)
@@ -81,43 +80,29 @@ class Pending:
             return
         makes_no_difference = is_alike(entry.entity, entity)
         entry.stand_for(entity)
-        # Of an entity of several pods the cycle tries only those without a bind under way: a member that came
-        # meanwhile has to be tried, too.
+        # Of a group the cycle tries only pods without a bind under way: a member that came meanwhile has to be tried.
         is_tried = uid in self._popped and not isinstance(entity, Entity)
         if not makes_no_difference and not is_tried:
             self._parts.activate(entry, now, Came.POD_CHANGED)
 
-    def _find_several(self, uid: str) -> Entity | None:
-        """Return the entity of several pods that a pod is a member of."""
-        if uid not in self._joined:
-            return None
-        entity = self._entries[self._joined[uid]].entity
-        return entity if isinstance(entity, Entity) else None
-
-    def _join(self, entity: Entity, now: float) -> None:
-        if (known := self._entries.get(entity.uid)) is not None:
-            for pod in known.entity.members:
-                self._joined.pop(pod.uid, None)
+    def _join(self, entity: Entity) -> None:
+        """Note which pods are the members of an entity; none of them waits by itself any more."""
+        self._part(entity.uid)
         for pod in entity.members:
-            self.drop(pod.uid, now)
+            if pod.uid in self._entries:
+                self.drop(pod.uid)
             self._joined[pod.uid] = entity.uid
 
-    def drop(self, uid: str, now: float, *, is_bound: bool = False) -> None:
-        """Remove a pod that is bound, finished, deleted or no longer ours; the rest of its entity goes on waiting."""
-        if (several := self._find_several(uid)) is not None:
-            del self._joined[uid]
-            if len(several.members) > 1:
-                left = several.remove_member(uid, is_bound=is_bound)
-                if is_bound:
-                    self._entries[several.uid].stand_for(left)
-                else:
-                    self.offer(left, now)
-                return
-            uid = several.uid
-        elif (entry := self._entries.get(uid)) is not None:
-            # An entity that ends leaves no members behind.
+    def _part(self, uid: str) -> None:
+        """Forget which pods are the members of an entity."""
+        if (entry := self._entries.get(uid)) is not None and isinstance(entry.entity, Entity):
             for pod in entry.entity.members:
-                self._joined.pop(pod.uid, None)
+                if self._joined.get(pod.uid) == uid:
+                    del self._joined[pod.uid]
+
+    def drop(self, uid: str) -> None:
+        """Remove an entity that is bound, finished, deleted or no longer ours; nothing when it does not wait."""
+        self._part(uid)
         self._parts.drop(uid)
         self._popped.discard(uid)
 
@@ -192,6 +177,11 @@ class Pending:
             if entry.pod.uid != uid:
                 entry.pod = next(pod for pod in entry.entity.members if pod.uid == uid)
             self._parts.park(entry, now, kind)
+
+    def note_result(self, uid: str, result: GroupResult, why: Hold) -> None:
+        """Note the result for a group that was tried, and why one of its pods found no node."""
+        if (entry := self._entries.get(uid)) is not None:
+            entry.result, entry.why = result, why
 
     def retry_pod(self, uid: str, now: float) -> None:
         """Try a pod again after its backoff: its bind failed through no fault of the pod."""

@@ -36,7 +36,7 @@ def cluster_of(
     """The pods are q0, q1, ..."""
     cluster = Cluster()
     for one in owners or ():
-        group, kind = objects.read_group(one), names.GroupKind(one["kind"])
+        group, kind = objects.read_peer_object(one), names.PeerKind(one["kind"])
         cluster.peers.see(kind, group.metadata.namespace, group.metadata.name, group.selector)
     for name, labels in (namespaces or {}).items():
         cluster.terms.see_namespace(name, labels)

@@ -98,7 +98,7 @@ def test_who_is_still_held_then_waits_on() -> None:
 
 def test_nothing_is_left_of_one_that_goes_while_it_is_held() -> None:
     room = Room(Quota(HINTS["label"]))
-    room.pending.drop("default/p", 0.0)
+    room.pending.drop("default/p")
     assert not room.pending.parked.hooks
     happen(room, "label")
     room.work()

@@ -14,11 +14,11 @@ from scheduler.engine.chores import PROMPT, Pace
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
 from scheduler.state.budgets.budgets import Budgets
-from scheduler.state.entities import Domain, Entity
 from scheduler.waiting.entries import Where
 from tests import make
 
 ALL = ["a", "b", "c", "d"]
+GANG, LATER = (f"group PodGroup.scheduling.k8s.io default/{one}" for one in ("gang", "later"))
 
 
 class Gang:
@@ -36,14 +36,12 @@ class Gang:
     def gone(self, name: str) -> None:
         self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
 
-    def group(
-        self, *pods: wire.Pod, minimum: int, domain: Domain | None = None, uid: str = "gang"
-    ) -> None:
-        """Pods come and are found to belong together."""
+    def group(self, *pods: wire.Pod, minimum: int, topology: str = "", name: str = "gang") -> None:
+        """A group is described, and its pods come."""
+        group = make.pod_group(name, minimum, topology=topology)
+        self.engine.handle(events.Seen(group), self.now)
         for pod in pods:
-            self.see(pod)
-        members = tuple(self.engine._cluster.pods[pod.metadata.uid] for pod in pods)
-        self.engine._pending.offer(Entity(uid, members, minimum, domain), self.now)
+            self.see(make.member(pod, name))
 
     def decide(self, pods: int = 2**40) -> Outcome:
         outcome = self.engine.decide(self.now, Unlimited(pods))
@@ -55,6 +53,7 @@ class Gang:
             uid = f"default/{name}"
             event = events.BindFailed(uid, "refused") if failed else events.BindDone(uid)
             self.engine.handle(event, self.now)
+        self.engine._settle_groups(self.now)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -81,7 +80,7 @@ def test_a_group_that_fits_is_one_plan() -> None:
     gang = Gang(make.node(name="m", cpu="8"), make.node(name="n", cpu="8"))
     gang.group(*pods(*ALL), minimum=4)
     (plan,) = gang.decide().plans
-    assert (plan.entity, bound(plan), plan.hold) == ("gang", ALL, None)
+    assert (plan.entity, bound(plan), plan.hold) == (GANG, ALL, None)
     assert {bind.node for bind in plan.binds} == {"m", "n"}
     gang.end(*ALL)
     assert len(gang.engine._pending) == 0
@@ -102,7 +101,7 @@ def test_a_group_that_does_not_fit_takes_nothing_and_is_told_once_why() -> None:
     gang.group(*pods(*ALL), minimum=4)
     with unchanged(gang):
         (plan,) = gang.decide().plans
-    assert (plan.entity, plan.binds) == ("gang", ())
+    assert (plan.entity, plan.binds) == (GANG, ())
     assert plan.hold is not None
     assert plan.hold.uid == "default/d"
     assert plan.hold.diagnosis is not None
@@ -160,7 +159,7 @@ def test_a_group_is_placed_without_those_that_it_can_do_without() -> None:
     gang.end("a", "b")
     gang.see(make.node(name="m", cpu="4"))
     (rest,) = gang.decide().plans
-    assert (rest.entity, bound(rest), rest.hold) == ("gang", ["d"], None)
+    assert (rest.entity, bound(rest), rest.hold) == (GANG, ["d"], None)
     gang.end("c", "d")
     assert len(gang.engine._pending) == 0
 
@@ -173,7 +172,7 @@ def test_a_group_stays_within_its_domain() -> None:
         for i in range(3)
     ]
     gang = Gang(*racks, make.node(name="spare", cpu="8"))
-    gang.group(*pods(*ALL), minimum=4, domain=Domain("rack", "x"))
+    gang.group(*pods(*ALL), minimum=4, topology="rack")
     with unchanged(gang):
         (plan,) = gang.decide().plans
     assert plan.hold is not None
@@ -186,8 +185,8 @@ def test_a_group_stays_within_its_domain() -> None:
 
 
 def test_in_a_domain_without_nodes_nothing_fits() -> None:
-    gang = Gang(make.node(name="n", cpu="64", labels={"rack": "x"}))
-    gang.group(*pods(*ALL), minimum=1, domain=Domain("rack", "y"))
+    gang = Gang(make.node(name="n", cpu="64", labels={"block": "x"}))
+    gang.group(*pods(*ALL), minimum=1, topology="rack")
     assert not gang.decide().binds
 
 
@@ -207,7 +206,7 @@ def test_a_pod_waits_no_longer_by_itself_once_it_belongs_to_a_group() -> None:
     assert len(gang.decide().plans) == 2
     gang.group(*pods("a", "b"), minimum=2)
     (plan,) = gang.decide().plans
-    assert plan.entity == "gang"
+    assert plan.entity == GANG
     assert gang.counts == {"unschedulable": 2}
 
 
@@ -232,7 +231,7 @@ def test_a_member_whose_bind_failed_is_tried_again_without_those_that_are_bound(
     gang.now = 1.0
     # The bind of one is still under way.
     (plan,) = gang.decide().plans
-    assert (plan.entity, bound(plan)) == ("gang", ["c"])
+    assert (plan.entity, bound(plan)) == (GANG, ["c"])
     gang.end("c", "d")
     assert len(gang.engine._pending) == 0
 
@@ -258,19 +257,19 @@ def test_a_group_counts_by_its_pods_and_is_never_cut(most: int) -> None:
     for pod in pods("x", "y", "z"):
         gang.see(pod)
     plans: Sequence[Plan] = gang.decide(pods=most).plans
-    assert [plan.entity for plan in plans] == ["gang", *(["default/x"] if most == 5 else [])]
+    assert [plan.entity for plan in plans] == [GANG, *(["default/x"] if most == 5 else [])]
     assert gang.engine._pending.count_pods()[Where.ACTIVE] == 7
 
 
 def test_groups_and_pods_take_turns_by_priority() -> None:
     gang = Gang(make.node(name="n", cpu="12"))
     gang.group(*pods("a", "b", priority=1), minimum=2)
-    gang.group(*pods("c", "d"), minimum=2, uid="later")
+    gang.group(*pods("c", "d"), minimum=2, name="later")
     for pod in (*pods("urgent", priority=2), *pods("x", "y")):
         gang.see(pod)
     plans = gang.decide().plans
-    assert [plan.entity for plan in plans if plan.binds] == ["default/urgent", "gang"]
-    assert [plan.entity for plan in plans if plan.hold] == ["later", "default/x", "default/y"]
+    assert [plan.entity for plan in plans if plan.binds] == ["default/urgent", GANG]
+    assert [plan.entity for plan in plans if plan.hold] == [LATER, "default/x", "default/y"]
 
 
 def held_by(gang: Gang) -> str:
@@ -297,7 +296,7 @@ def test_a_group_waits_for_each_of_its_members_gates() -> None:
     gang.group(*pods("a"), *pods("b", spec=gates), minimum=2)
     assert not gang.decide().plans
     assert (gang.counts, held_by(gang)) == ({"gated": 2}, "SchedulingGates")
-    gang.see(*pods("b"))
+    gang.see(make.member(pods("b")[0]))
     (plan,) = gang.decide().plans
     assert bound(plan) == ["a", "b"]
 

@@ -1,6 +1,7 @@
 """Pods that may go to some nodes only go where they would go if there were no others; boards stay as they are."""
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,7 +12,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Domain, Entity
+from scheduler.state.entities import AnyEntity, Domain
 from tests import make, slices
 from tests.model import clusters, workloads
 
@@ -47,7 +48,9 @@ def batches(seed: int, *, alike: bool) -> list[list[wire.Pod]]:
 def place(cycle: Cycle, cluster: Cluster, pods: list[wire.Pod], domain: Domain | None) -> Outcome:
     """Decide for pods each by itself, or for all that fit in a domain."""
     records = tuple(record for pod in pods if (record := cluster.see_pod(pod)) is not None)
-    batch = records if domain is None else [Entity("group", records, 1, domain)]
+    batch: Sequence[AnyEntity] = (
+        records if domain is None else [make.entity("group", records, 1, domain)]
+    )
     return cycle.schedule(batch)
 
 
@@ -101,7 +104,7 @@ def test_a_trial_in_a_domain_leaves_boards_as_they_were(kind: str) -> None:
     n_bound = 0
     for block in range(NODES // DOMAIN):
         with cluster.trial():
-            entity = Entity("group", pods[12:], 1, Domain("block", str(block)))
+            entity = make.entity("group", pods[12:], 1, Domain("block", str(block)))
             binds = cycle.schedule([entity]).binds
             assert {cluster.nodes.find_row(bind.node) // DOMAIN for bind in binds} <= {block}
             n_bound += len(binds)

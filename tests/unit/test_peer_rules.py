@@ -57,7 +57,7 @@ def test_rules_about_pods_are_kept_up_while_pods_nodes_and_namespaces_come_go_an
                 cluster.drop_node(gone)
             case 3 if owners:
                 last = owners.pop(data.draw(st.integers(0, len(owners) - 1)))
-                kind, meta = names.GroupKind(last["kind"]), last["metadata"]
+                kind, meta = names.PeerKind(last["kind"]), last["metadata"]
                 cluster.peers.drop(kind, meta["namespace"], meta["name"])
             case 4:
                 name = data.draw(worlds.NAMESPACE_NAMES)

@@ -199,7 +199,7 @@ def test_a_pod_that_changes_while_it_is_tried_is_not_given_out_twice() -> None:
 
 def test_a_dropped_pod_is_gone_wherever_it_was() -> None:
     for pending in (waiting(pod()), parked(pod()), waiting(pod(gated=True))):
-        pending.drop("default/p", 0.0)
+        pending.drop("default/p")
         assert len(pending) == 0
         assert len(pending.parked) == 0
         pending.retry_pod("default/p", 0.0)
@@ -250,7 +250,7 @@ def test_no_pod_is_lost_or_given_out_twice_at_once(happened: list[tuple[str, int
                 known.add(uid)
                 gated.add(uid)
             case "drop":
-                pending.drop(uid, now)
+                pending.drop(uid)
                 known.discard(uid)
                 out.discard(uid)
                 gated.discard(uid)

@@ -63,7 +63,7 @@ def test_a_kind_that_is_written_in_a_template_means_nothing() -> None:
 
 def test_a_deployment_makes_a_replica_set_and_its_pods() -> None:
     inventory, pods = made(workload("Deployment", replicas=3))
-    (group,) = inventory.groups
+    (group,) = inventory.peers
     hashed = group.metadata.name.removeprefix("web-")
     assert re.fullmatch(LETTERS + "{10}", hashed)
     assert isinstance(group, steering.ReplicaSet)
@@ -261,7 +261,7 @@ def test_a_dump_of_a_live_cluster_makes_no_pod_twice() -> None:
         ((name, pod),) = missing.items()
         assert name.startswith("web-55-")
         assert pod["metadata"]["labels"]["pod-template-hash"] == "55"
-        assert len(inventory.groups) == 2
+        assert len(inventory.peers) == 2
     # kubectl get nodes,pods,deployments: the Deployment's name is in that of its ReplicaSet.
     assert not made(node("a"), workload("Deployment", replicas=3), *pods)[1]
     found = schedule([node("a"), workload("Deployment", replicas=4), *pods])

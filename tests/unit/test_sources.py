@@ -10,7 +10,7 @@ import yaml
 from scheduler.api import kinds, steering
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
-from scheduler.api.names import GroupKind
+from scheduler.api.names import PeerKind
 from scheduler.config import Config
 from scheduler.documents import foreign
 from scheduler.engine.engine import Engine
@@ -166,13 +166,13 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     while heard := inbox.take_next():
         engine.handle(heard, 0.0)
     assert inbox.lists_waiting == 0
-    assert engine._cluster.peers.list_of_kind(GroupKind.SERVICE) == {("a", "web")}
+    assert engine._cluster.peers.list_of_kind(PeerKind.SERVICE) == {("a", "web")}
     inbox.put(events.Page("Service", []))
     assert inbox.take_next() == events.ListBegins("Service")
     assert inbox.take_next() == gone
     engine.handle(gone, 0.0)
-    assert engine._cluster.peers.list_of_kind(GroupKind.SERVICE) == set()
-    assert engine._cluster.peers.list_of_kind(GroupKind.REPLICA_SET) == {("a", "web")}
+    assert engine._cluster.peers.list_of_kind(PeerKind.SERVICE) == set()
+    assert engine._cluster.peers.list_of_kind(PeerKind.REPLICA_SET) == {("a", "web")}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/user-guide.md"])

@@ -114,7 +114,7 @@ def test_a_standby_that_never_pops_keeps_nothing_of_what_has_gone() -> None:
     pod = record("p")
     for _ in range(1000):
         pending.offer(pod, 0.0)
-        pending.drop(pod.uid, 0.0)
+        pending.drop(pod.uid)
     assert len(pending._parts.active) <= 64
 
 

@@ -152,6 +152,28 @@ class Hold:
         return replace(self, uid=uid)
 
 
+class GroupResult(msgspec.Struct, frozen=True, gc=False):
+    """The result of trying to place a group.
+
+    Attributes:
+        name: the kind, namespace and name of the group, for people.
+        waiting: uids of the members that were to be placed.
+        least: how many of these had to have a node at once.
+        n_placed: how many of these have a node; if the group is not placed: how many had one in the attempt that came
+            closest.
+        domain: the domain of that attempt: the label of its level and its values from the widest level on; empty for
+            no domain.
+        n_domains: how many domains the level has; 0 for no domain.
+    """
+
+    name: str
+    waiting: tuple[str, ...]
+    least: int
+    n_placed: int
+    domain: tuple[str, tuple[str, ...]] = ("", ())
+    n_domains: int = 0
+
+
 class Plan(msgspec.Struct, frozen=True, gc=False):
     """A decision for one entity, which stands or falls as a whole.
 
@@ -161,6 +183,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
         evicts: pods to send away for it.
         nominates: pods whose nomination changes with the decision.
         hold: the pod of the entity that stays pending after it was tried; None when no pod does.
+        group: the result for the group; None for a single pod.
     """
 
     entity: str
@@ -168,6 +191,7 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     evicts: tuple[Evict, ...] = ()
     nominates: tuple[Nominate, ...] = ()
     hold: Hold | None = None
+    group: GroupResult | None = None
 
 
 @dataclass(slots=True)

@@ -11,12 +11,13 @@ import msgspec
 
 from scheduler.api import steering, wire
 from scheduler.api.cards import Slots
+from scheduler.api.groups import objects
 from scheduler.api.storage import Given, StorageObject
 
 # The objects of all kinds that are watched; each names its kind.
 Object = (
-    wire.Pod | wire.Node | steering.Group | steering.PodDisruptionBudget | steering.Namespace
-    | steering.BalancePolicy | StorageObject
+    wire.Pod | wire.Node | steering.PeerObject | steering.PodDisruptionBudget | steering.Namespace
+    | steering.BalancePolicy | StorageObject | objects.GroupObject | objects.TopologyObject
 )  # fmt: skip
 
 

@@ -169,6 +169,7 @@ class Membership(msgspec.Struct, frozen=True):
         order: members with a lower number are placed first; then come rank and age.
         definition: what the pod itself says of the whole group; None: an object says it.
         constraint: where the pod says that the pods of its part go; an object's constraint comes first.
+        scheduler: the name of the scheduler that is to place the pod.
         problem: what a person must mend before the pod can be placed.
     """
 
@@ -178,6 +179,7 @@ class Membership(msgspec.Struct, frozen=True):
     order: int = 0
     definition: Definition | None = None
     constraint: Constraint | None = None
+    scheduler: str = ""
     problem: Mistake | None = None
 
 

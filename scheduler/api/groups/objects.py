@@ -6,7 +6,7 @@ a kind of the same name, so these kinds are named with their groups.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from scheduler.api.wire import Object
 
@@ -98,3 +98,5 @@ GroupObject = (
     | RayJob
 )
 TopologyObject = KueueTopology | KaiTopology | ClusterNetworkTopology
+GROUP_KINDS = tuple(str(one.__struct_config__.tag) for one in get_args(GroupObject))
+TOPOLOGY_KINDS = tuple(str(one.__struct_config__.tag) for one in get_args(TopologyObject))

@@ -125,16 +125,29 @@ class Whereabouts(Protocol):
 def make_key(pod: wire.Pod) -> bytes:
     """Make bytes that are equal exactly for pods of one template.
 
-    Node, priority, gates and storage are removed while encoding: they belong to the pod, not to the template.
+    Node, priority, gates, group and storage are removed while encoding: they belong to the pod, not to the template.
     """
     spec = pod.spec
-    aside = spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name
+    aside = (
+        spec.node_name,
+        spec.priority,
+        spec.scheduling_gates,
+        spec.scheduler_name,
+        spec.scheduling_group,
+    )
     volumes = spec.volumes
     if volumes:
         spec.volumes = [wire.Volume(image=one.image) for one in volumes if one.image] or None
-    spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name = None, 0, None, None
+    spec.node_name, spec.priority, spec.scheduling_gates = None, 0, None
+    spec.scheduler_name = spec.scheduling_group = None
     encoded = _encoder.encode(spec)
-    spec.node_name, spec.priority, spec.scheduling_gates, spec.scheduler_name = aside
+    (
+        spec.node_name,
+        spec.priority,
+        spec.scheduling_gates,
+        spec.scheduler_name,
+        spec.scheduling_group,
+    ) = aside
     spec.volumes = volumes
     annotations = pod.metadata.annotations
     if annotations and not names.STEERING.isdisjoint(annotations):
@@ -234,6 +247,4 @@ def _list_unsupported(spec: wire.PodSpec) -> list[str]:
     found = []
     if spec.resource_claims:
         found.append("spec.resourceClaims")
-    if spec.scheduling_group:
-        found.append("spec.schedulingGroup")
     return found

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import waiting as ask
+from scheduler.state.entities import Entity, describe_entity
 from scheduler.waiting.entries import Where
 
 _IN_VAIN = frozenset({Where.UNSCHEDULABLE, Where.BACKOFF})
@@ -36,6 +37,20 @@ def find_tried(inside: Inside, question: ask.TriedInVain) -> Mapping[str, str]:
 def read_queue(inside: Inside, _: ask.Queue) -> ask.QueueState:
     """Whether pods wait, and until when."""
     return ask.QueueState(len(inside.pending), inside.pending.find_next_due())
+
+
+def list_unplaced(inside: Inside, _: ask.WhatWaits) -> list[ask.Unplaced]:
+    """Everything that waits, and why."""
+    found = []
+    for entry in inside.pending.list_entries():
+        entity = entry.entity
+        pods = [inside.cluster.pods[pod.uid] for pod in entity.members]
+        waiting = [pod for pod in pods if not pod.node]
+        group = describe_entity(entity) if isinstance(entity, Entity) else ""
+        held = entry.held.why if entry.held is not None else ""
+        if waiting:
+            found.append(ask.Unplaced(waiting, group, held, entry.result, entry.why))
+    return found
 
 
 def count_queue(inside: Inside, _: ask.QueueCounts) -> ask.QueueFigures:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from scheduler.api.door.decisions import GroupResult, Hold
 from scheduler.engine.questions.contract import Question
+from scheduler.state.pods import PodRecord
 
 
 class IsParked(Question[bool], frozen=True):
@@ -49,6 +51,28 @@ class QueueState(NamedTuple):
 
 class Queue(Question[QueueState], frozen=True):
     """Whether pods wait, and how long nothing has to be done for them."""
+
+
+class Unplaced(NamedTuple):
+    """A pod or a group that waits, and why.
+
+    Attributes:
+        pods: the pods that have no node.
+        group: the name of the group; empty for a single pod.
+        held: why it may not be tried; empty if it may.
+        result: the result for the group when it was tried last; None before, and for a single pod.
+        hold: why one of the pods found no node then.
+    """
+
+    pods: Sequence[PodRecord]
+    group: str
+    held: str
+    result: GroupResult | None
+    hold: Hold | None
+
+
+class WhatWaits(Question[Sequence[Unplaced]], frozen=True):
+    """Everything that waits, in no order. O(waiting pods)."""
 
 
 class QueueFigures(NamedTuple):

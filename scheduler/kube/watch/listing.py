@@ -70,7 +70,14 @@ class Expired(Exception):  # noqa: N818
 
 def make_reader(kind: Kind) -> Read[Any]:
     """Return a function that reads objects of a kind from their JSON; for pods use ``make_pod_reader``."""
-    return msgspec.json.Decoder(kind.shape).decode
+    if kind.kind == kind.name:
+        return msgspec.json.Decoder(kind.shape).decode
+
+    def read(raw: bytes | msgspec.Raw) -> Any:
+        # Other API groups have a kind of this name: in here the kind has another name.
+        return msgspec.convert({**_plain.decode(raw), "kind": kind.name}, kind.shape)
+
+    return read
 
 
 def read_plain(raw: bytes | msgspec.Raw) -> dict[str, Any]:

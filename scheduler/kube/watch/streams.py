@@ -25,6 +25,8 @@ from scheduler.kube.watch.sources import Put, Source
 
 # The API server sends a bookmark about once a minute.
 _SILENCE_SECONDS = 90.0
+# After so long a kind that is not served is looked for again.
+_ABSENT_SECONDS = 30.0
 _log = structlog.get_logger("evenkeel.streams")
 
 
@@ -87,6 +89,8 @@ class Stream(Generic[V]):
         self._version = ""
         self._relist_requested = asyncio.Event()
         self._listed = asyncio.Event()
+        # Whether the API server did not serve the kind at the last look.
+        self._is_absent = False
         self.alive_at = 0.0
         self.n_lists = 0
         self.trouble: Trouble | None = None
@@ -120,7 +124,9 @@ class Stream(Generic[V]):
                     self._relist_requested.clear()
                     # If the list fails, there is no version to watch from, and the list is tried again.
                     self._version = ""
-                    await self._list_objects()
+                    if not await self._list_objects():
+                        await self._wait_until_served()
+                        continue
                 await self._watch_until_relist()
                 attempt = 0
             except Expired:
@@ -137,7 +143,8 @@ class Stream(Generic[V]):
                 _log.warning("stream broke", stream=self.name, error=str(error), retry_seconds=wait)
                 await asyncio.sleep(wait)
 
-    async def _list_objects(self) -> None:
+    async def _list_objects(self) -> bool:
+        """List all objects, and hand them over; return whether the API server serves the kind."""
         source = self.source
         is_first = True
         pages = listing.read_pages(self._api, source.kind.path, source.params, source.read)
@@ -153,13 +160,34 @@ class Stream(Generic[V]):
             # Unlike a watch that has expired, a list that expires again and again has to wait in between.
             message = f"list {self.name}: it changed faster than it could be read"
             raise answers.make_expired_error(message) from error
+        except ApiError as error:
+            if not (source.kind.absent and answers.is_not_found(error)):
+                raise
+            if not self._is_absent:
+                self._is_absent = True
+                _log.warning(source.kind.absent, needed_by=source.kind.needed_by)
+            # Without the kind there is no object of it.
+            self._put(source.make_page_event([], is_first=True, is_last=True))
+            self._end_list()
+            return False
+        self._is_absent = False
+        self._version = page.version
+        self._end_list()
+        return True
+
+    def _end_list(self) -> None:
         # Only a complete list is a sign of life: one page alone says nothing of the rest.
         self._note_sign_of_life()
-        self._version = page.version
         self.n_lists += 1
         # A request that came while this list was under way needs a newer list.
         if not self._relist_requested.is_set():
             self._listed.set()
+
+    async def _wait_until_served(self) -> None:
+        """Wait until it is time to look again whether the API server serves the kind."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ABSENT_SECONDS):
+                await self._relist_requested.wait()
 
     async def _watch_until_relist(self) -> None:
         watching = asyncio.ensure_future(self._watch())

@@ -10,6 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scheduler.api import names, selectors, steering, wire
+from scheduler.api.groups.objects import (
+    GROUP_KINDS,
+    TOPOLOGY_KINDS,
+    GroupObject,
+    TopologyObject,
+)
 from scheduler.api.kinds import (
     BUDGETS,
     LIMIT_RANGES,
@@ -82,7 +88,8 @@ class Inventory:
         objects: all objects that were given, so that an error can name one.
         strict: for a mistake everything is refused, once all mistakes are known; else the object is left out.
         priorities: the PriorityClasses.
-        groups: objects that select pods which belong together, such as Services.
+        peers: objects that select pods which belong together, such as Services.
+        grouping: objects that say which pods are a group, and topologies.
         storage: claims, volumes and other objects of storage.
         policies: BalancePolicies, reduced to known fields.
         budgets: PodDisruptionBudgets, as far as their status says.
@@ -102,7 +109,8 @@ class Inventory:
     nodes: list[wire.Node] = field(default_factory=list)
     pods: list[wire.Pod] = field(default_factory=list)
     namespaces: list[steering.Namespace] = field(default_factory=list)
-    groups: list[steering.Group] = field(default_factory=list)
+    peers: list[steering.PeerObject] = field(default_factory=list)
+    grouping: list[GroupObject | TopologyObject] = field(default_factory=list)
     storage: list[StorageObject] = field(default_factory=list)
     policies: list[steering.BalancePolicy] = field(default_factory=list)
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
@@ -174,13 +182,15 @@ def _take_object(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey])
         if key in seen:
             raise BadInput("metadata.name", "the object is given twice")
         seen.add(key)
-    if kind in _GROUPS:
-        inventory.groups.append(manifests.read_group(body))
+    if kind in _GROUPING:
+        inventory.grouping.append(manifests.read_grouping(body, kind))
+    if kind in _PEERS:
+        inventory.peers.append(manifests.read_peer_object(body))
     if kind in kinds.WORKLOADS:
         inventory.workloads.append(given)
     elif kind in _TAKES:
         _TAKES[kind](inventory, given)
-    elif not kind and kinds.has_pod_template(body):
+    elif (not kind or kind in _GROUPING) and kinds.has_pod_template(body):
         inventory.unknown[str(body.get("apiVersion", "")), str(body.get("kind"))] += 1
     elif not kind:
         inventory.passed_over[str(body.get("kind"))] += 1
@@ -245,7 +255,8 @@ def _take_pod(inventory: Inventory, given: Given) -> None:
         requests.read_requests(pod)
 
 
-_GROUPS = frozenset(names.GroupKind)
+_PEERS = frozenset(names.PeerKind)
+_GROUPING = frozenset((*GROUP_KINDS, *TOPOLOGY_KINDS))
 _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     NODES.name: _take_node,
     PODS.name: _take_pod,

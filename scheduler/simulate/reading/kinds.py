@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from scheduler.api.kinds import BY_NAME, TABLE
+from scheduler.api.kinds import BY_KIND, BY_NAME, TABLE
 
 WORKLOADS = frozenset(kind.name for kind in TABLE if kind.makes_pods)
 # How deep a template may be below an object's spec; a RayCluster has it five levels down.
@@ -34,18 +34,19 @@ def find_kind(body: Mapping[str, Any]) -> str:
     Objects may have no API version: those of a typed list have none.
     """
     kind, version = body.get("kind"), body.get("apiVersion")
-    read = BY_NAME.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return ""
+    read = BY_KIND.get(kind, []) if isinstance(kind, str) else []
+    if version is None:
+        return read[0].name if len(read) == 1 else ""
     # A Job of Volcano or a Service of Knative is another kind.
-    return read.name if version is None or str(version).rpartition("/")[0] == read.group else ""
+    group = str(version).rpartition("/")[0]
+    return next((one.name for one in read if one.group == group), "")
 
 
 def read_key(body: Mapping[str, Any]) -> ObjectKey:
     """Read the key of an object, however odd the object is."""
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
-    kind = str(body.get("kind"))
+    kind = find_kind(body) or str(body.get("kind"))
     namespace = str(metadata.get("namespace") or "")
     if not namespace and kind in BY_NAME and BY_NAME[kind].is_namespaced:
         namespace = "default"

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from scheduler.api import kinds, selectors, steering, values, wire
+from scheduler.api.groups.objects import GroupObject, TopologyObject
 from scheduler.api.storage import (
     KINDS,
     CSIStorageCapacity,
@@ -115,15 +116,29 @@ def read_storage(body: Mapping[str, Any]) -> StorageObject:
     return found
 
 
-def read_group(body: Mapping[str, Any]) -> steering.Group:
+def read_peer_object(body: Mapping[str, Any]) -> steering.PeerObject:
     """Read a Service, or another object that selects pods.
 
     Raises:
         BadInput: as ``decode``, or an API server would refuse its selector.
     """
-    found: steering.Group = decode(body, kinds.BY_NAME[body["kind"]].shape)
+    found: steering.PeerObject = decode(body, kinds.BY_NAME[body["kind"]].shape)
     selectors.read_selector(found.selector, "spec.selector")
     found.metadata.namespace = found.metadata.namespace or "default"
+    return found
+
+
+def read_grouping(body: Mapping[str, Any], kind: str) -> GroupObject | TopologyObject:
+    """Read an object that says which pods are a group, or a topology; ``kind`` as the table of kinds names it.
+
+    Raises:
+        BadInput: as ``decode``.
+    """
+    found: GroupObject | TopologyObject = decode({**body, "kind": kind}, kinds.BY_NAME[kind].shape)
+    meta = found.metadata
+    if kinds.BY_NAME[kind].is_namespaced:
+        meta.namespace = meta.namespace or "default"
+    meta.uid = meta.uid or f"{meta.namespace}/{meta.name}"
     return found
 
 
@@ -131,7 +146,7 @@ def read_budget(body: Mapping[str, Any]) -> steering.PodDisruptionBudget:
     """Read a PodDisruptionBudget; without a status none of its pods may go.
 
     Raises:
-        BadInput: as ``read_group``.
+        BadInput: as ``read_peer_object``.
     """
     found = decode(body, steering.PodDisruptionBudget)
     selectors.read_selector(found.spec.selector, "spec.selector")

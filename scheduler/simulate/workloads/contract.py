@@ -92,7 +92,7 @@ class Made:
     """
 
     pods: Sequence[wire.Pod] = ()
-    groups: Sequence[steering.Group] = ()
+    groups: Sequence[steering.PeerObject] = ()
     surplus: Sequence[wire.Pod] = ()
     idle: Idle | None = None
     claims: Sequence[PersistentVolumeClaim] = ()

@@ -94,7 +94,7 @@ def make_pods(
             for pod in done.pods:
                 _add_pod(inventory, making, workload, pod)
             making.caused.update(_list_caused(workload, done.pods, scaled, added))
-            inventory.groups.extend(done.groups)
+            inventory.peers.extend(done.groups)
             wanted += done.claims
             if done.idle is not None:
                 making.idle[done.idle].append(workload.key)

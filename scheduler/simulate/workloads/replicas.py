@@ -34,7 +34,7 @@ def make_deployment_pods(workload: Workload, scene: Scene) -> Made:
         return Made(surplus=sort_by_deletion(there)[:-missing])
     mold = scene.make_mold(workload, missing)
     namespace, template = workload.key.namespace, _read_template(workload)
-    groups: list[steering.Group] = []
+    groups: list[steering.PeerObject] = []
     present = _find_current(template, scene.replica_sets.get(workload.key, []))
     if present is None:
         hashed = molds.hash_template(template)
@@ -42,7 +42,7 @@ def make_deployment_pods(workload: Workload, scene: Scene) -> Made:
         labels = {HASH: hashed}
         metadata = {"name": set_name, "namespace": namespace}
         body = {**workload.given.body, "kind": "ReplicaSet", "metadata": metadata}
-        group = objects.read_group(body)
+        group = objects.read_peer_object(body)
         selector = steering.SetSpec(_add_labels(group, labels))
         groups.append(steering.ReplicaSet(group.metadata, selector))
     else:
@@ -83,7 +83,7 @@ def _drop_hash(template: Mapping[str, Any]) -> tuple[object, ...]:
     return labels, metadata.get("annotations") or {}, template.get("spec")
 
 
-def _add_labels(group: steering.Group, labels: dict[str, str]) -> wire.LabelSelector:
+def _add_labels(group: steering.PeerObject, labels: dict[str, str]) -> wire.LabelSelector:
     selector = group.selector or wire.LabelSelector()
     return wire.LabelSelector(
         {**(selector.match_labels or {}), **labels}, selector.match_expressions

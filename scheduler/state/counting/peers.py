@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scheduler.api import selectors, wire
-from scheduler.api.names import GroupKind
+from scheduler.api.names import PeerKind
 from scheduler.api.pods import spread
 from scheduler.api.selectors import Labels, Selector
 from scheduler.errors import BadInput
@@ -13,9 +13,9 @@ from scheduler.errors import BadInput
 # API version, kind and name of the controller that made a pod.
 Controller = tuple[str, str, str]
 _API_VERSIONS = {
-    GroupKind.REPLICATION_CONTROLLER: "v1",
-    GroupKind.REPLICA_SET: "apps/v1",
-    GroupKind.STATEFUL_SET: "apps/v1",
+    PeerKind.REPLICATION_CONTROLLER: "v1",
+    PeerKind.REPLICA_SET: "apps/v1",
+    PeerKind.STATEFUL_SET: "apps/v1",
 }
 
 
@@ -44,11 +44,11 @@ class Peers:
         return self._changed.get(namespace, 0)
 
     def see(
-        self, kind: GroupKind, namespace: str, name: str, given: wire.LabelSelector | None
+        self, kind: PeerKind, namespace: str, name: str, given: wire.LabelSelector | None
     ) -> None:
         """Add an object or its new state; a selector that no API server accepts selects nothing."""
         labels = (given.match_labels if given else None) or {}
-        if kind == GroupKind.SERVICE:
+        if kind == PeerKind.SERVICE:
             there = self._services.setdefault(namespace, {})
             if not labels:
                 self.drop(kind, namespace, name)
@@ -58,7 +58,7 @@ class Peers:
             return
         key = namespace, (_API_VERSIONS[kind], str(kind), name)
         read: Mapping[str, str] | Selector = labels
-        if kind != GroupKind.REPLICATION_CONTROLLER:
+        if kind != PeerKind.REPLICATION_CONTROLLER:
             try:
                 read = selectors.read_selector(given, "spec.selector")
             except BadInput:
@@ -67,9 +67,9 @@ class Peers:
             self._controllers[key] = read
             self._note_change(namespace)
 
-    def drop(self, kind: GroupKind, namespace: str, name: str) -> None:
+    def drop(self, kind: PeerKind, namespace: str, name: str) -> None:
         """Drop an object that was deleted."""
-        if kind == GroupKind.SERVICE:
+        if kind == PeerKind.SERVICE:
             there = self._services.get(namespace, {})
             was = there.pop(name, None)
             if not there:
@@ -80,9 +80,9 @@ class Peers:
         if was is not None:
             self._note_change(namespace)
 
-    def list_of_kind(self, kind: GroupKind) -> set[tuple[str, str]]:
+    def list_of_kind(self, kind: PeerKind) -> set[tuple[str, str]]:
         """List the namespace and name of all objects of one kind."""
-        if kind == GroupKind.SERVICE:
+        if kind == PeerKind.SERVICE:
             return {
                 (namespace, name) for namespace, there in self._services.items() for name in there
             }

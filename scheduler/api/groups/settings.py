@@ -1,0 +1,44 @@
+"""What the configuration says of groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.api import names
+
+# The levels of a cluster that no Topology object describes, the widest first. Levels that no node has do not matter.
+_LEVELS = (
+    names.REGION,
+    names.ZONE,
+    "topology.kubernetes.io/block",
+    "topology.kubernetes.io/rack",
+    "nvidia.com/gpu.clique",
+    names.HOSTNAME,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """Which pods are groups without saying so, and which levels the cluster has.
+
+    Attributes:
+        owners: kinds of owners whose pods are groups, such as JobSet.
+        topology: the node labels of the levels, the widest first.
+    """
+
+    owners: tuple[str, ...] = ()
+    topology: tuple[str, ...] = _LEVELS
+
+
+# The kinds of owners whose pods may be groups.
+OWNER_KINDS = (
+    "Job",
+    "JobSet",
+    "LeaderWorkerSet",
+    "MPIJob",
+    "PyTorchJob",
+    "RayCluster",
+    "RayJob",
+    "StatefulSet",
+    "TrainJob",
+)

@@ -1,0 +1,6 @@
+"""Groups on nodes: which domain, which members, all or nothing.
+
+Belongs here: the domains of a topology (``domains``), how many pods fit where at most (``capacity``), which domain is
+tried first (``choosing``), and the trial in which a group is placed (``placer``). Does not belong here: who has to go
+to make room (``disruption``), and why a pod does not fit on a node (``shapes``).
+"""

@@ -1,0 +1,48 @@
+"""How many pods of a kind fit on each node at most, by amounts alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.schema import columns as c
+from scheduler.shapes.boards import Shape
+from scheduler.state.cluster import Cluster
+
+# More pods than a group may have.
+MANY = 1 << 30
+
+
+def count_fitting(cluster: Cluster, shape: Shape) -> c.Ints:
+    """Count [N] how many pods of a shape fit on each node at most; 0 where not even one fits.
+
+    The board of the shape must be up to date. The count divides what is free by what a pod takes, also of the figures
+    of all cards together. Cards that are shared unevenly may take fewer pods.
+    """
+    nodes, ask = cluster.nodes.columns, shape.ask
+    counts = np.where(nodes.valid & (shape.board.part >= 0), MANY, 0)
+    for resource, amount, pool in zip(
+        ask.resources.tolist(), ask.amounts.tolist(), ask.by_cards.tolist(), strict=True
+    ):
+        if amount <= 0 or resource < 0:
+            continue
+        free = nodes.allocatable[resource] - nodes.requested[resource]
+        fitting = np.maximum(free, 0) // amount
+        if pool >= 0:
+            # Where cards are given away one by one, the node's own amount of them does not count.
+            fitting = np.where(nodes.managed[pool], MANY, fitting)
+        np.minimum(counts, fitting, out=counts)
+    if shape.asked.template.gpu is not None and ask.containers.size:
+        _bound_by_cards(nodes, ask, counts)
+    return counts
+
+
+def _bound_by_cards(nodes: c.Nodes, ask: c.Ask, counts: c.Ints) -> None:
+    """Bound the counts by what the cards of each node have free of cores, memory and places, all together."""
+    pool = ask.pool
+    managed = nodes.managed[pool]
+    n_cards = ask.containers[c.N_CARDS]
+    for figure, asked in ((c.CORES, c.ASK_CORES), (c.MIB, c.ASK_MIB)):
+        each = int((n_cards * ask.containers[asked]).sum())
+        if each > 0:
+            free = nodes.gpu_total[pool, figure] - nodes.gpu_used[pool, figure]
+            np.minimum(counts, np.where(managed, np.maximum(free, 0) // each, MANY), out=counts)

@@ -1,0 +1,222 @@
+"""Makes the entity of a group from its definitions and its members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from scheduler.api.groups.definitions import (
+    Constraint,
+    Definition,
+    GroupKey,
+    Match,
+    Membership,
+    Part,
+)
+from scheduler.errors import Mistake
+from scheduler.state.entities import Entity, Team, Where, make_entity
+from scheduler.state.pods import Life, PodRecord
+
+# The deepest tree of groups; Kubernetes allows four levels.
+DEPTH_MAX = 8
+_LAST = 2**62
+
+
+class Member(NamedTuple):
+    """A pod of a group, and what it says of the group; ``is_bound``: its bind has been made."""
+
+    pod: PodRecord
+    says: Membership
+    is_bound: bool
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it has a node for good, and stays."""
+        return self.is_bound and not self.pod.deleting
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a node, or for the end of its bind."""
+        return not self.is_bound and not self.pod.deleting and self.pod.life != Life.AWAY
+
+
+class Lore(Protocol):
+    """What is known of groups: the registry."""
+
+    def find_definition(self, key: GroupKey) -> Definition | None:
+        """Return what is said of a group; None if nobody has said anything."""
+
+    def list_children(self, key: GroupKey) -> Sequence[GroupKey]:
+        """List the groups that are parts of a group, in the order in which they are placed."""
+
+    def list_members(self, key: GroupKey) -> Sequence[Member]:
+        """List the pods of a group that are not finished."""
+
+    def resolve(self, constraint: Constraint) -> Where | str:
+        """Return where a constraint says that pods go; a text if its topology is not there."""
+
+
+def form_entity(key: GroupKey, lore: Lore) -> Entity | None:
+    """Form the entity of a root group; None if none of its pods waits for a node or a bind."""
+    former = _Former(key, lore)
+    return former.form()
+
+
+class _Former:
+    """Forms one entity; notes what is missing and what is wrong on the way."""
+
+    def __init__(self, key: GroupKey, lore: Lore) -> None:
+        self._key, self._lore = key, lore
+        self._definition = lore.find_definition(key)
+        self._members = [
+            one for leaf in _list_leaf_keys(key, lore) for one in lore.list_members(leaf)
+        ]
+        # A group of which a pod runs has had its minimum: a pod that comes again joins it alone.
+        self._was_placed = any(one.is_there for one in self._members)
+        self._lacks = ""
+        self._problem: Mistake | None = None
+
+    def form(self) -> Entity | None:
+        """Form the entity."""
+        if not any(one.waits for one in self._members):
+            return None
+        team = self._make_group_team(self._key, 0)
+        self._refuse_unlike()
+        if not self._lacks and not self._problem and not team.is_complete:
+            self._lacks = self._describe_missing(team)
+        return make_entity(
+            make_uid(self._key),
+            team,
+            key=self._key,
+            definition=self._definition,
+            lacks=self._lacks,
+            problem=self._problem,
+        )
+
+    def _make_group_team(self, key: GroupKey, depth: int) -> Team:
+        """Make the team of a group, with the groups that are parts of it."""
+        definition = self._lore.find_definition(key)
+        if definition is None:
+            self._note_lack(f"{key} does not exist")
+            return self._make_team(Part("", 0), None, self._lore.list_members(key))
+        if definition.problem is not None:
+            mistake = definition.problem
+            self._note_problem(Mistake(f"{key}: {mistake.field}", mistake.text))
+        children = self._lore.list_children(key) if depth < DEPTH_MAX else ()
+        if children:
+            teams = tuple(self._make_group_team(child, depth + 1) for child in children)
+            where = self._resolve(definition.root.constraint)
+            return Team(key.name, definition.root.minimum, where=where, teams=teams)
+        members = self._lore.list_members(key)
+        self._refuse_unknown_parts(key, definition, members)
+        return self._make_team(definition.root, definition, members)
+
+    def _make_team(
+        self, part: Part, definition: Definition | None, members: Sequence[Member]
+    ) -> Team:
+        """Make the team of a part of a group from the members of the group."""
+        if part.parts:
+            teams = tuple(self._make_team(one, definition, members) for one in part.parts)
+            return Team(part.name, part.minimum, where=self._resolve(part.constraint), teams=teams)
+        mine = [one for one in members if part.name in ("", one.says.part)]
+        there = tuple(one.pod for one in mine if one.is_there)
+        waiting = sorted((one for one in mine if one.waits), key=_find_place)
+        own = next((one.says.constraint for one in waiting if one.says.constraint), None)
+        return Team(
+            name=part.name,
+            minimum=self._find_minimum(part, definition, len(there)),
+            pods=tuple(one.pod for one in waiting),
+            there=there,
+            ranks=tuple(one.says.index for one in waiting),
+            where=self._resolve(part.constraint or own),
+        )
+
+    def _find_minimum(self, part: Part, definition: Definition | None, n_there: int) -> int:
+        """Find how many pods of a part, with those that are there, must have a node at once."""
+        if definition is None or not definition.is_gang:
+            return 0
+        if definition.match == Match.ONCE and self._was_placed:
+            return 0
+        if definition.match == Match.WAITING:
+            return part.minimum + n_there
+        return part.minimum
+
+    def _resolve(self, constraint: Constraint | None) -> Where | None:
+        if constraint is None:
+            return None
+        found = self._lore.resolve(constraint)
+        if isinstance(found, str):
+            self._note_lack(found)
+            return None
+        return found
+
+    def _note_lack(self, text: str) -> None:
+        self._lacks = self._lacks or text
+
+    def _note_problem(self, problem: Mistake) -> None:
+        self._problem = self._problem or problem
+
+    def _refuse_unknown_parts(
+        self, key: GroupKey, definition: Definition, members: Sequence[Member]
+    ) -> None:
+        """Refuse a group one of whose pods names a part that the group has not."""
+        parts = [part.name for part in definition.root.list_leaves()]
+        if parts == [""]:
+            return
+        for one in members:
+            if one.waits and one.says.part not in parts:
+                said = f'"{one.says.part}"' if one.says.part else "no part"
+                text = f"pod {one.pod.name} names {said}; the parts of {key} are {', '.join(parts)}"
+                self._note_problem(Mistake("", text))
+
+    def _refuse_unlike(self) -> None:
+        """Refuse a group whose pods have different schedulers or priorities; the texts are those of Kubernetes 1.37."""
+        for one in self._members:
+            if one.says.problem is not None and one.waits:
+                mistake = one.says.problem
+                self._note_problem(Mistake(f"pod {one.pod.name}: {mistake.field}", mistake.text))
+        said = dict.fromkeys(one.says.definition for one in self._members if one.says.definition)
+        if len(said) > 1:
+            text = "its pods do not say the same of the group"
+            self._note_problem(Mistake(str(self._key), text))
+        pods = [one.pod for one in self._members]
+        schedulers = list(dict.fromkeys(one.says.scheduler for one in self._members))
+        if len(schedulers) > 1:
+            text = "all pods in a single pod group should have the same .spec.schedulerName set"
+            self._note_problem(Mistake("", f'{text}, got: "{schedulers[0]}" and "{schedulers[1]}"'))
+        wanted = self._definition.priority if self._definition else None
+        wanted = pods[0].priority if wanted is None else wanted
+        unlike = next((pod.priority for pod in pods if pod.priority != wanted), None)
+        if unlike is not None:
+            text = "all pods in a single pod group should have the same priority as the pod group's"
+            self._note_problem(Mistake("", f"{text} priority, got {unlike} and {wanted}"))
+
+    def _describe_missing(self, team: Team) -> str:
+        """Say how many pods of which team are missing."""
+        short = [one for one in team.list_leaves() if not one.is_complete]
+        names = [f' of part "{one.name}"' if one.name else "" for one in short]
+        parts = [
+            f"{one.minimum} pods{name}, and {len(one.pods) + len(one.there)} exist"
+            for one, name in zip(short, names, strict=True)
+        ]
+        return f"{self._key} needs {'; '.join(parts)}"
+
+
+def make_uid(key: GroupKey) -> str:
+    """Make the uid of a group's entity."""
+    return f"group {key.kind} {key.namespace}/{key.name}"
+
+
+def _list_leaf_keys(key: GroupKey, lore: Lore, depth: int = 0) -> Iterator[GroupKey]:
+    """List a group and the groups within it."""
+    yield key
+    if depth < DEPTH_MAX:
+        for child in lore.list_children(key):
+            yield from _list_leaf_keys(child, lore, depth + 1)
+
+
+def _find_place(member: Member) -> tuple[object, ...]:
+    """Return the place of a pod among the pods of its team: by its own order, rank, priority and age."""
+    pod, says, _ = member
+    rank = says.index if says.index >= 0 else _LAST
+    return says.order, rank, -pod.priority, pod.created, pod.order

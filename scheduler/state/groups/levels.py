@@ -1,0 +1,83 @@
+"""Topologies by name, and the levels that a constraint names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler.api import names
+from scheduler.api.groups.definitions import Constraint, Level, Rule, Topology
+from scheduler.state.entities import Where
+
+
+class Topologies:
+    """The topologies that objects describe, and the one of the configuration."""
+
+    def __init__(self, default: Iterable[str]) -> None:
+        """``default`` are the labels of the configuration's levels, the widest first."""
+        levels = tuple(Level(label, label) for label in default)
+        self._default = Topology(Rule.KEEL, "", levels)
+        # By the kind of the object and its name.
+        self._taken: dict[tuple[str, str], Topology] = {}
+        self._named: dict[tuple[Rule, str], Topology] = {}
+
+    def take(self, kind: str, name: str, topology: Topology | None) -> bool:
+        """Take over a topology that was added, has changed or is gone (None); return whether that changes anything."""
+        before = self._taken.get((kind, name))
+        if topology is None:
+            self._taken.pop((kind, name), None)
+        else:
+            self._taken[kind, name] = topology
+        self._named = {(one.rule, one.name): one for one in self._taken.values()}
+        return before != topology
+
+    @property
+    def default_labels(self) -> tuple[str, ...]:
+        """The labels of the configuration's levels, the widest first."""
+        return tuple(level.label for level in self._default.levels)
+
+    def list_names(self, kind: str) -> list[str]:
+        """List the names of the topologies of a kind of objects."""
+        return [name for of, name in self._taken if of == kind]
+
+    def resolve(self, constraint: Constraint) -> Where | str:
+        """Return where a constraint says that pods go; a text if its topology, or a level, is missing."""
+        wanted = [
+            level
+            for level in (
+                constraint.required,
+                *constraint.preferred,
+                *(one.level for one in constraint.slices),
+            )
+            if level
+        ]
+        topology = self._find_topology(constraint, wanted)
+        if topology is None:
+            return f'Topology "{constraint.topology}" does not exist'
+        places = {level.name: i for i, level in reversed(list(enumerate(topology.levels)))}
+        for level in wanted:
+            if level not in places:
+                known = ", ".join(places)
+                return f'Topology "{topology.name}" has no level "{level}"; its levels are {known}'
+        return Where(
+            rule=constraint.rule,
+            labels=tuple(level.label for level in topology.levels),
+            required=places.get(constraint.required, -1),
+            preferred=tuple(places[level] for level in constraint.preferred),
+            spreads_freely=constraint.spreads_freely,
+            slices=tuple((places[one.level], one.size) for one in constraint.slices),
+        )
+
+    def _find_topology(self, constraint: Constraint, wanted: list[str]) -> Topology | None:
+        """Find the topology that a constraint names, or the first one that has all its levels."""
+        if constraint.topology:
+            return self._named.get((constraint.rule, constraint.topology))
+        if constraint.rule == Rule.KUBERNETES:
+            # Kubernetes knows no tree: equal values of the label are one domain, wherever they are.
+            return Topology(constraint.rule, "", tuple(Level(one, one) for one in wanted))
+        named = [self._named[key] for key in sorted(self._named) if key[0] == constraint.rule]
+        for topology in (*named, self._default):
+            if {level.name for level in topology.levels}.issuperset(wanted):
+                return topology
+        # Nobody describes these levels: each label is a level of its own, down to single nodes.
+        labels = dict.fromkeys([*wanted, names.HOSTNAME])
+        return Topology(constraint.rule, "", tuple(Level(one, one) for one in labels))
