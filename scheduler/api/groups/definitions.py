@@ -76,6 +76,10 @@ class Constraint(msgspec.Struct, frozen=True):
     slices: tuple[Slice, ...] = ()
 
 
+# The name of a part for pods whose part has no other name in the group.
+OTHERS = "*"
+
+
 class Part(msgspec.Struct, frozen=True):
     """A part of a group: pods of its own, or parts.
 
