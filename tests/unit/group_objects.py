@@ -117,6 +117,7 @@ def check_odd_pod(pod: wire.Pod, *switched_on: str) -> None:
     if member is None:
         return
     assert isinstance(member.group, GroupKey)
+    assert max(len(member.group.name), len(member.part)) < 300
     if member.problem is not None:
         assert member.problem.text
         assert len(str(member.problem)) < 3000

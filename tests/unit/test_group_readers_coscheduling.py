@@ -106,6 +106,12 @@ def test_pods_are_gathered_in_the_narrowest_layer_that_must_be() -> None:
     )
 
 
+def test_no_rules_about_layers_are_no_constraint() -> None:
+    texts = notes(network_topology_spec='{"gatherStrategy": []}')
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 8}, annotations=texts))
+    assert definition.root.constraint is None
+
+
 @pytest.mark.parametrize(
     ("texts", "problem"),
     [
@@ -117,6 +123,7 @@ def test_pods_are_gathered_in_the_narrowest_layer_that_must_be() -> None:
         (notes(name="g", min_available="2", mode="strict"), "'strict' is not one of Strict, NonStrict"),
         (notes(name="g", min_available="2", match_policy="x"), "not one of once-satisfied, only-waiting, waiting-and-running"),
         (notes(name="g", min_available="2", groups="a,b"), "groups]: 'a,b' is not JSON"),
+        (notes(name="g", min_available="2", groups=" " * 20_000), "groups]: has more than 16384 characters"),
         (notes(name="g", min_available="2", groups='["a"]'), "groups][0]: 'a' is not namespace/name"),
         (notes(name="g", min_available="2", groups="[1]"), "groups][0]: 1 is not a text"),
         (notes(name="g", min_available="2", network_topology_index="-1"), "index]: '-1' is not"),

@@ -47,10 +47,21 @@ def test_a_pod_that_names_no_name_has_a_problem(name: Any) -> None:
 
 def test_a_pod_in_two_groups_has_a_problem_that_names_both() -> None:
     pod = of_kubernetes(annotations={"pod-group-name": "other"})
-    assert "Kubernetes PodGroup ns/g and KAI PodGroup ns/other" in group.find_problem(pod)
+    assert "Kubernetes group 'g' and KAI group 'other'" in group.find_problem(pod)
     member = table.read_membership(pod)
     assert member is not None
     assert member.group == GroupKey(KIND, "ns", "g")
+
+
+@pytest.mark.parametrize(
+    ("labels", "notes"), [({}, {"pod-group-name": "x" * 254}), ({"kai.scheduler/subgroup-name": "x" * 254}, {"pod-group-name": "g"})]
+)  # fmt: skip
+def test_a_name_that_no_object_can_have_is_cut(labels: Json, notes: Json) -> None:
+    pod = group.make_pod(labels, notes)
+    assert "has more than 253 characters" in group.find_problem(pod)
+    member = table.read_membership(pod)
+    assert member is not None
+    assert max(len(member.group.name), len(member.part)) == 253
 
 
 def test_kueues_constraint_is_no_second_group() -> None:

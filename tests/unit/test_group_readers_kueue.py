@@ -79,6 +79,14 @@ def test_a_pod_alone_that_says_where_it_goes_is_a_group_of_one() -> None:
     assert member.definition.run_seconds == 30
 
 
+def test_a_plain_pod_may_say_how_long_it_runs() -> None:
+    assert table.read_run_seconds(group.make_pod(annotations={names.RUN_TIME: "90m"})) == 5400
+    assert table.read_run_seconds(group.make_pod(spec={"activeDeadlineSeconds": 30})) == 30
+    assert table.read_run_seconds(group.make_pod()) is None
+    with pytest.raises(BadInput, match="is not a duration"):
+        table.read_run_seconds(group.make_pod(annotations={names.RUN_TIME: "soon"}))
+
+
 @pytest.mark.parametrize(
     ("texts", "constraint"),
     [

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from scheduler.api import names, steering, wire
+from scheduler.api import names, steering, values, wire
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import (
     Definition,
@@ -100,13 +100,22 @@ def read_membership(pod: wire.Pod, switched_on: Collection[str] = ()) -> Members
         or (labels and not _LABELS.isdisjoint(labels))
         or pod.spec.scheduling_group is not None
     )
-    if names_one:
-        named = _read_named(pod, labels or {}, annotations or {})
-        if named is not None:
-            return named
-    elif not switched_on:
+    if not (names_one or switched_on):
         return None
-    return _read_owned(pod, annotations or {}, switched_on)
+    member = _read_named(pod, labels or {}, annotations or {}) if names_one else None
+    member = member or _read_owned(pod, annotations or {}, switched_on)
+    return member and _bound_names(member)
+
+
+def _bound_names(member: Membership) -> Membership:
+    """Return a membership of which all names have a longest length; nobody knows a longer one."""
+    group, most = member.group, reading.NAME_MAX
+    if len(group.name) <= most and len(member.part) <= most:
+        return member
+    text = f"the name of the group, or of its part, has more than {most} characters"
+    group = group._replace(name=group.name[:most])
+    problem = member.problem or Mistake("metadata", text)
+    return Membership(group, member.part[:most], problem=problem)
 
 
 def _read_named(pod: wire.Pod, labels: Texts, annotations: Texts) -> Membership | None:
@@ -118,7 +127,7 @@ def _read_named(pod: wire.Pod, labels: Texts, annotations: Texts) -> Membership 
         return None
     reader, key = found[0]
     if len(found) > 1:
-        both = " and ".join(f"{one.system} {key}" for one, key in found)
+        both = " and ".join(f"{one.system} group {values.quote(key.name)}" for one, key in found)
         problem = Mistake("metadata", f"the pod names {both}; it can be in one group only")
         return Membership(key, problem=problem)
     try:
