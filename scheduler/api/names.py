@@ -99,6 +99,72 @@ PREEMPT_NEVER = "Never"
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
 
+# Groups of pods, in our own words: on an owner of pods or on its pods.
+GANG = "evenkeel.dev/gang"
+GANG_ALL = "all"
+RUN_TIME = "evenkeel.dev/run-time"
+
+# Groups: scheduler-plugins and Koordinator. The first one is a label, the others are annotations.
+COSCHEDULING_GROUP = "pod-group.scheduling.sigs.k8s.io"
+GANG_NAME = "gang.scheduling.koordinator.sh/name"
+GANG_MINIMUM = "gang.scheduling.koordinator.sh/min-available"
+GANG_TOTAL = "gang.scheduling.koordinator.sh/total-number"
+GANG_WAIT = "gang.scheduling.koordinator.sh/waiting-time"
+GANG_MODE = "gang.scheduling.koordinator.sh/mode"
+GANG_GROUPS = "gang.scheduling.koordinator.sh/groups"
+GANG_MATCH = "gang.scheduling.koordinator.sh/match-policy"
+COSCHEDULING_MATCH = "pod-group.scheduling.sigs.k8s.io/match-policy"
+GANG_TOPOLOGY = "gang.scheduling.koordinator.sh/network-topology-spec"
+GANG_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"
+
+# Groups: Kueue. The first three are labels, the others are annotations.
+KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+KUEUE_INDEX = "kueue.x-k8s.io/pod-group-pod-index"
+KUEUE_RUN_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
+KUEUE_TOTAL = "kueue.x-k8s.io/pod-group-total-count"
+KUEUE_INDEX_LABEL = "kueue.x-k8s.io/pod-group-pod-index-label"
+KUEUE_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset"
+KUEUE_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+KUEUE_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
+KUEUE_UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
+KUEUE_SLICE_LEVEL = "kueue.x-k8s.io/podset-slice-required-topology"
+KUEUE_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
+KUEUE_SLICES = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
+KUEUE_TOGETHER = "kueue.x-k8s.io/podset-group-name"
+
+# Groups: KAI. The two in the middle are labels, the others are annotations.
+KAI_GROUP = "pod-group-name"
+KAI_PART = "kai.scheduler/subgroup-name"
+KAI_ORDER = "kai.scheduler/task-priority"
+KAI_TOPOLOGY = "kai.scheduler/topology"
+KAI_REQUIRED = "kai.scheduler/topology-required-placement"
+KAI_PREFERRED = "kai.scheduler/topology-preferred-placement"
+
+# Groups: Volcano. Two annotations, either of which names the group, and a label.
+VOLCANO_GROUP = "scheduling.k8s.io/group-name"
+VOLCANO_GROUP_TOO = "scheduling.volcano.sh/group-name"
+VOLCANO_TASK = "volcano.sh/task-spec"
+
+# What the controllers of owners write on pods: labels, and the index of a Job also as an annotation.
+JOB_INDEX = "batch.kubernetes.io/job-completion-index"
+SET_INDEX = "apps.kubernetes.io/pod-index"
+JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
+JOBSET_PART = "jobset.sigs.k8s.io/replicatedjob-name"
+JOBSET_INDEX = "jobset.sigs.k8s.io/job-index"
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
+LWS_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+TRAINING_NAME = "training.kubeflow.org/job-name"
+TRAINING_OPERATOR = "training.kubeflow.org/operator-name"
+TRAINING_PART = "training.kubeflow.org/replica-type"
+TRAINING_ROLE = "training.kubeflow.org/job-role"
+TRAINING_INDEX = "training.kubeflow.org/replica-index"
+RAY_CLUSTER = "ray.io/cluster"
+RAY_PART = "ray.io/group"
+RAY_REPLICA = "ray.io/worker-group-replica-index"
+RAY_HOST = "ray.io/replica-host-index"
+RAY_HEAD = "headgroup"
+
 # Storage: annotations of claims, volumes and CSINodes.
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

@@ -58,8 +58,17 @@ class ReplicaSet(_SelectsBySelector):
     """A ReplicaSet, likewise."""
 
 
+class StatefulSetSpec(SetSpec):
+    """``spec`` of a StatefulSet: also how many pods it makes, and whether all at once; both as they are written."""
+
+    replicas: Any = None
+    pod_management_policy: Any = None
+
+
 class StatefulSet(_SelectsBySelector):
     """A StatefulSet, likewise."""
+
+    spec: StatefulSetSpec = msgspec.field(default_factory=StatefulSetSpec)
 
 
 PeerObject = Service | ReplicationController | ReplicaSet | StatefulSet

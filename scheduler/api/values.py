@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from scheduler.errors import BadInput
 
 T = TypeVar("T")
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist = 2, 4, 4
+_BRIEF.maxstring, _BRIEF.maxlong, _BRIEF.maxother = 160, 40, 80
+
+
+def quote(raw: Any) -> str:
+    """Return a value as a message shows it: on one line and not too long, whatever it is."""
+    try:
+        return _BRIEF.repr(raw)
+    except ValueError:
+        # Python refuses to print a number of more than some thousand digits.
+        return "a number with thousands of digits"
 
 
 def read_mapping(raw: Any, field: str) -> Mapping[str, Any]:
@@ -28,7 +42,7 @@ def read_items(raw: Any, field: str, kind: type[T]) -> list[T]:
     for i, item in enumerate(raw):
         if not isinstance(item, kind):
             wanted = "a text" if kind is str else "an object"
-            raise BadInput(f"{field}[{i}]", f"{item!r} is not {wanted}")
+            raise BadInput(f"{field}[{i}]", f"{quote(item)} is not {wanted}")
     return raw
 
 
@@ -42,5 +56,5 @@ def refuse_unknown(raw: Mapping[str, Any], field: str, allowed: tuple[str, ...])
 def read_integer(raw: Any, field: str, low: int, high: int) -> int:
     """Read an integer within bounds."""
     if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
-        raise BadInput(field, f"{raw!r} is not an integer within {low}..{high}")
+        raise BadInput(field, f"{quote(raw)} is not an integer within {low}..{high}")
     return raw

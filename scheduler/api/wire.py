@@ -254,6 +254,7 @@ class PodSpec(_Wire):
     volumes: list[Volume] | None = None
     resource_claims: list[dict[str, Any]] | None = None
     scheduling_group: dict[str, Any] | None = None
+    active_deadline_seconds: int | None = None
 
 
 class ContainerStatus(_Wire):

@@ -76,11 +76,16 @@ class Constraint(msgspec.Struct, frozen=True):
     slices: tuple[Slice, ...] = ()
 
 
+# The name of a part for pods whose part has no other name in the group.
+OTHERS = "*"
+
+
 class Part(msgspec.Struct, frozen=True):
     """A part of a group: pods of its own, or parts.
 
     Attributes:
-        name: by which pods or other parts name it; unique in its group, empty for the group as a whole.
+        name: by which pods or other parts name it; unique in its group, empty for the group as a whole, ``OTHERS`` for
+            pods that name no other part.
         minimum: how many of its pods must have a node at once, or how many of its parts must be placed; at least 0.
         total: how many pods there will be; 0 if nobody says so. Of a part with parts it has no meaning.
         constraint: where its pods go; None: anywhere.

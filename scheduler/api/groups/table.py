@@ -1,65 +1,267 @@
-"""The readers of groups, as one table."""
+"""The one table of the readers of groups: which of them reads a pod, or an object, and what becomes of a mistake.
+
+A pod is in the group that it names. A pod that names none is in the group of its owner if somebody asks for it: the pod
+by an annotation, or whoever knows that the owner does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
-from scheduler.api import wire
+import msgspec
+
+from scheduler.api import names, steering, values, wire
+from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import (
-    Constraint,
     Definition,
     Disruption,
     GroupKey,
-    Match,
     Membership,
     Part,
-    Rule,
+    System,
     Topology,
 )
-from scheduler.api.groups.objects import GroupObject, KubePodGroup, SigsPodGroup
+from scheduler.api.groups.readers import (
+    coscheduling,
+    kai,
+    kubernetes,
+    kueue,
+    owners,
+    reading,
+    volcano,
+    workloads,
+)
+from scheduler.api.groups.readers.owners import OwnerPart, find_owner
+from scheduler.api.groups.readers.reading import Notes, Texts
+from scheduler.errors import BadInput, Mistake
 
-_NATIVE = "PodGroup.scheduling.k8s.io"
-_SIGS = "PodGroup.scheduling.sigs.k8s.io"
+# What stands for groups: an object of its own kind, or an owner of pods.
+GroupSource = objects.GroupObject | steering.StatefulSet
+# The kinds of owners whose pods may be groups without being asked. The pods of a TrainJob are those of its JobSet, and
+# the pods of a RayJob those of its RayCluster.
+OWNER_KINDS = tuple(owners.KEY_KINDS)
 
 
-def read_membership(pod: wire.Pod, switched_on: Container[str] = ()) -> Membership | None:
-    """Read what a pod says of the group that it is in; None for a pod in no group."""
+class Reader(NamedTuple):
+    """One line of the table: a system in whose words a pod names its group.
+
+    Attributes:
+        find_key: finds the group that a pod names, from its labels and annotations; it never raises.
+        read_member: reads the rest of what the pod says; it raises ``BadInput``.
+    """
+
+    system: System
+    find_key: Callable[[wire.Pod, Texts, Texts], GroupKey | None]
+    read_member: Callable[[wire.Pod, GroupKey], Membership]
+
+
+READERS = (
+    Reader(System.KUBERNETES, kubernetes.find_key, kubernetes.read_member),
+    Reader(System.COSCHEDULING, coscheduling.find_key, coscheduling.read_member),
+    Reader(System.KUEUE, kueue.find_key, kueue.read_member),
+    Reader(System.KAI, kai.find_key, kai.read_member),
+    Reader(System.VOLCANO, volcano.find_key, volcano.read_member),
+)
+# A pod with none of these labels and annotations names no group and asks for none.
+_LABELS = frozenset({names.COSCHEDULING_GROUP, names.KUEUE_GROUP})
+_ANNOTATIONS = kueue.PLACEMENT | {
+    names.GANG_NAME, names.KUEUE_TOTAL, names.KAI_GROUP, names.VOLCANO_GROUP,
+    names.VOLCANO_GROUP_TOO, names.GANG,
+}  # fmt: skip
+_BY_OBJECT: dict[type[wire.Object], tuple[str, Callable[[Any], Definition]]] = {
+    objects.KubePodGroup: (kubernetes.KIND, kubernetes.read_group),
+    objects.CompositePodGroup: (kubernetes.COMPOSITE_KIND, kubernetes.read_composite),
+    objects.SigsPodGroup: (coscheduling.KIND, coscheduling.read_group),
+    objects.KaiPodGroup: (kai.KIND, kai.read_group),
+    objects.VolcanoPodGroup: (volcano.KIND, volcano.read_group),
+}
+_BY_TOPOLOGY: dict[type[wire.Object], Callable[[Any], Topology]] = {
+    objects.KueueTopology: kueue.read_topology,
+    objects.KaiTopology: kai.read_topology,
+    objects.ClusterNetworkTopology: coscheduling.read_topology,
+}
+# A pod without an owner that is placed by its own annotations is a group of one.
+_ALONE = "Pod"
+
+
+def read_membership(pod: wire.Pod, switched_on: Collection[str] = ()) -> Membership | None:
+    """Read what a pod says of the group that it is in; None for a pod in no group.
+
+    Args:
+        pod: the pod.
+        switched_on: the kinds of ``OWNER_KINDS`` whose pods are groups without being asked.
+    """
+    # This runs for every pod, and nearly all of them are in no group.
     meta = pod.metadata
-    if pod.spec.scheduling_group:
-        name = pod.spec.scheduling_group.get("podGroupName", "")
-        return Membership(GroupKey(_NATIVE, meta.namespace, name))
-    name = (meta.labels or {}).get("pod-group.scheduling.sigs.k8s.io", "")
-    if name:
-        return Membership(GroupKey(_SIGS, meta.namespace, name))
-    return None
-
-
-def list_definitions(found: GroupObject) -> tuple[Definition, ...]:
-    """List what an object says of its groups."""
-    return (read_definition(found),) if isinstance(found, KubePodGroup | SigsPodGroup) else ()
-
-
-def read_topology(found: object) -> Topology:
-    """Read the levels of a topology."""
-    raise NotImplementedError
-
-
-def read_definition(found: GroupObject) -> Definition:
-    """Read what an object says of a group."""
-    meta = found.metadata
-    if isinstance(found, KubePodGroup):
-        policy = found.spec.get("schedulingPolicy", {})
-        gang = policy.get("gang")
-        topology = found.spec.get("schedulingConstraints", {}).get("topology", [])
-        where = Constraint(Rule.KUBERNETES, required=topology[0]["key"]) if topology else None
-        return Definition(
-            GroupKey(_NATIVE, meta.namespace, meta.name),
-            Part("", gang["minCount"] if gang else 1, constraint=where),
-            is_gang=bool(gang),
-            match=Match.WAITING_AND_RUNNING,
-            disruption=Disruption.SINGLE,
-        )
-    assert isinstance(found, SigsPodGroup)
-    return Definition(
-        GroupKey(_SIGS, meta.namespace, meta.name), Part("", found.spec.get("minMember", 1))
+    labels, annotations = meta.labels, meta.annotations
+    names_one = (
+        (annotations and not _ANNOTATIONS.isdisjoint(annotations))
+        or (labels and not _LABELS.isdisjoint(labels))
+        or pod.spec.scheduling_group is not None
     )
+    if not (names_one or switched_on):
+        return None
+    member = _read_named(pod, labels or {}, annotations or {}) if names_one else None
+    member = member or _read_owned(pod, annotations or {}, switched_on)
+    return member and _bound_names(member)
+
+
+def _bound_names(member: Membership) -> Membership:
+    """Return a membership of which all names have a longest length; nobody knows a longer one."""
+    group, most = member.group, reading.NAME_MAX
+    if len(group.name) <= most and len(member.part) <= most:
+        return member
+    text = f"the name of the group, or of its part, has more than {most} characters"
+    group = group._replace(name=group.name[:most])
+    problem = member.problem or Mistake("metadata", text)
+    return Membership(group, member.part[:most], problem=problem)
+
+
+def _read_named(pod: wire.Pod, labels: Texts, annotations: Texts) -> Membership | None:
+    """Read the group that a pod names itself."""
+    found = [
+        (one, key) for one in READERS if (key := one.find_key(pod, labels, annotations)) is not None
+    ]
+    if not found:
+        return None
+    reader, key = found[0]
+    if len(found) > 1:
+        both = " and ".join(f"{one.system} group {values.quote(key.name)}" for one, key in found)
+        problem = Mistake("metadata", f"the pod names {both}; it can be in one group only")
+        return Membership(key, problem=problem)
+    try:
+        member = reader.read_member(pod, key)
+        return msgspec.structs.replace(member, constraint=kueue.read_constraint(Notes(annotations)))
+    except BadInput as error:
+        return Membership(key, problem=error.mistake)
+
+
+def _read_owned(pod: wire.Pod, annotations: Texts, switched_on: Collection[str]) -> Membership | None:  # fmt: skip
+    """Read the group of a pod's owner, if the pod asks for it, or its kind is switched on."""
+    notes = Notes(annotations)
+    owner = find_owner(pod)
+    is_placed = not kueue.PLACEMENT.isdisjoint(annotations)
+    is_asked = names.GANG in annotations
+    if owner is None:
+        if not (is_asked or is_placed):
+            return None
+        owner = OwnerPart(_ALONE, GroupKey(_ALONE, pod.metadata.namespace, pod.metadata.name))
+    elif not (is_asked or is_placed or owner.kind in switched_on):
+        return None
+    try:
+        return _read_part(pod, owner, notes)
+    except BadInput as error:
+        return Membership(owner.group, owner.part, problem=error.mistake)
+
+
+def _read_part(pod: wire.Pod, owner: OwnerPart, notes: Notes) -> Membership:
+    if names.GANG in notes.texts:
+        field = notes.name(names.GANG)
+        workloads.parse_gang(notes.texts[names.GANG], field)
+        if owner.kind == _ALONE:
+            kinds = ", ".join(OWNER_KINDS)
+            raise BadInput(
+                field, f"the pod has no owner of which a group could be; known are {kinds}"
+            )
+    return Membership(
+        owner.group,
+        owner.part,
+        kueue.move_index(owner.index, notes),
+        definition=_define_alone(pod, owner.group) if owner.kind == _ALONE else None,
+        constraint=workloads.read_placement(notes),
+    )
+
+
+def _define_alone(pod: wire.Pod, key: GroupKey) -> Definition:
+    return Definition(
+        key, Part("", 1, 1), disruption=Disruption.WHOLE, run_seconds=read_run_seconds(pod)
+    )
+
+
+def read_run_seconds(pod: wire.Pod) -> float | None:
+    """Read after how many seconds a pod has ended; None if nobody says it.
+
+    Raises:
+        BadInput: a label or annotation about it is wrong.
+    """
+    meta = pod.metadata
+    if pod.spec.active_deadline_seconds is None and not (meta.labels or meta.annotations):
+        return None
+    return reading.find_run_seconds(
+        Notes(meta.annotations or {}),
+        meta.labels or {},
+        pod.spec.active_deadline_seconds,
+        "spec.activeDeadlineSeconds",
+    )
+
+
+def find_group(found: GroupSource) -> GroupKey | None:
+    """Find the key of the group that an object speaks of, or of the object that stands for its groups.
+
+    None for a RayJob whose RayCluster is not there yet.
+    """
+    meta = found.metadata
+    if type(found) in _BY_OBJECT:
+        return GroupKey(_BY_OBJECT[type(found)][0], meta.namespace, meta.name)
+    kind, name = type(found).__name__, meta.name
+    if isinstance(found, objects.TrainJob):
+        kind = objects.JobSet.__name__
+    elif isinstance(found, objects.RayJob):
+        kind, name = objects.RayCluster.__name__, _read_ray_cluster(found.status)
+    return GroupKey(owners.KEY_KINDS[kind], meta.namespace, name) if name else None
+
+
+def _read_ray_cluster(status: Any) -> str:
+    name = status.get("rayClusterName") if isinstance(status, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def find_object(group: GroupKey) -> GroupKey:
+    """Find the key of the object that stands for a group: a LeaderWorkerSet stands for several."""
+    return group._replace(name=group.name.partition("/")[0])
+
+
+def is_gang_asked(found: GroupSource) -> bool:
+    """Whether the annotations of an owner ask that its pods be a group; its pods need not have them."""
+    return names.GANG in (found.metadata.annotations or ())
+
+
+def read_definition(found: GroupSource, key: GroupKey | None = None, asker: GroupSource | None = None) -> Definition:  # fmt: skip
+    """Read what an object says of a group.
+
+    Args:
+        found: the object.
+        key: the group, of an object that stands for several.
+        asker: the owner of the object that asks for the group in its stead: a TrainJob or a RayJob.
+    """
+    meta = found.metadata
+    key = key or find_group(found) or GroupKey(type(found).__name__, meta.namespace, meta.name)
+    try:
+        definition = _define(found, key, asker or found)
+    except BadInput as error:
+        definition = Definition(key, Part("", 1), problem=error.mistake)
+    return msgspec.structs.replace(
+        definition, created=meta.creation_timestamp, uid=meta.uid, generation=meta.generation
+    )
+
+
+def _define(found: GroupSource, key: GroupKey, asker: GroupSource) -> Definition:
+    if isinstance(found, objects.TrainJob | objects.RayJob):
+        kind = "JobSet" if isinstance(found, objects.TrainJob) else "RayCluster"
+        raise BadInput("", f"the {kind} that is made of it says what the group is")
+    if type(found) not in _BY_OBJECT:
+        return workloads.read_group(found, key, Notes(asker.metadata.annotations or {}))
+    definition = _BY_OBJECT[type(found)][1](found)
+    notes = Notes(found.metadata.annotations or {})
+    seconds = reading.find_run_seconds(notes, found.metadata.labels or {}, None, "")
+    return msgspec.structs.replace(definition, run_seconds=seconds)
+
+
+def read_topology(found: objects.TopologyObject) -> Topology:
+    """Read the levels of a topology.
+
+    Raises:
+        BadInput: the object is wrong.
+    """
+    return _BY_TOPOLOGY[type(found)](found)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from scheduler.api import selectors, values, wire
+from scheduler.api.names import JOB_INDEX
 from scheduler.errors import BadInput
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene, sort_by_deletion
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, prefix_errors
 
-INDEX = "batch.kubernetes.io/job-completion-index"
 # The most digits of an index, which is an int32.
 _DIGITS_MAX = 10
 _MODES = ("NonIndexed", "Indexed")
@@ -52,8 +52,8 @@ def make_job_pods(job: Workload, scene: Scene) -> Made:
         [
             mold.make_pod(
                 scene.names.make_name(job.key.namespace, f"{job.key.name}-{i}"),
-                labels={**labels, INDEX: i},
-                annotations={INDEX: i},
+                labels={**labels, JOB_INDEX: i},
+                annotations={JOB_INDEX: i},
             )
             for i in free
         ]
@@ -111,4 +111,4 @@ def _parse_number(text: str) -> int | None:
 
 
 def _read_index(pod: wire.Pod) -> str:
-    return (pod.metadata.annotations or {}).get(INDEX, "")
+    return (pod.metadata.annotations or {}).get(JOB_INDEX, "")

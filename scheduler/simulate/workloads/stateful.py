@@ -5,13 +5,14 @@ from __future__ import annotations
 from msgspec import structs
 
 from scheduler.api import values, wire
+from scheduler.api.names import SET_INDEX
 from scheduler.simulate.reading import objects
 from scheduler.simulate.workloads import claims
 from scheduler.simulate.workloads.claims import Templates
 from scheduler.simulate.workloads.contract import Made, Scene
 from scheduler.simulate.workloads.workload import Workload
 
-_POD_NAME, _INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
+_POD_NAME = "statefulset.kubernetes.io/pod-name"
 _ORDINAL_MAX = 2**31 - 1
 
 
@@ -34,7 +35,7 @@ def make_stateful_pods(workload: Workload, scene: Scene) -> Made:
     pods = [
         mold.make_pod(
             pod_name,
-            labels={_POD_NAME: pod_name, _INDEX: str(i)},
+            labels={_POD_NAME: pod_name, SET_INDEX: str(i)},
             spec=_add_claims(mold.pod.spec, templates, pod_name) if templates else None,
         )
         for pod_name, i in missing

@@ -1,0 +1,203 @@
+"""The groups of scheduler-plugins and Koordinator: a label with a PodGroup, or annotations of the pods alone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from scheduler.api import names, values, wire
+from scheduler.api.groups.definitions import (
+    Constraint,
+    Definition,
+    GroupKey,
+    Level,
+    Match,
+    Membership,
+    Part,
+    Rule,
+    Slice,
+    Topology,
+)
+from scheduler.api.groups.objects import ClusterNetworkTopology, SigsPodGroup
+from scheduler.api.groups.readers import reading
+from scheduler.api.groups.readers.reading import Notes, Texts
+from scheduler.errors import BadInput
+
+KIND = "PodGroup.scheduling.sigs.k8s.io"
+# How long members wait for the others where nobody says it.
+WAIT_SECONDS = 600.0
+LEVELS_MAX = 16
+_MODES = ("Strict", "NonStrict")
+_MUST, _PREFER = "MustGather", "PreferGather"
+# The layers that every ClusterNetworkTopology has: the cluster, which has no label, and the node.
+_CLUSTER, _NODE = "ClusterTopologyLayer", "NodeTopologyLayer"
+
+
+class _Numbers(NamedTuple):
+    minimum: int
+    wait_seconds: float
+
+
+def find_key(pod: wire.Pod, labels: Texts, annotations: Texts) -> GroupKey | None:
+    """Find the group that a pod names."""
+    name = labels.get(names.COSCHEDULING_GROUP) or annotations.get(names.GANG_NAME)
+    return GroupKey(KIND, pod.metadata.namespace, name) if name else None
+
+
+def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
+    """Read what a pod says: its index, and all of its group if only annotations name the group."""
+    labels, notes = pod.metadata.labels or {}, Notes(pod.metadata.annotations or {})
+    label, annotation = labels.get(names.COSCHEDULING_GROUP), notes.texts.get(names.GANG_NAME)
+    if label and annotation and label != annotation:
+        raise BadInput(
+            notes.name(names.GANG_NAME),
+            f"{values.quote(annotation)} is another group than {values.quote(label)} of the label {names.COSCHEDULING_GROUP}",
+        )
+    index = notes.texts.get(names.GANG_INDEX)
+    rank = -1 if index is None else reading.parse_count(index, notes.name(names.GANG_INDEX), 0)
+    return Membership(key, index=rank, definition=None if label else _read_pod(notes, key))
+
+
+def _read_pod(notes: Notes, key: GroupKey) -> Definition:
+    field = notes.name(names.GANG_MINIMUM)
+    if names.GANG_MINIMUM not in notes.texts:
+        raise BadInput(field, "is missing; it says how many pods must have a node at once")
+    minimum = reading.parse_count(notes.texts[names.GANG_MINIMUM], field)
+    wait = WAIT_SECONDS
+    if notes.texts.get(names.GANG_WAIT):
+        wait = reading.parse_seconds(notes.texts[names.GANG_WAIT], notes.name(names.GANG_WAIT))
+    return _define(notes, key, _Numbers(minimum, wait))
+
+
+def read_group(found: SigsPodGroup) -> Definition:
+    """Read a PodGroup, with Koordinator's annotations."""
+    spec = values.read_mapping(found.spec, "spec")
+    minimum = reading.read_count(spec.get("minMember"), "spec.minMember", 1)
+    wait = reading.read_optional_count(spec, "scheduleTimeoutSeconds", "spec") or WAIT_SECONDS
+    key = GroupKey(KIND, found.metadata.namespace, found.metadata.name)
+    return _define(Notes(found.metadata.annotations or {}), key, _Numbers(minimum, wait))
+
+
+def _define(notes: Notes, key: GroupKey, numbers: _Numbers) -> Definition:
+    total = numbers.minimum
+    if notes.texts.get(names.GANG_TOTAL):
+        # Koordinator raises a total below the minimum to it.
+        said = reading.parse_count(notes.texts[names.GANG_TOTAL], notes.name(names.GANG_TOTAL), 0)
+        total = max(said, numbers.minimum)
+    constraint = _read_constraint(notes)
+    if constraint and total != numbers.minimum:
+        raise BadInput(
+            notes.name(names.GANG_TOPOLOGY),
+            f"needs all pods at once, but the minimum is {numbers.minimum} of {total}",
+        )
+    return Definition(
+        key,
+        Part("", numbers.minimum, total, constraint),
+        together=_read_together(notes, key),
+        match=_read_match(notes),
+        is_strict=_read_mode(notes),
+        wait_seconds=numbers.wait_seconds,
+    )
+
+
+def _read_mode(notes: Notes) -> bool:
+    mode = notes.texts.get(names.GANG_MODE) or _MODES[0]
+    if mode not in _MODES:
+        field = notes.name(names.GANG_MODE)
+        raise BadInput(field, f"{values.quote(mode)} is not one of {', '.join(_MODES)}")
+    return mode == _MODES[0]
+
+
+def _read_match(notes: Notes) -> Match:
+    for key in (names.GANG_MATCH, names.COSCHEDULING_MATCH):
+        if text := notes.texts.get(key):
+            try:
+                return Match(text)
+            except ValueError:
+                allowed = f"{values.quote(text)} is not one of {', '.join(Match)}"
+                raise BadInput(notes.name(key), allowed) from None
+    return Match.ONCE
+
+
+def _read_together(notes: Notes, key: GroupKey) -> tuple[GroupKey, ...]:
+    """Read the groups that are placed with a group, itself among them; none if there are no others."""
+    text, field = notes.texts.get(names.GANG_GROUPS), notes.name(names.GANG_GROUPS)
+    if not text:
+        return ()
+    together = {key}
+    for i, one in enumerate(reading.read_few(reading.parse_json(text, field), field, str)):
+        namespace, slash, name = one.partition("/")
+        if not (namespace and slash and name) or "/" in name or len(one) > 2 * reading.NAME_MAX:
+            raise BadInput(f"{field}[{i}]", f"{values.quote(one)} is not namespace/name of a group")
+        together.add(GroupKey(KIND, namespace, name))
+    return tuple(sorted(together)) if len(together) > 1 else ()
+
+
+def _read_constraint(notes: Notes) -> Constraint | None:
+    """Read the layers in which pods are gathered. They are written from the widest layer to the narrowest."""
+    text, field = notes.texts.get(names.GANG_TOPOLOGY), notes.name(names.GANG_TOPOLOGY)
+    if not text:
+        return None
+    spec, under = (
+        values.read_mapping(reading.parse_json(text, field), field),
+        f"{field}.gatherStrategy",
+    )
+    required, preferred, slices = "", list[str](), list[Slice]()
+    for i, rule in enumerate(reading.read_few(spec.get("gatherStrategy"), under, dict, LEVELS_MAX)):
+        at = f"{under}[{i}]"
+        layer = reading.read_name(rule.get("layer"), f"{at}.layer")
+        match rule.get("strategy"):
+            case str(strategy) if strategy == _MUST:
+                required = layer
+            case str(strategy) if strategy == _PREFER:
+                preferred.insert(0, layer)
+            case other:
+                allowed = f"{values.quote(other)} is not one of {_MUST}, {_PREFER}"
+                raise BadInput(f"{at}.strategy", allowed)
+        if size := reading.read_optional_count(rule, "podCountMultiple", at):
+            if slices and slices[-1].size % size:
+                wider = f"{slices[-1].size} of the layer {slices[-1].level}"
+                raise BadInput(f"{at}.podCountMultiple", f"{size} does not divide {wider}")
+            slices.append(Slice(layer, size))
+    if not (required or preferred or slices):
+        return None
+    return Constraint(
+        Rule.KOORDINATOR, required=required, preferred=tuple(preferred), slices=tuple(slices)
+    )
+
+
+def read_topology(found: ClusterNetworkTopology) -> Topology:
+    """Read the layers of the network: each names its parent, and they must be one line."""
+    field = "spec.networkTopologySpec"
+    spec = values.read_mapping(found.spec, "spec")
+    below: dict[str, tuple[str, Any]] = {}
+    for i, layer in enumerate(
+        reading.read_few(spec.get("networkTopologySpec"), field, dict, LEVELS_MAX)
+    ):
+        name = reading.read_name(layer.get("topologyLayer"), f"{field}[{i}].topologyLayer")
+        if name == _CLUSTER:
+            continue
+        parent = reading.read_optional_name(layer, "parentTopologyLayer", f"{field}[{i}]")
+        if (parent or _CLUSTER) in below:
+            other = below[parent or _CLUSTER][0]
+            text = f"{other} and {name} lie in one layer; only one of them can"
+            raise BadInput(f"{field}[{i}].parentTopologyLayer", text)
+        below[parent or _CLUSTER] = name, _read_label(layer, name, f"{field}[{i}]")
+    levels, at = [], _CLUSTER
+    while at in below:
+        at, label = below.pop(at)
+        levels.append(Level(at, label))
+    if below:
+        lost = ", ".join(name for name, _ in below.values())
+        raise BadInput(field, f"{lost}: no line of parents leads from here to the cluster")
+    if not levels:
+        raise BadInput(field, "has no layer within the cluster")
+    return Topology(Rule.KOORDINATOR, found.metadata.name, tuple(levels))
+
+
+def _read_label(layer: dict[str, Any], name: str, field: str) -> str:
+    keys = reading.read_few(layer.get("labelKey"), f"{field}.labelKey", str)
+    if not keys and name == _NODE:
+        return names.HOSTNAME
+    if len(keys) != 1:
+        raise BadInput(f"{field}.labelKey", f"has {len(keys)} labels; exactly 1 is supported")
+    return reading.read_name(keys[0], f"{field}.labelKey[0]", "a label")

@@ -1,0 +1,346 @@
+"""Owners of pods: what the object says of the group, of its parts and of their minima.
+
+All pods that exist at once must have a node at once, if the owner does not ask for less. Pods that a controller makes
+only when others run have no minimum: waiting for them would have no end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from scheduler.api import names, steering, values, wire
+from scheduler.api.groups import objects
+from scheduler.api.groups.definitions import Constraint, Definition, GroupKey, Part
+from scheduler.api.groups.readers import kai, kueue, owners, reading
+from scheduler.api.groups.readers.reading import Notes
+from scheduler.errors import BadInput
+
+_TEMPLATE_NOTES = kueue.PLACEMENT | kai.PLACEMENT | {names.GANG, names.RUN_TIME}
+
+
+class Share(NamedTuple):
+    """The pods that an owner makes from one template.
+
+    Attributes:
+        name: the name of the part; empty: the group has one part.
+        total: how many there are at once.
+        template: the template of the pods; None: it is not known.
+        field: path of the template.
+        is_late: they are made only when others run.
+    """
+
+    name: str
+    total: int
+    template: Any = None
+    field: str = ""
+    is_late: bool = False
+
+    @property
+    def notes(self) -> Notes:
+        """The annotations of the template that are read."""
+        at = f"{self.field}.metadata"
+        meta = values.read_mapping(self._read().get("metadata"), at)
+        found = values.read_mapping(meta.get("annotations"), f"{at}.annotations")
+        texts = {key: found[key] for key in _TEMPLATE_NOTES if key in found}
+        for key, text in texts.items():
+            if not isinstance(text, str):
+                raise BadInput(f"{at}.annotations[{key}]", f"{values.quote(text)} is not a text")
+        return Notes(texts, at)
+
+    def find_run_seconds(self) -> float | None:
+        """Find how long its pods run at most."""
+        at = f"{self.field}.spec"
+        spec = values.read_mapping(self._read().get("spec"), at)
+        deadline = spec.get("activeDeadlineSeconds")
+        return reading.find_run_seconds(self.notes, {}, deadline, f"{at}.activeDeadlineSeconds")
+
+    def _read(self) -> Mapping[str, Any]:
+        return values.read_mapping(self.template, self.field)
+
+
+class Plan(NamedTuple):
+    """What an owner says.
+
+    Attributes:
+        shares: its pods, by templates.
+        minimum: how many pods must have a node at once if no annotation says it; None: all.
+        deadline: after how many seconds it ends, as it is written, and where that is.
+        wait_seconds: how long pods wait for each other.
+        made: how many pods there were to be at first, if fewer are left to run.
+    """
+
+    shares: tuple[Share, ...]
+    minimum: int | None = None
+    deadline: tuple[Any, str] = (None, "")
+    wait_seconds: float | None = None
+    made: int = 0
+
+
+def _plan_job(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Plan:
+    total = _count_job(spec, "spec")
+    left = reading.read_optional_count(spec, "completions", "spec")
+    done = reading.read_optional_count(status, "succeeded", "status") or 0
+    left = total if left is None else max(0, min(total, left - done))
+    deadline = spec.get("activeDeadlineSeconds"), "spec.activeDeadlineSeconds"
+    return Plan(
+        (Share("", left, spec.get("template"), "spec.template"),), None, deadline, made=total
+    )
+
+
+def _count_job(spec: Mapping[str, Any], under: str) -> int:
+    """Count the pods that a Job runs at once."""
+    at_once = reading.read_optional_count(spec, "parallelism", under)
+    completions = reading.read_optional_count(spec, "completions", under)
+    at_once = 1 if at_once is None else at_once
+    return at_once if completions is None else min(at_once, completions)
+
+
+def _plan_job_set(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+    field = "spec.replicatedJobs"
+    order = values.read_mapping(spec.get("startupPolicy"), "spec.startupPolicy")
+    in_order = order.get("startupPolicyOrder") == "InOrder"
+    shares = []
+    for i, one in enumerate(reading.read_few(spec.get("replicatedJobs"), field, dict)):
+        at = f"{field}[{i}]"
+        replicas = reading.read_optional_count(one, "replicas", at)
+        job_field = f"{at}.template.spec"
+        template = values.read_mapping(one.get("template"), f"{at}.template")
+        job = values.read_mapping(template.get("spec"), job_field)
+        total = _count_job(job, job_field) * (1 if replicas is None else replicas)
+        name = reading.read_name(one.get("name"), f"{at}.name")
+        is_late = bool(one.get("dependsOn")) or (in_order and i > 0)
+        shares.append(Share(name, total, job.get("template"), f"{job_field}.template", is_late))
+    return Plan(tuple(shares))
+
+
+def _plan_leader_worker_set(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+    field = "spec.leaderWorkerTemplate"
+    if spec.get("startupPolicy") == "LeaderReady":
+        text = "LeaderReady makes the workers only when the leader runs, so they cannot be a group; write LeaderCreated"
+        raise BadInput("spec.startupPolicy", text)
+    pair = values.read_mapping(spec.get("leaderWorkerTemplate"), field)
+    size = reading.read_optional_count(pair, "size", field, 1) or 1
+    leader, leader_field = pair.get("leaderTemplate"), f"{field}.leaderTemplate"
+    worker, worker_field = pair.get("workerTemplate"), f"{field}.workerTemplate"
+    if leader is None:
+        leader, leader_field = worker, worker_field
+    shares = (
+        Share(owners.LEADER, 1, leader, leader_field),
+        Share(owners.WORKERS, size - 1, worker, worker_field),
+    )
+    return Plan(shares)
+
+
+def _plan_training(spec: Mapping[str, Any], key: str, first: str) -> Plan:
+    """Plan a job of Kubeflow. The part that leads comes first."""
+    field = f"spec.{key}"
+    replicas = reading.read_map(spec.get(key), field)
+    late = spec.get("launcherCreationPolicy") == "WaitForWorkersReady"
+    shares = []
+    for name in sorted(replicas, key=lambda name: (name != first, name)):
+        at = f"{field}.{name}"
+        one = values.read_mapping(replicas[name], at)
+        total = reading.read_optional_count(one, "replicas", at)
+        is_late = late and name == first
+        template = one.get("template")
+        shares.append(
+            Share(name.lower(), 1 if total is None else total, template, f"{at}.template", is_late)
+        )
+    # MPIJob v1 and PyTorchJob say these in runPolicy too.
+    run = values.read_mapping(spec.get("runPolicy"), "spec.runPolicy")
+    under = "spec.runPolicy.schedulingPolicy"
+    policy = values.read_mapping(run.get("schedulingPolicy"), under)
+    return Plan(
+        tuple(shares),
+        reading.read_optional_count(policy, "minAvailable", under, 1),
+        (run.get("activeDeadlineSeconds"), "spec.runPolicy.activeDeadlineSeconds"),
+        reading.read_optional_count(policy, "scheduleTimeoutSeconds", under),
+    )
+
+
+def _plan_mpi_job(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+    return _plan_training(spec, "mpiReplicaSpecs", "Launcher")
+
+
+def _plan_pytorch_job(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+    return _plan_training(spec, "pytorchReplicaSpecs", "Master")
+
+
+def _plan_ray_cluster(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+    head = values.read_mapping(spec.get("headGroupSpec"), "spec.headGroupSpec")
+    shares = [Share(names.RAY_HEAD, 1, head.get("template"), "spec.headGroupSpec.template")]
+    field = "spec.workerGroupSpecs"
+    for i, one in enumerate(reading.read_few(spec.get("workerGroupSpecs"), field, dict)):
+        at = f"{field}[{i}]"
+        name = reading.read_name(one.get("groupName"), f"{at}.groupName")
+        shares.append(Share(name, _count_ray_pods(one, at), one.get("template"), f"{at}.template"))
+    return Plan(tuple(shares))
+
+
+def _count_ray_pods(group: Mapping[str, Any], at: str) -> int:
+    """Count the pods of a worker group, as KubeRay does."""
+    if group.get("suspend") is True:
+        return 0
+    least = reading.read_optional_count(group, "minReplicas", at) or 0
+    most = reading.read_optional_count(group, "maxReplicas", at)
+    replicas = reading.read_optional_count(group, "replicas", at)
+    replicas = max(least, replicas or 0)
+    hosts = reading.read_optional_count(group, "numOfHosts", at, 1) or 1
+    return (replicas if most is None else min(replicas, most)) * hosts
+
+
+_PLANS: dict[type[wire.Object], Callable[[Mapping[str, Any], Mapping[str, Any]], Plan]] = {
+    objects.Job: _plan_job,
+    objects.JobSet: _plan_job_set,
+    objects.LeaderWorkerSet: _plan_leader_worker_set,
+    objects.MPIJob: _plan_mpi_job,
+    objects.PyTorchJob: _plan_pytorch_job,
+    objects.RayCluster: _plan_ray_cluster,
+}
+
+
+def _plan_stateful_set(found: steering.StatefulSet) -> Plan:
+    if found.spec.pod_management_policy != "Parallel":
+        text = "makes one pod after the other, so they cannot be a group; write Parallel"
+        raise BadInput("spec.podManagementPolicy", text)
+    replicas = found.spec.replicas
+    return Plan(
+        (Share("", 1 if replicas is None else reading.read_count(replicas, "spec.replicas")),)
+    )
+
+
+def read_group(
+    found: objects.Raw | steering.StatefulSet, key: GroupKey, asker: Notes
+) -> Definition:
+    """Read what an owner says of its group.
+
+    Args:
+        found: the owner.
+        key: the key of the group.
+        asker: the annotations of the object that asks for the group: of the owner, or of the owner of it.
+    """
+    if isinstance(found, steering.StatefulSet):
+        plan = _plan_stateful_set(found)
+    else:
+        spec = values.read_mapping(found.spec, "spec")
+        plan = _PLANS[type(found)](spec, values.read_mapping(found.status, "status"))
+    _check_shares(plan)
+    labels = found.metadata.labels or {}
+    own = Notes(found.metadata.annotations or {})
+    return Definition(
+        key,
+        _make_root(found, plan, _find_minimum(plan, asker)),
+        wait_seconds=plan.wait_seconds,
+        run_seconds=_find_run_seconds(plan, own, labels),
+    )
+
+
+def _check_shares(plan: Plan) -> None:
+    given: set[str] = set()
+    for one in plan.shares:
+        if one.name in given:
+            raise BadInput(one.field, f"there is another part {values.quote(one.name)}")
+        given.add(one.name)
+    total = sum(one.total for one in plan.shares)
+    if total > reading.INT32_MAX:
+        raise BadInput("spec", f"makes {total} pods; at most {reading.INT32_MAX} are allowed")
+
+
+def parse_gang(text: str, field: str) -> int | None:
+    """Read how many pods of a group must have a node at once; None for all."""
+    if text == names.GANG_ALL:
+        return None
+    try:
+        return reading.parse_count(text, field)
+    except BadInput:
+        wrong = f'{values.quote(text)} is neither "{names.GANG_ALL}" nor a number of pods from 1'
+        raise BadInput(field, wrong) from None
+
+
+def _find_minimum(plan: Plan, asker: Notes) -> int | None:
+    """Find how many pods must have a node at once; None for all that there are."""
+    said: dict[str, str] = {}
+    for notes in (asker, *(one.notes for one in plan.shares)):
+        if names.GANG in notes.texts:
+            said.setdefault(notes.texts[names.GANG], notes.name(names.GANG))
+    if len(said) > 1:
+        (first, _), (second, field) = list(said.items())[:2]
+        text = f"{values.quote(second)} is not {values.quote(first)}, which stands elsewhere"
+        raise BadInput(field, text)
+    minimum = plan.minimum
+    for text, field in said.items():
+        minimum = parse_gang(text, field)
+        total = plan.made or sum(one.total for one in plan.shares)
+        if minimum is not None and minimum > total:
+            raise BadInput(
+                field, f"{minimum} pods are to have a node at once, but there are only {total}"
+            )
+    return minimum
+
+
+def _make_root(found: objects.Raw | steering.StatefulSet, plan: Plan, minimum: int | None) -> Part:
+    parts = []
+    # A smaller minimum is taken from the parts in their order: those that lead come first.
+    left = reading.INT32_MAX if minimum is None else minimum
+    for one in plan.shares:
+        least = 0 if one.is_late else min(left, one.total)
+        left -= least
+        parts.append(Part(one.name, least, one.total, read_placement(one.notes)))
+    whole = kai.read_constraint(Notes(found.metadata.annotations or {}))
+    if whole and any(one.constraint for one in parts):
+        text = "a template says where its pods go; say it in one place"
+        raise BadInput(f"metadata.annotations[{names.KAI_TOPOLOGY}]", text)
+    if len(parts) == 1 and not parts[0].name:
+        constraint = whole or parts[0].constraint
+        return Part("", parts[0].minimum, parts[0].total, constraint)
+    if isinstance(found, objects.LeaderWorkerSet) and len({one.field for one in plan.shares}) == 1:
+        # Leader and workers are alike, and have one place in a topology.
+        whole = whole or parts[0].constraint
+        parts = [Part(one.name, one.minimum, one.total) for one in parts]
+    parts = _join_parts(plan, parts)
+    return Part("", len(parts), constraint=whole, parts=tuple(parts))
+
+
+def read_placement(notes: Notes) -> Constraint | None:
+    """Read where the annotations of a template, or of a pod of it, say that its pods go."""
+    by_kueue, by_kai = kueue.read_constraint(notes), kai.read_constraint(notes)
+    if by_kueue and by_kai:
+        text = "may not stand beside Kueue's annotations; give those of one system"
+        raise BadInput(notes.name(names.KAI_TOPOLOGY), text)
+    return by_kueue or by_kai
+
+
+def _join_parts(plan: Plan, parts: list[Part]) -> list[Part]:
+    """Put two parts that share a domain by Kueue's annotation into one part."""
+    named: dict[str, list[Part]] = {}
+    for one, part in zip(plan.shares, parts, strict=True):
+        name = one.notes.texts.get(names.KUEUE_TOGETHER)
+        named.setdefault(f"{names.KUEUE_TOGETHER}={name}" if name else f"={one.name}", []).append(
+            part
+        )
+    joined: list[Part] = []
+    for name, group in named.items():
+        if name.startswith("="):
+            joined += group
+            continue
+        if len(group) != 2 or all(one.total != 1 for one in group):
+            text = (
+                f"{name}: exactly two templates can share a domain, and one of them makes one pod"
+            )
+            raise BadInput("spec", text)
+        if group[0].constraint != group[1].constraint:
+            raise BadInput("spec", f"{name}: both templates must name the same level")
+        alone = tuple(Part(one.name, one.minimum, one.total) for one in group)
+        joined.append(Part(name, 2, constraint=group[0].constraint, parts=alone))
+    return joined
+
+
+def _find_run_seconds(plan: Plan, own: Notes, labels: Mapping[str, str]) -> float | None:
+    """Find when the group has ended: when its object ends, or when all its pods have ended."""
+    by_object = reading.find_run_seconds(own, labels, *plan.deadline)
+    by_pods = [one.find_run_seconds() for one in plan.shares if one.total]
+    said = [] if by_object is None else [by_object]
+    if by_pods and None not in by_pods:
+        said.append(max(one for one in by_pods if one is not None))
+    return min(said, default=None)

@@ -1,0 +1,214 @@
+"""Groups in the words of scheduler-plugins and Koordinator."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.api.groups import table
+from scheduler.api.groups.definitions import Constraint, GroupKey, Level, Match, Part, Rule, Slice
+from scheduler.api.groups.objects import ClusterNetworkTopology, SigsPodGroup
+from scheduler.errors import BadInput
+from tests.unit import group_objects as group
+
+Json = dict[str, Any]
+KIND, LABEL = "PodGroup.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io"
+GANG = "gang.scheduling.koordinator.sh/"
+GATHER: Json = {
+    "gatherStrategy": [
+        {"layer": "spine", "strategy": "MustGather", "podCountMultiple": 8},
+        {"layer": "block", "strategy": "MustGather", "podCountMultiple": 4},
+        {"layer": "rack", "strategy": "PreferGather"},
+        {"layer": "host", "strategy": "PreferGather"},
+    ]
+}
+LAYERS: Json = {
+    "networkTopologySpec": [
+        {"topologyLayer": "NodeTopologyLayer", "parentTopologyLayer": "block"},
+        {"topologyLayer": "block", "parentTopologyLayer": "spine", "labelKey": ["net/block"]},
+        {"topologyLayer": "spine", "parentTopologyLayer": "ClusterTopologyLayer", "labelKey": ["net/spine"]},
+        {"topologyLayer": "ClusterTopologyLayer"},
+    ]
+}  # fmt: skip
+
+
+def notes(**texts: str) -> dict[str, str]:
+    return {GANG + key.replace("_", "-"): text for key, text in texts.items()}
+
+
+def test_a_label_names_the_group_and_an_object_says_what_it_is() -> None:
+    pod = group.make_pod({LABEL: "g"}, notes(network_topology_index="3"))
+    member = group.read_member(pod)
+    assert member.group == GroupKey(KIND, "ns", "g")
+    assert (member.index, member.definition) == (3, None)
+
+
+def test_annotations_alone_say_what_the_group_is() -> None:
+    texts = notes(
+        name="g",
+        min_available="2",
+        total_number="4",
+        waiting_time="30s",
+        mode="NonStrict",
+        match_policy="only-waiting",
+    )
+    definition = group.read_member(group.make_pod(annotations=texts)).definition
+    assert definition is not None
+    assert definition.key == GroupKey(KIND, "ns", "g")
+    assert definition.root == Part("", 2, 4)
+    assert definition.wait_seconds == 30
+    assert not definition.is_strict
+    assert definition.match == Match.WAITING
+
+
+def test_a_group_has_koordinators_defaults() -> None:
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 3}))
+    assert definition.root == Part("", 3, 3)
+    assert definition.wait_seconds == 600
+    assert definition.is_strict
+    assert definition.match == Match.ONCE
+    assert definition.together == ()
+
+
+def test_an_object_says_how_long_pods_wait_and_a_total_below_the_minimum_is_raised() -> None:
+    spec = {"minMember": 3, "scheduleTimeoutSeconds": 20}
+    found = group.make_object(SigsPodGroup, spec, annotations=notes(total_number="1"))
+    definition = group.read(found)
+    assert definition.wait_seconds == 20
+    assert definition.root == Part("", 3, 3)
+
+
+def test_the_policy_may_stand_under_its_other_name() -> None:
+    texts = {f"{LABEL}/match-policy": "waiting-and-running"}
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 1}, annotations=texts))
+    assert definition.match == Match.WAITING_AND_RUNNING
+
+
+def test_groups_that_are_placed_together_are_sorted_and_the_group_is_among_them() -> None:
+    texts = notes(groups='["ns/z", "other/a", "ns/z"]')
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 1}, annotations=texts))
+    keys = [GroupKey(KIND, *one) for one in (("ns", "g"), ("ns", "z"), ("other", "a"))]
+    assert definition.together == tuple(keys)
+    alone = group.make_object(SigsPodGroup, {"minMember": 1}, annotations=notes(groups='["ns/g"]'))
+    assert group.read(alone).together == ()
+
+
+def test_pods_are_gathered_in_the_narrowest_layer_that_must_be() -> None:
+    texts = notes(network_topology_spec=json.dumps(GATHER))
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 8}, annotations=texts))
+    assert definition.root.constraint == Constraint(
+        Rule.KOORDINATOR,
+        required="block",
+        preferred=("host", "rack"),
+        slices=(Slice("spine", 8), Slice("block", 4)),
+    )
+
+
+def test_no_rules_about_layers_are_no_constraint() -> None:
+    texts = notes(network_topology_spec='{"gatherStrategy": []}')
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 8}, annotations=texts))
+    assert definition.root.constraint is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        (notes(name="g"), "min-available]: is missing"),
+        (notes(name="g", min_available="0"), "min-available]: '0' is not an integer within 1.."),
+        (notes(name="g", min_available="two"), "min-available]: 'two' is not an integer"),
+        (notes(name="g", min_available="2", total_number="x"), "total-number]: 'x' is not"),
+        (notes(name="g", min_available="2", waiting_time="soon"), "waiting-time]: 'soon' is not a duration"),
+        (notes(name="g", min_available="2", mode="strict"), "'strict' is not one of Strict, NonStrict"),
+        (notes(name="g", min_available="2", match_policy="x"), "not one of once-satisfied, only-waiting, waiting-and-running"),
+        (notes(name="g", min_available="2", groups="a,b"), "groups]: 'a,b' is not JSON"),
+        (notes(name="g", min_available="2", groups=" " * 20_000), "groups]: has more than 16384 characters"),
+        (notes(name="g", min_available="2", groups='["a"]'), "groups][0]: 'a' is not namespace/name"),
+        (notes(name="g", min_available="2", groups="[1]"), "groups][0]: 1 is not a text"),
+        (notes(name="g", min_available="2", network_topology_index="-1"), "index]: '-1' is not"),
+        (
+            notes(name="g", min_available="2", total_number="3", network_topology_spec=json.dumps(GATHER)),
+            "needs all pods at once, but the minimum is 2 of 3",
+        ),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_a_pod_is_named(texts: dict[str, str], problem: str) -> None:
+    assert problem in group.find_problem(group.make_pod(annotations=texts))
+
+
+def test_a_label_and_an_annotation_that_differ_are_named() -> None:
+    problem = group.find_problem(group.make_pod({LABEL: "g"}, notes(name="h")))
+    assert "'h' is another group than 'g' of the label" in problem
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ({"layer": "rack", "strategy": "Gather"}, "strategy: 'Gather' is not one of MustGather, PreferGather"),
+        ({"strategy": "MustGather"}, "gatherStrategy[0].layer: None is not a name"),
+        ({"layer": "rack", "strategy": "MustGather", "podCountMultiple": -1}, "podCountMultiple: -1 is not"),
+    ],
+)  # fmt: skip
+def test_a_mistake_about_layers_is_named(rule: Json, problem: str) -> None:
+    texts = notes(network_topology_spec=json.dumps({"gatherStrategy": [rule]}))
+    found = group.make_object(SigsPodGroup, {"minMember": 1}, annotations=texts)
+    assert problem in group.find_mistake(found)
+
+
+def test_a_multiple_must_divide_that_of_the_wider_layer() -> None:
+    rules = [
+        {"layer": "spine", "strategy": "MustGather", "podCountMultiple": 8},
+        {"layer": "block", "strategy": "MustGather", "podCountMultiple": 3},
+    ]
+    texts = notes(network_topology_spec=json.dumps({"gatherStrategy": rules}))
+    found = group.make_object(SigsPodGroup, {"minMember": 1}, annotations=texts)
+    assert "3 does not divide 8 of the layer spine" in group.find_mistake(found)
+
+
+def test_layers_are_ordered_by_their_parents() -> None:
+    topology = table.read_topology(group.make_object(ClusterNetworkTopology, LAYERS, name="net"))
+    assert (topology.rule, topology.name) == (Rule.KOORDINATOR, "net")
+    hosts = Level("NodeTopologyLayer", "kubernetes.io/hostname")
+    assert topology.levels == (Level("spine", "net/spine"), Level("block", "net/block"), hosts)
+
+
+@pytest.mark.parametrize(
+    ("layers", "problem"),
+    [
+        ([], "has no layer within the cluster"),
+        ([{"topologyLayer": "a", "labelKey": ["x", "y"]}], "has 2 labels; exactly 1 is supported"),
+        ([{"topologyLayer": "a", "labelKey": ["x"]}, {"topologyLayer": "b", "labelKey": ["y"]}], "a and b lie in one layer"),
+        ([{"topologyLayer": "a", "parentTopologyLayer": "a", "labelKey": ["x"]}], "a: no line of parents"),
+    ],
+)  # fmt: skip
+def test_layers_that_are_no_line_are_refused(layers: list[Json], problem: str) -> None:
+    found = group.make_object(ClusterNetworkTopology, {"networkTopologySpec": layers})
+    with pytest.raises(BadInput, match=problem):
+        table.read_topology(found)
+
+
+@given(group.damage({"minMember": 3, "scheduleTimeoutSeconds": 20}), group.damage(GATHER))
+def test_any_object_gives_a_definition_or_a_mistake(spec: Any, gather: Any) -> None:
+    text = json.dumps(gather, default=str) if len(str(gather)) < 4000 else "[" * 20_000
+    group.check_odd(
+        group.make_object(SigsPodGroup, spec, annotations=notes(network_topology_spec=text))
+    )
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([
+            "name", "min_available", "total_number", "waiting_time", "mode", "groups",
+            "match_policy", "network_topology_spec", "network_topology_index",
+        ]),
+        st.sampled_from(["1", "-1", "1h", "[", '["a/b"]', "{}", "9" * 5000, "[" * 10_000, "\ud800", "x" * 300]),
+    ).map(lambda texts: {"name": "g"} | texts)
+)  # fmt: skip
+def test_any_annotations_give_a_membership_or_a_mistake(texts: dict[str, str]) -> None:
+    group.check_odd_pod(group.make_pod(annotations=notes(**texts)))
+
+
+@given(group.damage(LAYERS))
+def test_any_layers_are_read_or_refused(spec: Any) -> None:
+    group.check_odd_topology(group.make_object(ClusterNetworkTopology, spec))
