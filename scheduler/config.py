@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.api import names, placement, values
-from scheduler.api.groups.settings import OWNER_KINDS, GroupSettings
+from scheduler.api.groups.settings import GroupSettings
+from scheduler.api.groups.table import OWNER_KINDS
 from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Mode, Placement

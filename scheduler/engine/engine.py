@@ -196,7 +196,7 @@ class Engine:
             self._pending.drop(uid)
             return (notes.PodBound(uid),)
         # A group is offered as a whole, once for all changes of its pods.
-        if pod.ours and pod.member is None:
+        if pod.ours and self._cluster.groups.find_group(uid) is None:
             if pod.deleting:
                 self._pending.drop(uid)
             else:
@@ -213,6 +213,10 @@ class Engine:
                 self._pending.drop(uid)
             else:
                 self._pending.offer(entity, now)
+        for uid in self._cluster.groups.take_left():
+            pod = self._cluster.pods.get(uid)
+            if pod is not None and pod.ours and pod.life == Life.PENDING and not pod.deleting:
+                self._pending.offer(pod, now)
 
     def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()
@@ -252,7 +256,7 @@ class Engine:
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
             self._pending.drop(uid)
             return _NOTHING
-        if pod.member is None:
+        if self._cluster.groups.find_group(uid) is None:
             self._pending.offer(pod, now)
         self._settle_groups(now)
         self._pending.retry_pod(uid, now)

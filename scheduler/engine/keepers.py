@@ -64,10 +64,14 @@ def _keep_peers(kind: PeerKind, cluster: Cluster) -> Keeper:
     def see(found: steering.PeerObject, _: float) -> Sequence[Note]:
         meta = found.metadata
         peers.see(kind, meta.namespace, meta.name, found.selector)
+        if isinstance(found, steering.StatefulSet):
+            cluster.groups.see_object(found)
         return _NOTHING
 
     def gone(key: str, _: float) -> Sequence[Note]:
         peers.drop(kind, *kinds.split_key(key))
+        if kind == PeerKind.STATEFUL_SET:
+            cluster.groups.drop_object(kind, *kinds.split_key(key))
         return _NOTHING
 
     return Keeper(see, gone, lambda: map(_join, peers.list_of_kind(kind)))
@@ -95,12 +99,11 @@ def _keep_groups(kind: str, cluster: Cluster) -> Keeper:
     groups = cluster.groups
 
     def see(found: objects.GroupObject, _: float) -> Sequence[Note]:
-        meta = found.metadata
-        groups.see_object(kind, meta.namespace, meta.name, readers.list_definitions(found))
+        groups.see_object(found)
         return _NOTHING
 
     def gone(key: str, _: float) -> Sequence[Note]:
-        groups.see_object(kind, *kinds.split_key(key), ())
+        groups.drop_object(kind, *kinds.split_key(key))
         return _NOTHING
 
     return Keeper(see, gone, lambda: map(_join, groups.list_objects(kind)))

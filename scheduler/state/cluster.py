@@ -255,8 +255,8 @@ class Cluster:
         self.roster.meanwhile.pop(uid, None)
         self.nominations.drop(uid)
         self.nominations.let_stay(uid)
-        self.groups.drop_pod(uid)
         if pod is not None:
+            self.groups.drop_pod(pod)
             self.storage.note_claims(pod, -1)
         if pod is not None and pod.node:
             self.demand.note_departure(pod.template)

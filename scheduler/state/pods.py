@@ -51,7 +51,8 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         volumes: its storage, None for most pods.
         given: what was decided for its claims, as long as it is assumed.
         generation: the object's generation; conditions name the generation that they are about.
-        member: what it says of the group that it is in; None for a pod in no group.
+        member: what it says of the group that it is in; None for a pod that names none.
+        owned: what it is of the group that its owner may ask for; None for a pod without such an owner.
     """
 
     uid: str
@@ -80,6 +81,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     given: tuple[Given, ...] = ()
     generation: int = 0
     member: Membership | None = None
+    owned: Membership | None = None
 
     @property
     def asks(self) -> told_cards.Asks:

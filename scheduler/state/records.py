@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -14,6 +14,7 @@ from scheduler.api import limits, names, wire
 from scheduler.api.cards import Slots
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
+from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
 from scheduler.devices.table import Families, read_request
@@ -36,7 +37,7 @@ class Records:
         limits: PodLimits,
         offered: Resources,
         families: Families,
-        group_kinds: Container[str] = (),
+        group_kinds: Collection[str] = (),
     ) -> None:
         """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer.
 
@@ -76,6 +77,7 @@ class Records:
                 problem = error.mistake
         if old is None:
             self._arrivals += 1
+        member, owned = self._read_membership(pod)
         return PodRecord(
             uid=meta.uid,
             namespace=meta.namespace,
@@ -102,14 +104,21 @@ class Records:
             # What a pod's spec says of storage cannot be changed.
             volumes=volumes.read_volumes(pod) if old is None else old.volumes,
             generation=meta.generation,
-            member=self._read_membership(pod),
+            member=member,
+            owned=owned,
         )
 
-    def _read_membership(self, pod: wire.Pod) -> Membership | None:
+    def _read_membership(self, pod: wire.Pod) -> tuple[Membership | None, Membership | None]:
+        """Read of which group a pod is, and of which group it is if its owner asks for it."""
+        scheduler = pod.spec.scheduler_name or ""
         says = groups.read_membership(pod, self._group_kinds)
-        if says is None:
-            return None
-        return msgspec.structs.replace(says, scheduler=pod.spec.scheduler_name or "")
+        if says is not None:
+            return msgspec.structs.replace(says, scheduler=scheduler), None
+        owner = find_owner(pod) if pod.metadata.owner_references else None
+        if owner is None:
+            return None, None
+        owned = Membership(owner.group, owner.part, owner.index, scheduler=scheduler)
+        return None, owned
 
     def _intern_template(self, pod: wire.Pod) -> templates.PodTemplate:
         key = hashlib.blake2b(templates.make_key(pod), digest_size=_KEY_BYTES).digest()

@@ -28,17 +28,3 @@ class GroupSettings:
 
     owners: tuple[str, ...] = ()
     topology: tuple[str, ...] = _LEVELS
-
-
-# The kinds of owners whose pods may be groups.
-OWNER_KINDS = (
-    "Job",
-    "JobSet",
-    "LeaderWorkerSet",
-    "MPIJob",
-    "PyTorchJob",
-    "RayCluster",
-    "RayJob",
-    "StatefulSet",
-    "TrainJob",
-)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from scheduler.api.groups.definitions import (
+    OTHERS,
     Constraint,
     Definition,
     GroupKey,
@@ -118,7 +119,8 @@ class _Former:
         if part.parts:
             teams = tuple(self._make_team(one, definition, members) for one in part.parts)
             return Team(part.name, part.minimum, where=self._resolve(part.constraint), teams=teams)
-        mine = [one for one in members if part.name in ("", one.says.part)]
+        known = {leaf.name for leaf in definition.root.list_leaves()} if definition else set()
+        mine = [one for one in members if _find_part(one, known) == part.name]
         there = tuple(one.pod for one in mine if one.is_there)
         waiting = sorted((one for one in mine if one.waits), key=_find_place)
         own = next((one.says.constraint for one in waiting if one.says.constraint), None)
@@ -161,7 +163,7 @@ class _Former:
     ) -> None:
         """Refuse a group one of whose pods names a part that the group has not."""
         parts = [part.name for part in definition.root.list_leaves()]
-        if parts == [""]:
+        if parts == [""] or OTHERS in parts:
             return
         for one in members:
             if one.waits and one.says.part not in parts:
@@ -200,6 +202,13 @@ class _Former:
             for one, name in zip(short, names, strict=True)
         ]
         return f"{self._key} needs {'; '.join(parts)}"
+
+
+def _find_part(member: Member, known: set[str]) -> str:
+    """Find the part of a pod; in a group without parts all pods are in the one part that there is."""
+    if member.says.part in known:
+        return member.says.part
+    return OTHERS if OTHERS in known else ""
 
 
 def make_uid(key: GroupKey) -> str:

@@ -1,9 +1,10 @@
-"""The groups of a cluster: their definitions, their members, and which of them have changed."""
+"""The groups of a cluster: what is said of them, which pods are in them, and which have changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from scheduler.api.groups import table
 from scheduler.api.groups.definitions import (
     Constraint,
     Definition,
@@ -12,11 +13,13 @@ from scheduler.api.groups.definitions import (
     Part,
     Topology,
 )
+from scheduler.api.groups.table import GroupSource
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Where
 from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, make_uid
 from scheduler.state.groups.joint import JOINT, make_joint_key, split_joint_key
 from scheduler.state.groups.levels import Topologies
+from scheduler.state.groups.sources import Sources
 from scheduler.state.pods import Life, PodRecord
 
 
@@ -28,109 +31,113 @@ class Groups:
     """
 
     def __init__(self, pods: Mapping[str, PodRecord], default_levels: Iterable[str]) -> None:
-        """``pods`` are all pods of the cluster, by uid."""
+        """``pods`` are all pods of the cluster, by uid; ``default_levels`` the labels of levels, the widest first."""
         self._pods = pods
         self._topologies = Topologies(default_levels)
-        self._definitions: dict[GroupKey, Definition] = {}
-        # By kind, namespace and name of an object: the groups of which it says something.
-        self._said_by: dict[tuple[str, str, str], tuple[GroupKey, ...]] = {}
+        self._sources = Sources()
         self._children: dict[GroupKey, set[GroupKey]] = {}
         self._members: dict[GroupKey, dict[str, Membership]] = {}
         self._group_of: dict[str, GroupKey] = {}
+        # By the key of an owner: the pods that are a group if the owner asks for it.
+        self._owned: dict[GroupKey, dict[str, None]] = {}
         # Pods whose bind was made, and has not come back from the watch yet.
         self._bound: set[str] = set()
         self._changed: dict[GroupKey, None] = {}
+        self._left: dict[str, None] = {}
         # The roots whose entities were formed last, by a group within: a group may leave its root.
         self._root_of: dict[GroupKey, GroupKey] = {}
 
-    # Definitions.
+    # Objects.
 
-    def see_object(self, kind: str, namespace: str, name: str, says: Sequence[Definition]) -> None:
-        """Take over what an object says of its groups; nothing of an object that is gone."""
-        source = kind, namespace, name
-        stays = {one.key for one in says}
-        for key in self._said_by.pop(source, ()):
-            if key not in stays:
-                self._drop_definition(key)
-        if says:
-            self._said_by[source] = tuple(stays)
-        for one in says:
-            self._see_definition(one)
+    def see_object(self, found: GroupSource) -> None:
+        """Take over an object that was added or changed."""
+        self._apply(self._sources.see(found))
+
+    def drop_object(self, kind: str, namespace: str, name: str) -> None:
+        """Forget an object that is gone."""
+        self._apply(self._sources.drop(kind, namespace, name))
 
     def list_objects(self, kind: str) -> list[tuple[str, str]]:
         """List namespace and name of the objects of a kind."""
-        return [(namespace, name) for of, namespace, name in self._said_by if of == kind]
+        return self._sources.list_names(kind)
 
-    def _see_definition(self, new: Definition) -> None:
-        old = self._definitions.get(new.key)
-        if old == new:
+    def _apply(self, key: GroupKey | None) -> None:
+        """Note that what an object says of a group, or of all groups that it stands for, has changed."""
+        if key is None:
             return
-        self._unlink(old)
-        self._definitions[new.key] = new
-        if new.parent is not None:
-            self._children.setdefault(new.parent, set()).add(new.key)
-        self.mark(new.key)
+        for uid in tuple(self._owned.get(key, ())):
+            self.note_pod(self._pods[uid])
+        old, new = self._sources.forget_parent(key), self._sources.define(key)
+        if old is not None:
+            self._children[old].discard(key)
+            if not self._children[old]:
+                del self._children[old]
+        if new is not None and new.parent is not None:
+            self._sources.note_parent(key, new.parent)
+            self._children.setdefault(new.parent, set()).add(key)
+        self._mark(key)
+        for group in self._sources.list_groups(key):
+            self._mark(group)
 
-    def _drop_definition(self, key: GroupKey) -> None:
-        self._unlink(self._definitions.pop(key, None))
-        self.mark(key)
+    def see_topology(self, kind: str, name: str, topology: Topology | None) -> None:
+        """Take over a topology that was added or changed; None for one that is gone or cannot be read."""
+        if self._topologies.take(kind, name, topology):
+            self._changed.update(dict.fromkeys(self._members))
 
-    def _unlink(self, old: Definition | None) -> None:
-        if old is not None and old.parent is not None:
-            self._children[old.parent].discard(old.key)
-            if not self._children[old.parent]:
-                del self._children[old.parent]
+    def list_topologies(self, kind: str) -> list[str]:
+        """List the names of the topologies of a kind of objects."""
+        return self._topologies.list_names(kind)
 
     # Pods.
 
     def note_pod(self, pod: PodRecord) -> None:
         """Note a pod that was added or has changed."""
-        old, says = self._group_of.get(pod.uid), pod.member
-        new = None if says is None else says.group
+        uid, says = pod.uid, pod.member
+        if says is None and pod.owned is not None:
+            owner = table.find_object(pod.owned.group)
+            self._owned.setdefault(owner, {})[uid] = None
+            says = pod.owned if self._sources.is_asked(owner) else None
+        old, new = self._group_of.get(uid), None if says is None else says.group
         if old is not None and old != new:
-            self.drop_pod(pod.uid)
+            self._leave(uid)
+            self._left[uid] = None
         if says is not None:
-            self._group_of[pod.uid] = says.group
-            self._members.setdefault(says.group, {})[pod.uid] = says
-            self._bound.discard(pod.uid)
-            self.mark(says.group)
+            self._group_of[uid] = says.group
+            self._members.setdefault(says.group, {})[uid] = says
+            self._bound.discard(uid)
+            self._sources.note_group(says.group)
+            self._mark(says.group)
 
-    def drop_pod(self, uid: str) -> None:
-        """Forget a pod that is gone or is no member any more."""
+    def drop_pod(self, pod: PodRecord) -> None:
+        """Forget a pod that is gone."""
+        if pod.owned is not None:
+            owner = table.find_object(pod.owned.group)
+            self._owned.get(owner, {}).pop(pod.uid, None)
+            if not self._owned.get(owner, True):
+                del self._owned[owner]
+        self._leave(pod.uid)
+
+    def _leave(self, uid: str) -> None:
         key = self._group_of.pop(uid, None)
         if key is not None:
             self._bound.discard(uid)
             del self._members[key][uid]
             if not self._members[key]:
                 del self._members[key]
-            self.mark(key)
+                self._sources.forget_group(key)
+            self._mark(key)
 
     def note_bind(self, uid: str) -> None:
         """Note that the bind of a pod was made; the watch will say so, too."""
         if (key := self._group_of.get(uid)) is not None:
             self._bound.add(uid)
-            self.mark(key)
+            self._mark(key)
 
     def find_group(self, uid: str) -> GroupKey | None:
         """Find the group of a pod; None for a pod in no group."""
         return self._group_of.get(uid)
 
-    def mark(self, key: GroupKey) -> None:
-        """Note that the entity of a group has to be formed anew."""
-        self._changed[key] = None
-
-    def mark_all(self) -> None:
-        """Note that the entities of all groups have to be formed anew: a topology has changed."""
-        self._changed.update(dict.fromkeys(self._members))
-
-    def see_topology(self, kind: str, name: str, topology: Topology | None) -> None:
-        """Take over a topology that was added or changed; None for one that is gone or cannot be read."""
-        if self._topologies.take(kind, name, topology):
-            self.mark_all()
-
-    def list_topologies(self, kind: str) -> list[str]:
-        """List the names of the topologies of a kind of objects."""
-        return self._topologies.list_names(kind)
+    # Entities.
 
     @property
     def has_changed(self) -> bool:
@@ -145,11 +152,20 @@ class Groups:
             if (before := self._root_of.pop(key, None)) is not None:
                 roots[before] = None
             root = self.find_root(key)
-            if root in self._members or key in self._members or root in self._children:
+            if key in self._members:
                 self._root_of[key] = root
             roots[root] = None
         self._changed.clear()
         return [(make_uid(root), self._form(root)) for root in roots]
+
+    def take_left(self) -> list[str]:
+        """List the pods that have left a group since the last call, and are now in no group."""
+        left = [uid for uid in self._left if uid not in self._group_of]
+        self._left.clear()
+        return left
+
+    def _mark(self, key: GroupKey) -> None:
+        self._changed[key] = None
 
     def _form(self, root: GroupKey) -> Entity | None:
         # A root that has become a part of another one is no entity any more.
@@ -169,11 +185,10 @@ class Groups:
 
     def find_definition(self, key: GroupKey) -> Definition | None:
         """Return what an object, or else the first of the pods, says of a group."""
-        found = self._definitions.get(key)
-        if found is not None:
-            return found
         if key.kind == JOINT:
             return self._define_joint(key)
+        if (found := self._sources.define(key)) is not None:
+            return found
         members = self._members.get(key, {}).values()
         return next((one.definition for one in members if one.definition is not None), None)
 
@@ -181,17 +196,17 @@ class Groups:
         """List the groups that are parts of a group, by age and name."""
         if key.kind == JOINT:
             return split_joint_key(key)
-        children = self._children.get(key, ())
-        return sorted(children, key=lambda one: (self._definitions[one].created, one.name))
+        children = [(self._sources.define(one), one) for one in self._children.get(key, ())]
+        return [one for _, one in sorted(children, key=lambda pair: _find_age(*pair))]
 
     def _define_joint(self, key: GroupKey) -> Definition:
         """Define the group of several groups that name each other."""
         together = split_joint_key(key)
         said = {one: self.find_definition(one) for one in together}
-        silent = [one for one, found in said.items() if found and found.together != together]
+        others = [one for one, found in said.items() if found and found.together != together]
         problem = None
-        if silent:
-            text = f"{silent[0]} does not name the same groups; all groups must name all of them"
+        if others:
+            text = f"{others[0]} does not name the same groups; each group must name all of them"
             problem = Mistake("gang groups", text)
         return Definition(key, Part("", len(together)), problem=problem)
 
@@ -208,3 +223,7 @@ class Groups:
     def resolve(self, constraint: Constraint) -> Where | str:
         """Return where a constraint says that pods go; a text if its topology is not there."""
         return self._topologies.resolve(constraint)
+
+
+def _find_age(definition: Definition | None, key: GroupKey) -> tuple[str, str]:
+    return definition.created if definition is not None else "", key.name
