@@ -260,6 +260,9 @@ def test_a_train_job_and_a_ray_job_speak_of_another_object() -> None:
     ray = group.make_object(objects.RayJob, {}, status={"rayClusterName": "g-x"})
     assert table.find_group(ray) == GroupKey("RayCluster.ray.io", "ns", "g-x")
     assert table.find_group(group.make_object(objects.RayJob, {}, status=[])) is None
+    spec = {"clusterSelector": {"ray.io/cluster": "g-x"}}
+    there = group.make_object(objects.RayJob, spec, status={"rayClusterName": "g-x"})
+    assert table.find_group(there) is None
     assert "the RayCluster that is made of it" in group.find_mistake(ray)
 
 
