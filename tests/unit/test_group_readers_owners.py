@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from scheduler.api import names, wire
 from scheduler.api.groups import table
-from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.groups.definitions import Constraint, GroupKey, Rule
 from scheduler.api.groups.readers import owners
 from scheduler.api.groups.readers.owners import ROW, OwnerPart
 from tests.unit import group_objects as group
@@ -126,6 +126,18 @@ def test_an_owners_pods_are_a_group_only_if_somebody_asks() -> None:
     assert group.read_member(pod, "Job").group == KEY
     asked = group.make_pod(annotations={GANG: "all"}, owner="batch/v1 Job g")
     assert group.read_member(asked).group == KEY
+
+
+def test_a_pod_joins_the_group_that_its_owner_asks_for() -> None:
+    notes = {"kai.scheduler/topology-required-placement": "rack"}
+    pod = group.make_pod({names.JOB_INDEX: "3"}, notes, owner="batch/v1 Job g")
+    owner = owners.find_owner(pod)
+    assert owner is not None
+    member = table.read_part(pod, owner)
+    assert (member.group, member.index, member.problem) == (KEY, 3, None)
+    assert member.constraint == Constraint(Rule.KAI, required="rack")
+    pod.metadata.annotations = {"kueue.x-k8s.io/pod-index-offset": "4"}
+    assert table.read_part(pod, owner).problem is not None
 
 
 @pytest.mark.parametrize("text", ["yes", "0", "-1", "", "All", "1.5", "9" * 5000])

@@ -260,6 +260,9 @@ def test_a_train_job_and_a_ray_job_speak_of_another_object() -> None:
     ray = group.make_object(objects.RayJob, {}, status={"rayClusterName": "g-x"})
     assert table.find_group(ray) == GroupKey("RayCluster.ray.io", "ns", "g-x")
     assert table.find_group(group.make_object(objects.RayJob, {}, status=[])) is None
+    spec = {"clusterSelector": {"ray.io/cluster": "g-x"}}
+    there = group.make_object(objects.RayJob, spec, status={"rayClusterName": "g-x"})
+    assert table.find_group(there) is None
     assert "the RayCluster that is made of it" in group.find_mistake(ray)
 
 
@@ -280,11 +283,20 @@ def test_kais_annotations_of_an_owner_are_about_the_whole_group() -> None:
     )
     spec = job(2, template({REQUIRED: "rack"}))
     both = group.make_object(objects.Job, spec, annotations=notes)
-    assert "a template says where its pods go; say it in one place" in group.find_mistake(both)
+    assert "a template has Kueue's annotations about places" in group.find_mistake(both)
     spec = job(2, template({REQUIRED: "rack"} | notes))
     assert "may not stand beside Kueue's" in group.find_mistake(
         group.make_object(objects.Job, spec)
     )
+
+
+def test_kais_annotations_of_a_template_lie_within_those_of_the_owner() -> None:
+    notes = {"kai.scheduler/topology-required-placement": "zone"}
+    head = {"template": template({"kai.scheduler/topology-preferred-placement": "rack"})}
+    spec = RAY | {"headGroupSpec": head}
+    root = group.read(group.make_object(objects.RayCluster, spec, annotations=notes)).root
+    assert root.constraint == Constraint(Rule.KAI, required="zone")
+    assert root.parts[0].constraint == Constraint(Rule.KAI, preferred=("rack",))
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,7 @@ def read_membership(pod: wire.Pod, switched_on: Collection[str] = ()) -> Members
     if not (names_one or switched_on):
         return None
     member = _read_named(pod, labels or {}, annotations or {}) if names_one else None
-    member = member or _read_owned(pod, annotations or {}, switched_on)
-    return member and _bound_names(member)
+    return _bound_names(member) if member else _read_owned(pod, annotations or {}, switched_on)
 
 
 def _bound_names(member: Membership) -> Membership:
@@ -139,7 +138,6 @@ def _read_named(pod: wire.Pod, labels: Texts, annotations: Texts) -> Membership 
 
 def _read_owned(pod: wire.Pod, annotations: Texts, switched_on: Collection[str]) -> Membership | None:  # fmt: skip
     """Read the group of a pod's owner, if the pod asks for it, or its kind is switched on."""
-    notes = Notes(annotations)
     owner = find_owner(pod)
     is_placed = not kueue.PLACEMENT.isdisjoint(annotations)
     is_asked = names.GANG in annotations
@@ -149,10 +147,16 @@ def _read_owned(pod: wire.Pod, annotations: Texts, switched_on: Collection[str])
         owner = OwnerPart(_ALONE, GroupKey(_ALONE, pod.metadata.namespace, pod.metadata.name))
     elif not (is_asked or is_placed or owner.kind in switched_on):
         return None
+    return read_part(pod, owner)
+
+
+def read_part(pod: wire.Pod, owner: OwnerPart) -> Membership:
+    """Read what a pod says of the group of its owner, where it is known that the owner has asked for the group."""
     try:
-        return _read_part(pod, owner, notes)
+        member = _read_part(pod, owner, Notes(pod.metadata.annotations or {}))
     except BadInput as error:
-        return Membership(owner.group, owner.part, problem=error.mistake)
+        member = Membership(owner.group, owner.part, problem=error.mistake)
+    return _bound_names(member)
 
 
 def _read_part(pod: wire.Pod, owner: OwnerPart, notes: Notes) -> Membership:
@@ -199,7 +203,7 @@ def read_run_seconds(pod: wire.Pod) -> float | None:
 def find_group(found: GroupSource) -> GroupKey | None:
     """Find the key of the group that an object speaks of, or of the object that stands for its groups.
 
-    None for a RayJob whose RayCluster is not there yet.
+    None for a RayJob that has no RayCluster of its own, or not yet.
     """
     meta = found.metadata
     if type(found) in _BY_OBJECT:
@@ -208,13 +212,15 @@ def find_group(found: GroupSource) -> GroupKey | None:
     if isinstance(found, objects.TrainJob):
         kind = objects.JobSet.__name__
     elif isinstance(found, objects.RayJob):
-        kind, name = objects.RayCluster.__name__, _read_ray_cluster(found.status)
+        kind, name = objects.RayCluster.__name__, _read_ray_cluster(found)
     return GroupKey(owners.KEY_KINDS[kind], meta.namespace, name) if name else None
 
 
-def _read_ray_cluster(status: Any) -> str:
-    name = status.get("rayClusterName") if isinstance(status, dict) else None
-    return name if isinstance(name, str) else ""
+def _read_ray_cluster(found: objects.RayJob) -> str:
+    """Read which cluster is made for a job; empty for none yet, and if it runs in one that is there anyway."""
+    spec, status = ({} if not isinstance(one, dict) else one for one in (found.spec, found.status))
+    name = status.get("rayClusterName")
+    return name if isinstance(name, str) and not spec.get("clusterSelector") else ""
 
 
 def find_object(group: GroupKey) -> GroupKey:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from scheduler.api import names, steering, values, wire
 from scheduler.api.groups import objects
-from scheduler.api.groups.definitions import Constraint, Definition, GroupKey, Part
+from scheduler.api.groups.definitions import Constraint, Definition, GroupKey, Part, Rule
 from scheduler.api.groups.readers import kai, kueue, owners, reading
 from scheduler.api.groups.readers.reading import Notes
 from scheduler.errors import BadInput
@@ -288,8 +288,8 @@ def _make_root(found: objects.Raw | steering.StatefulSet, plan: Plan, minimum: i
         left -= least
         parts.append(Part(one.name, least, one.total, read_placement(one.notes)))
     whole = kai.read_constraint(Notes(found.metadata.annotations or {}))
-    if whole and any(one.constraint for one in parts):
-        text = "a template says where its pods go; say it in one place"
+    if whole and any(one.constraint and one.constraint.rule != Rule.KAI for one in parts):
+        text = "a template has Kueue's annotations about places; give those of one system"
         raise BadInput(f"metadata.annotations[{names.KAI_TOPOLOGY}]", text)
     if len(parts) == 1 and not parts[0].name:
         constraint = whole or parts[0].constraint
