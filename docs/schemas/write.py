@@ -87,7 +87,7 @@ def simulate() -> Schema:
     pod = one(
         namespace=TEXT, name=TEXT, uid=TEXT, owner=maybe(owner), displacedFrom=maybe(TEXT), file=TEXT, own=FLAG,
         ofChange=FLAG, counts=FLAG, node=maybe(TEXT), annotations=by_name(TEXT), devices=many(DEVICE), message=TEXT, unschedulable=maybe(TEXT),
-        victims=many(victim), nominated=maybe(TEXT),
+        victims=many(victim), nominated=maybe(TEXT), group=maybe(TEXT),
         nodes_=by_name(node), weights_=by_name(WHOLE), cards_=maybe(one(by=TEXT, before=many(before))),
     )  # fmt: skip
     fields = {

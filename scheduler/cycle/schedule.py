@@ -9,7 +9,9 @@ import numpy as np
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
 from scheduler.cycle.asking import Answers
 from scheduler.cycle.calls import Call, Nowhere
+from scheduler.cycle.groups import GroupCycle
 from scheduler.disruption.attempts import NOTHING
+from scheduler.disruption.clearing import Clearing
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
 from scheduler.placing.groups import capacity
@@ -45,7 +47,12 @@ class Cycle(Answers):
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
-        self._placer = Placer(cluster, self._count_places)
+        self._groups = GroupCycle(
+            cluster,
+            Placer(cluster, self._count_places),
+            Clearing(cluster, self.boards, self.keys),
+            policies.preempts,
+        )
 
     def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
         """Decide for pending entities, in the order given.
@@ -58,7 +65,7 @@ class Cycle(Answers):
         self.attempts.spent = 0
 
         def place_some(pods: list[PodRecord], among: c.Flags) -> Outcome:
-            """Place members of an entity. They do not preempt: victims for all of them together cannot be found yet."""
+            """Place members of a group. None of them makes room for itself alone."""
             call = Call(Outcome(), explain, among, makes_room=False)
             self._place_pods(pods, call)
             return call.outcome
@@ -69,7 +76,7 @@ class Cycle(Answers):
             elif self.attempts.spent >= _ASKED_MAX:
                 outcome.left.append(part.uid)
             else:
-                outcome.plans.append(self._placer.place(part, place_some))
+                outcome.plans.append(self._groups.decide(part, place_some))
         return outcome
 
     def _count_places(self, pod: PodRecord) -> c.Ints:

@@ -41,7 +41,9 @@ class Rows:
             for row in self._make_waiting_rows(one)
             if row["uid"] not in self._rows or one.result is not None
         ]
-        self._rows |= {row["uid"]: row for row in waiting if row["uid"] in self._rows}
+        for row in waiting:
+            if (made := self._rows.get(row["uid"])) is not None:
+                made |= {key: row[key] for key in ("message", "unschedulable", "group")}
         unread = [
             self._make_plain_row(one.namespace, one.name, one.uid, str(one.problem))
             for one in self._situation.inventory.unread
@@ -56,8 +58,11 @@ class Rows:
                 yield self._make_row(pod, waiting.held) | {"group": waiting.group or None}
                 continue
             said = groups.say_group(waiting.result, waiting.hold)
-            row = self._make_row(pod, said.message) | {"group": waiting.group}
-            yield row | {"unschedulable": groups.count_fitting(waiting.result)}
+            yield self._make_row(pod, said.message) | {
+                "group": waiting.group,
+                "nominated": self._engine.ask(NominatedNode(pod.uid)) or None,
+                "unschedulable": groups.count_fitting(waiting.result),
+            }
 
     def add_hold(self, hold: Hold) -> None:
         """Add a pod that stays pending."""

@@ -162,7 +162,11 @@ def _read_controller(meta: wire.Meta) -> tuple[str, str, str] | None:
 
 def read_start(pod: wire.Pod) -> int:
     """Read when the kubelet took the pod up, in seconds since 1970; ``NOT_STARTED`` where the status does not say."""
-    text = pod.status.start_time
+    return read_time(pod.status.start_time or "")
+
+
+def read_time(text: str) -> int:
+    """Read a time of the API server, in seconds since 1970; ``NOT_STARTED`` for a text that is none."""
     if not text:
         return c.NOT_STARTED
     try:

@@ -11,6 +11,7 @@ import yaml
 
 from scheduler import config
 from scheduler.api import names
+from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import PodLimits
 from scheduler.cli.app import app
 from scheduler.devices import table
@@ -43,6 +44,8 @@ def test_the_configuration_file() -> None:
     assert named("### Pod limits") == {field.name for field in dataclasses.fields(PodLimits)}
     series = {config._write_camel(field.name) for field in dataclasses.fields(config.MetricsConfig)}
     assert named("### Metrics") == series
+    groups = {field.name for field in dataclasses.fields(GroupSettings)}
+    assert named("### Groups") == groups
 
 
 def test_defaults_that_are_told_are_the_defaults() -> None:

@@ -38,7 +38,8 @@ class Gang:
 
     def group(self, *pods: wire.Pod, minimum: int, topology: str = "", name: str = "gang") -> None:
         """A group is described, and its pods come."""
-        group = make.pod_group(name, minimum, topology=topology)
+        priority = pods[0].spec.priority
+        group = make.pod_group(name, minimum, topology=topology, priority=priority)
         self.engine.handle(events.Seen(group), self.now)
         for pod in pods:
             self.see(make.member(pod, name))

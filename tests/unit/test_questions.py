@@ -78,6 +78,7 @@ from scheduler.engine.questions.waiting import (
     TriedInVain,
     WaitOf,
     WaitsByNamespace,
+    WhatWaits,
 )  # fmt: skip
 from scheduler.state.demand import DemandShape
 from tests import make
@@ -220,6 +221,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
+        WhatWaits(),
     ]  # fmt: skip
     if node in nodes[:-1]:
         found += [

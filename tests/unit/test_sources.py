@@ -47,10 +47,16 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
         "pods-others": f"spec.nodeName!=,spec.schedulerName!=evenkeel,{UNFINISHED}",
     }
     raw = [name for name, source in by_name("evenkeel").items() if not source.kind.is_rare]
-    groups = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
+    peers = ["services", "replicationcontrollers", "replicasets", "statefulsets"]
     storage = ["persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"]
     storage += ["csidrivers", "csistoragecapacities", "volumeattachments"]
-    assert raw == ["pods-ours", "pods-others", "nodes", *groups, *storage, "budgets"]
+    of_groups = ["jobs", "podgroups.scheduling.k8s.io"]
+    of_groups.append("compositepodgroups.scheduling.k8s.io")
+    of_groups += [f"podgroups.scheduling.{one}" for one in ("sigs.k8s.io", "run.ai", "volcano.sh")]
+    of_groups += ["topologies.kueue.x-k8s.io", "topologies.kai.scheduler"]
+    of_groups += ["clusternetworktopologies", "jobsets", "leaderworkersets", "mpijobs"]
+    of_groups += ["pytorchjobs", "trainjobs", "rayclusters", "rayjobs"]
+    assert raw == ["pods-ours", "pods-others", "nodes", *peers, *storage, "budgets", *of_groups]
 
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:
@@ -180,7 +186,9 @@ def test_the_commands_for_a_dump_name_every_kind_that_simulate_reads(page: str) 
     text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", "")
     dumps = re.findall(r"^\$ kubectl get (\S+) .*> \w+\.(?:yaml|json)", text, re.MULTILINE)
     named = [plural for dump in dumps for plural in dump.split(",")]
-    assert sorted(named) == sorted(kind.plural for kind in kinds.TABLE)
+    # Several API groups have kinds of one name.
+    wanted = [f"{one.plural}.{one.group}" if "." in one.name else one.plural for one in kinds.TABLE]
+    assert sorted(named) == sorted(wanted)
 
 
 def test_the_hint_to_dump_a_cluster_names_kinds_that_are_read() -> None:

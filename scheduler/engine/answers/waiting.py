@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import waiting as ask
@@ -39,7 +39,7 @@ def read_queue(inside: Inside, _: ask.Queue) -> ask.QueueState:
     return ask.QueueState(len(inside.pending), inside.pending.find_next_due())
 
 
-def list_unplaced(inside: Inside, _: ask.WhatWaits) -> list[ask.Unplaced]:
+def list_unplaced(inside: Inside, _: ask.WhatWaits) -> Sequence[ask.Unplaced]:
     """Everything that waits, and why."""
     found = []
     for entry in inside.pending.list_entries():

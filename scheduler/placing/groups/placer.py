@@ -50,13 +50,28 @@ class Placer:
         self._cluster, self._count_places = cluster, count_places
         self._domains = Domains(cluster)
 
-    def place(self, entity: Entity, place_pods: PlacePods) -> Plan:
+    def place(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
         """Place all members that fit, or none if fewer would have a node than must have one at once.
 
         A member whose bind is under way has a node. The plan's hold is that of the first member that does not fit.
+
+        Args:
+            entity: the group.
+            place_pods: decides for pods one by one, and charges those that it places.
+            rows: [N] the only nodes that may be chosen, [0] for all nodes.
         """
         attempt = _Attempt(self._cluster, self._domains, self._count_places, place_pods)
-        return attempt.place(entity)
+        return attempt.place(entity, rows)
+
+    def list_places(self, entity: Entity) -> list[c.Flags]:
+        """List [N] the nodes of each domain in which all of a group would be; [0] for all nodes."""
+        where = entity.team.where
+        if where is None or where.required < 0:
+            return [ANYWHERE]
+        level = self._domains.get_level(where.labels[: where.required + 1])
+        there = find_domains_there(self._cluster, entity.team, level.domain)
+        numbers = range(len(level.names)) if not there else sorted(there)[: 2 - len(there)]
+        return [level.domain == number for number in numbers if number >= 0]
 
 
 class _Attempt:
@@ -79,9 +94,9 @@ class _Attempt:
         self._closest: tuple[int, DomainName, list[Hold]] = (-1, _NOWHERE, [])
         self._places: dict[int, c.Ints] = {}
 
-    def place(self, entity: Entity) -> Plan:
-        """Place the group."""
-        among = self._cluster.nodes.flag_rows(*entity.domain) if entity.domain else ANYWHERE
+    def place(self, entity: Entity, rows: c.Flags) -> Plan:
+        """Place the group among some rows, or among all."""
+        among = self._cluster.nodes.flag_rows(*entity.domain) if entity.domain else rows
         waiting = [
             pod.uid for leaf in entity.team.list_leaves() for pod in self._list_waiting(leaf)
         ]
@@ -204,7 +219,7 @@ class _Attempt:
         if team.where is None:
             return
         domains = self._domains.get_level(team.where.labels[: level + 1])
-        there = self._find_domains_there(team, domains.domain)
+        there = find_domains_there(self._cluster, team, domains.domain)
         if there:
             # Pods that come later join the others. If these are in several domains, no domain has them all.
             order = sorted(there) if len(there) == 1 else []
@@ -217,17 +232,6 @@ class _Attempt:
                 self._domain = team.where.labels[level], domains.names[number]
                 yield rows & among if among.size else rows
         self._domain = before
-
-    def _find_domains_there(self, team: Team, domain: c.Ints) -> set[int]:
-        """Find the domains in which pods of a team are already; -1 for nodes in no domain."""
-        nodes, pods = self._cluster.nodes, self._cluster.pods
-        there = (
-            nodes.find_row(pods[pod.uid].node)
-            for leaf in team.list_leaves()
-            for pod in (*leaf.there, *leaf.pods)
-            if pods[pod.uid].node
-        )
-        return {int(domain[row]) for row in there if row >= 0}
 
     def _order_domains(self, team: Team, level: Level, among: c.Flags) -> c.Ints:
         """Order the domains of a level that have places enough for the minimum of each leaf of a team."""
@@ -258,3 +262,15 @@ class _Attempt:
         if key not in self._places:
             self._places[key] = self._count_places(pod)
         return self._places[key]
+
+
+def find_domains_there(cluster: Cluster, team: Team, domain: c.Ints) -> set[int]:
+    """Find the domains in which pods of a team are already; -1 for nodes in no domain."""
+    nodes, pods = cluster.nodes, cluster.pods
+    there = (
+        nodes.find_row(pods[pod.uid].node)
+        for leaf in team.list_leaves()
+        for pod in (*leaf.there, *leaf.pods)
+        if pods[pod.uid].node
+    )
+    return {int(domain[row]) for row in there if row >= 0}

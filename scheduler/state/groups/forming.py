@@ -63,6 +63,22 @@ def form_entity(key: GroupKey, lore: Lore) -> Entity | None:
     return former.form()
 
 
+def list_running(key: GroupKey, lore: Lore) -> list[tuple[int, list[PodRecord]]]:
+    """List the minimum and the pods on nodes of each team of a root group, the pods to keep first."""
+    found = []
+    for group in _list_leaf_keys(key, lore):
+        definition = lore.find_definition(group)
+        there = sorted((one for one in lore.list_members(group) if one.is_there), key=_find_place)
+        if definition is None or not there:
+            continue
+        leaves = list(definition.root.list_leaves())
+        known = {leaf.name for leaf in leaves}
+        for leaf in leaves:
+            pods = [one.pod for one in there if _find_part(one, known) == leaf.name]
+            found.append((leaf.minimum if definition.is_gang else 0, pods))
+    return found
+
+
 class _Former:
     """Forms one entity; notes what is missing and what is wrong on the way."""
 

@@ -16,7 +16,7 @@ from scheduler.api.groups.definitions import (
 from scheduler.api.groups.table import GroupSource
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Where
-from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, make_uid
+from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, list_running, make_uid
 from scheduler.state.groups.joint import JOINT, make_joint_key, split_joint_key
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.sources import Sources
@@ -219,6 +219,10 @@ class Groups:
             for uid, says in members
             if uid in pods
         ]
+
+    def list_running(self, root: GroupKey) -> list[tuple[int, list[PodRecord]]]:
+        """List the minimum and the pods on nodes of each team of a group, the pods to keep first."""
+        return list_running(root, self)
 
     def resolve(self, constraint: Constraint) -> Where | str:
         """Return where a constraint says that pods go; a text if its topology is not there."""

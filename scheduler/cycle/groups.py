@@ -1,0 +1,57 @@
+"""Decides for a group: it is placed whole, or room is made for all of it, or it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from scheduler.api.door.decisions import Plan
+from scheduler.disruption import group_promises
+from scheduler.disruption.clearing import Clearing
+from scheduler.placing.groups.placer import PlacePods, Placer
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity
+from scheduler.state.pods import PodRecord
+
+# Whether the profile of a pod lets it take the place of others.
+MayPreempt = Callable[[PodRecord], bool]
+
+
+class GroupCycle:
+    """Places groups, and makes room for them."""
+
+    def __init__(
+        self, cluster: Cluster, placer: Placer, clearing: Clearing, may_preempt: MayPreempt
+    ) -> None:
+        self._cluster, self._placer, self._clearing = cluster, placer, clearing
+        self._may_preempt = may_preempt
+
+    def decide(self, entity: Entity, place_pods: PlacePods) -> Plan:
+        """Decide for a group; ``place_pods`` decides for pods one by one, and makes no room."""
+        plan = self._placer.place(entity, place_pods)
+        if plan.binds:
+            group_promises.end_nominations(self._cluster, [bind.uid for bind in plan.binds])
+            return plan
+        if plan.hold is None or group_promises.awaits_victims(self._cluster, entity):
+            return plan
+        cleared = None
+        if self._preempts(entity):
+            places = self._placer.list_places(entity)
+            cleared = self._clearing.find_room(
+                entity, places, lambda rows: self._placer.place(entity, place_pods, rows)
+            )
+        if cleared is None:
+            members = [pod.uid for pod in entity.members]
+            nominates = tuple(group_promises.end_nominations(self._cluster, members))
+            return msgspec.structs.replace(plan, nominates=nominates)
+        evicts, nominates = group_promises.promise_room(
+            self._cluster, entity, cleared, plan.hold.uid
+        )
+        return msgspec.structs.replace(plan, evicts=evicts, nominates=nominates)
+
+    def _preempts(self, entity: Entity) -> bool:
+        """Whether a group may take the place of others."""
+        if entity.definition is not None and entity.definition.preempts is False:
+            return False
+        return all(pod.preempts and self._may_preempt(pod) for pod in entity.members)

@@ -1,0 +1,240 @@
+"""Room for a group: the domain in which the fewest and least important pods have to go.
+
+The search goes by place, not by victim. In a trial, all units that may go leave a domain, and the group is placed there.
+Then the units come back, the dearest first, each if the group still fits as it was placed. The domain whose victims
+cost the least wins. So a pod is sent away only where the group is then placed whole, with its cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.door.decisions import Bind, Plan
+from scheduler.disruption.group_units import Unit, list_units
+from scheduler.disruption.units import find_costs
+from scheduler.kernels.devices import gpus
+from scheduler.schema import columns as c
+from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.keys import Keys
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity
+from scheduler.state.pods import PodRecord
+from scheduler.state.records import read_time
+from scheduler.state.trials import Trial
+
+_SECONDS_AN_HOUR = 3600.0
+
+
+class Cost(NamedTuple):
+    """What it costs if some units go; lower costs come first, figure by figure.
+
+    Attributes:
+        budgets: how many pods go although a budget forbids it.
+        priority: the highest priority of a pod that goes.
+        groups: how many groups lose more than extra pods.
+        hours: the hours that the cards of the pods have worked since they started, until the group came.
+        pods: how many pods go.
+        names: their names.
+    """
+
+    budgets: int
+    priority: int
+    groups: int
+    hours: float
+    pods: int
+    names: tuple[str, ...]
+
+
+class Cleared(NamedTuple):
+    """Room for a group.
+
+    Attributes:
+        binds: where its pods go once the victims are gone, with their cards.
+        units: the units that have to go.
+        cost: what their going costs.
+        rows: [N] the nodes of the domain, [0] for all nodes.
+    """
+
+    binds: tuple[Bind, ...]
+    units: tuple[Unit, ...]
+    cost: Cost
+    rows: c.Flags
+
+
+# Places a group among some rows, in the open trial.
+PlaceAmong = Callable[[c.Flags], Plan]
+
+
+class Clearing:
+    """Looks for room for groups on one cluster."""
+
+    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys) -> None:
+        self._cluster, self._boards, self._keys = cluster, boards, keys
+
+    def find_room(
+        self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
+    ) -> Cleared | None:
+        """Find the place where the group fits at the least cost; None if it fits nowhere even then.
+
+        Args:
+            entity: the group.
+            places: [N] the nodes of each domain in which all of it would be, [0] for all nodes.
+            place: places the group among some rows.
+        """
+        best: Cleared | None = None
+        for rows in places:
+            found = self._clear_place(entity, rows, place)
+            if found is not None and (best is None or found.cost < best.cost):
+                best = found
+        return best
+
+    def _clear_place(self, entity: Entity, rows: c.Flags, place: PlaceAmong) -> Cleared | None:
+        units = list_units(self._cluster, self._list_pods(entity, rows), entity.priority)
+        leaving = [unit for unit in units if all(pod.deleting for pod in unit.pods)]
+        staying = [unit for unit in units if unit not in leaving]
+        if not units:
+            return None
+        with self._cluster.trial() as trial:
+            for unit in units:
+                for pod in unit.pods:
+                    trial.take_away(pod.uid)
+            plan = place(rows)
+            if not plan.binds:
+                return None
+            gone = self._put_back(trial, staying, plan.binds)
+        return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
+
+    def _list_pods(self, entity: Entity, rows: c.Flags) -> list[PodRecord]:
+        """List the pods on some rows that are not the group's own, by node and name."""
+        own = {pod.uid for leaf in entity.team.list_leaves() for pod in (*leaf.pods, *leaf.there)}
+        cluster = self._cluster
+        return [
+            pod
+            for name in sorted(cluster.nodes.rows)
+            if not rows.size or rows[cluster.nodes.rows[name]]
+            for pod in sorted(cluster.pods_on.get(name, {}).values(), key=lambda one: one.key)
+            if pod.uid not in own
+        ]
+
+    def _put_back(
+        self, trial: Trial, units: Sequence[Unit], binds: Sequence[Bind]
+    ) -> tuple[Unit, ...]:
+        """Put units back as long as the group fits as it was placed; return those that have to go."""
+        costs = find_costs(self._cluster, [pod for unit in units for pod in unit.pods])
+        guard = _Guard(self._cluster, self._boards, self._keys, binds)
+        gone: list[Unit] = []
+        broken = set()
+        for unit in sorted(units, key=lambda one: _find_worth(one, costs)):
+            if not (unit.is_extra and unit.group in broken):
+                for pod in unit.pods:
+                    trial.put_back(pod.uid)
+                if guard.still_fits(unit):
+                    continue
+                for pod in unit.pods:
+                    trial.take_away(pod.uid)
+            if not unit.is_extra and unit.group is not None:
+                broken.add(unit.group)
+            gone.append(unit)
+        return tuple(gone)
+
+    def _sum_costs(self, entity: Entity, units: Sequence[Unit]) -> Cost:
+        pods = [pod for unit in units for pod in unit.pods]
+        costs = find_costs(self._cluster, pods) if pods else {}
+        came = max((read_time(pod.created) for pod in entity.members), default=0)
+        start = self._cluster.ledger.pods.columns.start
+        hours = sum(
+            _count_cards(pod) * max(0, came - int(start[pod.row])) / _SECONDS_AN_HOUR
+            for pod in pods
+            if start[pod.row] != c.NOT_STARTED
+        )
+        return Cost(
+            sum(costs.values()),
+            max((pod.priority for pod in pods), default=-(2**62)),
+            len({unit.group for unit in units if unit.group is not None and not unit.is_extra}),
+            hours,
+            len(pods),
+            tuple(sorted(pod.key for pod in pods)),
+        )
+
+
+def _count_cards(pod: PodRecord) -> int:
+    return max(1, sum(len(uses) for uses in pod.claim))
+
+
+def _find_worth(unit: Unit, costs: dict[str, int]) -> tuple[object, ...]:
+    """Return a key that puts the unit first that is dearest; an extra pod comes after its group."""
+    cost = sum(costs[pod.uid] for pod in unit.pods)
+    is_alone = unit.group is None or unit.is_extra
+    return (
+        unit.is_extra,
+        -cost,
+        -unit.priority,
+        is_alone,
+        -len(unit.pods),
+        unit.pods[0].created,
+        unit.pods[0].key,
+    )
+
+
+class _Guard:
+    """Judges whether the pods of a group still fit where they were placed."""
+
+    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, binds: Sequence[Bind]) -> None:
+        self._cluster, self._boards, self._keys = cluster, boards, keys
+        # By the identity of a template: the shape of a pod of the group.
+        self._shapes: dict[int, Shape | None] = {}
+        self._on: dict[str, list[Bind]] = {}
+        for bind in binds:
+            self._on.setdefault(bind.node, []).append(bind)
+        # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
+        self._wide = [bind for bind in binds if self._is_wide(bind)]
+
+    def still_fits(self, unit: Unit) -> bool:
+        """Whether the group still fits beside a unit that has come back."""
+        nodes = dict.fromkeys(pod.node for pod in unit.pods)
+        near = [bind for node in nodes for bind in self._on.get(node, ())]
+        return all(map(self._fits, {bind.uid: bind for bind in (*near, *self._wide)}.values()))
+
+    def _is_wide(self, bind: Bind) -> bool:
+        shape = self._get_shape(self._cluster.pods[bind.uid])
+        return shape is not None and shape.view.is_wide
+
+    def _get_shape(self, pod: PodRecord) -> Shape | None:
+        key = id(pod.template)
+        if key not in self._shapes:
+            made = self._keys.make_key(pod)
+            self._shapes[key] = None if made is None else self._boards.make_unscored(made)
+        return self._shapes[key]
+
+    def _fits(self, bind: Bind) -> bool:
+        """Whether a pod still fits on its node, with its cards."""
+        cluster = self._cluster
+        shape, row = self._get_shape(cluster.pods[bind.uid]), cluster.nodes.find_row(bind.node)
+        if shape is None or self._is_short(shape, row):
+            return False
+        if not (bind.slots or len(shape.counted) or shape.view.storage is not None):
+            # Nothing but amounts can have changed for it.
+            return True
+        with cluster.trial():
+            cluster.forget(bind.uid)
+            if self._boards.find_refusals(shape, np.array([row], np.int64))[0, 0]:
+                return False
+            return not bind.slots or self._has_cards(shape, row, bind)
+
+    def _is_short(self, shape: Shape, row: int) -> bool:
+        """Whether more of a resource that the pod requests is in use on its node than the node has."""
+        nodes, ask = self._cluster.nodes.columns, shape.ask
+        over = nodes.requested[ask.resources, row] > nodes.allocatable[ask.resources, row]
+        pools = ask.by_cards
+        counted = (pools < 0) | ~nodes.managed[np.maximum(pools, 0), row]
+        return bool((over & counted & (ask.resources >= 0)).any())
+
+    def _has_cards(self, shape: Shape, row: int, bind: Bind) -> bool:
+        """Whether the pod could get its cards on a node, on which it is not."""
+        there = self._cluster.registers.list_cards(bind.uid, shape.ask.pool, row)
+        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(bind.slots) for use in uses]
+        world = self._boards.get_world(shape)
+        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64)))

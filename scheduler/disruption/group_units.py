@@ -1,0 +1,79 @@
+"""Who may go for a group: pods by themselves, extra pods of groups, and whole groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from scheduler.api.groups.definitions import Disruption, GroupKey
+from scheduler.disruption import protectors
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+
+class Unit(NamedTuple):
+    """Pods that go together or stay together.
+
+    Attributes:
+        pods: the pods, by name.
+        group: the group of which they are the minimum, or an extra pod; None for a pod by itself.
+        is_extra: it is a pod beyond the minimum: it stays only where its group stays.
+    """
+
+    pods: tuple[PodRecord, ...]
+    group: GroupKey | None = None
+    is_extra: bool = False
+
+    @property
+    def priority(self) -> int:
+        """The highest priority of its pods."""
+        return max(pod.priority for pod in self.pods)
+
+
+def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> list[Unit]:
+    """List the units that may go for a group of a priority and have one of these pods on nodes.
+
+    A group with a pod of at least that priority does not go. Its extra pods of lower priority may.
+    """
+    units: list[Unit] = []
+    seen: set[GroupKey] = set()
+    for pod in pods:
+        root = _find_root(cluster, pod)
+        if root is None:
+            if protectors.outranks(priority, pod.priority):
+                units.append(Unit((pod,)))
+        elif root not in seen:
+            seen.add(root)
+            units += _list_units_of_group(cluster, root, priority)
+    return units
+
+
+def _find_root(cluster: Cluster, pod: PodRecord) -> GroupKey | None:
+    """Find the group with which a pod goes; None for a pod that goes by itself."""
+    groups = cluster.groups
+    key = groups.find_group(pod.uid)
+    if key is None:
+        return None
+    root = groups.find_root(key)
+    definition = groups.find_definition(root)
+    if definition is None or definition.disruption == Disruption.SINGLE:
+        return None
+    return root
+
+
+def _list_units_of_group(cluster: Cluster, root: GroupKey, priority: int) -> list[Unit]:
+    """List the units of a group: its minimum, and each pod beyond the minimum unless it goes as a whole."""
+    definition = cluster.groups.find_definition(root)
+    core: list[PodRecord] = []
+    extras: list[PodRecord] = []
+    for minimum, pods in cluster.groups.list_running(root):
+        kept = len(pods)
+        if definition is not None and definition.disruption == Disruption.EXTRAS:
+            kept = min(kept, minimum)
+        core += pods[:kept]
+        extras += pods[kept:]
+    may_go = [one for one in extras if protectors.outranks(priority, one.priority)]
+    units = [Unit((one,), root, is_extra=True) for one in may_go]
+    if core and all(protectors.outranks(priority, pod.priority) for pod in (*core, *extras)):
+        units.append(Unit(tuple(sorted(core, key=lambda pod: pod.key)), root))
+    return units
