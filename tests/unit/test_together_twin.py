@@ -30,7 +30,9 @@ CARD = Card(memory=10)
 @pytest.mark.parametrize(
     ("asked", "has", "most"),
     [
-        pytest.param([2, 2, 1, 1], [3, 3], 4, id="a pair is not put where it splits the rest"),
+        pytest.param(
+            [1, 2, 2], [2, 3], 3, id="the first node is the wrong one for the first member"
+        ),
         pytest.param([3, 3, 2, 2], [5, 5], 4, id="unlike members fill two nodes"),
         pytest.param([3, 3, 3, 1], [5, 5], 3, id="cards on two nodes are no node's cards"),
         pytest.param([2] * 6, [4, 4, 4], 6, id="six members on three nodes"),
@@ -44,6 +46,39 @@ def test_whole_cards_are_packed(asked: list[int], has: list[int], most: int) -> 
     members = tuple(whole(f"m{at}", cards) for at, cards in enumerate(asked))
     found = together.place_group(Group(members=members, minimum=len(members)), nodes)
     assert (found.most, found.fits) == (most, most == len(members))
+
+
+@pytest.mark.parametrize(
+    ("card", "asked", "most"),
+    [
+        pytest.param(Card(memory=10, sharers=3), [(5, 0), (5, 0)], 2, id="memory is enough"),
+        pytest.param(Card(memory=10, sharers=3), [(6, 0), (5, 0)], 1, id="memory is short"),
+        pytest.param(Card(memory=10, sharers=3), [(1, 60), (1, 40)], 2, id="cores are enough"),
+        pytest.param(Card(memory=10, sharers=3), [(1, 60), (1, 41)], 1, id="cores are short"),
+        pytest.param(Card(memory=10, sharers=3), [(1, 0)] * 4, 3, id="sharers are short"),
+        pytest.param(Card(memory=10, sharers=3), [(1, WHOLE), (1, 0)], 1, id="whole is alone"),
+        pytest.param(Card(memory=10, is_used=True), [(1, WHOLE)], 0, id="used is not whole"),
+        pytest.param(Card(memory=10, is_used=True), [(1, 99)], 1, id="used is shared"),
+    ],
+)
+def test_a_card_takes_what_is_left_of_it(
+    card: Card, asked: list[tuple[int, int]], most: int
+) -> None:
+    members = tuple(
+        Member(name=f"m{at}", requests={}, cards=1, memory=memory, cores=cores)
+        for at, (memory, cores) in enumerate(asked)
+    )
+    nodes = [Node(name="n", free={}, cards=(card,))]
+    assert together.place_group(Group(members=members, minimum=1), nodes).most == most
+
+
+def test_of_domains_that_take_as_many_the_first_by_name_is_taken() -> None:
+    nodes = [
+        Node(name=name, free={"cpu": 9}, cards=(CARD,) * 2, labels={"rack": rack})
+        for name, rack in (("n1", "r3"), ("n2", "r2"), ("n3", "r1"))
+    ]
+    group = Group(members=(whole("m0", 2), whole("m1", 1)), minimum=1, domain="rack")
+    assert together.place_group(group, nodes).places == {"m0": ("n3", (0, 1))}
 
 
 def test_six_members_on_six_nodes_of_eight_cards_do_not_take_for_ever() -> None:
