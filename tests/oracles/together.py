@@ -1,0 +1,196 @@
+"""Whether members of a group can be placed at once: every node and every set of cards is tried for every member.
+
+For worlds of up to six members and six nodes. Nothing is clever but that a state that was seen before is not tried
+again: what can still be placed depends only on what is left on the nodes, not on how it came about. For this, nodes
+that have the same left and the same labels are alike, and so are cards of a node with the same left.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+
+# The cores of a whole card: who asks for all of them is alone on the card.
+WHOLE = 100
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Card:
+    """What is left of a card, and whether somebody is on it.
+
+    A card that takes nobody more, for whatever reason, has no sharers left.
+    """
+
+    memory: int
+    cores: int = WHOLE
+    sharers: int = 1
+    is_used: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    name: str
+    free: Mapping[str, int]
+    cards: tuple[Card, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """What a member requests; ``memory`` and ``cores`` are taken of each of its ``cards``, which are different ones."""
+
+    name: str
+    requests: Mapping[str, int]
+    cards: int = 0
+    memory: int = 0
+    cores: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Apart:
+    """No two of these members are in one domain of the label; nodes without the label are in none."""
+
+    members: frozenset[str]
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """``domain``, if there is one, is a label: all members that are placed have nodes with the same value of it."""
+
+    members: tuple[Member, ...]
+    minimum: int
+    domain: str = ""
+    apart: tuple[Apart, ...] = ()
+
+
+Places = dict[str, tuple[str, tuple[int, ...]]]
+"""For each member that is placed its node and the indices of its cards."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Whether the minimum can be placed, how many can at most, and one way to place so many."""
+
+    fits: bool
+    most: int
+    places: Places
+
+
+def place_group(group: Group, nodes: Sequence[Node]) -> Answer:
+    """Place as many members as can be placed at once."""
+    values = [""]
+    if group.domain:
+        values = sorted({one.labels[group.domain] for one in nodes if group.domain in one.labels})
+    best: Places = {}
+    for value in values:
+        inside = [one for one in nodes if not group.domain or one.labels.get(group.domain) == value]
+        found = _Search(group).find(tuple(inside))
+        if len(found) > len(best):
+            best = found
+    return Answer(fits=len(best) >= group.minimum, most=len(best), places=best)
+
+
+Marks = frozenset[tuple[int, str]]
+"""(rule, value of its label) for each domain where a member of the rule is."""
+
+
+@dataclass
+class _Search:
+    group: Group
+    known: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The labels that decide about a place."""
+        return sorted({rule.label for rule in self.group.apart})
+
+    def find(self, nodes: tuple[Node, ...]) -> Places:
+        """Find the first way, in the order of members and nodes, to place as many as possible."""
+        places: Places = {}
+        marks: Marks = frozenset()
+        for at, member in enumerate(self.group.members):
+            most = self.count_most(at, nodes, marks)
+            for row, picks, then in self.list_ways(member, nodes, marks):
+                if 1 + self.count_most(at + 1, *then) == most:
+                    places[member.name] = nodes[row].name, picks
+                    nodes, marks = then
+                    break
+        return places
+
+    def count_most(self, at: int, nodes: tuple[Node, ...], marks: Marks) -> int:
+        """Count how many of the members from this one on can be placed at most."""
+        left = len(self.group.members) - at
+        if not left:
+            return 0
+        key = (at, self._describe(nodes), marks)
+        if key not in self.known:
+            most = 0
+            for _, _, then in self.list_ways(self.group.members[at], nodes, marks):
+                most = max(most, 1 + self.count_most(at + 1, *then))
+                if most == left:
+                    break
+            if most < left:
+                most = max(most, self.count_most(at + 1, nodes, marks))
+            self.known[key] = most
+        return self.known[key]
+
+    def list_ways(
+        self, member: Member, nodes: tuple[Node, ...], marks: Marks
+    ) -> Iterator[tuple[int, tuple[int, ...], tuple[tuple[Node, ...], Marks]]]:
+        """Yield every node and every set of cards for a member, with what is left then."""
+        for row, node in enumerate(nodes):
+            new = {
+                (rule, node.labels[one.label])
+                for rule, one in enumerate(self.group.apart)
+                if member.name in one.members and one.label in node.labels
+            }
+            if new & marks:
+                continue
+            for picks, left in list_fits(member, node):
+                yield row, picks, ((*nodes[:row], left, *nodes[row + 1 :]), marks | new)
+
+    def _describe(self, nodes: tuple[Node, ...]) -> tuple[object, ...]:
+        """Describe what is left, without what is no difference."""
+        return tuple(
+            sorted(
+                repr(
+                    (
+                        [(label, one.labels.get(label)) for label in self.labels],
+                        sorted(one.free.items()),
+                        sorted(one.cards),
+                    )
+                )
+                for one in nodes
+            )
+        )
+
+
+def list_fits(member: Member, node: Node) -> Iterator[tuple[tuple[int, ...], Node]]:
+    """Yield every set of cards with which a member fits on a node, and what is left of the node then."""
+    free = {key: node.free.get(key, 0) - each for key, each in member.requests.items()}
+    if any(has < 0 for key, has in free.items() if member.requests[key]):
+        return
+    able = [row for row, card in enumerate(node.cards) if takes(card, member)]
+    for picks in combinations(able, member.cards):
+        cards = list(node.cards)
+        for row in picks:
+            cards[row] = take(cards[row], member)
+        yield picks, replace(node, free={**node.free, **free}, cards=tuple(cards))
+
+
+def takes(card: Card, member: Member) -> bool:
+    """Whether a card takes a member."""
+    if member.cores == WHOLE and card.is_used:
+        return False
+    return card.sharers >= 1 and card.memory >= member.memory and card.cores >= member.cores
+
+
+def take(card: Card, member: Member) -> Card:
+    """Return what is left of a card; nothing is left beside a member that has it whole."""
+    return Card(
+        memory=card.memory - member.memory,
+        cores=card.cores - member.cores,
+        sharers=0 if member.cores == WHOLE else card.sharers - 1,
+        is_used=True,
+    )

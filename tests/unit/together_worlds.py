@@ -1,0 +1,112 @@
+"""Tiny worlds for the twins that place groups and make room for them, and all placements there are in one."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+
+from hypothesis import strategies as st
+
+from tests.oracles.together import WHOLE, Apart, Card, Group, Member, Node, Places
+
+
+def list_placements(group: Group, nodes: Sequence[Node]) -> Iterator[Places]:
+    """Yield all placements that keep the rules, each judged as a whole."""
+    choices = []
+    for member in group.members:
+        ways: list[tuple[str, tuple[int, ...]] | None] = [None]
+        for node in nodes:
+            ways += [(node.name, c) for c in combinations(range(len(node.cards)), member.cards)]
+        choices.append(ways)
+    for picked in product(*choices):
+        names = [one.name for one in group.members]
+        places = {name: way for name, way in zip(names, picked, strict=True) if way is not None}
+        if keeps_rules(group, nodes, places):
+            yield places
+
+
+def keeps_rules(group: Group, nodes: Sequence[Node], places: Places) -> bool:
+    where = {name: node for name, (node, _) in places.items()}
+    labels = {node.name: node.labels for node in nodes}
+    if group.domain:
+        values = {labels[node].get(group.domain) for node in where.values()}
+        if None in values or len(values) > 1:
+            return False
+    for rule in group.apart:
+        met = [labels[where[one]].get(rule.label) for one in sorted(rule.members & set(where))]
+        met = [value for value in met if value is not None]
+        if len(met) != len(set(met)):
+            return False
+    return all(fits_on(group.members, node, places) for node in nodes)
+
+
+def fits_on(members: Sequence[Member], node: Node, places: Places) -> bool:
+    """Whether a node and its cards have what all those together request that are placed there."""
+    there = [one for one in members if one.name in places and places[one.name][0] == node.name]
+    total: Counter[str] = Counter()
+    for one in there:
+        total.update(one.requests)
+    if any(each > node.free.get(key, 0) for key, each in total.items() if each):
+        return False
+    for row, card in enumerate(node.cards):
+        on = [one for one in there if row in places[one.name][1]]
+        if len(on) > card.sharers:
+            return False
+        if sum(one.memory for one in on) > card.memory or sum(one.cores for one in on) > card.cores:
+            return False
+        if any(one.cores == WHOLE for one in on) and (card.is_used or len(on) > 1):
+            return False
+    return True
+
+
+@st.composite
+def draw_node(draw: st.DrawFn, name: str) -> Node:
+    cards = draw(
+        st.lists(
+            st.builds(
+                Card,
+                memory=st.integers(0, 6),
+                cores=st.sampled_from([0, 50, 100, 100]),
+                sharers=st.integers(0, 3),
+                is_used=st.booleans(),
+            ),
+            max_size=2,
+        )
+    )
+    labels = {
+        label: draw(st.sampled_from("ab")) for label in ("rack", "zone") if draw(st.integers(0, 3))
+    }
+    free = {"cpu": draw(st.integers(-1, 6)), "memory": draw(st.integers(0, 6))}
+    return Node(name=name, free=free, cards=tuple(cards), labels=labels)
+
+
+@st.composite
+def draw_member(draw: st.DrawFn, name: str) -> Member:
+    return Member(
+        name=name,
+        requests={"cpu": draw(st.integers(0, 4)), "memory": draw(st.integers(0, 3))},
+        cards=draw(st.integers(0, 2)),
+        memory=draw(st.integers(0, 4)),
+        cores=draw(st.sampled_from([0, 0, 50, 100])),
+    )
+
+
+@st.composite
+def draw_group(draw: st.DrawFn) -> Group:
+    members = [draw(draw_member(f"m{n}")) for n in range(draw(st.integers(1, 3)))]
+    names = [one.name for one in members]
+    apart = draw(
+        st.lists(
+            st.builds(
+                Apart,
+                members=st.frozensets(st.sampled_from(names)),
+                label=st.sampled_from(["rack", "zone"]),
+            ),
+            max_size=2,
+        )
+    )
+    return Group(
+        members=tuple(members),
+        minimum=draw(st.integers(1, len(members))),
+        domain=draw(st.sampled_from(["", "", "rack", "zone"])),
+        apart=tuple(apart),
+    )
