@@ -10,6 +10,7 @@ import msgspec
 
 from scheduler.api import names, steering, wire
 from scheduler.api.groups import objects
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.shapes.policies import PolicyBook
@@ -326,7 +327,9 @@ def member(pod: wire.Pod, group: str = "gang") -> wire.Pod:
 
 
 def entity(
-    uid: str, pods: Iterable[PodRecord], minimum: int, domain: Domain | None = None
+    name: str, pods: Iterable[PodRecord], minimum: int, domain: Domain | None = None
 ) -> Entity:
     """A group whose pods go to a domain."""
-    return make_entity(uid, Team("", minimum, tuple(pods)), domain=domain)
+    return make_entity(
+        GroupKey("Test", "default", name), Team("", minimum, tuple(pods)), domain=domain
+    )

@@ -200,6 +200,7 @@ def _make_group_kind(
     )
 
 
+POD_GROUPS = _make_group_kind(objects.KubePodGroup, "scheduling.k8s.io/v1beta1", "podgroups")
 DEPLOYMENTS = _make_controller_kind("Deployment", "apps", "deployments")
 
 TABLE: tuple[Kind, ...] = (
@@ -229,7 +230,7 @@ TABLE: tuple[Kind, ...] = (
     _make_controller_kind("DaemonSet", "apps", "daemonsets"),
     _make_group_kind(objects.Job, "batch/v1", "jobs", makes_pods=True),
     _make_controller_kind("CronJob", "batch", "cronjobs"),
-    _make_group_kind(objects.KubePodGroup, "scheduling.k8s.io/v1beta1", "podgroups"),
+    POD_GROUPS,
     _make_group_kind(objects.CompositePodGroup, "scheduling.k8s.io/v1alpha3", "compositepodgroups"),
     _make_group_kind(objects.SigsPodGroup, "scheduling.sigs.k8s.io/v1alpha1", "podgroups"),
     _make_group_kind(objects.KaiPodGroup, "scheduling.run.ai/v2alpha2", "podgroups"),

@@ -97,6 +97,8 @@ STEERING = frozenset({
 # The policy of a pod that preempts no other; the condition of a pod that is preempted, and its reason.
 PREEMPT_NEVER = "Never"
 DISRUPTION_TARGET = "DisruptionTarget"
+# The condition of a PodGroup of Kubernetes that was placed once; it is never taken back.
+POD_GROUP_PLACED = "PodGroupInitiallyScheduled"
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
 
 # Groups of pods, in our own words: on an owner of pods or on its pods.

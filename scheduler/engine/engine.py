@@ -24,6 +24,7 @@ from scheduler.engine.answers.table import ANSWERS
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.first_lists import FirstLists
 from scheduler.engine.forgetting import Forgetting
+from scheduler.engine.held_groups import HeldGroups
 from scheduler.engine.intake import Intake
 from scheduler.engine.keepers import Keeper
 from scheduler.engine.questions.contract import Question
@@ -89,6 +90,7 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
+        self._held = HeldGroups()
         self._cluster = Cluster(
             config.scheduler_names,
             devices.read_families(config),
@@ -127,6 +129,7 @@ class Engine:
         """
         outcome = Outcome()
         self._settle_groups(now)
+        outcome.notes += self._held.take_due(now)
         while self.is_compiling and allowance.allows(Work.COMPILE):
             self._chores.work_on_budgets()
             if len(self._intake):
@@ -160,8 +163,10 @@ class Engine:
         """Return when ``decide`` is due next without an event; infinite when it is not."""
         if self._pending.has_active or self._cluster.groups.has_changed:
             return now
-        dues = self._pending.find_next_due(), self._chores.find_due(), self._forgetting.find_due()
-        return min(due for due in dues if due is not None)
+        parts = self._chores, self._forgetting, self._held
+        dues = [part.find_due() for part in parts]
+        pending = self._pending.find_next_due()
+        return min(dues) if pending is None else min(pending, *dues)
 
     @property
     def is_compiling(self) -> bool:
@@ -211,8 +216,10 @@ class Engine:
         for uid, entity in self._cluster.groups.take_changed():
             if entity is None:
                 self._pending.drop(uid)
+                self._held.drop(uid)
             else:
                 self._pending.offer(entity, now)
+                self._held.see(entity, now)
         for uid in self._cluster.groups.take_left():
             pod = self._cluster.pods.get(uid)
             if pod is not None and pod.ours and pod.life == Life.PENDING and not pod.deleting:

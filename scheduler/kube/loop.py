@@ -28,6 +28,7 @@ from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
+from scheduler.kube.report.groups import GroupReports
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.mistakes import Mistakes
 from scheduler.kube.report.policy_status import PolicyStatus, Verdict
@@ -83,6 +84,7 @@ class Loop:
         self._recorder = recorder
         # By uid, until it is known what became of the bind; the pod may be gone or finished before.
         self._decided: dict[str, _Decided] = {}
+        self._groups = GroupReports(inbox.engine, reporter, is_leading)
         self.mistakes = Mistakes(inbox.engine, reporter, is_leading)
         self.turned_at = 0.0
 
@@ -213,10 +215,12 @@ class Loop:
             self._evictor.evict(victims, words)
         for nominate in outcome.nominates:
             self._evictor.nominate(self._engine.ask(NamedPod(nominate.uid)), nominate.node)
-        for hold in outcome.holds:
-            self._reporter.report_unschedulable(
-                self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
-            )
+        for plan in outcome.plans:
+            if plan.group is not None:
+                self._groups.report_plan(plan)
+            elif plan.hold is not None:
+                pod = self._engine.ask(NamedPod(plan.hold.uid))
+                self._reporter.report_unschedulable(pod, sayings.say_why(plan.hold))
 
     def _name_scheduler(self, evict: Evict) -> str:
         """Return the scheduler name for an eviction: that of the pod that needs the room, if there is one."""
@@ -235,6 +239,8 @@ class Loop:
                 self._tally.note_left(uid)
                 self._reporter.forget_object(uid)
                 self._binder.note_pod_gone(uid)
+            case notes.GroupHeld():
+                self._groups.report_held(note)
             case notes.NodeRead(name):
                 facts = self._engine.ask(KnownNode(name))
                 if facts is not None:
@@ -243,12 +249,17 @@ class Loop:
                 self._report_scheduled(uid)
             case notes.Retried(uid, message):
                 self._report_retried(uid, message)
-            case notes.PolicyJudged(name, generation, problem, remark):
-                self._policy_status.note_verdict(name, Verdict(generation, problem, remark))
-            case notes.PolicyLeft(name):
-                self._policy_status.forget_policy(name)
+            case notes.PolicyJudged() | notes.PolicyLeft():
+                self._note_policy(note)
             case notes.PluginFellSilent(node, waits_for):
                 self._report_silent_plugin(node, waits_for)
+
+    def _note_policy(self, note: notes.PolicyJudged | notes.PolicyLeft) -> None:
+        if isinstance(note, notes.PolicyLeft):
+            self._policy_status.forget_policy(note.name)
+        else:
+            verdict = Verdict(note.generation, note.problem, note.remark)
+            self._policy_status.note_verdict(note.name, verdict)
 
     def _report_scheduled(self, uid: str) -> None:
         decided = self._decided.pop(uid, None)

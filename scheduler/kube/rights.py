@@ -54,6 +54,7 @@ def list_needed(lease_namespace: str, lease_name: str) -> list[Right]:
         _make_right("patch", kinds.VOLUMES),
         _make_right("patch", kinds.PODS, "status"),
         _make_right("create", kinds.EVENTS),
+        _make_right("patch", kinds.POD_GROUPS, "status"),
         _make_right("get", kinds.POLICIES),
         _make_right("patch", kinds.POLICIES, "status"),
     ]

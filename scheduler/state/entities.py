@@ -90,25 +90,28 @@ class Entity(msgspec.Struct, frozen=True):
     """A group of pods about which one decision is made. A single pod is an entity by itself, and needs no such value.
 
     Attributes:
-        uid: its own, which no pod has.
+        key: the key of the group.
         team: its pods and what must be placed at once.
         members: its pods without a node and those whose bind is under way, in the order in which they are placed; at
             least one.
         domain: the nodes to which all of them go; None: any nodes.
-        key: the key of the group; None for pods that are a group for another reason.
         definition: what its object or its pods say of it; None while nobody has said anything.
         lacks: what it waits for before it can be tried; empty for nothing.
         problem: what a person must mend before it can be placed; None for nothing.
     """
 
-    uid: str
+    key: GroupKey
     team: Team
     members: tuple[PodRecord, ...]
     domain: Domain | None = None
-    key: GroupKey | None = None
     definition: Definition | None = None
     lacks: str = ""
     problem: Mistake | None = None
+
+    @property
+    def uid(self) -> str:
+        """A uid that no pod has."""
+        return make_uid(self.key)
 
     @property
     def namespace(self) -> str:
@@ -139,23 +142,22 @@ class Entity(msgspec.Struct, frozen=True):
 
 
 def make_entity(
-    uid: str,
+    key: GroupKey,
     team: Team,
     *,
     domain: Domain | None = None,
-    key: GroupKey | None = None,
     definition: Definition | None = None,
     lacks: str = "",
     problem: Mistake | None = None,
 ) -> Entity:
     """Make an entity of the pods of a team; there must be one."""
     members = tuple(pod for leaf in team.list_leaves() for pod in leaf.pods)
-    return Entity(uid, team, members, domain, key, definition, lacks, problem)
+    return Entity(key, team, members, domain, definition, lacks, problem)
 
 
-def describe_entity(entity: Entity) -> str:
-    """Describe a group by its kind and its name."""
-    return entity.uid if entity.key is None else str(entity.key)
+def make_uid(key: GroupKey) -> str:
+    """Make the uid of a group's entity."""
+    return f"group {key.kind} {key.namespace}/{key.name}"
 
 
 # A pod is an entity of one member, and has the fields that an order reads.

@@ -12,14 +12,14 @@ def say_group(result: GroupResult, hold: Hold | None) -> Saying:
     """Say how much of a group fits where it comes closest, and why the first of the other pods does not fit."""
     if hold is not None and hold.problem is not None:
         return sayings.say_why(hold)
-    head = f"{result.name}: {count_fitting(result)}"
+    head = f"{result.group}: {count_fitting(result)}"
     if hold is None:
         return sayings.say_plain(head, sayings.UNSCHEDULABLE)
     why = sayings.say_why(hold)
     return Saying(
         shorten(f"{head}. {why.message}", sayings.MESSAGE_MAX),
         shorten(f"{head}. {why.note}", sayings.NOTE_MAX),
-        (result.name, why.about),
+        (result.group, why.about),
     )
 
 

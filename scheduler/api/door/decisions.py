@@ -10,6 +10,7 @@ import msgspec
 
 from scheduler.api.cards import Slots
 from scheduler.api.door.notes import Note
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.storage import Given
 from scheduler.errors import Mistake
 
@@ -156,7 +157,7 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
     """The result of trying to place a group.
 
     Attributes:
-        name: the kind, namespace and name of the group, for people.
+        group: the key of the group.
         waiting: uids of the members that were to be placed.
         least: how many of these had to have a node at once.
         n_placed: how many of these have a node; if the group is not placed: how many had one in the attempt that came
@@ -166,7 +167,7 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
         n_domains: how many domains the level has; 0 for no domain.
     """
 
-    name: str
+    group: GroupKey
     waiting: tuple[str, ...]
     least: int
     n_placed: int

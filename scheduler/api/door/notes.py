@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from scheduler.api.groups.definitions import GroupKey
+
 
 class Left(NamedTuple):
     """A pod is finished or gone: nothing more is done or reported for it."""
@@ -61,6 +63,26 @@ class PluginFellSilent(NamedTuple):
     waits_for: str
 
 
+class GroupHeld(NamedTuple):
+    """A group may not be tried, as something is missing or wrong; ``uid`` is the pod that stands for it.
+
+    ``is_wrong``: a person must mend something; else the group only waits for it.
+    """
+
+    group: GroupKey
+    uid: str
+    why: str
+    is_wrong: bool
+
+
 Note = (
-    Left | Scheduled | Retried | NodeRead | PodBound | PolicyJudged | PolicyLeft | PluginFellSilent
+    GroupHeld
+    | Left
+    | Scheduled
+    | Retried
+    | NodeRead
+    | PodBound
+    | PolicyJudged
+    | PolicyLeft
+    | PluginFellSilent
 )

@@ -264,6 +264,11 @@ def _define(found: GroupSource, key: GroupKey, asker: GroupSource) -> Definition
     return msgspec.structs.replace(definition, run_seconds=seconds)
 
 
+def was_placed(found: GroupSource) -> bool:
+    """Whether the status of an object says that its group was placed once."""
+    return isinstance(found, objects.KubePodGroup) and kubernetes.was_placed(found)
+
+
 def read_topology(found: objects.TopologyObject) -> Topology:
     """Read the levels of a topology.
 

@@ -43,6 +43,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_waiting.WaitOf: waiting.find_wait,
     of_waiting.TriedInVain: waiting.find_tried,
     of_waiting.Queue: waiting.read_queue,
+    of_waiting.ObjectsOf: waiting.list_objects,
     of_waiting.WhatWaits: waiting.list_unplaced,
     of_waiting.QueueCounts: waiting.count_queue,
     of_waiting.WaitsByNamespace: waiting.sum_waits,

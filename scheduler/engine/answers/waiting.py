@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from scheduler.api import kinds
+from scheduler.api.groups import table
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import waiting as ask
-from scheduler.state.entities import Entity, describe_entity
+from scheduler.state.entities import Entity
 from scheduler.waiting.entries import Where
 
 _IN_VAIN = frozenset({Where.UNSCHEDULABLE, Where.BACKOFF})
@@ -46,11 +48,26 @@ def list_unplaced(inside: Inside, _: ask.WhatWaits) -> Sequence[ask.Unplaced]:
         entity = entry.entity
         pods = [inside.cluster.pods[pod.uid] for pod in entity.members]
         waiting = [pod for pod in pods if not pod.node]
-        group = describe_entity(entity) if isinstance(entity, Entity) else ""
+        group = str(entity.key) if isinstance(entity, Entity) else ""
         held = entry.held.why if entry.held is not None else ""
         if waiting:
             found.append(ask.Unplaced(waiting, group, held, entry.result, entry.why))
     return found
+
+
+def list_objects(inside: Inside, question: ask.ObjectsOf) -> Sequence[ask.GroupFacts]:
+    """The objects of a group."""
+    return [
+        ask.GroupFacts(
+            kinds.read_kind_name(one),
+            one.metadata.namespace,
+            one.metadata.name,
+            one.metadata.uid,
+            one.metadata.generation,
+            table.was_placed(one),
+        )
+        for one in inside.cluster.groups.list_objects_of(question.group)
+    ]
 
 
 def count_queue(inside: Inside, _: ask.QueueCounts) -> ask.QueueFigures:

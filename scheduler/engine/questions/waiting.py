@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from scheduler.api.door.decisions import GroupResult, Hold
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.engine.questions.contract import Question
 from scheduler.state.pods import PodRecord
 
@@ -73,6 +74,29 @@ class Unplaced(NamedTuple):
 
 class WhatWaits(Question[Sequence[Unplaced]], frozen=True):
     """Everything that waits, in no order. O(waiting pods)."""
+
+
+class GroupFacts(NamedTuple):
+    """An object that stands for a group.
+
+    Attributes:
+        kind: the name of its kind in the table of kinds.
+        generation: its generation.
+        was_placed: its status says that the group was placed once (Kubernetes: ``PodGroupInitiallyScheduled``).
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    was_placed: bool
+
+
+class ObjectsOf(Question[Sequence[GroupFacts]], frozen=True):
+    """The objects that stand for a group and for the groups within it."""
+
+    group: GroupKey
 
 
 class QueueFigures(NamedTuple):

@@ -21,6 +21,7 @@ import msgspec
 from scheduler.api import kinds
 from scheduler.api.kinds import Kind
 from scheduler.api.limits import shorten
+from scheduler.engine.questions.waiting import GroupFacts
 from scheduler.kube import client, pod_status, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.report.outbox import Lane, Outbox, Report
@@ -30,6 +31,8 @@ from scheduler.telling.departures import Departure
 from scheduler.telling.sayings import NOTE_MAX, Saying
 
 _CONDITION = "condition"
+# Type, reason and action of the event that says why a pod waits.
+_WAITS = "Warning", "FailedScheduling", "Scheduling"
 # How long a text stands while only its figures change, how often such texts are looked at, and how many of them are
 # written each time.
 _STANDS_SECONDS, _LATER_SECONDS, _LATER_MOST = 60.0, 1.0, 10
@@ -107,16 +110,19 @@ class Reporter:
         """Report that a pod is evicted, with a note."""
         self._put_pod_event(pod, "Normal", words.event, words.action, note)
 
-    def report_unschedulable(self, pod: PodRecord, saying: Saying) -> None:
+    def report_unschedulable(
+        self, pod: PodRecord, saying: Saying, *, with_event: bool = True
+    ) -> None:
         """Report why a pod stays pending, by an event and a condition, if the text is new."""
         last = self._last_texts.get(pod.uid)
+        report = partial(self._report_why, pod, saying, with_event=with_event)
         if last is None:
-            self._report_why(pod, saying)
+            report()
             return
         if last.text == saying.message:
             last.later = None
             return
-        last.later = partial(self._report_why, pod, saying)
+        last.later = report
         if last.about == saying.about:
             # Even if the text has stood for long: one change can give all waiting pods new figures at once.
             self._anew.pop(pod.uid, None)
@@ -133,10 +139,44 @@ class Reporter:
             self._queued.add(uid)
             heapq.heappush(self._later, (last.at + _STANDS_SECONDS, uid))
 
-    def _report_why(self, pod: PodRecord, saying: Saying) -> None:
+    def report_waiting(self, pod: PodRecord, saying: Saying) -> None:
+        """Report by an event alone what the group of a pod waits for, if the text is new."""
+        if self._note_text(pod.uid, saying.message):
+            self._put_pod_event(pod, *_WAITS, saying.note)
+
+    def report_on_group(self, group: GroupFacts, saying: Saying, controller: str) -> None:
+        """Report on the object of a group why it waits, if the text is new, apart from its figures."""
+        last = self._last_texts.get(group.uid)
+        if last is None or last.about != saying.about:
+            now = asyncio.get_running_loop().time()
+            self._last_texts[group.uid] = _LastText(saying.message, saying.about, now)
+            kind = kinds.BY_NAME[group.kind]
+            regarding = {**_name_kind(kind), "name": group.name, "uid": group.uid}
+            regarding["namespace"] = group.namespace
+            words = (*_WAITS, saying.note)
+            self._put_event(controller or self._controller, regarding, words, "", "")
+
+    def report_group_condition(self, group: GroupFacts, condition: dict[str, Any]) -> None:
+        """Report a condition of the object of a group."""
+        made = {**condition, "lastTransitionTime": _now(micro=False)}
+        body = {"metadata": {"uid": group.uid}, "status": {"conditions": [made]}}
+        path = kinds.BY_NAME[group.kind].find_path(group.name, group.namespace)
+        self._outbox.put(
+            Report(
+                (group.uid, _CONDITION),
+                Lane.CONDITION,
+                "PATCH",
+                f"{path}/status",
+                partial(msgspec.json.encode, body),
+                client.STRATEGIC_PATCH,
+            )
+        )
+
+    def _report_why(self, pod: PodRecord, saying: Saying, *, with_event: bool) -> None:
         now = asyncio.get_running_loop().time()
         self._last_texts[pod.uid] = _LastText(saying.message, saying.about, now)
-        self._put_pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
+        if with_event:
+            self._put_pod_event(pod, *_WAITS, saying.note)
         condition = {
             "type": "PodScheduled",
             "observedGeneration": pod.generation,
@@ -319,4 +359,4 @@ def _now(*, micro: bool) -> str:
 
 
 def _name_kind(kind: Kind) -> dict[str, str]:
-    return {"apiVersion": kind.api_version, "kind": kind.name}
+    return {"apiVersion": kind.api_version, "kind": kind.kind}

@@ -13,7 +13,7 @@ from scheduler.placing.groups.domains import Domains, Level
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import AnyEntity, Entity, Team, describe_entity
+from scheduler.state.entities import AnyEntity, Entity, Team
 from scheduler.state.pods import Life, PodRecord
 
 # Decides for each of these pods by itself, among some rows.
@@ -101,14 +101,14 @@ class _Attempt:
             pod.uid for leaf in entity.team.list_leaves() for pod in self._list_waiting(leaf)
         ]
         n_placed, domain, holds = 0, _NOWHERE, self._holds
-        if self._try(self._place_team, entity.team, among):
+        if self._try(self._place_anew, entity.team, among):
             n_placed, domain = len(self._binds), self._domain
         else:
             n_placed, domain, holds = self._closest
             holds = holds or [Hold(waiting[0])] if waiting else []
         least = max(0, entity.team.count_least() - (len(entity.members) - len(waiting)))
         result = GroupResult(
-            describe_entity(entity),
+            entity.key,
             tuple(waiting),
             least,
             max(0, n_placed),
@@ -131,6 +131,13 @@ class _Attempt:
             del self._binds[n_binds:], self._holds[n_holds:]
             self._domain = domain
         return is_placed
+
+    def _place_anew(self, team: Team, among: c.Flags) -> bool:
+        """Place a team without regard to what its pods are promised: the promises are for all of them together."""
+        for leaf in team.list_leaves():
+            for pod in leaf.pods:
+                self._cluster.nominations.drop(pod.uid)
+        return self._place_team(team, among)
 
     def _place_team(self, team: Team, among: c.Flags) -> bool:
         """Place a team where its constraint allows; return whether its minimum has a node."""

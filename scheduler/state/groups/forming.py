@@ -102,9 +102,8 @@ class _Former:
         if not self._lacks and not self._problem and not team.is_complete:
             self._lacks = self._describe_missing(team)
         return make_entity(
-            make_uid(self._key),
+            self._key,
             team,
-            key=self._key,
             definition=self._definition,
             lacks=self._lacks,
             problem=self._problem,
@@ -225,11 +224,6 @@ def _find_part(member: Member, known: set[str]) -> str:
     if member.says.part in known:
         return member.says.part
     return OTHERS if OTHERS in known else ""
-
-
-def make_uid(key: GroupKey) -> str:
-    """Make the uid of a group's entity."""
-    return f"group {key.kind} {key.namespace}/{key.name}"
 
 
 def _list_leaf_keys(key: GroupKey, lore: Lore, depth: int = 0) -> Iterator[GroupKey]:

@@ -15,8 +15,8 @@ from scheduler.api.groups.definitions import (
 )
 from scheduler.api.groups.table import GroupSource
 from scheduler.errors import Mistake
-from scheduler.state.entities import Entity, Where
-from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, list_running, make_uid
+from scheduler.state.entities import Entity, Where, make_uid
+from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, list_running
 from scheduler.state.groups.joint import JOINT, make_joint_key, split_joint_key
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.sources import Sources
@@ -219,6 +219,13 @@ class Groups:
             for uid, says in members
             if uid in pods
         ]
+
+    def list_objects_of(self, root: GroupKey, depth: int = 0) -> list[GroupSource]:
+        """List the objects of a group and of the groups within it."""
+        found = self._sources.find_object(root)
+        within = self.list_children(root) if depth < DEPTH_MAX else ()
+        parts = [one for child in within for one in self.list_objects_of(child, depth + 1)]
+        return [*([found] if found is not None else []), *parts]
 
     def list_running(self, root: GroupKey) -> list[tuple[int, list[PodRecord]]]:
         """List the minimum and the pods on nodes of each team of a group, the pods to keep first."""

@@ -86,6 +86,10 @@ class Sources:
         self._defined[group] = definition
         return definition
 
+    def find_object(self, group: GroupKey) -> GroupSource | None:
+        """Find the object that stands for a group; None if there is none."""
+        return self._objects.get(table.find_object(group))
+
     def note_group(self, group: GroupKey) -> None:
         """Note that a group has pods."""
         self._groups.setdefault(table.find_object(group), {})[group] = None

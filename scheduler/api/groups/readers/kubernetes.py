@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler.api import values, wire
+from scheduler.api import names, values, wire
 from scheduler.api.groups.definitions import (
     Constraint,
     Definition,
@@ -120,3 +120,15 @@ def _read_preempts(spec: Mapping[str, Any]) -> bool | None:
         allowed = ", ".join(_POLICIES)
         raise BadInput("spec.preemptionPolicy", f"{values.quote(policy)} is not one of {allowed}")
     return _POLICIES.get(policy)
+
+
+def was_placed(found: KubePodGroup) -> bool:
+    """Whether the status of a PodGroup says that the group was placed once."""
+    status = found.status if isinstance(found.status, dict) else {}
+    conditions = status.get("conditions")
+    return any(
+        isinstance(one, dict)
+        and one.get("type") == names.POD_GROUP_PLACED
+        and one.get("status") == "True"
+        for one in (conditions if isinstance(conditions, list) else ())
+    )

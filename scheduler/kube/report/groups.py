@@ -1,0 +1,82 @@
+"""What is reported of groups: one event for a group, a condition on each of its pods, and its object's own condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler.api import names
+from scheduler.api.door.decisions import Plan
+from scheduler.api.door.notes import GroupHeld
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.groups.readers import kubernetes
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.pods import KnownPod
+from scheduler.engine.questions.waiting import GroupFacts, ObjectsOf
+from scheduler.kube.report.reporter import Reporter
+from scheduler.telling import groups, sayings
+from scheduler.telling.sayings import Saying
+
+
+class GroupReports:
+    """Reports what becomes of groups.
+
+    A condition that an autoscaler reads stands on each pod that waits, because it adds nodes for pods. The event stands
+    on the object of the group, or on one pod if there is no object.
+    """
+
+    def __init__(self, engine: Engine, reporter: Reporter, is_leading: Callable[[], bool]) -> None:
+        self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
+
+    def report_plan(self, plan: Plan) -> None:
+        """Report the result for a group."""
+        result = plan.group
+        if result is None:
+            return
+        if plan.binds:
+            self._set_condition(result.group, "True", "Scheduled", "")
+        if plan.hold is None:
+            return
+        saying = groups.say_group(result, plan.hold)
+        placed = {bind.uid for bind in plan.binds}
+        for uid in result.waiting:
+            pod = self._engine.ask(KnownPod(uid)) if uid not in placed else None
+            if pod is not None:
+                self._reporter.report_unschedulable(pod, saying, with_event=False)
+        self._report_event(result.group, plan.hold.uid, saying)
+        if not plan.binds:
+            self._set_condition(result.group, "False", sayings.UNSCHEDULABLE, saying.message)
+
+    def report_held(self, held: GroupHeld) -> None:
+        """Report why a group may not be tried. No condition is written on pods: a new node would not help them."""
+        if not self._is_leading():
+            return
+        saying = sayings.say_plain(held.why, sayings.ERROR if held.is_wrong else "")
+        self._report_event(held.group, held.uid, saying)
+        if held.is_wrong:
+            self._set_condition(held.group, "False", sayings.ERROR, saying.message)
+
+    def _report_event(self, group: GroupKey, uid: str, saying: Saying) -> None:
+        """Report on the object of a group, or on the pod that stands for it."""
+        facts = self._find_facts(group)
+        pod = self._engine.ask(KnownPod(uid))
+        if facts:
+            profile = pod.profile if pod is not None else ""
+            self._reporter.report_on_group(facts[0], saying, profile)
+        elif pod is not None:
+            self._reporter.report_waiting(pod, saying)
+
+    def _set_condition(self, group: GroupKey, status: str, reason: str, message: str) -> None:
+        """Set the condition of Kubernetes' PodGroups; a group that was placed once stays so."""
+        for one in self._find_facts(group):
+            if one.kind == kubernetes.KIND and not one.was_placed:
+                condition = {
+                    "type": names.POD_GROUP_PLACED,
+                    "status": status,
+                    "reason": reason,
+                    "message": message,
+                    "observedGeneration": one.generation,
+                }
+                self._reporter.report_group_condition(one, condition)
+
+    def _find_facts(self, group: GroupKey) -> list[GroupFacts]:
+        return list(self._engine.ask(ObjectsOf(group)))
