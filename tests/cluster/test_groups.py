@@ -90,9 +90,12 @@ async def test_room_is_made_for_a_gang_in_the_one_rack_where_it_costs_least(worl
     await world.create_all([node(f"n{i}", f"rack-{i // 2}") for i in range(4)])
     await world.start_operator()
     # In each rack a gang of two would have to go three pods; in the second one two of them are of no use.
-    low = [pod(f"low-{i}", requests={"cpu": "3"}, nodeName=f"n{i}") for i in range(2)]
-    low.append(pod("low-2", requests={"cpu": "3"}, nodeName="n2"))
+    low = [
+        pod(f"low-{i}", requests={"cpu": "3"}, nodeSelector={"kubernetes.io/hostname": f"n{i}"})
+        for i in range(3)
+    ]
     await world.create_all(low)
+    await world.bound("low-0", "low-1", "low-2")
     urgent_class = {"metadata": {"name": "urgent"}, "value": 100}
     await world.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", urgent_class)
     made = group("urgent", 2, topology="rack")
