@@ -9,7 +9,8 @@ import msgspec
 from scheduler.api.door.decisions import Plan
 from scheduler.disruption import group_promises
 from scheduler.disruption.clearing import Clearing
-from scheduler.placing.groups.placer import PlacePods, Placer
+from scheduler.placing.groups.attempts import PlacePods
+from scheduler.placing.groups.placer import Placer
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
+from scheduler.api.kube_plugins import KubePlugins
+from scheduler.api.placement import Mode
 from scheduler.cycle.asking import Answers
 from scheduler.cycle.calls import Call, Nowhere
 from scheduler.cycle.groups import GroupCycle
@@ -49,7 +51,7 @@ class Cycle(Answers):
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._groups = GroupCycle(
             cluster,
-            Placer(cluster, self._count_places),
+            Placer(cluster, self._count_places, self._find_plugins),
             Clearing(cluster, self.boards, self.keys),
             policies.preempts,
         )
@@ -78,6 +80,11 @@ class Cycle(Answers):
             else:
                 outcome.plans.append(self._groups.decide(part, place_some))
         return outcome
+
+    def _find_plugins(self, pod: PodRecord) -> KubePlugins | None:
+        """Find what the profile of a pod sets for kube-scheduler's plugins, if kube-scheduler's rules are to hold."""
+        placement = self._policies.resolve(pod).placement
+        return placement.kube if placement.mode == Mode.KUBE_SCHEDULER else None
 
     def _count_places(self, pod: PodRecord) -> c.Ints:
         """Count [N] how many pods like one fit on each node at most."""

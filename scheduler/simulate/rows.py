@@ -57,6 +57,14 @@ class Rows:
             if waiting.held or waiting.result is None:
                 yield self._make_row(pod, waiting.held) | {"group": waiting.group or None}
                 continue
+            exact = next((one for one in waiting.result.members if one.uid == pod.uid), None)
+            if exact is not None:
+                yield self._make_row(pod, sayings.say_why(exact).message) | {
+                    "group": waiting.group,
+                    "nominated": self._engine.ask(NominatedNode(pod.uid)) or None,
+                    "unschedulable": sayings.write_sentence(exact),
+                }
+                continue
             said = groups.say_group(waiting.result, waiting.hold)
             yield self._make_row(pod, said.message) | {
                 "group": waiting.group,

@@ -46,6 +46,8 @@ def say_why(hold: Hold) -> Saying:
     """Say why a pod is pending. The text is made once for pods with the same reasons."""
     if hold.problem:
         return say_plain(str(hold.problem), ERROR)
+    if hold.said:
+        return say_plain(hold.said, UNSCHEDULABLE)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return say_plain(NO_NODES, UNSCHEDULABLE)
     return _say_diagnosis(hold.diagnosis, hold.attempt)
@@ -58,8 +60,8 @@ def say_plain(text: str, reason: str) -> Saying:
 
 def write_sentence(hold: Hold) -> str:
     """Write why a pod is pending in kube-scheduler's words, without figures."""
-    if hold.problem:
-        return str(hold.problem)
+    if hold.problem or hold.said:
+        return str(hold.problem or hold.said)
     if hold.diagnosis is None or hold.diagnosis.n_nodes == 0:
         return NO_NODES
     return write_fit_error(hold.diagnosis) + _write_attempt(

@@ -140,6 +140,7 @@ class Hold:
         problem: what a person must mend, if that is the cause.
         attempt: the result of the search for pods whose place it could take; None if it was not tried.
         barriers: what keeps it off nodes, for the queue.
+        said: kube-scheduler's words, which say it all; empty if the rest says it.
     """
 
     uid: str
@@ -147,6 +148,7 @@ class Hold:
     problem: Mistake | None = None
     attempt: Attempt | None = None
     barriers: Barriers = field(default=Barriers(), compare=False)
+    said: str = ""
 
     def copy_for(self, uid: str) -> Hold:
         """Return the same decision for another pod of the same kind."""
@@ -165,6 +167,8 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
         domain: the domain of that attempt: the label of its level and its values from the widest level on; empty for
             no domain.
         n_domains: how many domains the level has; 0 for no domain.
+        members: why each member waits, if each is told in kube-scheduler's words.
+        status: kube-scheduler's words about the group; empty if it is placed, or speaks in Evenkeel's words.
     """
 
     group: GroupKey
@@ -173,6 +177,8 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
     n_placed: int
     domain: tuple[str, tuple[str, ...]] = ("", ())
     n_domains: int = 0
+    members: tuple[Hold, ...] = ()
+    status: str = ""
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):

@@ -36,6 +36,9 @@ class GroupReports:
             self._set_condition(result.group, "True", "Scheduled", "")
         if plan.hold is None:
             return
+        if result.members:
+            self._report_members(plan)
+            return
         saying = groups.say_group(result, plan.hold)
         placed = {bind.uid for bind in plan.binds}
         for uid in result.waiting:
@@ -45,6 +48,18 @@ class GroupReports:
         self._report_event(result.group, plan.hold.uid, saying)
         if not plan.binds:
             self._set_condition(result.group, "False", sayings.UNSCHEDULABLE, saying.message)
+
+    def _report_members(self, plan: Plan) -> None:
+        """Report in kube-scheduler's way: on each member, and nothing but the condition on the group."""
+        if plan.group is None:
+            return
+        for hold in plan.group.members:
+            pod = self._engine.ask(KnownPod(hold.uid))
+            if pod is not None:
+                self._reporter.report_unschedulable(pod, sayings.say_why(hold))
+        if not plan.binds:
+            status = plan.group.status
+            self._set_condition(plan.group.group, "False", sayings.UNSCHEDULABLE, status)
 
     def report_held(self, held: GroupHeld) -> None:
         """Report why a group may not be tried. No condition is written on pods: a new node would not help them."""

@@ -1,0 +1,236 @@
+"""One attempt to place a group: a trial, which is kept or undone as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
+from scheduler.placing.groups import choosing
+from scheduler.placing.groups.domains import Domains, Level
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity, Team
+from scheduler.state.pods import Life, PodRecord
+
+# Decides for each of these pods by itself, among some rows.
+PlacePods = Callable[[list[PodRecord], c.Flags], Outcome]
+# Counts [N] how many pods like one fit on each node at most.
+CountPlaces = Callable[[PodRecord], c.Ints]
+
+# The label of a level, and the values that name a domain of the level.
+DomainName = tuple[str, tuple[str, ...]]
+_NOWHERE: DomainName = ("", ())
+# Places a team among some rows, in the open trial; returns whether its minimum has a node.
+Place = Callable[[Team, c.Flags], bool]
+
+
+class Attempt:
+    """One attempt to place one group."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        domains: Domains,
+        count_places: CountPlaces,
+        place_pods: PlacePods,
+    ) -> None:
+        self._cluster, self._domains = cluster, domains
+        self._count_places, self._place_pods = count_places, place_pods
+        self._binds: list[Bind] = []
+        self._holds: list[Hold] = []
+        self._domain = _NOWHERE
+        self._n_domains = 0
+        # The attempt in which the most pods had a node: how many had one, the domain, and the holds of the others.
+        self._closest: tuple[int, DomainName, list[Hold]] = (-1, _NOWHERE, [])
+        self._places: dict[int, c.Ints] = {}
+
+    def place(self, entity: Entity, rows: c.Flags) -> Plan:
+        """Place the group among some rows, or among all."""
+        among = self._cluster.nodes.flag_rows(*entity.domain) if entity.domain else rows
+        waiting = [
+            pod.uid for leaf in entity.team.list_leaves() for pod in self._list_waiting(leaf)
+        ]
+        n_placed, domain, holds = 0, _NOWHERE, self._holds
+        if self._try(self._place_anew, entity.team, among):
+            n_placed, domain = len(self._binds), self._domain
+        else:
+            n_placed, domain, holds = self._closest
+            holds = holds or [Hold(waiting[0])] if waiting else []
+        least = max(0, entity.team.count_least() - (len(entity.members) - len(waiting)))
+        result = GroupResult(
+            entity.key,
+            tuple(waiting),
+            least,
+            max(0, n_placed),
+            domain,
+            self._n_domains,
+        )
+        hold = holds[0] if holds else None
+        return Plan(entity.uid, tuple(self._binds), hold=hold, group=result)
+
+    def _try(self, place: Place, team: Team, among: c.Flags) -> bool:
+        """Place a team; undo everything unless its minimum has a node."""
+        n_binds, n_holds, domain = len(self._binds), len(self._holds), self._domain
+        with self._cluster.trial() as trial:
+            is_placed = place(team, among)
+            if is_placed:
+                trial.commit()
+        if not is_placed:
+            if len(self._binds) > self._closest[0] and len(self._holds) > n_holds:
+                self._closest = len(self._binds), self._domain, self._holds[n_holds:]
+            del self._binds[n_binds:], self._holds[n_holds:]
+            self._domain = domain
+        return is_placed
+
+    def _place_anew(self, team: Team, among: c.Flags) -> bool:
+        """Place a team without regard to what its pods are promised: the promises are for all of them together."""
+        for leaf in team.list_leaves():
+            for pod in leaf.pods:
+                self._cluster.nominations.drop(pod.uid)
+        return self._place_team(team, among)
+
+    def _place_team(self, team: Team, among: c.Flags) -> bool:
+        """Place a team where its constraint allows; return whether its minimum has a node."""
+        where = team.where
+        if where is None:
+            return self._place_members(team, among)
+        if where.required < 0:
+            return self._place_by_wish(team, among)
+        return any(
+            self._try(self._place_by_wish, team, rows)
+            for rows in self._list_domains(team, where.required, among)
+        )
+
+    def _place_by_wish(self, team: Team, among: c.Flags) -> bool:
+        """Place a team in one domain of a preferred level if it fits there, else in few domains."""
+        where = team.where
+        if where is None or not (where.preferred or where.spreads_freely):
+            return self._place_members(team, among)
+        for level in where.preferred:
+            for rows in self._list_domains(team, level, among):
+                if self._try(self._place_members, team, rows):
+                    return True
+        finest = where.preferred[0] if where.preferred else len(where.labels) - 1
+        for level in range(finest - 1, where.required, -1):
+            for rows in self._list_domains(team, level, among):
+                if self._try(partial(self._place_in_few, finest), team, rows):
+                    return True
+        return self._try(partial(self._place_in_few, finest), team, among) or self._place_members(
+            team, among
+        )
+
+    def _place_members(self, team: Team, among: c.Flags) -> bool:
+        """Place the pods or the teams of a team."""
+        if not team.teams:
+            return self._place_pods_of(team, self._list_waiting(team), among)
+        n_placed, n_left = 0, len(team.teams)
+        for one in team.teams:
+            n_left -= 1
+            n_placed += self._try(self._place_team, one, among)
+            if n_placed + n_left < team.minimum:
+                return False
+        return n_placed >= team.minimum
+
+    def _place_pods_of(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
+        n_placed = self._count_assumed(team)
+        if waiting:
+            tried = self._place_pods(waiting, among)
+            self._binds += tried.binds
+            self._holds += tried.holds
+            n_placed = self._count_assumed(team)
+        return n_placed >= team.n_missing
+
+    def _place_in_few(self, level: int, team: Team, among: c.Flags) -> bool:
+        """Place a team in few domains of a level; pods in a row go to the same domain."""
+        where = team.where
+        if where is None or team.teams:
+            return self._place_members(team, among)
+        waiting = self._list_waiting(team)
+        domains = self._domains.get_level(where.labels[: level + 1])
+        if not waiting:
+            return self._count_assumed(team) >= team.n_missing
+        places = choosing.sum_places(
+            self._get_places(waiting[0]), domains.domain, len(domains.names), among
+        )
+        at = 0
+        for number in choosing.pick_few(places, len(waiting)):
+            part = waiting[at : at + int(places[number])]
+            rows = domains.domain == number
+            self._place_pods_of(team, part, rows & among if among.size else rows)
+            at += len(part)
+        return self._count_assumed(team) >= team.n_missing
+
+    def _list_waiting(self, team: Team) -> list[PodRecord]:
+        pods = self._cluster.pods
+        return [one for pod in team.pods if (one := pods[pod.uid]).life == Life.PENDING]
+
+    def _count_assumed(self, team: Team) -> int:
+        pods = self._cluster.pods
+        return sum(pods[pod.uid].life != Life.PENDING for pod in team.pods)
+
+    # Domains.
+
+    def _list_domains(self, team: Team, level: int, among: c.Flags) -> Iterator[c.Flags]:
+        """Yield the rows of the domains of a level that could take a team, in the order in which they are tried."""
+        before = self._domain
+        if team.where is None:
+            return
+        domains = self._domains.get_level(team.where.labels[: level + 1])
+        there = find_domains_there(self._cluster, team, domains.domain)
+        if there:
+            # Pods that come later join the others. If these are in several domains, no domain has them all.
+            order = sorted(there) if len(there) == 1 else []
+        else:
+            order = self._order_domains(team, domains, among).tolist()
+        self._n_domains = max(self._n_domains, len(domains.names))
+        for number in order:
+            if number >= 0:
+                rows = domains.domain == number
+                self._domain = team.where.labels[level], domains.names[number]
+                yield rows & among if among.size else rows
+        self._domain = before
+
+    def _order_domains(self, team: Team, level: Level, among: c.Flags) -> c.Ints:
+        """Order the domains of a level that have places enough for the minimum of each leaf of a team."""
+        n_domains = len(level.names)
+        could = np.ones(n_domains, np.bool_)
+        wanted, places_of_most = 0, np.zeros(n_domains, np.int64)
+        for leaf in team.list_leaves():
+            waiting = self._list_waiting(leaf)
+            if not waiting:
+                continue
+            places = choosing.sum_places(
+                self._get_places(waiting[0]), level.domain, n_domains, among
+            )
+            least = leaf.n_missing - (len(leaf.pods) - len(waiting))
+            is_alike = all(pod.template is waiting[0].template for pod in waiting)
+            if not team.teams and is_alike:
+                could &= places >= least
+            if len(waiting) > wanted:
+                wanted, places_of_most = len(waiting), places
+        order = choosing.order_domains(np.where(could, places_of_most, 0), 1, wanted)
+        if order.size or not n_domains:
+            return order
+        # None takes the team. The one that comes closest is tried all the same, to find out which pod lacks what there.
+        return np.array([places_of_most.argmax()])
+
+    def _get_places(self, pod: PodRecord) -> c.Ints:
+        key = id(pod.template)
+        if key not in self._places:
+            self._places[key] = self._count_places(pod)
+        return self._places[key]
+
+
+def find_domains_there(cluster: Cluster, team: Team, domain: c.Ints) -> set[int]:
+    """Find the domains in which pods of a team are already; -1 for nodes in no domain."""
+    nodes, pods = cluster.nodes, cluster.pods
+    there = (
+        nodes.find_row(pods[pod.uid].node)
+        for leaf in team.list_leaves()
+        for pod in (*leaf.there, *leaf.pods)
+        if pods[pod.uid].node
+    )
+    return {int(domain[row]) for row in there if row >= 0}
