@@ -98,7 +98,7 @@ def choose_greedily(candidates: Sequence[Domain], wanted: Wanted) -> Greedy | No
         greedy.n_domains = 1
         left -= greedy.host.slices_beside
     for one in domains.sort_for_workers(rest, wanted):
-        if left <= 0 or one.slices <= 0:
+        if left <= 0:
             break
         greedy.last = one
         greedy.n_domains += 1
@@ -171,10 +171,14 @@ def _rank_by_entropy(domain: Domain) -> tuple[int, int, float, tuple[str, ...]]:
 
 
 def measure_entropy(domain: Domain) -> float:
-    """Measure how evenly the pods of a domain are spread over its children, in bits."""
+    """Measure how evenly the pods of a domain are spread over its children, in bits.
+
+    Kueue adds the parts up in the order of a map, so which of two domains with the same parts comes first changes
+    from run to run; here the order makes no difference.
+    """
     total = sum(child.pods for child in domain.children)
     parts = [child.pods / total for child in domain.children if child.pods > 0]
-    return sum(-part * math.log2(part) for part in parts)
+    return math.fsum(-part * math.log2(part) for part in parts)
 
 
 def give_evenly(
@@ -191,10 +195,7 @@ def give_evenly(
         if leaders or extra:
             room = domains.count_units(one, slices=True, leaders=leaders)
             more = min(room - threshold, extra)
-        one.leaders = min(leaders, 1)
-        leaders -= one.leaders
+        one.leaders, leaders = leaders, 0
         extra -= more
         one.slices = one.slices_beside = threshold + more
-        one.pods = one.slices * wanted.size
-        one.pods_beside = one.pods - one.leaders
-    return None if extra > 0 or leaders else picked
+    return None if extra > 0 else picked

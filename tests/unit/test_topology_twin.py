@@ -195,6 +195,10 @@ def test_balanced_layers_may_lose_pods_as_kueues_do() -> None:
             "additional slice layer topology block must be at a lower level than rack",
         ),
         (
+            [("rack", 4), ("rack", 2)],
+            "additional slice layer topology rack must be at a lower level than rack",
+        ),
+        (
             [("rack", 4), ("host", 3)],
             "additional slice layer size 3 must evenly divide parent layer size 4",
         ),
