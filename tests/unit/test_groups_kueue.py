@@ -159,13 +159,13 @@ def make_ask(rng: Random, n_levels: int, n_places: int) -> Ask:
     level = rng.randrange(n_levels) if mode != Mode.UNCONSTRAINED else 0
     layers: tuple[tuple[int, int], ...] = ()
     at, size = level, rng.choice([1, 2, 3, 4, 6])
-    while at < n_levels and rng.random() < 0.6:
-        at = rng.randrange(at, n_levels)
+    while at < n_levels and rng.random() < 0.7:
+        at = rng.choice([at, rng.randrange(at, n_levels)])
         layers += ((at, size),)
         at, size = at + 1, rng.choice([n for n in (1, 2, 3, 4, 6) if size % n == 0])
     size = layers[0][1] if layers else 1
     return Ask(
-        count=size * rng.randint(1, max(1, n_places // size)),
+        count=size * rng.randint(1, max(1, n_places // rng.choice([1, 2, 8]) // size)),
         mode=mode,
         level=level,
         slices=layers,
@@ -175,20 +175,39 @@ def make_ask(rng: Random, n_levels: int, n_places: int) -> Ask:
     )
 
 
-@st.composite
-def draw_world(draw: st.DrawFn) -> World:
-    """Draw the seed of a world: hypothesis would draw small ones, in which few choices are left."""
-    rng = Random(draw(st.integers(0, 1 << 40)))
-    n_levels = rng.randint(1, 4)
+def make_world(seed: int) -> World:
+    rng = Random(seed)
+    n_levels = rng.choice([1, 2, 3, 4, 4])
     nodes = make_nodes(rng, n_levels)
     return nodes, n_levels, make_ask(rng, n_levels, sum(node.places for node in nodes))
+
+
+# Seeds of worlds: hypothesis itself would draw small worlds, in which few choices are left.
+WORLDS = st.integers(0, 1 << 40).map(make_world)
+
+# Only a lower threshold than the first leaves rack a enough room beside the leader.
+LEADER_TOO_DEAR: World = (
+    [
+        Node(("z", "a", "1"), 4, has_leader=True, beside=2),
+        Node(("z", "a", "2"), 2, has_leader=True, beside=1),
+        Node(("z", "a", "3"), 5),
+        Node(("z", "b", "4"), 3, has_leader=True, beside=3),
+    ],
+    3,
+    Ask(13, Mode.PREFERRED, 1, has_leader=True, balanced=True),
+)
 
 
 def test_pods_go_where_the_twin_puts_them() -> None:
     met: Counter[str] = Counter()
 
     @settings(max_examples=slices.count_examples(10_000), deadline=None)
-    @given(world=draw_world())
+    @example(LEADER_TOO_DEAR)
+    @example(make_world(2275))  # the tightest domain takes no leader
+    @example(make_world(3611))  # fewer domains take all pods than take all slices
+    @example(make_world(20393))  # too few slices for the threshold
+    @example(make_world(47605))  # a level between two layers
+    @given(WORLDS)
     def check_world(world: World) -> None:
         ask = world[2]
         met[check_against_twin(*world)] += 1
@@ -214,7 +233,7 @@ def test_pods_go_where_the_twin_puts_them() -> None:
         Ask(4, Mode.PREFERRED, slices=((1, 4), (3, 4)), has_leader=True, balanced=True),
     )
 )
-@given(world=draw_world())
+@given(WORLDS)
 def test_an_assignment_keeps_what_the_ask_says(world: World) -> None:
     """Counts may promise more than there is: then all pods wait, where Kueue starts some of them."""
     nodes, n_levels, ask = world

@@ -138,7 +138,7 @@ def _choose_greedily(
     before = np.cumsum(slices) - slices
     is_first = np.diff(families, prepend=-1) != 0
     before -= before[is_first][np.cumsum(is_first) - 1]
-    is_taken = (slices > 0) & (before < left[families])
+    is_taken = before < left[families]
     taken = families[is_taken]
     # Of several values for one family the last one stays.
     last[taken] = ranked[is_taken]
@@ -256,7 +256,7 @@ def _give_evenly(room: Room, places: c.Ints, threshold: int, wanted: Wanted) -> 
     given = []
     for place in ranked.tolist():
         slices = room.slices_beside[place] if place == host else room.slices[place]
-        more = min(int(slices) - threshold, extra) if extra or place == host else 0
+        more = min(int(slices) - threshold, extra)
         given.append(threshold + more)
         extra -= more
     return None if extra else Shares(ranked, np.array(given) * wanted.size, host)

@@ -45,30 +45,26 @@ def share_out(line: Line, units: int, *, has_leader: bool, smallest_first: bool)
         found = fill_in_order(line.units, units, smallest_first=smallest_first)
         return None if found is None else Shares(line.places[found[0]], found[1], -1)
     line = put_host_first(line, units)
-    hosts = np.flatnonzero(line.leaders)
-    if not hosts.size:
+    if not line.leaders[0]:
         return None
-    at = int(hosts[0])
-    # Kueue goes past domains that take no leader only if no domain can take it and leave room for all workers.
-    given = np.diff(np.minimum(np.cumsum(line.beside[:at]), units), prepend=0)
-    left = units - int(given.sum())
-    if line.beside[at] >= left:
+    if line.beside[0] >= units:
+        at = 0
         if not smallest_first:
-            at += pick_tightest(np.where(line.leaders[at:] > 0, line.beside[at:], -1), left)
-        order = np.append(np.arange(given.size), at)
-        return Shares(line.places[order], np.append(given, left), int(line.places[at]))
-    found = fill_in_order(
-        line.units[at + 1 :], left - int(line.beside[at]), smallest_first=smallest_first
-    )
+            at = pick_tightest(np.where(line.leaders > 0, line.beside, -1), units)
+        return Shares(line.places[[at]], np.array([units]), int(line.places[at]))
+    left = units - int(line.beside[0])
+    found = fill_in_order(line.units[1:], left, smallest_first=smallest_first)
     if found is None:
         return None
-    order = np.concatenate((np.arange(at + 1), found[0] + at + 1))
-    shares = np.concatenate((given, line.beside[at : at + 1], found[1]))
-    return Shares(line.places[order], shares, int(line.places[at]))
+    places = line.places[np.append(0, found[0] + 1)]
+    return Shares(places, np.append(line.beside[0], found[1]), int(line.places[0]))
 
 
 def put_host_first(line: Line, units: int) -> Line:
-    """Move to the front the first domain that takes the leader so that all slices or pods fit beside it."""
+    """Move to the front the first domain that takes the leader so that all slices or pods fit beside it.
+
+    If there is none, they cannot be shared out.
+    """
     total = line.units.sum()
     hosts = np.flatnonzero((line.leaders > 0) & (total - line.units + line.beside >= units))
     if not hosts.size or not hosts[0]:
