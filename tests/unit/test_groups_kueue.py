@@ -203,10 +203,13 @@ def test_pods_go_where_the_twin_puts_them() -> None:
 
     @settings(max_examples=slices.count_examples(10_000), deadline=None)
     @example(LEADER_TOO_DEAR)
-    @example(make_world(2275))  # the tightest domain takes no leader
-    @example(make_world(3611))  # fewer domains take all pods than take all slices
-    @example(make_world(20393))  # too few slices for the threshold
-    @example(make_world(47605))  # a level between two layers
+    @example(make_world(2_275))  # the tightest domain takes no leader
+    @example(make_world(3_611))  # fewer domains take all pods than take all slices
+    @example(make_world(20_393))  # too few slices for the threshold
+    @example(make_world(47_605))  # a level between two layers
+    @example(make_world(100_265))  # no set of so few domains takes all pods
+    @example(make_world(116_263))  # counts promise more than the domains beside the leader's take
+    @example(make_world(162_148))  # counts promise a place for the leader where none is
     @given(WORLDS)
     def check_world(world: World) -> None:
         ask = world[2]
