@@ -6,15 +6,17 @@ from collections.abc import Callable
 
 import msgspec
 
-from scheduler.api.door.decisions import Plan
+from scheduler.api.door.decisions import GroupResult, Plan
 from scheduler.disruption import group_promises
-from scheduler.disruption.clearing import Clearing
+from scheduler.disruption.clearing import Cleared, Clearing
+from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.attempts import PlacePods
 from scheduler.placing.groups.placer import Placer
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
 
+_NOBODY = "No preemption victims found for incoming preemptor"
 # Whether the profile of a pod lets it take the place of others.
 MayPreempt = Callable[[PodRecord], bool]
 
@@ -42,13 +44,14 @@ class GroupCycle:
             cleared = self._clearing.find_room(
                 entity, places, lambda rows: self._placer.place(entity, place_pods, rows)
             )
+        uid, group = plan.hold.uid, plan.group
+        if group is not None and group.status:
+            plan = msgspec.structs.replace(plan, group=_add_words(group, cleared))
         if cleared is None:
             members = [pod.uid for pod in entity.members]
             nominates = tuple(group_promises.end_nominations(self._cluster, members))
             return msgspec.structs.replace(plan, nominates=nominates)
-        evicts, nominates = group_promises.promise_room(
-            self._cluster, entity, cleared, plan.hold.uid
-        )
+        evicts, nominates = group_promises.promise_room(self._cluster, entity, cleared, uid)
         return msgspec.structs.replace(plan, evicts=evicts, nominates=nominates)
 
     def _preempts(self, entity: Entity) -> bool:
@@ -56,3 +59,12 @@ class GroupCycle:
         if entity.definition is not None and entity.definition.preempts is False:
             return False
         return all(pod.preempts and self._may_preempt(pod) for pod in entity.members)
+
+
+def _add_words(result: GroupResult, cleared: Cleared | None) -> GroupResult:
+    """Add to kube-scheduler's words what preemption came to."""
+    if cleared is None:
+        return kubernetes.add_preemption(result, _NOBODY, is_promised=False)
+    n = sum(len(unit.pods) for unit in cleared.units)
+    words = f"found a placement for podgroup, preempting {n} victims"
+    return kubernetes.add_preemption(result, words, is_promised=True)

@@ -86,14 +86,15 @@ class Cycle(Answers):
         placement = self._policies.resolve(pod).placement
         return placement.kube if placement.mode == Mode.KUBE_SCHEDULER else None
 
-    def _count_places(self, pod: PodRecord) -> c.Ints:
-        """Count [N] how many pods like one fit on each node at most."""
+    def _count_places(self, pod: PodRecord, beside: PodRecord | None) -> c.Ints:
+        """Count [N] how many pods like one fit on each node at most, if there is given, beside another pod."""
         key = self._make_key(pod)
         if key is None or key.refusal is not None:
             return np.zeros(self._cluster.nodes.capacity, np.int64)
         shape = self._get_live_shape(key, pod)
         self.boards.refresh(shape)
-        return capacity.count_fitting(self._cluster, shape)
+        other = None if beside is None else self.get_unscored(beside)
+        return capacity.count_fitting(self._cluster, shape, None if other is None else other.ask)
 
     def _place_pods(self, pods: list[PodRecord], call: Call) -> None:
         """Decide for each of these pods by itself."""

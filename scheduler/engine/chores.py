@@ -8,11 +8,11 @@ from functools import partial
 
 from scheduler.api.door.decisions import Barriers, Hold, Outcome
 from scheduler.cycle.asking import Answers
-from scheduler.disruption import protectors
+from scheduler.disruption import group_promises, protectors
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.splitting import Splitting
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.admissions import Woken
 from scheduler.waiting.helping import Changed, FreeRows
@@ -217,7 +217,7 @@ class Chores:
             return
         found = self._cycle.find_barriers(pod, changed.rows)
         if found is None:
-            self._pending.help_kind(kind, now)
+            self._pending.help_kind(kind, now, is_held=self._awaits_victims)
         else:
             self._keep_off(kind, pod, found)
 
@@ -238,6 +238,9 @@ class Chores:
                 yield
             if not self._pending.is_parked(uid):
                 continue
+            if not self._pending.is_alone(uid):
+                self._help_nominated_group(uid, now)
+                continue
             pod = pods[uid]
             if rows is None or nodes.find_row(name) in rows or self._cycle.is_wide(pod):
                 if self._cycle.fits_nominated(pod):
@@ -248,6 +251,16 @@ class Chores:
                 elif self._could_take(pod):
                     self._pending.help_pod_later(uid, now)
                 yield
+
+    def _help_nominated_group(self, uid: str, now: float) -> None:
+        """Help a group once all its victims are gone: before, no part of it is to be tried."""
+        entry = self._pending.find_entry(uid)
+        if entry is not None and not self._awaits_victims(entry.entity):
+            self._pending.help_pod_at_once(uid, now)
+
+    def _awaits_victims(self, entity: AnyEntity) -> bool:
+        """Whether a group still waits for pods that leave for it."""
+        return isinstance(entity, Entity) and group_promises.awaits_victims(self._cluster, entity)
 
     def _could_take(self, pod: PodRecord) -> bool:
         """Whether a pod could preempt; its namespace pays for the nodes that are asked."""

@@ -342,7 +342,9 @@ class Engine:
         for uid in made.left:
             self._pending.put_back(uid)
         if any(plan.hold for plan in made.plans):
-            is_freed = promised != self._cluster.nominations.version
+            # A trial that was undone changes the version, too.
+            is_other = any(plan.nominates or plan.binds for plan in made.plans)
+            is_freed = is_other and promised != self._cluster.nominations.version
             self._park_pods(made, now, is_freed=is_freed)
 
     def _park_pods(self, made: Outcome, now: float, *, is_freed: bool) -> None:

@@ -197,9 +197,16 @@ class Pending:
         """Whether a pod waits for a change."""
         return self._find_parked(uid) is not None
 
-    def help_kind(self, kind: Hashable, now: float) -> None:
-        """Try the pods of a kind again after their backoff: a change could help them."""
+    def help_kind(
+        self,
+        kind: Hashable,
+        now: float,
+        is_held: Callable[[AnyEntity], bool] = lambda _: False,
+    ) -> None:
+        """Try the pods of a kind again after their backoff: a change could help them, except those ``is_held`` names."""
         for entry in self.parked.list_entries(kind):
+            if is_held(entry.entity):
+                continue
             self._parts.back_off(entry, now, Came.CLUSTER_CHANGED, in_full=False)
 
     def help_pod(self, uid: str, now: float) -> None:

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
-from scheduler.placing.groups import choosing
+from scheduler.api.groups.definitions import Rule
+from scheduler.placing.groups import by_kueue, choosing
 from scheduler.placing.groups.domains import Domains, Level
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -17,8 +18,8 @@ from scheduler.state.pods import Life, PodRecord
 
 # Decides for each of these pods by itself, among some rows.
 PlacePods = Callable[[list[PodRecord], c.Flags], Outcome]
-# Counts [N] how many pods like one fit on each node at most.
-CountPlaces = Callable[[PodRecord], c.Ints]
+# Counts [N] how many pods like one fit on each node at most; beside another one, if there is one.
+CountPlaces = Callable[[PodRecord, PodRecord | None], c.Ints]
 
 # The label of a level, and the values that name a domain of the level.
 DomainName = tuple[str, tuple[str, ...]]
@@ -97,12 +98,34 @@ class Attempt:
         where = team.where
         if where is None:
             return self._place_members(team, among)
+        if where.rule == Rule.KUEUE and not self._is_there(team):
+            if self._try(self._place_by_kueue, team, among):
+                return True
+            if where.slices:
+                # Nobody but Kueue's rules cuts a team in slices.
+                return False
         if where.required < 0:
             return self._place_by_wish(team, among)
         return any(
             self._try(self._place_by_wish, team, rows)
             for rows in self._list_domains(team, where.required, among)
         )
+
+    def _is_there(self, team: Team) -> bool:
+        """Whether a pod of a team has a node already: those that come later join it."""
+        return any(leaf.there or self._count_assumed(leaf) for leaf in team.list_leaves())
+
+    def _place_by_kueue(self, team: Team, among: c.Flags) -> bool:
+        """Place a team as Kueue does; return whether its minimum has a node."""
+        leaves = [(leaf, self._list_waiting(leaf)) for leaf in team.list_leaves()]
+        parts = by_kueue.assign_team(self._domains, team, leaves, self._count_places, among)
+        if not parts:
+            return False
+        for part in parts:
+            tried = self._place_pods(part.pods, part.rows)
+            self._binds += tried.binds
+            self._holds += tried.holds
+        return all(self._count_assumed(leaf) >= leaf.n_missing for leaf in team.list_leaves())
 
     def _place_by_wish(self, team: Team, among: c.Flags) -> bool:
         """Place a team in one domain of a preferred level if it fits there, else in few domains."""
@@ -220,7 +243,7 @@ class Attempt:
     def _get_places(self, pod: PodRecord) -> c.Ints:
         key = id(pod.template)
         if key not in self._places:
-            self._places[key] = self._count_places(pod)
+            self._places[key] = self._count_places(pod, None)
         return self._places[key]
 
 

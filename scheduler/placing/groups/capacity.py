@@ -12,20 +12,25 @@ from scheduler.state.cluster import Cluster
 MANY = 1 << 30
 
 
-def count_fitting(cluster: Cluster, shape: Shape) -> c.Ints:
-    """Count [N] how many pods of a shape fit on each node at most; 0 where not even one fits.
+def count_fitting(cluster: Cluster, shape: Shape, beside: c.Ask | None = None) -> c.Ints:
+    """Count [N] how many pods of a shape fit on each node at most, beside another pod if there is one.
 
     The board of the shape must be up to date. The count divides what is free by what a pod takes, also of the figures
     of all cards together. Cards that are shared unevenly may take fewer pods.
     """
     nodes, ask = cluster.nodes.columns, shape.ask
+    taken = (
+        {}
+        if beside is None
+        else dict(zip(beside.resources.tolist(), beside.amounts.tolist(), strict=True))
+    )
     counts = np.where(nodes.valid & (shape.board.part >= 0), MANY, 0)
     for resource, amount, pool in zip(
         ask.resources.tolist(), ask.amounts.tolist(), ask.by_cards.tolist(), strict=True
     ):
         if amount <= 0 or resource < 0:
             continue
-        free = nodes.allocatable[resource] - nodes.requested[resource]
+        free = nodes.allocatable[resource] - nodes.requested[resource] - taken.get(resource, 0)
         fitting = np.maximum(free, 0) // amount
         if pool >= 0:
             # Where cards are given away one by one, the node's own amount of them does not count.

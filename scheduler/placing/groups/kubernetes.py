@@ -8,7 +8,9 @@ KEP-6012). Of equal domains kube-scheduler takes any, and Evenkeel the first by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Plan
@@ -232,3 +234,22 @@ class KubeAttempt:
 
 def _write_quorum(minimum: int, n_scheduled: int, n_left: int) -> str:
     return f"minCount ({minimum}) cannot be satisfied: {n_scheduled} scheduled, {n_left} remaining"
+
+
+def add_preemption(result: GroupResult, words: str, *, is_promised: bool) -> GroupResult:
+    """Return a result with what preemption came to; ``is_promised``: the group waits for its victims to leave."""
+    status = f"{result.status}, pod group preemption: {words}"
+    members = tuple(
+        replace(one, said=status)
+        if is_promised and _is_of_group(one)
+        else replace(one, said=f"{UNSCHEDULABLE}, {status}")
+        if _is_of_group(one)
+        else one
+        for one in result.members
+    )
+    return msgspec.structs.replace(result, members=members, status=status)
+
+
+def _is_of_group(hold: Hold) -> bool:
+    """Whether a member fits by itself, and waits for the others."""
+    return hold.said.startswith(f"{UNSCHEDULABLE}, ")

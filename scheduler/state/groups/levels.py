@@ -58,6 +58,12 @@ class Topologies:
             if level not in places:
                 known = ", ".join(places)
                 return f'Topology "{topology.name}" has no level "{level}"; its levels are {known}'
+        order = [places[one.level] for one in constraint.slices]
+        outer = max(
+            (places[one] for one in (constraint.required, *constraint.preferred) if one), default=-1
+        )
+        if order != sorted(set(order)) or (order and order[0] < outer):
+            return "slices must be at finer levels than what they lie in"
         return Where(
             rule=constraint.rule,
             labels=tuple(level.label for level in topology.levels),
