@@ -18,6 +18,7 @@ from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
 from scheduler.placing.groups import capacity
 from scheduler.placing.groups.placer import Placer, split_entities
+from scheduler.placing.groups.ways import Ways
 from scheduler.plugins import barriers, table
 from scheduler.schema import columns as c
 from scheduler.shapes import diagnosis
@@ -51,7 +52,12 @@ class Cycle(Answers):
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._groups = GroupCycle(
             cluster,
-            Placer(cluster, self._count_places, self._find_plugins),
+            Placer(
+                cluster,
+                Ways(cluster, self.boards, self.keys, self._rooms),
+                self._count_places,
+                self._find_plugins,
+            ),
             Clearing(cluster, self.boards, self.keys),
             policies.preempts,
         )

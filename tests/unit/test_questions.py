@@ -20,6 +20,7 @@ import scheduler
 from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.config import Config
 from scheduler.engine import questions
 from scheduler.engine.allowance import Unlimited
@@ -73,6 +74,7 @@ from scheduler.engine.questions.simulating import (
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
 from scheduler.engine.questions.waiting import (
     IsParked,
+    ObjectsOf,
     Queue,
     QueueCounts,
     TriedInVain,
@@ -221,7 +223,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
-        WhatWaits(),
+        WhatWaits(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip
     if node in nodes[:-1]:
         found += [

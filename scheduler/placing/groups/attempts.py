@@ -11,6 +11,8 @@ from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import by_kueue, choosing
 from scheduler.placing.groups.domains import Domains, Level
+from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
+from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team
@@ -37,15 +39,19 @@ class Attempt:
         domains: Domains,
         count_places: CountPlaces,
         place_pods: PlacePods,
+        ways: Ways,
     ) -> None:
         self._cluster, self._domains = cluster, domains
         self._count_places, self._place_pods = count_places, place_pods
+        self._ways = ways
         self._binds: list[Bind] = []
         self._holds: list[Hold] = []
         self._domain = _NOWHERE
         self._n_domains = 0
         # The attempt in which the most pods had a node: how many had one, the domain, and the holds of the others.
         self._closest: tuple[int, DomainName, list[Hold]] = (-1, _NOWHERE, [])
+        # How many pods had a node in the attempt that was undone last.
+        self._n_tried = 0
         self._places: dict[int, c.Ints] = {}
 
     def place(self, entity: Entity, rows: c.Flags) -> Plan:
@@ -80,8 +86,9 @@ class Attempt:
             if is_placed:
                 trial.commit()
         if not is_placed:
-            if len(self._binds) > self._closest[0] and len(self._holds) > n_holds:
-                self._closest = len(self._binds), self._domain, self._holds[n_holds:]
+            n_tried = max(len(self._binds), self._n_tried)
+            if n_tried > self._closest[0] and len(self._holds) > n_holds:
+                self._closest = n_tried, self._domain, self._holds[n_holds:]
             del self._binds[n_binds:], self._holds[n_holds:]
             self._domain = domain
         return is_placed
@@ -158,13 +165,45 @@ class Attempt:
         return n_placed >= team.minimum
 
     def _place_pods_of(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
-        n_placed = self._count_assumed(team)
-        if waiting:
+        if not waiting:
+            return self._count_assumed(team) >= team.n_missing
+        n_binds = len(self._binds)
+        with self._cluster.trial() as trial:
             tried = self._place_pods(waiting, among)
             self._binds += tried.binds
             self._holds += tried.holds
-            n_placed = self._count_assumed(team)
-        return n_placed >= team.n_missing
+            if self._count_assumed(team) >= team.n_missing:
+                trial.commit()
+                return True
+        del self._binds[n_binds:]
+        self._n_tried = max(self._n_tried, n_binds + len(tried.binds))
+        return self._search(team, waiting, among)
+
+    def _search(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
+        """Look for other places for a team that did not fit at the first try."""
+        least = team.n_missing - self._count_assumed(team)
+        rows = list_rows(self._cluster, among)
+        if len(waiting) > MEMBERS_MAX or not self._could_fit(waiting, least, among):
+            return False
+        found = Search(self._cluster, self._ways, rows).find(waiting, least)
+        if found is None:
+            return False
+        self._binds += found
+        placed = {bind.uid for bind in found}
+        rest = [pod for pod in waiting if pod.uid not in placed]
+        if rest:
+            tried = self._place_pods(rest, among)
+            self._binds += tried.binds
+        self._holds = [hold for hold in self._holds if hold.uid not in placed]
+        return True
+
+    def _could_fit(self, waiting: list[PodRecord], least: int, among: c.Flags) -> bool:
+        """Whether enough pods fit somewhere by themselves, as far as amounts say."""
+        n_fitting = 0
+        for pod in waiting:
+            places = self._get_places(pod)
+            n_fitting += bool((places[among] if among.size else places).any())
+        return n_fitting >= least
 
     def _place_in_few(self, level: int, team: Team, among: c.Flags) -> bool:
         """Place a team in few domains of a level; pods in a row go to the same domain."""

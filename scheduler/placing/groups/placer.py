@@ -14,6 +14,7 @@ from scheduler.placing.groups.attempts import (
 )
 from scheduler.placing.groups.domains import Domains
 from scheduler.placing.groups.kubernetes import KubeAttempt
+from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
@@ -43,10 +44,14 @@ class Placer:
     """Places the groups of one cluster."""
 
     def __init__(
-        self, cluster: Cluster, count_places: CountPlaces, find_plugins: FindPlugins
+        self,
+        cluster: Cluster,
+        ways: Ways,
+        count_places: CountPlaces,
+        find_plugins: FindPlugins,
     ) -> None:
         self._cluster, self._count_places = cluster, count_places
-        self._find_plugins = find_plugins
+        self._ways, self._find_plugins = ways, find_plugins
         self._domains = Domains(cluster)
 
     def place(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
@@ -62,7 +67,7 @@ class Placer:
         if (plugins := self._find_plugins(entity.members[0])) is not None:
             exact = KubeAttempt(self._cluster, self._domains, place_pods, plugins)
             return exact.place(entity, rows)
-        attempt = Attempt(self._cluster, self._domains, self._count_places, place_pods)
+        attempt = Attempt(self._cluster, self._domains, self._count_places, place_pods, self._ways)
         return attempt.place(entity, rows)
 
     def list_places(self, entity: Entity) -> list[c.Flags]:

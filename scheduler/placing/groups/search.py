@@ -1,0 +1,72 @@
+"""A search over nodes and cards for a group that did not fit at the first try, bounded by counted work.
+
+The first try takes no choice back. The search does: members come one after another, those that ask most first, each in
+every way; what was found to lead nowhere is not tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from scheduler.api.door.decisions import Bind
+from scheduler.placing.groups.ways import Ways
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+# How many members may be placed and taken back in one search, and of how many members a group may be for it.
+STEPS_MAX, MEMBERS_MAX = 2000, 16
+
+
+class Search:
+    """One search for places for pods among some rows."""
+
+    def __init__(self, cluster: Cluster, ways: Ways, rows: c.Ints) -> None:
+        self._cluster, self._ways, self._rows = cluster, ways, rows
+        self._steps = 0
+        self._dead: set[Hashable] = set()
+
+    def find(self, pods: list[PodRecord], least: int) -> list[Bind] | None:
+        """Place at least so many of the pods, in the open trial; None if that is impossible, or takes too long."""
+        order = sorted(pods, key=_find_size)
+        return self._place_rest(order, least)
+
+    def _place_rest(self, pods: list[PodRecord], least: int) -> list[Bind] | None:
+        if least <= 0:
+            return []
+        if len(pods) < least:
+            return None
+        state = len(pods), least, self._ways.describe_rows(self._rows)
+        if state in self._dead:
+            return None
+        first, *rest = pods
+        for way in self._ways.list_ways(first, self._rows):
+            if self._steps >= STEPS_MAX:
+                return None
+            self._steps += 1
+            with self._cluster.trial() as trial:
+                bind = self._ways.put(first, way)
+                found = self._place_rest(rest, least - 1)
+                if found is not None:
+                    trial.commit()
+                    return [bind, *found]
+        found = self._place_rest(rest, least)
+        if found is None:
+            self._dead.add(state)
+        return found
+
+
+def list_rows(cluster: Cluster, among: c.Flags) -> c.Ints:
+    """List the rows of nodes, or those of them that may be chosen."""
+    valid = cluster.nodes.columns.valid
+    return np.flatnonzero(valid & among if among.size else valid)
+
+
+def _find_size(pod: PodRecord) -> tuple[int, ...]:
+    """Return a key that puts the pod first that asks most: of cards, then of everything."""
+    gpu = pod.template.gpu
+    n_cards = sum(one.cards for one in gpu.containers) if gpu is not None else 0
+    amounts = [amount for _, amount in pod.template.requests.amounts]
+    return -n_cards, -sum(amounts), pod.order
