@@ -8,6 +8,7 @@ cost the least wins. So a pod is sent away only where the group is then placed w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ from scheduler.state.records import read_time
 from scheduler.state.trials import Trial
 
 _SECONDS_AN_HOUR = 3600.0
+# If so few units may go for a group of so few members, all sets of units are compared, up to so many of them.
+_FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
 
 
 class Cost(NamedTuple):
@@ -105,7 +108,38 @@ class Clearing:
             if not plan.binds:
                 return None
             gone = self._put_back(trial, staying, plan.binds)
-        return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
+        found = Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
+        if len(staying) > _FEW_UNITS or len(entity.members) > _FEW_MEMBERS:
+            return found
+        return self._find_cheaper(entity, found, (leaving, staying), place)
+
+    def _find_cheaper(
+        self,
+        entity: Entity,
+        found: Cleared,
+        units: tuple[Sequence[Unit], Sequence[Unit]],
+        place: PlaceAmong,
+    ) -> Cleared:
+        """Try the sets of units that cost less than those found, the cheapest first; ``units`` leave anyway, or may stay.
+
+        The units that came back did so beside one placement of the group. Another placement may need cheaper ones.
+        """
+        leaving, staying = units
+        sets = [
+            (self._sum_costs(entity, chosen), chosen)
+            for n in range(len(staying) + 1)
+            for chosen in combinations(staying, n)
+            if _keeps_groups(chosen, staying)
+        ]
+        cheaper = sorted((one for one in sets if one[0] < found.cost), key=lambda one: one[0])
+        for cost, chosen in cheaper[:_TRIES_MAX]:
+            with self._cluster.trial() as trial:
+                for pod in (pod for unit in (*leaving, *chosen) for pod in unit.pods):
+                    trial.take_away(pod.uid)
+                plan = place(found.rows)
+                if plan.binds:
+                    return Cleared(plan.binds, chosen, cost, found.rows)
+        return found
 
     def _list_pods(self, entity: Entity, rows: c.Flags) -> list[PodRecord]:
         """List the pods on some rows that are not the group's own, by node and name."""
@@ -158,6 +192,12 @@ class Clearing:
             len(pods),
             tuple(sorted(pod.key for pod in pods)),
         )
+
+
+def _keeps_groups(gone: Sequence[Unit], units: Sequence[Unit]) -> bool:
+    """Whether no extra pod would stay of a group that goes."""
+    broken = {unit.group for unit in gone if unit.group is not None and not unit.is_extra}
+    return all(unit in gone for unit in units if unit.is_extra and unit.group in broken)
 
 
 def _count_cards(pod: PodRecord) -> int:
