@@ -162,7 +162,7 @@ def explain() -> Schema:
         preemption=maybe(one(node=TEXT, victims=many(who), notDone=maybe(TEXT))),
         nearest=maybe(nearest), advice=many(one(steps=many(steps), nodes=WHOLE, names=NAMES, text=TEXT)),
         now=maybe(one(node=TEXT, devices=many(DEVICE))), best=many(best), weights=by_name(WHOLE),
-        objective=words("", "spread", "pack"),
+        objective=words("", "spread", "pack"), group=maybe(one(name=TEXT, fits=FLAG, message=TEXT)),
     )  # fmt: skip
     holder = one(pod=TEXT, memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
     group = one(

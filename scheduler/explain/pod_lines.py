@@ -24,16 +24,22 @@ _SAID = {
     "held": "is held until its mistake is corrected",
     "fits": "waits, although it fits on at least one node",
     "waits": "waits: it fits nowhere",
+    "grouped": "waits for its group",
     "preempts": "waits, and takes the place of others",
 }
 
 
 def write_lines(pod: Json, width: int) -> Iterator[Line]:
     """Write every line; ``width`` is the width of the terminal."""
-    name = f"{pod['namespace']}/{pod['name']}"
-    yield Line(f"Pod {name} {_SAID[pod['state']].format(**pod)}.", style="bold")
+    name, state = f"{pod['namespace']}/{pod['name']}", pod["state"]
+    if state == "waits" and pod["nodes"]["fitting"]:
+        state = "grouped"
+    yield Line(f"Pod {name} {_SAID[state].format(**pod)}.", style="bold")
     yield from (Line(remark, 2, 0) for remark in pod["remarks"])
     yield from _write_queue(pod)
+    if (group := pod["group"]) is not None:
+        whole = "is placed in one decision, enough of its pods or none"
+        yield Line(f"It is in {group['name']}, which {whole}: {group['message']}.", 2, 0)
     if pod["message"]:
         yield Line(pod["message"], 2, 0, "yellow")
     yield from _write_preemption(pod)

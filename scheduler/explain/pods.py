@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.api import wire
-from scheduler.engine.questions.explaining import ExplainPod
+from scheduler.engine.questions.explaining import ExplainPod, OutlookOf
 from scheduler.explain.scene import Scene
 from scheduler.telling.advice import wishes
 
@@ -31,7 +31,14 @@ def explain_pod(scene: Scene, pod: wire.Pod) -> Json:
     coming.spec.node_name = None
     if coming.spec.scheduler_name not in scene.config.scheduler_names:
         coming.spec.scheduler_name = scene.config.scheduler_name
-    return found | scene.engine.ask(ExplainPod(coming, node, scene.nodes, scene.come_again))
+    found |= scene.engine.ask(ExplainPod(coming, node, scene.nodes, scene.come_again))
+    outlook = scene.engine.ask(OutlookOf(meta.uid))
+    found["group"] = None if outlook is None else outlook._asdict()
+    if outlook is not None and not outlook.fits and found["state"] in {"fits", "preempts"}:
+        # Alone it would fit, or make room, but it is placed with its group or not at all.
+        found["state"] = "waits"
+        found |= {"now": None, "preemption": None}
+    return found
 
 
 def _list_remarks(scene: Scene, words: wire.Pod) -> list[str]:

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 POD_KEYS = {
     "schemaVersion",
     "kind", "namespace", "name", "uid", "scheduler", "priority", "node", "state", "message", "remarks",
-    "queue", "problem", "ofPod", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights", "objective",
+    "queue", "problem", "ofPod", "preemption", "nodes", "reasons", "details", "nearest", "advice", "now", "best", "weights", "objective", "group",
 }  # fmt: skip
 NODE_KEYS = {
     "schemaVersion",

@@ -222,7 +222,7 @@ def test_pods_go_where_the_twin_puts_them() -> None:
 
     check_world()
     for key in ("placed", "short", "leader", *Mode, "0 layers", "1 layers", "2 layers", "even"):
-        assert met[key] > slices.scale_bound(500), key
+        assert met[key] > slices.scale_bound(300), key
 
 
 @example(

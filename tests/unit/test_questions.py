@@ -264,7 +264,7 @@ def test_questions_change_no_decision(seed: int) -> None:
 
 def test_the_operator_puts_no_question_that_changes_decisions() -> None:
     ahead = {one.__name__ for one in ANSWERS if issubclass(one, Foresight)}
-    assert ahead == {"BestNodesFor", "ExplainNode", "ExplainPod", "NextDecision"}
+    assert ahead == {"BestNodesFor", "ExplainNode", "ExplainPod", "NextDecision", "OutlookOf"}
     for path in (ROOT / "kube").rglob("*.py"):
         named = {
             one.id

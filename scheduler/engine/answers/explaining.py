@@ -6,7 +6,9 @@ from typing import Any
 
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import explaining as ask
+from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
+from scheduler.telling import groups
 from scheduler.telling.advice.advise import ObjectFacts
 from scheduler.telling.advice.asking import Asking
 from scheduler.telling.explained import nodes, pods
@@ -28,6 +30,23 @@ def explain_pod(inside: Inside, question: ask.ExplainPod) -> Json:
 def explain_node(inside: Inside, question: ask.ExplainNode) -> Json:
     """What is on a node."""
     return nodes.explain_node(_scene(inside), question.name, question.schedulers)
+
+
+def try_group(inside: Inside, question: ask.OutlookOf) -> ask.GroupOutlook | None:
+    """What would become of the group of a waiting pod now."""
+    entry = inside.pending.find_entry(question.uid)
+    if entry is None or not isinstance(entry.entity, Entity):
+        return None
+    entity, name = entry.entity, str(entry.entity.key)
+    if entity.problem is not None or entity.lacks:
+        return ask.GroupOutlook(name, fits=False, message=str(entity.problem or entity.lacks))
+    inside.cycle.learn()
+    with inside.cluster.trial():
+        plans = inside.cycle.schedule([entity]).plans
+    result = plans[0].group if plans else None
+    if result is None:
+        return None
+    return ask.GroupOutlook(name, bool(plans[0].binds), groups.count_fitting(result))
 
 
 def _scene(inside: Inside) -> Scene:

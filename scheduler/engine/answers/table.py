@@ -61,6 +61,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_simulating.CardIndices: simulating.find_indices,
     of_explaining.ExplainPod: explaining.explain_pod,
     of_explaining.ExplainNode: explaining.explain_node,
+    of_explaining.OutlookOf: explaining.try_group,
     of_auditing.TypicalPods: auditing.find_typical,
     of_auditing.FiguresBy: auditing.measure_by,
     of_auditing.JudgedNodes: auditing.list_judged,

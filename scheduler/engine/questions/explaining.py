@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.api import wire
 from scheduler.engine.questions.contract import Foresight
@@ -36,3 +36,23 @@ class ExplainNode(Foresight[Json], frozen=True):
 
     name: str
     schedulers: Mapping[str, str | None]
+
+
+class GroupOutlook(NamedTuple):
+    """What would become of the group of a waiting pod now.
+
+    Attributes:
+        name: the group.
+        fits: whether enough of its pods would be placed.
+        message: how many pods fit where, or what the group lacks.
+    """
+
+    name: str
+    fits: bool
+    message: str
+
+
+class OutlookOf(Foresight[GroupOutlook | None], frozen=True):
+    """What would become of the group of a waiting pod now; None for a pod that waits by itself, or does not wait."""
+
+    uid: str
