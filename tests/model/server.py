@@ -136,7 +136,7 @@ class Server:
         match method, parts:
             case "GET", ["api", "v1", kind] | [
                 "apis",
-                "apps" | "policy" | "storage.k8s.io",
+                "apps" | "batch" | "policy" | "storage.k8s.io",
                 "v1",
                 kind,
             ]:
