@@ -51,7 +51,9 @@ class GroupCycle:
             members = [pod.uid for pod in entity.members]
             nominates = tuple(group_promises.end_nominations(self._cluster, members))
             return msgspec.structs.replace(plan, nominates=nominates)
-        evicts, nominates = group_promises.promise_room(self._cluster, entity, cleared, uid)
+        evicts, nominates = group_promises.promise_room(
+            self._cluster, entity, cleared, uid, is_exact=bool(group and group.status)
+        )
         return msgspec.structs.replace(plan, evicts=evicts, nominates=nominates)
 
     def _preempts(self, entity: Entity) -> bool:

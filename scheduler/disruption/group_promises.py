@@ -26,9 +26,12 @@ def awaits_victims(cluster: Cluster, entity: Entity) -> bool:
 
 
 def promise_room(
-    cluster: Cluster, entity: Entity, cleared: Cleared, uid: str
+    cluster: Cluster, entity: Entity, cleared: Cleared, uid: str, *, is_exact: bool
 ) -> tuple[tuple[Evict, ...], tuple[Nominate, ...]]:
-    """Send the victims away for the pod that stands for a group, and promise the group the room that they leave."""
+    """Send the victims away for the pod that stands for a group, and promise the group the room that they leave.
+
+    ``is_exact``: as kube-scheduler does.
+    """
     nominations = cluster.nominations
     node_of = {bind.uid: bind.node for bind in cleared.binds}
     units = tuple(tuple(pod.uid for pod in unit.pods) for unit in cleared.units)
@@ -45,7 +48,11 @@ def promise_room(
         nominations.put(bind.uid, bind.node, entity.priority, bind.slots)
         nominates.append(Nominate(bind.uid, bind.node))
     node = node_of.get(uid, cleared.binds[0].node)
-    evicts = (Evict(uid, node, units, Why.PREEMPTED),) if units else ()
+    definition = entity.definition
+    group = (definition.uid if definition is not None else "") or entity.key.name
+    # Who goes although a budget forbids it has to be deleted, as kube-scheduler does.
+    asks = not is_exact and not cleared.cost.budgets
+    evicts = (Evict(uid, node, units, Why.PREEMPTED, group, asks),) if units else ()
     return evicts, tuple(nominates)
 
 

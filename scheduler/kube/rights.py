@@ -50,6 +50,7 @@ def list_needed(lease_namespace: str, lease_name: str) -> list[Right]:
         _make_right("get", kinds.NODES),
         _make_right("patch", kinds.NODES),
         _make_right("create", kinds.PODS, "binding"),
+        _make_right("create", kinds.PODS, "eviction"),
         _make_right("patch", kinds.CLAIMS),
         _make_right("patch", kinds.VOLUMES),
         _make_right("patch", kinds.PODS, "status"),

@@ -18,6 +18,7 @@ class Departure(NamedTuple):
         event: the reason of the event.
         action: the action of the event.
         note: the note of the event.
+        is_asked: the API server is asked to evict the pods; else they are deleted.
     """
 
     why: str
@@ -26,17 +27,23 @@ class Departure(NamedTuple):
     event: str
     action: str
     note: str
+    is_asked: bool = False
 
 
 def describe_departure(evict: Evict, scheduler: str) -> Departure:
     """Describe an eviction by the scheduler of this name. The texts of a preemption are kube-scheduler's."""
     match evict.why:
         case Why.PREEMPTED:
+            kind, uid, node = "pod", evict.makes_room_for, evict.node
+            if evict.group:
+                # kube-scheduler names no node for a group.
+                kind, uid, node = "podgroup", evict.group, "cluster"
             return Departure(
                 evict.why,
                 names.PREEMPTED_BY_SCHEDULER,
-                f"{scheduler}: preempting to accommodate a higher priority pod",
+                f"{scheduler}: preempting to accommodate a higher priority {kind}",
                 "Preempted",
                 "Preempting",
-                f"Preempted by pod {evict.makes_room_for} on node {evict.node}",
+                f"Preempted by {kind} {uid} on node {node}",
+                evict.is_asked,
             )

@@ -8,22 +8,17 @@ from typing import Any
 import pytest
 
 from scheduler.embedded.agents import nodes
-from tests.operator import servers
+from tests.operator import crds, servers
 from tests.operator.manifests import pod
 from tests.operator.world import Refused, World
 
-GATES = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
-FLAGS = (
-    f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}",
-    "--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true",
-)
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[servers.Server]:
     """An API server that knows pod groups."""
-    with servers.real(extra_apiserver_flags=FLAGS) as running:
+    with servers.real(extra_apiserver_flags=crds.FLAGS) as running:
         yield running
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,23 @@ import pytest
 
 from scheduler.embedded.agents import nodes
 from tests.controlplane.auditlog import AuditLog
-from tests.operator import cases_locks, cases_preemption, cases_volumes, installed, servers
+from tests.operator import (
+    cases_locks,
+    cases_preemption,
+    cases_volumes,
+    crds,
+    installed,
+    servers,
+)
 from tests.operator.manifests import pod, policy, vgpu
-from tests.operator.world import POLICIES, World, enter
+from tests.operator.world import POLICIES, Refused, World, enter
 
 Json = dict[str, Any]
 Right = tuple[str, str, str]
 
 OURS = f"system:serviceaccount:{installed.NAMESPACE}:evenkeel"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _ROLES = (
     f"{_RBAC}/clusterroles/evenkeel",
@@ -35,7 +45,7 @@ def log(tmp_path: Path) -> AuditLog:
 
 @pytest.fixture
 def server(log: AuditLog) -> Iterator[servers.Server]:
-    with servers.real(extra_apiserver_flags=log.flags) as running:
+    with servers.real(extra_apiserver_flags=(*log.flags, *crds.FLAGS)) as running:
         yield running
 
 
@@ -54,6 +64,7 @@ async def test_every_right_is_used_and_no_other_is_missed(
 
 async def _do_everything(world: World) -> None:
     """All that an operator does to a cluster; whoever gives it one more right adds here what it is for."""
+    await _serve_groups(world)
     await world.start_operator(name="a")
     await world.start_operator(name="b")  # stands by, and watches the lease
     await world.create(nodes.make_plain_node("plain"), nodes.make_gpu_node("cards"))
@@ -64,6 +75,28 @@ async def _do_everything(world: World) -> None:
         await world.running("gpu")
     await world.told("plain", "gpu")
     await world.refused("large")
+
+    # A group that was placed has a condition.
+    spec: Json = {"schedulingPolicy": {"gang": {"minCount": 1}}}
+    await world.call("POST", _GROUPS, {"metadata": {"name": "gang"}, "spec": spec})
+    await world.create(pod("member", schedulingGroup={"podGroupName": "gang"}))
+    await world.bound("member")
+
+    async def conditions() -> Any:
+        return (await world.call("GET", f"{_GROUPS}/gang")).get("status", {}).get("conditions")
+
+    await world.wait_until(conditions)
+
+    await world.create(*(pod(name, requests={"cpu": "20"}) for name in ("low-a", "low-b")))
+    await world.bound("low-a", "low-b")
+    high = {"metadata": {"name": "high"}, "value": 100}
+    await world.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", high)
+    spec |= {"priorityClassName": "high"}
+    made = {"metadata": {"name": "urgent"}, "spec": spec}
+    await world.wait_until(partial(_try_to_create, world, made))
+    urgent: Json = {"schedulingGroup": {"podGroupName": "urgent"}, "priorityClassName": "high"}
+    await world.create(pod("urgent", requests={"cpu": "20"}, **urgent))
+    await world.bound("urgent")
 
     async def judged() -> int:
         found = await world.call("GET", f"{POLICIES}/all")
@@ -84,6 +117,33 @@ async def _do_everything(world: World) -> None:
     await cases_volumes.a_claim_is_provisioned_on_the_node_of_its_pod(world)
     await world.clear()
     await cases_volumes.a_free_volume_is_given_to_the_claim_and_the_pod_goes_where_it_is(world)
+
+
+async def _serve_groups(world: World) -> None:
+    """Install the kinds of other systems that say which pods are groups."""
+    for kind in crds.list_group_kinds():
+        await world.call("POST", _CRDS, crds.make_crd(kind))
+    for kind in crds.list_group_kinds():
+        await world.wait_until(partial(_is_served, world, kind.path))
+
+
+async def _try_to_create(world: World, group: Json) -> bool:
+    """Create a group, once the API server's admission has heard of its priority class."""
+    try:
+        await world.call("POST", _GROUPS, group)
+    except Refused as error:
+        if "no PriorityClass" not in str(error):
+            raise
+        return False
+    return True
+
+
+async def _is_served(world: World, path: str) -> bool:
+    try:
+        await world.call("GET", path)
+    except Refused:
+        return False
+    return True
 
 
 async def _role(server: servers.Server, path: str) -> Json:

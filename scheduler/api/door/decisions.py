@@ -110,12 +110,17 @@ class Evict:
     Attributes:
         makes_room_for: uid of the pod that needs the room, and is nominated to the node; empty for none.
         units: uids of the pods of each unit, the most important unit first.
+        group: the uid of the object of the group that needs the room, or its name if it has no object; empty for a pod.
+        is_asked: the API server is asked to evict them, and refuses what a disruption budget forbids; else they are
+            deleted.
     """
 
     makes_room_for: str
     node: str
     units: tuple[tuple[str, ...], ...]
     why: Why
+    group: str = ""
+    is_asked: bool = False
 
     @property
     def victims(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from scheduler.telling.departures import Departure
 _log = structlog.get_logger("evenkeel.evictor")
 # The most evictions at once, victims of one of them at once, and nominations at once.
 _WORKERS, _AT_ONCE, _WRITERS = 16, 8, 8
+_SPARED = "another pod that was to go with it stays"
 
 
 class EvictPermit(NamedTuple):
@@ -38,11 +39,15 @@ class EvictPermit(NamedTuple):
 
 
 class Eviction(NamedTuple):
-    """Pods that are evicted together, the words for it, and the term in which it was decided."""
+    """Pods that are evicted together, the words for it, and the term in which it was decided.
+
+    ``stopped`` is set when one of them stays: then those are spared that have not been evicted yet.
+    """
 
     victims: tuple[PodRecord, ...]
     words: Departure
     term: int
+    stopped: asyncio.Event
 
 
 class Nomination(NamedTuple):
@@ -85,7 +90,9 @@ class Evictor:
         fresh = tuple(one for one in victims if not one.deleting and one.uid not in self._going)
         self._going.update(one.uid for one in fresh)
         if fresh:
-            self._evictions.put_nowait(Eviction(fresh, words, self._permit.get_term()))
+            self._evictions.put_nowait(
+                Eviction(fresh, words, self._permit.get_term(), asyncio.Event())
+            )
 
     def nominate(self, pod: PodRecord, node: str) -> None:
         """Queue a nomination; an empty node withdraws one."""
@@ -110,7 +117,7 @@ class Evictor:
                 await self._evict_victim(job, last, gate)
             else:
                 # The pod is to be tried again soon, and may not need this one to go.
-                self._end_victim(last, "another pod that was to go with it stays")
+                self._end_victim(last, _SPARED)
 
     async def _evict_victim(
         self, job: Eviction, victim: PodRecord, gate: asyncio.Semaphore
@@ -123,7 +130,11 @@ class Evictor:
             return True
         async with gate:
             try:
-                for write in (requests.write_condition, requests.delete_pod):
+                if job.stopped.is_set():
+                    self._end_victim(victim, _SPARED)
+                    return False
+                end = requests.evict_pod if words.is_asked else requests.delete_pod
+                for write in (requests.write_condition, end):
                     if not self._may_write(job.term):
                         self._end_victim(victim, "no longer the leader")
                         return False
@@ -133,6 +144,7 @@ class Evictor:
                 # time: the engine tries again, and the watch reports a pod that is gone by itself.
                 if not answers.is_not_found(error):
                     _log.warning("a pod was not evicted", pod=victim.key, error=str(error))
+                    job.stopped.set()
                     self._end_victim(victim, str(error))
                     return False
                 # It is gone by itself.

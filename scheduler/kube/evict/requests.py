@@ -38,3 +38,18 @@ async def delete_pod(api: ApiClient, victim: PodRecord, _: Departure) -> None:
         "preconditions": {"uid": victim.uid},
     }
     await api.send("DELETE", pod_status.get_path(victim), options)
+
+
+async def evict_pod(api: ApiClient, victim: PodRecord, _: Departure) -> None:
+    """Ask the API server to evict a pod, with its own grace period; a disruption budget may refuse.
+
+    Raises:
+        ApiError: as ``write_condition``; 429 if a budget refuses.
+    """
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": victim.name, "namespace": victim.namespace},
+        "deleteOptions": {"preconditions": {"uid": victim.uid}},
+    }
+    await api.send("POST", f"{pod_status.get_path(victim)}/eviction", eviction)
