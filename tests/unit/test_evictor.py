@@ -24,7 +24,7 @@ class Api:
         self.trouble: dict[tuple[str, str], ApiError] = {}
 
     async def send(self, method: str, path: str, body: Any, **_: Any) -> bytes:
-        name = path.removesuffix("/status").rpartition("/")[2]
+        name = path.removesuffix("/status").removesuffix("/eviction").rpartition("/")[2]
         self.calls.append((method, name, body))
         await asyncio.sleep(0)
         if error := self.trouble.get((method, name)):
@@ -100,6 +100,28 @@ async def test_a_victim_is_told_why_and_named_by_its_uid() -> None:
     assert condition["reason"] == "PreemptionByScheduler"
     assert condition["message"] == "evenkeel: preempting to accommodate a higher priority pod"
     assert msgspec.json.encode(delete)
+
+
+async def test_the_victims_of_a_group_are_evicted_as_far_as_budgets_allow() -> None:
+    """A budget refuses one of them: who was not evicted before is spared."""
+    stage, victims = Stage(), records(*(f"v{i}" for i in range(30)))
+    stage.api.trouble["POST", "v2"] = ApiError(429, "TooManyRequests", "a budget refuses")
+    words = describe_departure(
+        Evict("u-p", "n", (), Why.PREEMPTED, group="u-group", is_asked=True), "evenkeel"
+    )
+    stage.evictor.evict(victims, words)
+    await stage.work(30)
+    assert stage.api.order("DELETE") == []
+    evicted = stage.api.order("POST")
+    assert 3 <= len(evicted) < 20
+    failed = {one.uid for one in stage.reported if isinstance(one, EvictFailed)}
+    assert len(failed) == 30 - len(evicted) + 1
+    _, _, eviction = next(call for call in stage.api.calls if call[0] == "POST")
+    assert eviction["kind"] == "Eviction"
+    assert eviction["deleteOptions"]["preconditions"]["uid"] == victims[0].uid
+    assert stage.told[0] == ("v0", "Preempted by podgroup u-group on node cluster")
+    (condition,) = stage.api.calls[0][2]["status"]["conditions"]
+    assert condition["message"] == "evenkeel: preempting to accommodate a higher priority podgroup"
 
 
 async def test_where_one_stays_the_last_is_not_sent_away() -> None:
