@@ -79,7 +79,7 @@ LOSS = one(
 def simulate() -> Schema:
     """Where pods would go; with several modes a result for each."""
     owner = one(kind=TEXT, name=TEXT)
-    victim = one(namespace=TEXT, name=TEXT, uid=TEXT)
+    victim = one(namespace=TEXT, name=TEXT, uid=TEXT, node=TEXT)
     node = one(
         feasible=FLAG, status=words("fit", "unschedulable", "unresolvable"), reasons=NAMES, **SCORES
     )
@@ -90,8 +90,14 @@ def simulate() -> Schema:
         victims=many(victim), nominated=maybe(TEXT), group=maybe(TEXT),
         nodes_=by_name(node), weights_=by_name(WHOLE), cards_=maybe(one(by=TEXT, before=many(before))),
     )  # fmt: skip
+    group = one(
+        kind=TEXT, namespace=TEXT, name=TEXT, members=WHOLE, minimum=WHOLE, placed=WHOLE,
+        state=words("placed", "partly placed", "waits", "held"),
+        domain=maybe(one(label=TEXT, values=NAMES)), message=TEXT,
+    )  # fmt: skip
     fields = {
         "pods": many(pod),
+        "groups": many(group),
         "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
         "warnings": NAMES,
         "mistakes": many(

@@ -43,24 +43,24 @@ class _Row(NamedTuple):
 
 
 def print_pods(
-    pods: Sequence[Json], number: Mapping[int, int], width: int, *, is_wide: bool
+    pods: Sequence[Json], said: Mapping[int, str], width: int, *, is_wide: bool
 ) -> Iterator[Text]:
     """Print a line for alike pods on a node, at most eight lines for a workload; if ``is_wide``, one for each pod, uncut.
 
     Args:
         pods: in the order of their ranks.
-        number: the number of the reason why a pod waits, by the pod's ``id``.
+        said: what is said of a pod beside its cards, by the pod's ``id``.
         width: columns of the page.
         is_wide: whether cards are named by their ids, too.
     """
     if is_wide:
-        rows = [_make_row(pod, number, is_wide=True) for pod in pods]
+        rows = [_make_row(pod, said, is_wide=True) for pod in pods]
     else:
         rows = [
             row
             for _, those in groupby(pods, key=alike.read_rank)
             for kind, of_kind in alike.group_by_workload(those).items()
-            for row in _make_rows(kind, of_kind, number)
+            for row in _make_rows(kind, of_kind, said)
         ]
     cells = [_HEADS, *(row.cells for row in rows)]
     widest = [max(cell_len(one[column]) for one in cells) for column in (0, 1)]
@@ -72,23 +72,23 @@ def print_pods(
     for row in rows:
         styles = ("", "green" if row.is_placed else "yellow", "dim")
         yield Text("\n").join(_lay_out(row.cells, starts, edge, styles))
-        for said in row.more:
-            text = said if edge is None else printing.wrap_prose(said, edge - _INDENT)
+        for more in row.more:
+            text = more if edge is None else printing.wrap_prose(more, edge - _INDENT)
             yield Text("\n".join(" " * _INDENT + line for line in text.splitlines()), "dim")
 
 
-def _make_rows(kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, int]) -> list[_Row]:
+def _make_rows(kind: alike.Likeness, pods: Sequence[Json], said: Mapping[int, str]) -> list[_Row]:
     """Make the first lines of a workload, and one line for the rest of its pods."""
     groups: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
     for pod in pods:
         evicting = pod["uid"] if pod["victims"] else ""
-        said = _make_remark(pod, number, is_wide=False)
-        groups[pod["node"], said, evicting].append(pod)
+        remark = _make_remark(pod, said, is_wide=False)
+        groups[pod["node"], remark, evicting].append(pod)
     found = list(groups.values())
     shown = found if len(found) <= _LINES_MAX else found[: _LINES_MAX - 1]
     rows = [
-        _make_row(those[0], number, is_wide=False)._replace(
-            cells=(_make_label(kind, those), *_make_row(those[0], number, is_wide=False).cells[1:])
+        _make_row(those[0], said, is_wide=False)._replace(
+            cells=(_make_label(kind, those), *_make_row(those[0], said, is_wide=False).cells[1:])
         )
         for those in shown
     ]
@@ -96,44 +96,43 @@ def _make_rows(kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, 
     for placed in (True, False):
         left = [pod for pod in rest if (pod["node"] is not None) is placed]
         if left:
-            rows.append(_sum_up_rest(kind, left, number, is_placed=placed))
+            rows.append(_sum_up_rest(kind, left, said, is_placed=placed))
     return rows
 
 
 def _sum_up_rest(
-    kind: alike.Likeness, pods: Sequence[Json], number: Mapping[int, int], *, is_placed: bool
+    kind: alike.Likeness, pods: Sequence[Json], said: Mapping[int, str], *, is_placed: bool
 ) -> _Row:
     """Sum up the pods of a workload beyond its first lines."""
     name = f"{_find_mark(pods[0])}{kind.namespace}/{kind.name}-… ({len(pods)} more)"
     if is_placed:
         node = printing.count_nouns(len({pod["node"] for pod in pods}), "node")
         words = [
-            said for said, _ in Counter(_count_cards(pod["devices"]) for pod in pods).most_common()
+            cards
+            for cards, _ in Counter(_count_cards(pod["devices"]) for pod in pods).most_common()
         ]
     else:
-        node = PENDING
-        words = [f"reason {one}" for one in sorted({number[id(pod)] for pod in pods})]
+        node, words = PENDING, []
+    words += dict.fromkeys(said[id(pod)] for pod in pods if id(pod) in said)
     return _Row((name, node, printing.list_some([word for word in words if word])), (), is_placed)
 
 
-def _make_row(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> _Row:
+def _make_row(pod: Json, said: Mapping[int, str], *, is_wide: bool) -> _Row:
     evicted = [
-        f"{alike.make_key(victim)} is evicted from {pod['nominated']}" for victim in pod["victims"]
+        f"{alike.make_key(victim)} is evicted from {victim['node']}" for victim in pod["victims"]
     ]
     cells = (
         f"{_find_mark(pod)}{alike.make_key(pod)}",
         pod["node"] or PENDING,
-        _make_remark(pod, number, is_wide=is_wide),
+        _make_remark(pod, said, is_wide=is_wide),
     )
     return _Row(cells, evicted, pod["node"] is not None)
 
 
-def _make_remark(pod: Json, number: Mapping[int, int], *, is_wide: bool) -> str:
+def _make_remark(pod: Json, said: Mapping[int, str], *, is_wide: bool) -> str:
     was_on = f"was on {pod['displacedFrom']}" if pod["displacedFrom"] else ""
-    # A pod has cards or a reason to wait, never both.
-    why = f"reason {number[id(pod)]}" if id(pod) in number else ""
     cards = ", ".join(_name_cards(pod["devices"], is_wide=is_wide))
-    return "; ".join(filter(None, (was_on, cards, why)))
+    return "; ".join(filter(None, (was_on, cards, said.get(id(pod), ""))))
 
 
 def mark_name(pod: Json) -> str:

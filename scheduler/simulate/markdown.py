@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from scheduler import printing
 from scheduler.simulate import alike, report
+from scheduler.simulate.groups import State, name_group, name_place
 
 Json = dict[str, Any]
 # GitHub takes 65,536 characters.
@@ -16,11 +17,12 @@ _CHARACTERS_MAX = 60_000
 # A namespace, a name and the slash between them have 317 characters at most.
 _NAME_MAX, _PROSE_MAX = 320, 1_000
 _NAMED_MAX = 3
-# The most characters of each of the seven parts of a section.
-_PART_MAX = 8_000
+# The most characters of each of the eight parts of a section.
+_PART_MAX = 7_000
 _PENDING = ("Pods", "Pending", "Reason")
 _MISTAKES = ("Mistake in", "Field", "Problem")
 _EVICTED = ("Pods", "Evicted", "From node", "To make room for")
+_GROUPS = ("Pods", "Group", "Placed", "At once", "State")
 _SCHEDULED = ("Pods", "Scheduled", "Nodes", "Cards of each pod")
 # Characters that have a meaning in Markdown or in HTML, or end the cell of a table.
 _SPECIAL = re.compile(r"[\\`*_\[\]<>~|$&]")
@@ -106,6 +108,7 @@ def _write_section(result: Json) -> Iterator[str]:
     if any(pod["victims"] for pod in pods):
         yield ""
         yield from _write_table(_EVICTED, _list_evicted(pods), _PART_MAX)
+    yield from _write_groups(asked, result["groups"])
     yield from _write_placed(asked, "", _PART_MAX)
     if waiting := _list_waiting(others):
         fit = len(others) - len(waiting)
@@ -120,6 +123,31 @@ def _write_section(result: Json) -> Iterator[str]:
     yield ""
     nodes = printing.count_nouns(result["summary"]["nodes"], "node")
     yield f"<sub>Simulated by Evenkeel on {nodes}; nothing was changed.</sub>"
+
+
+def _write_groups(pods: Iterable[Json], groups: Iterable[Json]) -> Iterator[str]:
+    """Write where the groups of some pods went, or come closest."""
+    if shown := _list_groups(pods, groups):
+        rows = (
+            _Row(
+                one["members"],
+                (
+                    f"{one['members']:,}",
+                    escape_prose(name_place(one)),
+                    f"{one['placed']:,}",
+                    f"{one['minimum']:,}",
+                    one["state"],
+                ),
+            )
+            for one in shown
+        )
+        yield from _fold(report.count_groups(shown), _write_table(_GROUPS, rows, _PART_MAX))
+
+
+def _list_groups(pods: Iterable[Json], groups: Iterable[Json]) -> list[Json]:
+    """List the groups of some pods."""
+    named = {pod["group"] for pod in pods}
+    return [one for one in groups if name_group(one) in named]
 
 
 def _list_waiting(pods: Iterable[Json]) -> list[Json]:
@@ -151,6 +179,10 @@ def _make_heading(pods: Sequence[Json], result: Json) -> str:
         said = f"The pod{whose} fits"
     else:
         said = f"All {_count_pods(len(pods))}{whose} fit"
+    groups = _list_groups(pods, result["groups"])
+    unplaced = sum(one["state"] in {State.WAITS, State.HELD} for one in groups)
+    if unplaced:
+        said += f"; {unplaced:,} of {printing.count_nouns(len(groups), 'group')} not placed"
     if mistakes:
         said += f"; {printing.count_nouns(mistakes, 'mistake')} in objects"
     if unsuited:
@@ -193,7 +225,9 @@ def _list_evicted(pods: Iterable[Json]) -> Iterator[_Row]:
             names = [quote_code(f"{one['namespace']}/{one['name']}") for one in pod["victims"]]
             cells = (
                 printing.list_some(names, _NAMED_MAX),
-                quote_code(str(pod["nominated"])),
+                printing.list_some(
+                    sorted({quote_code(one["node"]) for one in pod["victims"]}), _NAMED_MAX
+                ),
                 quote_code(alike.make_key(pod)),
             )
             yield _Row(len(names), (f"{len(names):,}", *cells))

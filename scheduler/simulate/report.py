@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from scheduler import printing
 from scheduler.simulate import alike, explained, lines
+from scheduler.simulate.groups import State, name_group, name_place
 
 Json = dict[str, Any]
 # Why workloads have no pods and make none.
@@ -18,6 +19,13 @@ _IDLE = {
     "suspended": "suspended",
     "finished": "finished",
     "unsuited": "refused by every node because of its selector, affinity or taints",
+}
+
+_GROUP_STATES = {
+    State.PLACED: "placed",
+    State.PARTLY: "placed in part",
+    State.WAITS: "not placed",
+    State.HELD: "held",
 }
 
 
@@ -50,7 +58,7 @@ def _print_result(
             heading = Text(f"Mode {mode}", style="bold")
             put(Text("\n").append(heading) if i else heading)
         pods = _sort_marked(result["pods"])
-        _print_pods(pods, put, width, is_wide=is_wide)
+        _print_pods(pods, result["groups"], put, width, is_wide=is_wide)
         for pod in pods:
             if pod.get("nodes"):
                 said = f"{lines.mark_name(pod)} -> {pod['node'] or lines.PENDING}"
@@ -75,11 +83,19 @@ def _sort_marked(pods: Sequence[Json]) -> list[Json]:
 
 
 def _print_pods(
-    pods: Sequence[Json], put: Callable[[Text | str], None], width: int, *, is_wide: bool
+    pods: Sequence[Json],
+    groups: Iterable[Json],
+    put: Callable[[Text | str], None],
+    width: int,
+    *,
+    is_wide: bool,
 ) -> None:
     why = alike.group_by_reason(pods)
-    number = {id(pod): i for i, one in enumerate(why, 1) for pod in one.pods}
-    for line in lines.print_pods(pods, number, width, is_wide=is_wide):
+    place = {name_group(one): name_place(one) for one in groups}
+    # A pod that waits has a reason, which names its group.
+    said = {id(pod): place[pod["group"]] for pod in pods if pod["group"] and pod["node"]}
+    said |= {id(pod): f"reason {i}" for i, one in enumerate(why, 1) for pod in one.pods}
+    for line in lines.print_pods(pods, said, width, is_wide=is_wide):
         put(line)
     for i, one in enumerate(why, 1):
         put("\n" + printing.wrap_prose(f"Reason {i}: {lines.list_names(one.pods)}", width))
@@ -90,6 +106,8 @@ def _make_summary(result: Json) -> Iterator[str]:
     summary = result["summary"]
     pods, nodes = (printing.count_nouns(summary[kind], kind[:-1]) for kind in ("pods", "nodes"))
     yield f"{summary['scheduled']} of {pods} scheduled on {nodes}"
+    if result["groups"]:
+        yield count_groups(result["groups"])
     decided = result["pods"]
     # Files may bring no pod; then the reader must see that the pods above are not of these files.
     is_asked = bool(result.get("ownFiles"))
@@ -99,6 +117,13 @@ def _make_summary(result: Json) -> Iterator[str]:
         if is_part or (rank == 0 and is_asked and not of_rank):
             there = sum(pod["node"] is not None for pod in of_rank)
             yield f"{mark} {whose}: {there} of {printing.count_nouns(len(of_rank), 'pod')} scheduled"
+
+
+def count_groups(groups: Sequence[Json]) -> str:
+    """Count groups by what became of them."""
+    states = Counter(one["state"] for one in groups)
+    told = [f"{states[state]} {_GROUP_STATES[state]}" for state in State if states[state]]
+    return f"{printing.count_nouns(len(groups), 'group')}: {', '.join(told)}"
 
 
 def list_unsuited(result: Json) -> list[str]:

@@ -13,6 +13,7 @@ from scheduler.engine.questions.pods import NamedPod, NominatedNode
 from scheduler.engine.questions.simulating import BeforeDecision, CardIndices, HeldCards
 from scheduler.engine.questions.waiting import Unplaced, WhatWaits
 from scheduler.schema import columns as c
+from scheduler.simulate.groups import Groups
 from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.situation import Situation
 from scheduler.state.pods import PodRecord
@@ -24,9 +25,10 @@ Json = dict[str, Any]
 class Rows:
     """A row for each pod that was waiting, in the order of the decisions."""
 
-    def __init__(self, situation: Situation, engine: Engine, now: int) -> None:
+    def __init__(self, situation: Situation, engine: Engine, of_groups: Groups, now: int) -> None:
         """Rows of pods that the engine knows; ``now`` is written into annotations."""
         self._situation, self._engine, self._now = situation, engine, now
+        self._groups = of_groups
         self._rows: dict[str, Json] = {}
         self._indices: dict[tuple[str, str], Mapping[str, int]] = {}
 
@@ -43,7 +45,7 @@ class Rows:
         ]
         for row in waiting:
             if (made := self._rows.get(row["uid"])) is not None:
-                made |= {key: row[key] for key in ("message", "unschedulable", "group")}
+                made |= {key: row[key] for key in ("message", "unschedulable", "nominated")}
         unread = [
             self._make_plain_row(one.namespace, one.name, one.uid, str(one.problem))
             for one in self._situation.inventory.unread
@@ -55,19 +57,17 @@ class Rows:
         """Make rows for pods that wait, and were not decided about one by one."""
         for pod in waiting.pods:
             if waiting.held or waiting.result is None:
-                yield self._make_row(pod, waiting.held) | {"group": waiting.group or None}
+                yield self._make_row(pod, waiting.held)
                 continue
             exact = next((one for one in waiting.result.members if one.uid == pod.uid), None)
             if exact is not None:
                 yield self._make_row(pod, sayings.say_why(exact).message) | {
-                    "group": waiting.group,
                     "nominated": self._engine.ask(NominatedNode(pod.uid)) or None,
                     "unschedulable": sayings.write_sentence(exact),
                 }
                 continue
             said = groups.say_group(waiting.result, waiting.hold)
             yield self._make_row(pod, said.message) | {
-                "group": waiting.group,
                 "nominated": self._engine.ask(NominatedNode(pod.uid)) or None,
                 "unschedulable": groups.count_fitting(waiting.result),
             }
@@ -84,8 +84,9 @@ class Rows:
             return
         row = self._rows[evict.makes_room_for]
         row["nominated"] = evict.node
-        row["victims"] = [
-            {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+        # A group makes room on several nodes, and pods of a victim's group may be on others.
+        row["victims"] += [
+            {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
             for pod in map(self._engine.ask, map(NamedPod, evict.victims))
         ]
 
@@ -152,7 +153,7 @@ class Rows:
             "unschedulable": None,
             "victims": [],
             "nominated": None,
-            "group": None,
+            "group": self._groups.find_name(uid),
         }
 
     def _find_indices(self, node: str, driver: str) -> Mapping[str, int]:

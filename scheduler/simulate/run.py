@@ -14,7 +14,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.nodes import NodeCounts
 from scheduler.engine.questions.simulating import MistakesOfWaiting, NextDecision
 from scheduler.engine.questions.waiting import Queue
-from scheduler.simulate import gaps, rows
+from scheduler.simulate import gaps, groups, rows
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, make_engine, prepare
@@ -111,7 +111,8 @@ class _Simulation:
         config = _set_mode(question.config, question.mode)
         self._engine = make_engine(situation.inventory, config, only_ours=question.only_ours)
         self._batch = 1 if question.with_nodes else config.slice_pods
-        self._rows = rows.Rows(situation, self._engine, question.now)
+        self._groups = groups.Groups(self._engine)
+        self._rows = rows.Rows(situation, self._engine, self._groups, question.now)
 
     def run(self, tell: Tell) -> Json:
         inventory = self._situation.inventory
@@ -126,6 +127,7 @@ class _Simulation:
         placed = sum(row["node"] is not None for row in found)
         return {
             "pods": found,
+            "groups": self._groups.list_all(),
             "summary": {
                 "nodes": self._engine.ask(NodeCounts()).n_nodes,
                 "pods": len(found),
@@ -183,5 +185,7 @@ class _Simulation:
             self._rows.add_hold(hold)
         for evict in outcome.evicts:
             self._rows.add_evict(evict)
+        for plan in outcome.plans:
+            self._groups.add_plan(plan)
         if before is not None:
             self._rows.explain(before)

@@ -25,12 +25,16 @@ def say_group(result: GroupResult, hold: Hold | None) -> Saying:
 
 def count_fitting(result: GroupResult) -> str:
     """Say how many pods of a group fit, and where."""
-    label, values = result.domain
-    where = ""
-    if values:
-        closest = f", the closest of {result.n_domains} domains" if result.n_domains > 1 else ""
-        where = f" in {label} {'/'.join(values)}{closest}"
+    where = say_where(result)
+    if where and result.n_domains > 1:
+        where += f", the closest of {result.n_domains} domains"
     n, least = len(result.waiting), result.least
     if least > result.n_placed:
         return f"{result.n_placed} of the {least} pods that must be placed at once fit{where}"
     return f"{result.n_placed} of {n} pods fit{where}"
+
+
+def say_where(result: GroupResult) -> str:
+    """Say in which domain the pods of a group fit; nothing for no domain."""
+    label, values = result.domain
+    return f" in {label} {'/'.join(values)}" if values else ""

@@ -85,6 +85,16 @@ def test_what_simulate_prints(fleet: Path) -> None:
     nodes, training = str(examples.NODES), str(examples.FOLDER / "training.yaml")
     gone = check("simulate", "simulate", "-f", nodes, "-f", training, "--without-node", "whole-2")
     assert gone["summary"]["pending"]
+    gang = {"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}}
+    meta = {"name": "g", "namespace": "default"}
+    group = {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": meta, "spec": {"minMember": 2}}  # fmt: skip
+    job = workload("Job", "train", parallelism=2, template={
+        "metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}}, "spec": {"containers": [{"name": "c"}]},
+    })  # fmt: skip
+    levels = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Topology", "metadata": {"name": "t"}, "spec": {"levels": [{"nodeLabel": "rack"}]}}  # fmt: skip
+    objects = [node("a", labels={"rack": "r"}), pod("p", cpu=99, **gang), pod("q", **gang), group, job, levels]  # fmt: skip
+    found = check("simulate", "simulate", "-f", "-", stdin=writing.dump_all(objects))
+    assert [one["state"] for one in found["groups"]] == ["waits", "placed"]
     odd = {"apiVersion": "x/v1", "kind": "Odd", "metadata": {"name": "o"}, "spec": {"template": {"spec": {"containers": [{}]}}}}  # fmt: skip
     low = [pod(f"low-{i}", node="a", cpu=4) for i in range(2)]
     objects = [

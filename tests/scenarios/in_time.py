@@ -180,7 +180,13 @@ class Town:
 
 
 def _events(inventory: Inventory) -> Iterable[events.Seen]:
-    kept = inventory.namespaces, inventory.peers, inventory.budgets, inventory.storage
+    kept = (
+        inventory.namespaces,
+        inventory.peers,
+        inventory.grouping,
+        inventory.budgets,
+        inventory.storage,
+    )
     yield from map(events.Seen, itertools.chain(*kept))
     for node in inventory.nodes:
         yield events.Seen(node)

@@ -17,6 +17,8 @@ expect:
   nodes: 2            how many nodes, and cards of all, the pods of the scenario came to
   cards: 2
   order: [q, p]       in which order they were decided
+  groups:             what is said of groups by their names; ``victims`` are those of all members, by name
+    g: {state: waits, members: 3, domain: {label: rack, values: [a]}, victims: [p]}
   error: text         strict, the input is refused so
 steps:                in place of ``expect``: what happens one after the other, see ``in_time``
   - after: 5          seconds since the step before, 60 unless said
@@ -113,7 +115,17 @@ def test_scenario(scenario: Json) -> None:
         assert len(devices) == expect["cards"]
     if "order" in expect:
         assert list(placed) == expect["order"]
-    for name in expect.keys() - {"nodes", "cards", "order"}:
+    for name, wanted in expect.get("groups", {}).items():
+        (group,) = [one for one in result["groups"] if one["name"] == name]
+        victims = {
+            victim["name"]
+            for pod in result["pods"]
+            if pod["group"] == f"{group['kind']} {group['namespace']}/{name}"
+            for victim in pod["victims"]
+        }
+        found = group | {"victims": sorted(victims)}
+        assert {key: found[key] for key in wanted} == wanted, name
+    for name in expect.keys() - {"nodes", "cards", "order", "groups"}:
         _holds(placed[name], expect[name])
 
 
@@ -134,7 +146,15 @@ def _goes_through(town: in_time.Town, steps: list[Json]) -> None:
 def _holds(pod: Json, wanted: Json | str | None) -> None:
     if not isinstance(wanted, dict):
         wanted = {"node": wanted}
-    assert wanted.keys() <= {"node", "cards", "message", "annotations", "victims", "nominated"}
+    assert wanted.keys() <= {
+        "node",
+        "cards",
+        "message",
+        "annotations",
+        "victims",
+        "nominated",
+        "group",
+    }
     found: Json = {
         "node": pod["node"],
         "message": pod["message"],
@@ -142,5 +162,5 @@ def _holds(pod: Json, wanted: Json | str | None) -> None:
     }
     found["cards"] = [card["id"] for card in pod["devices"]]
     found["victims"] = [victim["name"] for victim in pod["victims"]]
-    found["nominated"] = pod["nominated"]
+    found["nominated"], found["group"] = pod["nominated"], pod["group"]
     assert {key: found[key] for key in wanted} == wanted

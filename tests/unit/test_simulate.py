@@ -81,6 +81,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "unschedulable": None,
                 "victims": [],
                 "nominated": None,
+                "group": None,
             },
             {
                 "namespace": "default",
@@ -102,8 +103,10 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
                 "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
                 "victims": [],
                 "nominated": None,
+                "group": None,
             },
         ],
+        "groups": [],
         "summary": {"nodes": 1, "pods": 2, "scheduled": 1, "pending": 1},
         "mistakes": [],
         "passedOver": {"ConfigMap": 1},

@@ -47,6 +47,7 @@ def cells(line: str) -> list[str]:
 def result(pods: list[Json], **more: Any) -> Json:
     return {
         "pods": pods,
+        "groups": [],
         "summary": {"nodes": 200, "pods": len(pods), "scheduled": 0, "pending": len(pods)},
         "warnings": [],
         "mistakes": [],
@@ -66,6 +67,7 @@ def row(name: str, message: str = "", namespace: str = "default", **more: Any) -
         "unschedulable": message,
         "victims": [],
         "nominated": None,
+        "group": None,
         "own": False,
     } | more
 
@@ -185,7 +187,13 @@ def test_a_comment_is_bounded_however_many_unlike_pods_there_are() -> None:
     pods = [row(f"{long}.{i}", "x" * i + " why" * 300, f"{'s' * 60}{i}") for i in range(1500)]  # fmt: skip
     placed = [row(f"{long}.p{i}", node=f"{long}{i}", namespace=f"t{i}") for i in range(1500)]
     mistakes = [{"object": f"Pod {i}", "field": "spec", "problem": "p" * 900} for i in range(500)]
-    one = result([*pods, *placed], warnings=["w" * 900] * 400, mistakes=mistakes)
+    groups = [
+        {"kind": "PodGroup", "namespace": f"t{i}", "name": long, "members": 1, "minimum": 1, "placed": 1, "state": "placed", "domain": {"label": "l" * 300, "values": ["v" * 63] * 9}}
+        for i in range(1500)
+    ]  # fmt: skip
+    for one_pod, group in zip(placed, groups, strict=True):
+        one_pod["group"] = f"PodGroup {group['namespace']}/{long}"
+    one = result([*pods, *placed], groups=groups, warnings=["w" * 900] * 400, mistakes=mistakes)
     for results in ({"": one}, {f"mode-{i}": one for i in range(16)}):
         text = markdown.write_comment(results)
         assert len(text) <= COMMENT_MAX

@@ -48,10 +48,12 @@ def list_unplaced(inside: Inside, _: ask.WhatWaits) -> Sequence[ask.Unplaced]:
         entity = entry.entity
         pods = [inside.cluster.pods[pod.uid] for pod in entity.members]
         waiting = [pod for pod in pods if not pod.node]
-        group = str(entity.key) if isinstance(entity, Entity) else ""
+        group, least = None, 1
+        if isinstance(entity, Entity):
+            group, least = entity.key, entity.team.count_least()
         held = entry.held.why if entry.held is not None else ""
         if waiting:
-            found.append(ask.Unplaced(waiting, group, held, entry.result, entry.why))
+            found.append(ask.Unplaced(waiting, group, least, held, entry.result, entry.why))
     return found
 
 

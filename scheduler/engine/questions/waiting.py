@@ -59,14 +59,16 @@ class Unplaced(NamedTuple):
 
     Attributes:
         pods: the pods that have no node.
-        group: the name of the group; empty for a single pod.
+        group: the key of the group; None for a single pod.
+        least: how many of the pods must have a node at once.
         held: why it may not be tried; empty if it may.
         result: the result for the group when it was tried last; None before, and for a single pod.
         hold: why one of the pods found no node then.
     """
 
     pods: Sequence[PodRecord]
-    group: str
+    group: GroupKey | None
+    least: int
     held: str
     result: GroupResult | None
     hold: Hold | None
