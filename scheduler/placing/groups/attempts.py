@@ -132,7 +132,22 @@ class Attempt:
             tried = self._place_pods(part.pods, part.rows)
             self._binds += tried.binds
             self._holds += tried.holds
+        self._note_shared_domain(team)
         return all(self._count_assumed(leaf) >= leaf.n_missing for leaf in team.list_leaves())
+
+    def _note_shared_domain(self, team: Team) -> None:
+        """Note the domain of the level asked for, or of one above it, that all pods of a team share."""
+        where = team.where
+        if where is None:
+            return
+        asked = where.required if where.required >= 0 else next(iter(where.preferred), -1)
+        for level in range(asked, -1, -1):
+            domains = self._domains.get_level(where.labels[: level + 1])
+            there = find_domains_there(self._cluster, team, domains.domain)
+            if len(there) == 1 and (number := there.pop()) >= 0:
+                self._domain = where.labels[level], domains.names[number]
+                self._n_domains = max(self._n_domains, len(domains.names))
+                return
 
     def _place_by_wish(self, team: Team, among: c.Flags) -> bool:
         """Place a team in one domain of a preferred level if it fits there, else in few domains."""
