@@ -50,11 +50,12 @@ class Cycle(Answers):
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
+        self._ways = Ways(cluster, self.boards, self.keys, self._rooms)
         self._groups = GroupCycle(
             cluster,
             Placer(
                 cluster,
-                Ways(cluster, self.boards, self.keys, self._rooms),
+                self._ways,
                 self._count_places,
                 self._find_plugins,
             ),
@@ -70,7 +71,7 @@ class Cycle(Answers):
         """
         self._begin()
         outcome = Outcome()
-        self.attempts.spent = 0
+        self.attempts.spent = self._ways.n_tried = 0
 
         def place_some(pods: list[PodRecord], among: c.Flags) -> Outcome:
             """Place members of a group. None of them makes room for itself alone."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
-from scheduler.placing.groups import by_kueue, choosing
+from scheduler.placing.groups import by_kueue, choosing, search
 from scheduler.placing.groups.domains import Domains, Level
 from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
@@ -198,7 +198,7 @@ class Attempt:
         """Look for other places for a team that did not fit at the first try."""
         least = team.n_missing - self._count_assumed(team)
         rows = list_rows(self._cluster, among)
-        if len(waiting) > MEMBERS_MAX or not self._could_fit(waiting, least, among):
+        if len(waiting) > MEMBERS_MAX or not self._is_worth_a_search(waiting, least, rows):
             return False
         found = Search(self._cluster, self._ways, rows).find(waiting, least)
         if found is None:
@@ -212,13 +212,17 @@ class Attempt:
         self._holds = [hold for hold in self._holds if hold.uid not in placed]
         return True
 
-    def _could_fit(self, waiting: list[PodRecord], least: int, among: c.Flags) -> bool:
-        """Whether enough pods fit somewhere by themselves, as far as amounts say."""
-        n_fitting = 0
-        for pod in waiting:
-            places = self._get_places(pod)
-            n_fitting += bool((places[among] if among.size else places).any())
-        return n_fitting >= least
+    def _is_worth_a_search(self, waiting: list[PodRecord], least: int, rows: c.Ints) -> bool:
+        """Whether another choice of nodes or cards may help, as far as sums of amounts say."""
+        n_fitting = sum(bool(self._get_places(pod)[rows].any()) for pod in waiting)
+        if n_fitting < least:
+            return False
+        first = waiting[0].template
+        is_plain = first.gpu is None and not first.has_terms and not first.spread
+        if is_plain and all(pod.template is first for pod in waiting):
+            # Of like pods as many fit on a node whichever comes first.
+            return False
+        return search.have_room(self._cluster, waiting, least, rows)
 
     def _place_in_few(self, level: int, team: Team, among: c.Flags) -> bool:
         """Place a team in few domains of a level; pods in a row go to the same domain."""

@@ -16,7 +16,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
-# How many members may be placed and taken back in one search, and of how many members a group may be for it.
+# How many members may be placed and taken back in all searches of one call, and of how many members a group may be.
 STEPS_MAX, MEMBERS_MAX = 2000, 16
 
 
@@ -25,7 +25,6 @@ class Search:
 
     def __init__(self, cluster: Cluster, ways: Ways, rows: c.Ints) -> None:
         self._cluster, self._ways, self._rows = cluster, ways, rows
-        self._steps = 0
         self._dead: set[Hashable] = set()
 
     def find(self, pods: list[PodRecord], least: int) -> list[Bind] | None:
@@ -43,9 +42,9 @@ class Search:
             return None
         first, *rest = pods
         for way in self._ways.list_ways(first, self._rows):
-            if self._steps >= STEPS_MAX:
+            if self._ways.n_tried >= STEPS_MAX:
                 return None
-            self._steps += 1
+            self._ways.n_tried += 1
             with self._cluster.trial() as trial:
                 bind = self._ways.put(first, way)
                 found = self._place_rest(rest, least - 1)
@@ -62,6 +61,24 @@ def list_rows(cluster: Cluster, among: c.Flags) -> c.Ints:
     """List the rows of nodes, or those of them that may be chosen."""
     valid = cluster.nodes.columns.valid
     return np.flatnonzero(valid & among if among.size else valid)
+
+
+def have_room(cluster: Cluster, pods: list[PodRecord], least: int, rows: c.Ints) -> bool:
+    """Whether rows together have as much of each resource free as the pods that ask least of it request."""
+    nodes = cluster.nodes.columns
+    asked: dict[int, list[int]] = {}
+    for pod in pods:
+        for name, amount in pod.template.requests.amounts:
+            row = cluster.nodes.resources.find(name)
+            if row >= 0 and not nodes.managed[:, rows].any():
+                asked.setdefault(row, []).append(amount)
+    for row, amounts in asked.items():
+        # Pods that do not request it ask for nothing of it.
+        wanted = sorted([0] * (len(pods) - len(amounts)) + amounts)[:least]
+        free = nodes.allocatable[row, rows] - nodes.requested[row, rows]
+        if int(np.maximum(free, 0).sum()) < sum(wanted):
+            return False
+    return True
 
 
 def _find_size(pod: PodRecord) -> tuple[int, ...]:

@@ -31,10 +31,15 @@ class Way(NamedTuple):
 
 
 class Ways:
-    """The ways to place pods on one cluster."""
+    """The ways to place pods on one cluster.
+
+    Attributes:
+        n_tried: how many ways were tried since it was set to 0: no call of the cycle tries ways without end.
+    """
 
     def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, rooms: Rooms) -> None:
         self._cluster, self._boards, self._keys, self._rooms = cluster, boards, keys, rooms
+        self.n_tried = 0
 
     def list_ways(self, pod: PodRecord, rows: c.Ints) -> Iterator[Way]:
         """Yield every way to place a pod on some rows as they are now, one of those that are alike."""
