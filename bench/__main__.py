@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine end-to-end starts hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine groups end-to-end starts hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -22,6 +22,7 @@ from bench import (
     distinct,
     dumps,
     floors,
+    groups,
     handles,
     kernels,
     learning,
@@ -79,6 +80,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "distinct": (lambda given: distinct.run(given.quick), lambda _: distinct.FLOORS),
     "learning": (lambda given: learning.run(given.quick), lambda _: learning.FLOORS),
     "engine": (_alone, lambda given: alone.floors(given.plan.rows, given.nodes_alone)),
+    "groups": (lambda given: groups.run(given.quick), lambda _: groups.FLOORS),
     "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
     "starts": (lambda given: starts.run(given.quick), lambda _: starts.FLOORS),
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),

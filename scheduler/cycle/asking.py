@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from scheduler.disruption.attempts import Attempts, Made
 from scheduler.disruption.promises import Promises
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
+from scheduler.placing.groups import capacity
+from scheduler.placing.groups.bounds import Bounds
+from scheduler.placing.groups.domains import Domains
 from scheduler.placing.rooms import Rooms
 from scheduler.plugins import barriers, table
 from scheduler.plugins.contract import Asked, Hint
@@ -22,6 +26,7 @@ from scheduler.shapes.keys import Keys
 from scheduler.shapes.policies import PolicyBook
 from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
 
 # A pod with so many words takes twice the time of a pod without any, the first time that the cycle decides for it.
@@ -46,6 +51,7 @@ class Answers:
         self._rooms = Rooms(cluster, self.boards, self.learner)
         self.promises = Promises(cluster, self.boards, self.keys, self._rooms)
         self.attempts = Attempts(cluster, self.boards, self.promises)
+        self._bounds = Bounds(cluster, Domains(cluster), partial(self._count_places, beside=None))
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn the demand from the pods seen, if enough came or went (or ``anew``); return whether scores changed.
@@ -132,6 +138,13 @@ class Answers:
             else None
         )
         return Hold(pod.uid, why, attempt=made.attempt) if made and made.evict is None else None
+
+    def could_place_group(self, entity: Entity) -> bool:
+        """Whether a group may fit now, or could make room; False only if it certainly could not."""
+        self._begin()
+        if self._bounds.could_fit(entity):
+            return True
+        return self.attempts.has_lower(entity.priority)
 
     def list_hints(self, pod: PodRecord, found: Barriers) -> list[Hint]:
         """List what could help a pod that these barriers keep off nodes."""
@@ -239,6 +252,16 @@ class Answers:
         if fits and self.promises.leaves_room(pod, np.array([row], np.int64), but=pod.uid):
             return shape
         return None
+
+    def _count_places(self, pod: PodRecord, beside: PodRecord | None) -> c.Ints:
+        """Count [N] how many pods like one fit on each node at most, if there is given, beside another pod."""
+        key = self._make_key(pod)
+        if key is None or key.refusal is not None:
+            return np.zeros(self._cluster.nodes.capacity, np.int64)
+        shape = self._get_live_shape(key, pod)
+        self.boards.refresh(shape)
+        other = None if beside is None else self.get_unscored(beside)
+        return capacity.count_fitting(self._cluster, shape, None if other is None else other.ask)
 
     def _explain(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
         judged = diagnosis.gather_refusals(

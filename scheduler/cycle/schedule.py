@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
 from scheduler.api.kube_plugins import KubePlugins
 from scheduler.api.placement import Mode
@@ -16,7 +14,6 @@ from scheduler.disruption.attempts import NOTHING
 from scheduler.disruption.clearing import Clearing
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
-from scheduler.placing.groups import capacity
 from scheduler.placing.groups.placer import Placer, split_entities
 from scheduler.placing.groups.ways import Ways
 from scheduler.plugins import barriers, table
@@ -92,16 +89,6 @@ class Cycle(Answers):
         """Find what the profile of a pod sets for kube-scheduler's plugins, if kube-scheduler's rules are to hold."""
         placement = self._policies.resolve(pod).placement
         return placement.kube if placement.mode == Mode.KUBE_SCHEDULER else None
-
-    def _count_places(self, pod: PodRecord, beside: PodRecord | None) -> c.Ints:
-        """Count [N] how many pods like one fit on each node at most, if there is given, beside another pod."""
-        key = self._make_key(pod)
-        if key is None or key.refusal is not None:
-            return np.zeros(self._cluster.nodes.capacity, np.int64)
-        shape = self._get_live_shape(key, pod)
-        self.boards.refresh(shape)
-        other = None if beside is None else self.get_unscored(beside)
-        return capacity.count_fitting(self._cluster, shape, None if other is None else other.ask)
 
     def _place_pods(self, pods: list[PodRecord], call: Call) -> None:
         """Decide for each of these pods by itself."""

@@ -74,7 +74,7 @@ class Attempts:
             return Made(Attempt(why=NEVER), keeps=bool(self._cluster.nodes.rows))
         if self.awaits_victims(pod, key):
             return Made(Attempt(why=WAITS), keeps=True)
-        if not self._has_lower(pod.priority):
+        if not self.has_lower(pod.priority):
             return Made(Attempt(diagnosis=_explain_nobody(why) if why is not None else None))
         hunt = self._get_hunt(pod, key)
         row = hunt.find_best()
@@ -96,11 +96,11 @@ class Attempts:
 
     def is_cheap(self, pod: PodRecord, key: Key) -> bool:
         """Whether what ``try_to_make_room`` answers is known but for what has changed since it was asked last."""
-        return not self._has_lower(pod.priority) or (key, pod.priority) in self._hunts
+        return not self.has_lower(pod.priority) or (key, pod.priority) in self._hunts
 
     def could_make_room(self, pod: PodRecord, key: Key) -> bool:
         """Whether it would find room now."""
-        if not pod.preempts or not self._has_lower(pod.priority) or self.awaits_victims(pod, key):
+        if not pod.preempts or not self.has_lower(pod.priority) or self.awaits_victims(pod, key):
             return False
         return self._get_hunt(pod, key).find_best() >= 0
 
@@ -164,7 +164,7 @@ class Attempts:
             hunt.ask_own(pod, own)
         return hunt
 
-    def _has_lower(self, priority: int) -> bool:
+    def has_lower(self, priority: int) -> bool:
         """Whether there is a pod of a lower priority on any node."""
         cluster = self._cluster
         # That there was one is good enough: who then finds none has it looked for again.

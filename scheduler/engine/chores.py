@@ -217,7 +217,7 @@ class Chores:
             return
         found = self._cycle.find_barriers(pod, changed.rows)
         if found is None:
-            self._pending.help_kind(kind, now, is_held=self._awaits_victims)
+            self._pending.help_kind(kind, now, is_held=self._is_hopeless)
         else:
             self._keep_off(kind, pod, found)
 
@@ -257,6 +257,12 @@ class Chores:
         entry = self._pending.find_entry(uid)
         if entry is not None and not self._awaits_victims(entry.entity):
             self._pending.help_pod_at_once(uid, now)
+
+    def _is_hopeless(self, entity: AnyEntity) -> bool:
+        """Whether a group need not be tried: pods still leave for it, or too few of its pods could fit."""
+        if not isinstance(entity, Entity):
+            return False
+        return self._awaits_victims(entity) or not self._cycle.could_place_group(entity)
 
     def _awaits_victims(self, entity: AnyEntity) -> bool:
         """Whether a group still waits for pods that leave for it."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from scheduler.api.groups.definitions import Definition, GroupKey, Rule
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.pods import PodRecord
 
@@ -48,6 +49,7 @@ class Team(msgspec.Struct, frozen=True):
         pods: its pods without a node and those whose bind is under way, in the order in which they are placed.
         there: its pods that are bound to nodes and count.
         ranks: the rank of each of its pods; -1 for a pod without one.
+        template: the template that all its waiting pods have; None if they differ.
         where: where its pods go; None: anywhere.
         teams: the teams within; empty for a team with pods.
     """
@@ -57,6 +59,7 @@ class Team(msgspec.Struct, frozen=True):
     pods: tuple[PodRecord, ...] = ()
     there: tuple[PodRecord, ...] = ()
     ranks: tuple[int, ...] = ()
+    template: PodTemplate | None = None
     where: Where | None = None
     teams: tuple[Team, ...] = ()
 

@@ -41,7 +41,7 @@ async def delete_pod(api: ApiClient, victim: PodRecord, _: Departure) -> None:
 
 
 async def evict_pod(api: ApiClient, victim: PodRecord, _: Departure) -> None:
-    """Ask the API server to evict a pod, with its own grace period; a disruption budget may refuse.
+    """Evict a pod, with its own grace period; a disruption budget may refuse.
 
     Raises:
         ApiError: as ``write_condition``; 429 if a budget refuses.

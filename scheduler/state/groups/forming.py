@@ -14,6 +14,7 @@ from scheduler.api.groups.definitions import (
     Membership,
     Part,
 )
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Team, Where, make_entity
 from scheduler.state.pods import Life, PodRecord
@@ -145,6 +146,7 @@ class _Former:
             pods=tuple(one.pod for one in waiting),
             there=there,
             ranks=tuple(one.says.index for one in waiting),
+            template=_find_template(waiting),
             where=self._resolve(part.constraint or own),
         )
 
@@ -232,6 +234,12 @@ def _list_leaf_keys(key: GroupKey, lore: Lore, depth: int = 0) -> Iterator[Group
     if depth < DEPTH_MAX:
         for child in lore.list_children(key):
             yield from _list_leaf_keys(child, lore, depth + 1)
+
+
+def _find_template(members: Sequence[Member]) -> PodTemplate | None:
+    """Find the template of pods that are alike; None if they differ."""
+    found = {id(one.pod.template) for one in members}
+    return members[0].pod.template if len(found) == 1 else None
 
 
 def _find_place(member: Member) -> tuple[object, ...]:

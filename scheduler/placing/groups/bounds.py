@@ -1,0 +1,52 @@
+"""Whether a group that waits could be placed at all, as far as amounts say: thousands of groups are asked about at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler.placing.groups import choosing
+from scheduler.placing.groups.domains import Domains
+from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity, Where
+from scheduler.state.pods import PodRecord
+
+
+class Bounds:
+    """The most pods of a template that fit in one domain, kept until anything moves."""
+
+    def __init__(
+        self, cluster: Cluster, domains: Domains, count_places: Callable[[PodRecord], c.Ints]
+    ) -> None:
+        self._cluster, self._domains, self._count_places = cluster, domains, count_places
+        self._known: dict[tuple[int, tuple[str, ...]], int] = {}
+        self._known_at = -1
+
+    def could_fit(self, entity: Entity) -> bool:
+        """Whether the minimum of a group could have a node at once; True for a group whose pods are not alike."""
+        team = entity.team
+        template = team.template
+        if team.teams or template is None:
+            return True
+        labels = _list_labels(team.where)
+        if self._known_at != self._cluster.moved.position:
+            self._known, self._known_at = {}, self._cluster.moved.position
+        by = id(template), labels
+        most = self._known.get(by)
+        if most is None:
+            most = self._known[by] = self._find_most(team.pods[0], labels)
+        return team.n_missing <= most
+
+    def _find_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:
+        places = self._count_places(pod)
+        if not labels:
+            return int(places.sum())
+        level = self._domains.get_level(labels)
+        sums = choosing.sum_places(places, level.domain, len(level.names), ANYWHERE)
+        return int(sums.max(initial=0))
+
+
+def _list_labels(where: Where | None) -> tuple[str, ...]:
+    """List the labels down to the level that is required; none if no level is."""
+    return () if where is None else where.labels[: where.required + 1]
