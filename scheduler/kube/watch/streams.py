@@ -165,7 +165,8 @@ class Stream(Generic[V]):
                 raise
             if not self._is_absent:
                 self._is_absent = True
-                _log.warning(source.kind.absent, needed_by=source.kind.needed_by)
+                # Most clusters have a few of these kinds.
+                _log.info(source.kind.absent, needed_by=source.kind.needed_by)
             # Without the kind there is no object of it.
             self._put(source.make_page_event([], is_first=True, is_last=True))
             self._end_list()
