@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from scheduler import cli
@@ -15,6 +17,7 @@ from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.run import schedule
 from scheduler.simulate.situation import prepare
+from tests.unit.group_objects import damage
 from tests.unit.test_simulate_what_if import node, pod
 
 Json = dict[str, Any]
@@ -262,6 +265,17 @@ def test_a_mistake_is_named_with_the_template_that_has_it(body: Json, path: str)
 def test_a_workload_of_too_many_pods_is_a_mistake(body: Json) -> None:
     (mistake,) = schedule([body])["mistakes"]
     assert "200000" in mistake["problem"]
+
+
+@given(st.data())
+def test_whatever_is_written_nothing_fails(data: st.DataObject) -> None:
+    job = owner("batch/v1", "Job", ONE)
+    body = data.draw(st.sampled_from([*ALL, ray_job(), job]))
+    status = {"conditions": [{"type": "Failed", "status": "False"}], "rayClusterName": "x", "jobStatus": "y"}  # fmt: skip
+    damaged = body | {"spec": data.draw(damage(body["spec"])), "status": data.draw(damage(status))}
+    found = schedule([node("a"), damaged])
+    assert len(found["mistakes"]) < 10
+    assert all(len(one["problem"]) < 3000 for one in found["mistakes"])
 
 
 def put(body: Any, path: list[str], value: Any) -> Any:

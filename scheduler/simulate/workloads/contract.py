@@ -111,7 +111,7 @@ class Made:
 NOTHING = Made()
 
 
-def find_idle(workload: Workload, policy: Mapping[str, Any], over: AbstractSet[str]) -> Idle | None:
+def find_idle(workload: Workload, policy: Mapping[str, Any], over: Sequence[str]) -> Idle | None:
     """Find why a workload makes no pods: a condition of ``over`` holds, or its ``policy`` suspends it."""
     conditions = values.read_items(workload.status.get("conditions"), "status.conditions", dict)
     if any(one.get("type") in over and one.get("status") == "True" for one in conditions):

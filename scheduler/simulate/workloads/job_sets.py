@@ -15,7 +15,7 @@ from scheduler.simulate.workloads.contract import NOTHING, Made, Scene, find_idl
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, prefix_errors
 
 _FIELD = "spec.replicatedJobs"
-_OVER = frozenset({"Completed", "Failed"})
+_OVER = ("Completed", "Failed")
 
 
 def make_job_set_pods(job_set: Workload, scene: Scene) -> Made:
@@ -78,9 +78,7 @@ def _mark(pod: wire.Pod, labels: Mapping[str, str]) -> wire.Pod:
 
 def make_train_job_pods(train_job: Workload, scene: Scene) -> Made:
     """Make nothing: the JobSet of a TrainJob makes the pods. Only its runtime, which is not read, says what is in it."""
-    if (
-        idle := find_idle(train_job, train_job.spec, frozenset({"Complete", "Failed"}))
-    ) is not None:
+    if (idle := find_idle(train_job, train_job.spec, ("Complete", "Failed"))) is not None:
         return Made(idle=idle)
     _, namespace, name = train_job.key
     if ObjectKey("JobSet", namespace, name) in scene.there:

@@ -13,7 +13,7 @@ from scheduler.simulate.reading.kinds import ObjectKey
 from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene
 from scheduler.simulate.workloads.workload import Workload, take_template
 
-_OVER = frozenset({"SUCCEEDED", "FAILED", "STOPPED", "Complete", "Failed"})
+_OVER = ("SUCCEEDED", "FAILED", "STOPPED", "Complete", "Failed")
 
 
 class _Group(NamedTuple):
@@ -50,7 +50,8 @@ def make_cluster_pods(cluster: Workload, scene: Scene) -> Made:
 
 def make_ray_job_pods(job: Workload, scene: Scene) -> Made:
     """Make the pods of the RayCluster of a RayJob; the pod that submits the job comes when these run."""
-    if {job.status.get("jobStatus"), job.status.get("jobDeploymentStatus")} & _OVER:
+    states = job.status.get("jobStatus"), job.status.get("jobDeploymentStatus")
+    if any(state in _OVER for state in states):
         return Made(idle=Idle.FINISHED)
     if job.spec.get("suspend") is True:
         return Made(idle=Idle.SUSPENDED)

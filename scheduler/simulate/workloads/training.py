@@ -10,7 +10,7 @@ from scheduler.simulate.reading import objects
 from scheduler.simulate.workloads.contract import Idle, Made, Scene, find_idle
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, take_template
 
-_OVER = frozenset({"Succeeded", "Failed"})
+_OVER = ("Succeeded", "Failed")
 _LAUNCHER = "Launcher"
 
 
