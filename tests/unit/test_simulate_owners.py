@@ -310,3 +310,5 @@ def test_beside_a_baseline_only_missing_pods_are_placed(body: Json, tmp_path: Pa
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert (len(found["pods"]), found["removed"], found["mistakes"]) == (1, [], [])
+    if body["kind"] in {"PyTorchJob", "RayCluster"}:
+        assert any("its templates are not compared" in text for text in found["warnings"])

@@ -158,7 +158,12 @@ def _find_changes(
         if key not in by_key:
             continue
         with inventory.collect_mistakes(by_key[key].given):
-            if by_key[key].key.kind in _WITH_SEVERAL:
+            if key.kind in _WITH_SEVERAL:
+                if owned.list_alive(key):
+                    making.remarks.append(
+                        f"{key.kind} {key.namespace}/{key.name} of your files is in the baseline: its templates are not compared, "
+                        "its pods stay, and only missing pods are placed"
+                    )
                 continue
             change = rollout.find_change(by_key[key], before, owned, by_key, inventory.priorities)
             if change.pods:
