@@ -14,6 +14,7 @@ from scheduler.api.groups import objects
 
 _NO_PODS_MADE = "their pods that do not exist yet are left out"
 _NOT_SPREAD = "the default spread of their pods is not simulated"
+_GROUPS_WAIT = "groups of pods that need them wait"
 _NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
 _PEERS, _STORAGE, _GROUPS = "the default spread of pods", "pods with storage", "groups of pods"
 
@@ -195,8 +196,10 @@ def _make_group_kind(
         stream=f"{plural}.{group}" if "." in name else "",
         is_namespaced=is_namespaced,
         makes_pods=makes_pods,
-        lost=_NO_PODS_MADE if makes_pods else "",
-        absent="" if makes_pods else f"{plural}.{group} are not served; no group is read from them",
+        lost=_NO_PODS_MADE if makes_pods else _GROUPS_WAIT,
+        absent=""
+        if shape is objects.Job
+        else f"{plural}.{group} are not served; no group is read from them",
     )
 
 
@@ -247,13 +250,17 @@ TABLE: tuple[Kind, ...] = (
         "clusternetworktopologies",
         is_namespaced=False,
     ),
-    _make_group_kind(objects.JobSet, "jobset.x-k8s.io/v1alpha2", "jobsets"),
-    _make_group_kind(objects.LeaderWorkerSet, "leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
-    _make_group_kind(objects.MPIJob, "kubeflow.org/v2beta1", "mpijobs"),
-    _make_group_kind(objects.PyTorchJob, "kubeflow.org/v1", "pytorchjobs"),
-    _make_group_kind(objects.TrainJob, "trainer.kubeflow.org/v1alpha1", "trainjobs"),
-    _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters"),
-    _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs"),
+    _make_group_kind(objects.JobSet, "jobset.x-k8s.io/v1alpha2", "jobsets", makes_pods=True),
+    _make_group_kind(
+        objects.LeaderWorkerSet, "leaderworkerset.x-k8s.io/v1", "leaderworkersets", makes_pods=True
+    ),
+    _make_group_kind(objects.MPIJob, "kubeflow.org/v2beta1", "mpijobs", makes_pods=True),
+    _make_group_kind(objects.PyTorchJob, "kubeflow.org/v1", "pytorchjobs", makes_pods=True),
+    _make_group_kind(
+        objects.TrainJob, "trainer.kubeflow.org/v1alpha1", "trainjobs", makes_pods=True
+    ),
+    _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True),
+    _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True),
 )
 # Kinds that are written only: no decision reads one.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")

@@ -198,7 +198,7 @@ def test_a_change_that_names_what_is_not_there_says_what_is() -> None:
         "deploy/web=1": "Deployment web is in the namespaces b, default: name one, as namespace/deploy/web=1",
         "ds/web=1": '"ds" cannot be scaled; allowed are deployment, deployments, deploy, statefulset, '
         "statefulsets, sts, replicaset, replicasets, rs, replicationcontroller, replicationcontrollers, rc, "
-        "job, jobs",
+        "job, jobs, leaderworkerset, leaderworkersets, lws",
         "deploy/web=200001": "200001 is not within 0..200000",
         "deploy/web": "is not like deploy/web=3 or deploy/team-a/web=3",
         "deploy/web=-1": "is not like deploy/web=3 or deploy/team-a/web=3",

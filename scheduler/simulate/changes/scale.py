@@ -20,6 +20,7 @@ _KINDS = {
     "ReplicaSet": ("replicas", "replicaset", "replicasets", "rs"),
     "ReplicationController": ("replicas", "replicationcontroller", "replicationcontrollers", "rc"),
     "Job": ("parallelism", "job", "jobs"),
+    "LeaderWorkerSet": ("replicas", "leaderworkerset", "leaderworkersets", "lws"),
 }
 _KIND_OF = {word: kind for kind, (_, *words) in _KINDS.items() for word in words}
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from scheduler.api import steering, wire
+from scheduler.api import steering, values, wire
+from scheduler.api.groups.objects import GroupObject, TopologyObject
 from scheduler.api.storage import PersistentVolumeClaim
 from scheduler.engine.engine import Engine
 from scheduler.errors import BadInput
@@ -49,6 +51,7 @@ class Scene:
         priorities: the PriorityClasses.
         replica_sets: the given ReplicaSets of each Deployment.
         running: CronJobs with a Job that is not over.
+        there: all workloads that are given.
         nodes: an engine that has seen the nodes and nothing else.
         room: counts how many more pods may be made.
     """
@@ -58,6 +61,7 @@ class Scene:
     priorities: Priorities
     replica_sets: dict[ObjectKey, list[Workload]]
     running: AbstractSet[ObjectKey]
+    there: AbstractSet[ObjectKey]
     nodes: Engine
     room: Room
 
@@ -88,6 +92,9 @@ class Made:
         pods: new ones.
         groups: new objects that select pods.
         claims: the claims of the new pods.
+        templates: by uid of a new pod: the path of its template, if the workload has several.
+        grouping: new objects that say which pods are a group.
+        remark: why no pods are made, if a person must do something about it.
         surplus: existing pods beyond the wanted number, in the order in which they go.
     """
 
@@ -96,9 +103,20 @@ class Made:
     surplus: Sequence[wire.Pod] = ()
     idle: Idle | None = None
     claims: Sequence[PersistentVolumeClaim] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
+    grouping: Sequence[GroupObject | TopologyObject] = ()
+    remark: str = ""
 
 
 NOTHING = Made()
+
+
+def find_idle(workload: Workload, policy: Mapping[str, Any], over: Sequence[str]) -> Idle | None:
+    """Find why a workload makes no pods: a condition of ``over`` holds, or its ``policy`` suspends it."""
+    conditions = values.read_items(workload.status.get("conditions"), "status.conditions", dict)
+    if any(one.get("type") in over and one.get("status") == "True" for one in conditions):
+        return Idle.FINISHED
+    return Idle.SUSPENDED if policy.get("suspend") is True else None
 
 
 def sort_by_deletion(pods: Sequence[wire.Pod]) -> list[wire.Pod]:

@@ -12,6 +12,7 @@ from scheduler.simulate.workloads.workload import PODS_MAX, Workload, prefix_err
 # The most digits of an index, which is an int32.
 _DIGITS_MAX = 10
 _MODES = ("NonIndexed", "Indexed")
+_OVER = ("Complete", "Failed")
 
 
 def make_job_pods(job: Workload, scene: Scene) -> Made:
@@ -79,10 +80,7 @@ def _is_suspended(workload: Workload) -> bool:
 def is_over(job: Workload) -> bool:
     """Whether a Job has done its work, or has given up."""
     conditions = values.read_items(job.status.get("conditions"), "status.conditions", dict)
-    return any(
-        one.get("type") in {"Complete", "Failed"} and one.get("status") == "True"
-        for one in conditions
-    )
+    return any(one.get("type") in _OVER and one.get("status") == "True" for one in conditions)
 
 
 def _count_succeeded(job: Workload) -> int:

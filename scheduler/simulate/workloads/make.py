@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -15,7 +15,18 @@ from scheduler.config import Config
 from scheduler.engine.engine import Engine
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.reading.kinds import ObjectKey
-from scheduler.simulate.workloads import claims, daemons, jobs, replicas, rollout, stateful
+from scheduler.simulate.workloads import (
+    claims,
+    daemons,
+    job_sets,
+    jobs,
+    leader_workers,
+    ray,
+    replicas,
+    rollout,
+    stateful,
+    training,
+)
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import Idle, Made, Room, Scene
 from scheduler.simulate.workloads.molds import Names
@@ -31,8 +42,20 @@ _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
     "DaemonSet": daemons.make_daemons,
     "Job": jobs.make_job_pods,
     "CronJob": jobs.make_run,
+    "JobSet": job_sets.make_job_set_pods,
+    "TrainJob": job_sets.make_train_job_pods,
+    "LeaderWorkerSet": leader_workers.make_replica_pods,
+    "MPIJob": training.make_mpi_pods,
+    "PyTorchJob": training.make_pytorch_pods,
+    "RayCluster": ray.make_cluster_pods,
+    "RayJob": ray.make_ray_job_pods,
 }
-
+# Kinds with several templates. Their pods in the baseline stay, whatever has changed.
+_WITH_SEVERAL = frozenset(
+    {"JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster", "RayJob", "TrainJob"}
+)
+# Kinds of workloads, and of the workloads above them that make their pods.
+_IN_ITS_STEAD = frozenset({("ReplicaSet", "Deployment"), ("StatefulSet", "LeaderWorkerSet")})
 _NOTHING: Earlier = {}
 
 
@@ -85,17 +108,19 @@ def make_pods(
     # If the baseline lacks the object, an autoscaler may have set the size that the file leaves out.
     sized = scaled | {key for key, before in earlier.items() if before is not None}
     wanted: list[PersistentVolumeClaim] = []
-    deployments = {one.key for one in found if one.key.kind == "Deployment"}
     for workload in found:
-        if _find_deployment(workload) in deployments:
+        if _find_maker(workload) in scene.there:
             continue
         with inventory.collect_mistakes(workload.given):
             done = _MAKERS[workload.key.kind](workload, scene)
             for pod in done.pods:
-                _add_pod(inventory, making, workload, pod)
+                _add_pod(inventory, making, workload, pod, done.templates)
             making.caused.update(_list_caused(workload, done.pods, scaled, added))
             inventory.peers.extend(done.groups)
+            inventory.grouping.extend(done.grouping)
             wanted += done.claims
+            if done.remark:
+                making.remarks.append(done.remark)
             if done.idle is not None:
                 making.idle[done.idle].append(workload.key)
             if workload.key in changes:
@@ -133,6 +158,13 @@ def _find_changes(
         if key not in by_key:
             continue
         with inventory.collect_mistakes(by_key[key].given):
+            if key.kind in _WITH_SEVERAL:
+                if owned.list_alive(key):
+                    making.remarks.append(
+                        f"{key.kind} {key.namespace}/{key.name} of your files is in the baseline: its templates are not compared, "
+                        "its pods stay, and only missing pods are placed"
+                    )
+                continue
             change = rollout.find_change(by_key[key], before, owned, by_key, inventory.priorities)
             if change.pods:
                 changes[key] = change
@@ -180,8 +212,8 @@ def _make_scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -
     sets: dict[ObjectKey, list[Workload]] = defaultdict(list)
     running: set[ObjectKey] = set()
     for one in found:
-        if deployment := _find_deployment(one):
-            sets[deployment].append(one)
+        if (maker := _find_maker(one)) is not None:
+            sets[maker].append(one)
         if (cron := _find_cron_job(one)) and not jobs.is_over(one):
             running.add(cron)
     nodes = Engine(Config(), is_shared=False)
@@ -193,17 +225,18 @@ def _make_scene(inventory: Inventory, found: Iterable[Workload], owned: Owned) -
         priorities=inventory.priorities,
         replica_sets=dict(sets),
         running=running,
+        there=frozenset(one.key for one in found),
         nodes=nodes,
         room=Room(),
     )
 
 
-def _find_deployment(workload: Workload) -> ObjectKey | None:
-    """Find the Deployment of a ReplicaSet."""
+def _find_maker(workload: Workload) -> ObjectKey | None:
+    """Find the workload that makes the pods of a workload in its stead: a Deployment, or a LeaderWorkerSet."""
     owner = workload.controller
-    if workload.key.kind != "ReplicaSet" or owner is None or owner.kind != "Deployment":
+    if owner is None or (workload.key.kind, owner.kind) not in _IN_ITS_STEAD:
         return None
-    return ObjectKey("Deployment", workload.key.namespace, owner.name)
+    return ObjectKey(owner.kind, workload.key.namespace, owner.name)
 
 
 def _find_cron_job(workload: Workload) -> ObjectKey | None:
@@ -226,12 +259,19 @@ def _list_caused(
             yield pod.metadata.uid
 
 
-def _add_pod(inventory: Inventory, making: Making, workload: Workload, pod: wire.Pod) -> None:
+def _add_pod(
+    inventory: Inventory,
+    making: Making,
+    workload: Workload,
+    pod: wire.Pod,
+    templates: Mapping[str, str],
+) -> None:
     meta = pod.metadata
+    usual = workload.template if workload.key.kind != "CronJob" else workloads.JOB_TEMPLATE
+    path = templates.get(meta.uid, usual)
     # A pod of the same name may be terminating.
     while meta.uid in inventory.positions:
         meta.uid += "+"
-    path = workload.template if workload.key.kind != "CronJob" else workloads.JOB_TEMPLATE
     inventory.positions[meta.uid] = workload.given.position
     inventory.templates[meta.uid] = f"{path}."
     inventory.pods.append(pod)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from scheduler.api import kinds as api_kinds
 from scheduler.api import values, wire
 from scheduler.errors import BadInput
 from scheduler.simulate.reading import kinds, objects
@@ -16,7 +17,6 @@ from scheduler.simulate.reading.kinds import ObjectKey
 # The most pods of one workload, and of all together.
 PODS_MAX = 200_000
 JOB_TEMPLATE = "spec.jobTemplate.spec.template"
-_VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Workload:
     @property
     def owner(self) -> wire.Owner:
         """The reference to the workload that its pods have."""
-        version = _VERSIONS.get(self.key.kind, "apps/v1")
+        version = api_kinds.BY_NAME[self.key.kind].api_version
         return wire.Owner(self.key.kind, self.key.name, version, controller=True)
 
     @property
@@ -88,6 +88,11 @@ def make_job(cron: Workload) -> Workload:
     meta.owner_references = [cron.owner]
     key = ObjectKey("Job", cron.key.namespace, name)
     return Workload(cron.given, key, meta, job, {})
+
+
+def take_template(workload: Workload, template: Any, path: str) -> Workload:
+    """Return a workload with one of its templates as its only one."""
+    return replace(workload, spec={"template": template}, template=path)
 
 
 @contextmanager

@@ -174,11 +174,11 @@ def _plan_ray_cluster(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Pl
     for i, one in enumerate(reading.read_few(spec.get("workerGroupSpecs"), field, dict)):
         at = f"{field}[{i}]"
         name = reading.read_name(one.get("groupName"), f"{at}.groupName")
-        shares.append(Share(name, _count_ray_pods(one, at), one.get("template"), f"{at}.template"))
+        shares.append(Share(name, count_ray_pods(one, at), one.get("template"), f"{at}.template"))
     return Plan(tuple(shares))
 
 
-def _count_ray_pods(group: Mapping[str, Any], at: str) -> int:
+def count_ray_pods(group: Mapping[str, Any], at: str) -> int:
     """Count the pods of a worker group, as KubeRay does."""
     if group.get("suspend") is True:
         return 0
