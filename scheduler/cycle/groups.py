@@ -6,14 +6,17 @@ from collections.abc import Callable
 
 import msgspec
 
-from scheduler.api.door.decisions import GroupResult, Plan
-from scheduler.disruption import group_promises
+from scheduler.api.door.decisions import Attempt, GroupResult, Hold, Plan
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.cycle.calls import Nowhere
+from scheduler.disruption import group_promises, group_units
 from scheduler.disruption.clearing import Cleared, Clearing
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.attempts import PlacePods
 from scheduler.placing.groups.placer import Placer
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import Entity, Team, make_entity
 from scheduler.state.pods import PodRecord
 
 _NOBODY = "No preemption victims found for incoming preemptor"
@@ -55,6 +58,33 @@ class GroupCycle:
             self._cluster, entity, cleared, uid, is_exact=bool(group and group.status)
         )
         return msgspec.structs.replace(plan, evicts=evicts, nominates=nominates)
+
+    def make_room_for_pod(
+        self, pod: PodRecord, place_pods: PlacePods, found: Nowhere
+    ) -> Plan | None:
+        """Find room for a pod by itself where whole groups have to go; None if there is none.
+
+        The usual search for victims takes no pod that its group needs.
+        """
+        places = group_units.list_nodes_of_groups(self._cluster, pod.priority)
+        if not places:
+            return None
+        key = GroupKey("Pod", pod.namespace, pod.name)
+        entity = make_entity(key, Team("", 1, (pod,), template=pod.template))
+
+        def place(rows: c.Flags) -> Plan:
+            return Plan(pod.uid, tuple(place_pods([pod], rows).binds))
+
+        cleared = self._clearing.find_room(entity, places, place)
+        if cleared is None:
+            return None
+        evicts, nominates = group_promises.promise_room(
+            self._cluster, entity, cleared, pod.uid, is_exact=True
+        )
+        n_victims = sum(len(unit.pods) for unit in cleared.units)
+        attempt = Attempt(cleared.binds[0].node, n_victims)
+        hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
+        return Plan(pod.uid, (), evicts, nominates, hold)
 
     def _preempts(self, entity: Entity) -> bool:
         """Whether a group may take the place of others."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
 from scheduler.api.kube_plugins import KubePlugins
@@ -70,20 +71,24 @@ class Cycle(Answers):
         outcome = Outcome()
         self.attempts.spent = self._ways.n_tried = 0
 
-        def place_some(pods: list[PodRecord], among: c.Flags) -> Outcome:
-            """Place members of a group. None of them makes room for itself alone."""
-            call = Call(Outcome(), explain, among, makes_room=False)
-            self._place_pods(pods, call)
-            return call.outcome
-
         for part in split_entities(batch):
             if not isinstance(part, Entity):
                 self._place_pods(part, Call(outcome, explain))
             elif self.attempts.spent >= _ASKED_MAX:
                 outcome.left.append(part.uid)
             else:
-                outcome.plans.append(self._groups.decide(part, place_some))
+                outcome.plans.append(
+                    self._groups.decide(part, partial(self._place_some, explain=explain))
+                )
         return outcome
+
+    def _place_some(
+        self, pods: list[PodRecord], among: c.Flags, *, explain: bool = False
+    ) -> Outcome:
+        """Place members of a group. None of them makes room for itself alone."""
+        call = Call(Outcome(), explain, among, makes_room=False)
+        self._place_pods(pods, call)
+        return call.outcome
 
     def _find_plugins(self, pod: PodRecord) -> KubePlugins | None:
         """Find what the profile of a pod sets for kube-scheduler's plugins, if kube-scheduler's rules are to hold."""
@@ -168,6 +173,11 @@ class Cycle(Answers):
             key = self._make_key(pod) if may_take else None
             # A pod that may not preempt loses any room that was promised to it: nobody makes this room.
             tried = NOTHING if key is None else self.attempts.try_to_make_room(pod, key, found.why)
+            if key is not None and tried.evict is None and not tried.keeps and pod.preempts:
+                plan = self._groups.make_room_for_pod(pod, self._place_some, found)
+                if plan is not None:
+                    call.outcome.plans.append(plan)
+                    continue
             attempt = None if key is None else tried.attempt
             hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
             nominates = self.attempts.carry_out(pod, tried) if call.makes_room else ()

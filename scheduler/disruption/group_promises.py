@@ -49,7 +49,9 @@ def promise_room(
         nominates.append(Nominate(bind.uid, bind.node))
     node = node_of.get(uid, cleared.binds[0].node)
     definition = entity.definition
-    group = (definition.uid if definition is not None else "") or entity.key.name
+    group = ""
+    if definition is not None:
+        group = definition.uid or entity.key.name
     # Who goes although a budget forbids it has to be deleted, as kube-scheduler does.
     asks = not is_exact and not cleared.cost.budgets
     evicts = (Evict(uid, node, units, Why.PREEMPTED, group, asks),) if units else ()

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+
 from scheduler.api.groups.definitions import Disruption, GroupKey
 from scheduler.disruption import protectors
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+
+# So many nodes are tried for a pod that would have to take the place of groups.
+_NODES_MAX = 32
 
 
 class Unit(NamedTuple):
@@ -77,3 +83,20 @@ def _list_units_of_group(cluster: Cluster, root: GroupKey, priority: int) -> lis
     if core and all(protectors.outranks(priority, pod.priority) for pod in (*core, *extras)):
         units.append(Unit(tuple(sorted(core, key=lambda pod: pod.key)), root))
     return units
+
+
+def list_nodes_of_groups(cluster: Cluster, priority: int) -> list[c.Flags]:
+    """List [N] some nodes, each by itself, with pods of lower priority that only go with their group."""
+    rows: set[int] = set()
+    for uid in cluster.groups.kept.uids:
+        pod = cluster.pods.get(uid)
+        if pod is not None and pod.row >= 0 and protectors.outranks(priority, pod.priority):
+            rows.add(cluster.nodes.find_row(pod.node))
+    rank, found = cluster.nodes.columns.rank, []
+    for row in sorted((row for row in rows if row >= 0), key=lambda row: int(rank[row])):
+        flags = np.zeros(cluster.nodes.capacity, np.bool_)
+        flags[row] = True
+        found.append(flags)
+        if len(found) >= _NODES_MAX:
+            break
+    return found

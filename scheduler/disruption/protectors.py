@@ -89,7 +89,29 @@ class Budgets(Protector):
         return cluster.budgets.list_rows_since(version)
 
 
-TABLE: tuple[Protector, ...] = (Priority(), Budgets())
+class Gangs(Protector):
+    """No pod goes alone that its group needs: a pod by itself takes nothing from a gang but extra pods."""
+
+    def find_who_may_go(self, cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags | None:
+        """[k] whether their groups do not need them."""
+        del asker
+        uids = cluster.groups.kept.uids
+        if not uids:
+            return None
+        rows = np.array([cluster.pods[uid].row for uid in uids if uid in cluster.pods], np.int64)
+        found: c.Flags = ~np.isin(pods, rows)
+        return found
+
+    def get_version(self, cluster: Cluster) -> int:
+        """Return the version of what groups need."""
+        return cluster.groups.kept.version
+
+    def find_changed(self, cluster: Cluster, version: int) -> list[int] | None:
+        """Rows of the pods that may go or not go now; nobody remembers them."""
+        return [] if version == cluster.groups.kept.version else None
+
+
+TABLE: tuple[Protector, ...] = (Priority(), Gangs(), Budgets())
 
 
 def find_who_may_go(cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags:

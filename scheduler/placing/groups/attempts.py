@@ -113,6 +113,13 @@ class Attempt:
                 return False
         if where.required < 0:
             return self._place_by_wish(team, among)
+        for level in where.preferred:
+            # A domain that is wished for lies within one that is required; all of them come before the second best.
+            if level > where.required and any(
+                self._try(self._place_members, team, rows)
+                for rows in self._list_domains(team, level, among)
+            ):
+                return True
         return any(
             self._try(self._place_by_wish, team, rows)
             for rows in self._list_domains(team, where.required, among)

@@ -9,6 +9,7 @@ from scheduler.api.groups.definitions import (
     OTHERS,
     Constraint,
     Definition,
+    Disruption,
     GroupKey,
     Match,
     Membership,
@@ -78,6 +79,19 @@ def list_running(key: GroupKey, lore: Lore) -> list[tuple[int, list[PodRecord]]]
             pods = [one.pod for one in there if _find_part(one, known) == leaf.name]
             found.append((leaf.minimum if definition.is_gang else 0, pods))
     return found
+
+
+def list_kept(key: GroupKey, lore: Lore) -> list[str]:
+    """List the pods on nodes of a root group that go with the whole group or not at all, by uid."""
+    definition = lore.find_definition(key)
+    if definition is None or definition.disruption == Disruption.SINGLE:
+        return []
+    kept = []
+    for minimum, pods in list_running(key, lore):
+        is_whole = definition.disruption == Disruption.WHOLE
+        kept += [pod.uid for pod in (pods if is_whole else pods[:minimum])]
+    # One pod is whole by itself.
+    return kept if len(kept) > 1 else []
 
 
 class _Former:
@@ -194,10 +208,12 @@ class _Former:
             if one.says.problem is not None and one.waits:
                 mistake = one.says.problem
                 self._note_problem(Mistake(f"pod {one.pod.name}: {mistake.field}", mistake.text))
-        said = dict.fromkeys(one.says.definition for one in self._members if one.says.definition)
-        if len(said) > 1:
-            text = "its pods do not say the same of the group"
-            self._note_problem(Mistake(str(self._key), text))
+        said: dict[GroupKey, Definition] = {}
+        for one in self._members:
+            definition = one.says.definition
+            if definition is not None and said.setdefault(one.says.group, definition) != definition:
+                text = "its pods do not say the same of the group"
+                self._note_problem(Mistake(str(one.says.group), text))
         pods = [one.pod for one in self._members]
         schedulers = list(dict.fromkeys(one.says.scheduler for one in self._members))
         if len(schedulers) > 1:

@@ -16,8 +16,9 @@ from scheduler.api.groups.definitions import (
 from scheduler.api.groups.table import GroupSource
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Where, make_uid
-from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, list_running
-from scheduler.state.groups.joint import JOINT, make_joint_key, split_joint_key
+from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, list_kept, list_running
+from scheduler.state.groups.joint import is_joint, make_joint_key, split_joint_key
+from scheduler.state.groups.kept import Kept
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.sources import Sources
 from scheduler.state.pods import Life, PodRecord
@@ -44,6 +45,9 @@ class Groups:
         self._bound: set[str] = set()
         self._changed: dict[GroupKey, None] = {}
         self._left: dict[str, None] = {}
+        # Groups of which other pods may have to go together since ``kept`` was read last.
+        self._stale: dict[GroupKey, None] = {}
+        self._kept = Kept()
         # The roots whose entities were formed last, by a group within: a group may leave its root.
         self._root_of: dict[GroupKey, GroupKey] = {}
 
@@ -165,7 +169,7 @@ class Groups:
         return left
 
     def _mark(self, key: GroupKey) -> None:
-        self._changed[key] = None
+        self._changed[key] = self._stale[key] = None
 
     def _form(self, root: GroupKey) -> Entity | None:
         # A root that has become a part of another one is no entity any more.
@@ -185,7 +189,7 @@ class Groups:
 
     def find_definition(self, key: GroupKey) -> Definition | None:
         """Return what an object, or else the first of the pods, says of a group."""
-        if key.kind == JOINT:
+        if is_joint(key):
             return self._define_joint(key)
         if (found := self._sources.define(key)) is not None:
             return found
@@ -194,7 +198,7 @@ class Groups:
 
     def list_children(self, key: GroupKey) -> Sequence[GroupKey]:
         """List the groups that are parts of a group, by age and name."""
-        if key.kind == JOINT:
+        if is_joint(key):
             return split_joint_key(key)
         children = [(self._sources.define(one), one) for one in self._children.get(key, ())]
         return [one for _, one in sorted(children, key=lambda pair: _find_age(*pair))]
@@ -226,6 +230,16 @@ class Groups:
         within = self.list_children(root) if depth < DEPTH_MAX else ()
         parts = [one for child in within for one in self.list_objects_of(child, depth + 1)]
         return [*([found] if found is not None else []), *parts]
+
+    @property
+    def kept(self) -> Kept:
+        """The pods on nodes that only go with the whole of their group."""
+        if self._stale:
+            stale, self._stale = self._stale, {}
+            for key in stale:
+                root = self.find_root(key)
+                self._kept.put(root, list_kept(root, self))
+        return self._kept
 
     def list_running(self, root: GroupKey) -> list[tuple[int, list[PodRecord]]]:
         """List the minimum and the pods on nodes of each team of a group, the pods to keep first."""
