@@ -57,7 +57,7 @@ class Cycle(Answers):
                 self._count_places,
                 self._find_plugins,
             ),
-            Clearing(cluster, self.boards, self.keys),
+            Clearing(cluster, self.boards, self.keys, partial(self._count_places, beside=None)),
             policies.preempts,
         )
 

@@ -29,6 +29,7 @@ from scheduler.state.trials import Trial
 _SECONDS_AN_HOUR = 3600.0
 # If so few units may go for a group of so few members, all sets of units are compared, up to so many of them.
 _FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
+_NO_PLACES: c.Ints = np.zeros(0, np.int64)
 
 
 class Cost(NamedTuple):
@@ -74,8 +75,16 @@ PlaceAmong = Callable[[c.Flags], Plan]
 class Clearing:
     """Looks for room for groups on one cluster."""
 
-    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        boards: Boards,
+        keys: Keys,
+        count_places: Callable[[PodRecord], c.Ints],
+    ) -> None:
+        """``count_places`` counts [N] how many pods like one fit on each node at most."""
         self._cluster, self._boards, self._keys = cluster, boards, keys
+        self._count_places = count_places
 
     def find_room(
         self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
@@ -100,18 +109,74 @@ class Clearing:
         staying = [unit for unit in units if unit not in leaving]
         if not units:
             return None
+        found, places = self._place_on_cleared(entity, rows, (leaving, staying), place)
+        if found is None:
+            return None
+        if len(staying) <= _FEW_UNITS and len(entity.members) <= _FEW_MEMBERS:
+            return self._find_cheaper(entity, found, (leaving, staying), place)
+        # The group may have been placed where dear pods were, though cheaper nodes would have been enough.
+        cheap = self._choose_cheap_rows(entity, rows, staying, places)
+        if cheap is None:
+            return found
+        here = [unit for unit in staying if self._is_on(unit, cheap)]
+        other, _ = self._place_on_cleared(entity, cheap, (leaving, here), place)
+        return other if other is not None and other.cost < found.cost else found
+
+    def _place_on_cleared(
+        self,
+        entity: Entity,
+        rows: c.Flags,
+        units: tuple[Sequence[Unit], Sequence[Unit]],
+        place: PlaceAmong,
+    ) -> tuple[Cleared | None, c.Ints]:
+        """Place a group on rows without the units, and let those come back that may stay.
+
+        Returns:
+            The room, and [N] how many pods like the group's fit on each node without the units; [0] if its pods differ.
+        """
+        leaving, staying = units
+        template, places = entity.team.template, _NO_PLACES
         with self._cluster.trial() as trial:
-            for unit in units:
-                for pod in unit.pods:
-                    trial.take_away(pod.uid)
+            for pod in (pod for unit in (*leaving, *staying) for pod in unit.pods):
+                trial.take_away(pod.uid)
+            if template is not None:
+                places = self._count_places(entity.members[0])
             plan = place(rows)
             if not plan.binds:
-                return None
+                return None, places
             gone = self._put_back(trial, staying, plan.binds)
-        found = Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
-        if len(staying) > _FEW_UNITS or len(entity.members) > _FEW_MEMBERS:
-            return found
-        return self._find_cheaper(entity, found, (leaving, staying), place)
+        return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows), places
+
+    def _choose_cheap_rows(
+        self, entity: Entity, rows: c.Flags, units: Sequence[Unit], places: c.Ints
+    ) -> c.Flags | None:
+        """Choose the nodes that cost least to clear and have places for the group together; None if all are needed."""
+        if not places.size:
+            return None
+        nodes = self._cluster.nodes
+        cost: dict[int, tuple[int, int, int]] = {}
+        for unit in units:
+            is_group = unit.group is not None and not unit.is_extra
+            for row in {nodes.find_row(pod.node) for pod in unit.pods}:
+                priority, n_groups, n_pods = cost.get(row, (-(2**62), 0, 0))
+                cost[row] = max(priority, unit.priority), n_groups + is_group, n_pods + 1
+        there = np.flatnonzero(places > 0 if not rows.size else rows & (places > 0)).tolist()
+        free = (-(2**63), 0, 0)
+        order = sorted(there, key=lambda row: (cost.get(row, free), nodes.columns.rank[row]))
+        enough = np.cumsum(places[order]) >= len(entity.members)
+        if not enough.any():
+            return None
+        n = int(enough.argmax()) + 1
+        if n == len(order):
+            return None
+        chosen = np.zeros(nodes.capacity, np.bool_)
+        chosen[order[:n]] = True
+        return chosen
+
+    def _is_on(self, unit: Unit, rows: c.Flags) -> bool:
+        """Whether a unit has a pod on one of the rows."""
+        find = self._cluster.nodes.find_row
+        return any(rows[find(pod.node)] for pod in unit.pods)
 
     def _find_cheaper(
         self,

@@ -98,3 +98,21 @@ def test_the_worlds_are_of_all_kinds() -> None:
 def _ask(seed: int) -> tuple[Group, int, Crowd]:
     group, crowd = make_world(seed)
     return group, PRIORITY, crowd
+
+
+def test_among_many_nodes_the_free_and_the_cheapest_are_taken() -> None:
+    """Nobody goes in vain: three nodes are free, so of twelve pods the two of the lowest priority go."""
+    engine = Engine(Config())
+    for i in range(15):
+        engine.handle(events.Seen(make.node(name=f"n{i:02}", cpu=4)), 0.0)
+    for i in range(12):
+        # The free nodes come last by name, the cheap ones in between.
+        priority = (7 * i) % 12
+        pod = make.pod(name=f"u{priority}", cpu=4, node=f"n{i:02}", priority=priority)
+        engine.handle(events.Seen(pod), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 5, priority=100)), 0.0)
+    for i in range(5):
+        pod = make.member(make.pod(name=f"m{i}", cpu=4, priority=100))
+        engine.handle(events.Seen(pod), 0.0)
+    (evict,) = engine.decide(0.0, Unlimited()).evicts
+    assert sorted(evict.victims) == ["default/u0", "default/u1"]
