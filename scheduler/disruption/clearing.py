@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, Plan
-from scheduler.disruption.group_units import Unit, list_units
-from scheduler.disruption.units import find_costs
+from scheduler.disruption.group_units import Unit, list_kube_units, list_units
+from scheduler.disruption.units import find_costs, find_unit_costs
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
@@ -26,6 +27,10 @@ from scheduler.state.records import read_time
 from scheduler.state.trials import Trial
 
 _SECONDS_AN_HOUR = 3600.0
+
+
+# kube-scheduler's words if nobody may go for a group.
+NOBODY = "No preemption victims found for incoming preemptor"
 
 
 class Cost(NamedTuple):
@@ -53,15 +58,11 @@ class Cleared(NamedTuple):
 
     Attributes:
         binds: where its pods go once the victims are gone, with their cards.
-        units: the units that have to go.
-        cost: what their going costs.
-        rows: [N] the nodes of the domain, [0] for all nodes.
+        units: the pods of each unit that has to go.
     """
 
     binds: tuple[Bind, ...]
-    units: tuple[Unit, ...]
-    cost: Cost
-    rows: c.Flags
+    units: tuple[tuple[PodRecord, ...], ...]
 
 
 # Places a group among some rows, in the open trial.
@@ -84,19 +85,43 @@ class Clearing:
             places: [N] the nodes of each domain in which all of it would be, [0] for all nodes.
             place: places the group among some rows.
         """
-        best: Cleared | None = None
-        for rows in places:
-            found = self._clear_place(entity, rows, place)
-            if found is not None and (best is None or found.cost < best.cost):
-                best = found
-        return best
+        found = [one for rows in places if (one := self._clear_place(entity, rows, place))]
+        return min(found, key=lambda one: one[0])[1] if found else None
 
-    def _clear_place(self, entity: Entity, rows: c.Flags, place: PlaceAmong) -> Cleared | None:
+    def find_room_as_kube(self, entity: Entity, place: PlaceAmong) -> Cleared | str:
+        """Find room as kube-scheduler does: all units of lower priority go, and come back if the group still fits.
+
+        Which nodes the group gets is decided once, while all are gone. Returns why there is no room, if there is none.
+        Source: kube-scheduler 1.37.1, ``preemption.PodGroupEvaluator``.
+        """
+        units = list_kube_units(self._cluster, entity.priority)
+        if not units:
+            return NOBODY
+        pods = [unit.pods for unit in units]
+        # Budgets cover pods on nodes.
+        costs = find_unit_costs(self._cluster, pods)
+        with self._cluster.trial() as trial:
+            for pod in (pod for unit in units for pod in unit.pods):
+                trial.take_away(pod.uid)
+            plan = place(ANYWHERE)
+            if not plan.binds:
+                return "" if plan.group is None else plan.group.status
+            order = sorted(range(len(units)), key=lambda i: not costs[i])
+            gone = self._put_back(trial, [Unit(pods[i]) for i in order], plan.binds)
+            going = [unit.pods for unit in gone]
+            return Cleared(plan.binds, tuple(unit for unit in pods if unit in going))
+
+    def _clear_place(
+        self, entity: Entity, rows: c.Flags, place: PlaceAmong
+    ) -> tuple[Cost, Cleared] | None:
         units = list_units(self._cluster, self._list_pods(entity, rows), entity.priority)
         leaving = [unit for unit in units if all(pod.deleting for pod in unit.pods)]
         staying = [unit for unit in units if unit not in leaving]
         if not units:
             return None
+        # Budgets cover pods on nodes.
+        costs = find_costs(self._cluster, [pod for unit in staying for pod in unit.pods])
+        staying.sort(key=lambda one: _find_worth(one, costs))
         with self._cluster.trial() as trial:
             for unit in units:
                 for pod in unit.pods:
@@ -105,7 +130,8 @@ class Clearing:
             if not plan.binds:
                 return None
             gone = self._put_back(trial, staying, plan.binds)
-        return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
+        cleared = Cleared(plan.binds, tuple(unit.pods for unit in gone))
+        return self._sum_costs(entity, gone), cleared
 
     def _list_pods(self, entity: Entity, rows: c.Flags) -> list[PodRecord]:
         """List the pods on some rows that are not the group's own, by node and name."""
@@ -122,16 +148,15 @@ class Clearing:
     def _put_back(
         self, trial: Trial, units: Sequence[Unit], binds: Sequence[Bind]
     ) -> tuple[Unit, ...]:
-        """Put units back as long as the group fits as it was placed; return those that have to go."""
-        costs = find_costs(self._cluster, [pod for unit in units for pod in unit.pods])
+        """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
         guard = _Guard(self._cluster, self._boards, self._keys, binds)
         gone: list[Unit] = []
         broken = set()
-        for unit in sorted(units, key=lambda one: _find_worth(one, costs)):
+        for unit in units:
             if not (unit.is_extra and unit.group in broken):
                 for pod in unit.pods:
                     trial.put_back(pod.uid)
-                if guard.still_fits(unit):
+                if guard.still_fits(unit.pods):
                     continue
                 for pod in unit.pods:
                     trial.take_away(pod.uid)
@@ -192,9 +217,9 @@ class _Guard:
         # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
         self._wide = [bind for bind in binds if self._is_wide(bind)]
 
-    def still_fits(self, unit: Unit) -> bool:
-        """Whether the group still fits beside a unit that has come back."""
-        nodes = dict.fromkeys(pod.node for pod in unit.pods)
+    def still_fits(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether the group still fits beside pods that have come back."""
+        nodes = dict.fromkeys(pod.node for pod in pods)
         near = [bind for node in nodes for bind in self._on.get(node, ())]
         return all(map(self._fits, {bind.uid: bind for bind in (*near, *self._wide)}.values()))
 

@@ -31,7 +31,7 @@ def promise_room(
     """Send the victims away for the pod that stands for a group, and promise the group the room that they leave."""
     nominations = cluster.nominations
     node_of = {bind.uid: bind.node for bind in cleared.binds}
-    units = tuple(tuple(pod.uid for pod in unit.pods) for unit in cleared.units)
+    units = tuple(tuple(pod.uid for pod in unit) for unit in cleared.units)
     nominates = end_nominations(cluster, [pod.uid for pod in entity.members])
     for victim in (victim for unit in units for victim in unit):
         nominations.send_away(victim, uid)
