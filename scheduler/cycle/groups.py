@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from scheduler.api.door.decisions import Attempt, GroupResult, Hold, Plan
+from scheduler.api.door.decisions import Attempt, Hold, Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.calls import Nowhere
-from scheduler.disruption import group_promises, group_units
+from scheduler.disruption import attempts, clearing, group_promises, group_units
 from scheduler.disruption.clearing import Cleared, Clearing
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.attempts import PlacePods
@@ -19,7 +19,11 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, make_entity
 from scheduler.state.pods import PodRecord
 
-_NOBODY = "No preemption victims found for incoming preemptor"
+# What kube-scheduler's plugins say of a group that is not placed: of its claims, if preemption did not help, and of
+# preemption.
+_CLAIMS = "deallocation and deletion of ResourceClaims completed"
+_HEAD = "pod group preemption: "
+_ONGOING = "ongoing preemption on nominated nodes"
 # Whether the profile of a pod lets it take the place of others.
 MayPreempt = Callable[[PodRecord], bool]
 
@@ -35,11 +39,12 @@ class GroupCycle:
 
     def decide(self, entity: Entity, place_pods: PlacePods) -> Plan:
         """Decide for a group; ``place_pods`` decides for pods one by one, and makes no room."""
-        plan = self._placer.place(entity, place_pods)
-        if plan.binds:
-            group_promises.end_nominations(self._cluster, [bind.uid for bind in plan.binds])
+        plan = self._place(entity, place_pods)
+        if plan.group is not None and plan.group.leaves:
+            return self._decide_as_kube(entity, place_pods, plan)
+        if plan.binds or plan.hold is None:
             return plan
-        if plan.hold is None or group_promises.awaits_victims(self._cluster, entity):
+        if group_promises.awaits_victims(self._cluster, entity):
             return plan
         cleared = None
         if self._preempts(entity):
@@ -47,15 +52,60 @@ class GroupCycle:
             cleared = self._clearing.find_room(
                 entity, places, lambda rows: self._placer.place(entity, place_pods, rows)
             )
-        uid, group = plan.hold.uid, plan.group
-        if group is not None and group.status:
-            plan = msgspec.structs.replace(plan, group=_add_words(group, cleared))
-        if cleared is None:
+        return self._promise(entity, plan, cleared)
+
+    def _place(self, entity: Entity, place_pods: PlacePods) -> Plan:
+        plan = self._placer.place(entity, place_pods)
+        group_promises.end_nominations(self._cluster, [bind.uid for bind in plan.binds])
+        return plan
+
+    def _decide_as_kube(self, entity: Entity, place_pods: PlacePods, plan: Plan) -> Plan:
+        """Decide as kube-scheduler does: members that are left over are tried again at once, and room is made for them."""
+        before = None
+        while plan.binds and plan.hold is not None:
+            before = plan if before is None else kubernetes.add_attempt(before, plan)
+            plan = self._place(entity, place_pods)
+        if not plan.binds:
+            plan = self._make_room_as_kube(entity, place_pods, plan)
+        return plan if before is None else kubernetes.add_attempt(before, plan)
+
+    def _make_room_as_kube(self, entity: Entity, place_pods: PlacePods, plan: Plan) -> Plan:
+        """Decide whether room is made for a group that is not placed, and say so in kube-scheduler's words."""
+        group = plan.group
+        if group is None or any(leaf.is_error for leaf in group.leaves):
+            return self._promise(entity, plan, None)
+        if not all(map(self._may_preempt, entity.members)):
+            return self._promise(entity, plan, None)
+        if self._preempts(entity) and group_promises.awaits_victims(self._cluster, entity):
+            group = kubernetes.add_preemption(group, f"{_HEAD}{_ONGOING}", is_promised=True)
+            return msgspec.structs.replace(plan, group=group)
+        found: Cleared | str = attempts.NEVER
+        if self._preempts(entity):
+            found = self._clearing.find_room_as_kube(
+                entity, lambda rows: self._placer.place(entity, place_pods, rows)
+            )
+        if isinstance(found, str):
+            is_plain = entity.team.where is None and not entity.team.teams
+            head = f"{_CLAIMS}, {_HEAD}" if is_plain and found != clearing.NOBODY else _HEAD
+            group = kubernetes.add_preemption(group, f"{head}{found}", is_promised=False)
+            return self._promise(entity, msgspec.structs.replace(plan, group=group), None)
+        n = sum(len(unit.pods) for unit in found.units)
+        words = f"{_HEAD}found a placement for podgroup, preempting {n} victims"
+        group = kubernetes.add_preemption(group, words, is_promised=True)
+        return self._promise(entity, msgspec.structs.replace(plan, group=group), found)
+
+    def _promise(self, entity: Entity, plan: Plan, cleared: Cleared | None) -> Plan:
+        """Promise a group the room that was found for it; without any it loses what was promised before."""
+        if cleared is None or plan.hold is None:
             members = [pod.uid for pod in entity.members]
             nominates = tuple(group_promises.end_nominations(self._cluster, members))
             return msgspec.structs.replace(plan, nominates=nominates)
         evicts, nominates = group_promises.promise_room(
-            self._cluster, entity, cleared, uid, is_exact=bool(group and group.status)
+            self._cluster,
+            entity,
+            cleared,
+            plan.hold.uid,
+            is_exact=plan.group is not None and bool(plan.group.leaves),
         )
         return msgspec.structs.replace(plan, evicts=evicts, nominates=nominates)
 
@@ -91,12 +141,3 @@ class GroupCycle:
         if entity.definition is not None and entity.definition.preempts is False:
             return False
         return all(pod.preempts and self._may_preempt(pod) for pod in entity.members)
-
-
-def _add_words(result: GroupResult, cleared: Cleared | None) -> GroupResult:
-    """Add to kube-scheduler's words what preemption came to."""
-    if cleared is None:
-        return kubernetes.add_preemption(result, _NOBODY, is_promised=False)
-    n = sum(len(unit.pods) for unit in cleared.units)
-    words = f"found a placement for podgroup, preempting {n} victims"
-    return kubernetes.add_preemption(result, words, is_promised=True)

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, Plan
-from scheduler.disruption.group_units import Unit, list_units
-from scheduler.disruption.units import find_costs
+from scheduler.disruption.group_units import Unit, list_kube_units, list_units
+from scheduler.disruption.units import find_costs, find_unit_costs
 from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
@@ -27,6 +28,8 @@ from scheduler.state.records import read_time
 from scheduler.state.trials import Trial
 
 _SECONDS_AN_HOUR = 3600.0
+# kube-scheduler's words if nobody may go for a group.
+NOBODY = "No preemption victims found for incoming preemptor"
 # If so few units may go for a group of so few members, all sets of units are compared, up to so many of them.
 _FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
 _NO_PLACES: c.Ints = np.zeros(0, np.int64)
@@ -103,6 +106,29 @@ class Clearing:
                 best = found
         return best
 
+    def find_room_as_kube(self, entity: Entity, place: PlaceAmong) -> Cleared | str:
+        """Find room as kube-scheduler does: all units of lower priority go, and come back if the group still fits.
+
+        Which nodes the group gets is decided once, while all are gone. Returns why there is no room, if there is none.
+        Source: kube-scheduler 1.37.1, ``preemption.PodGroupEvaluator``.
+        """
+        units = [Unit(one.pods) for one in list_kube_units(self._cluster, entity.priority)]
+        if not units:
+            return NOBODY
+        # Budgets cover pods on nodes.
+        costs = find_unit_costs(self._cluster, [unit.pods for unit in units])
+        with self._cluster.trial() as trial:
+            for pod in (pod for unit in units for pod in unit.pods):
+                trial.take_away(pod.uid)
+            plan = place(ANYWHERE)
+            if not plan.binds:
+                return "" if plan.group is None else plan.group.status
+            order = sorted(range(len(units)), key=lambda i: not costs[i])
+            gone = self._put_back(trial, [units[i] for i in order], plan.binds)
+        gone_ids = set(map(id, gone))
+        going = tuple(unit for unit in units if id(unit) in gone_ids)
+        return Cleared(plan.binds, going, self._sum_costs(entity, going), ANYWHERE)
+
     def _clear_place(self, entity: Entity, rows: c.Flags, place: PlaceAmong) -> Cleared | None:
         units = list_units(self._cluster, self._list_pods(entity, rows), entity.priority)
         leaving = [unit for unit in units if all(pod.deleting for pod in unit.pods)]
@@ -136,6 +162,9 @@ class Clearing:
         """
         leaving, staying = units
         template, places = entity.team.template, _NO_PLACES
+        # Budgets cover pods on nodes.
+        costs = find_costs(self._cluster, [pod for unit in staying for pod in unit.pods])
+        order = sorted(staying, key=lambda one: _find_worth(one, costs))
         with self._cluster.trial() as trial:
             for pod in (pod for unit in (*leaving, *staying) for pod in unit.pods):
                 trial.take_away(pod.uid)
@@ -144,7 +173,7 @@ class Clearing:
             plan = place(rows)
             if not plan.binds:
                 return None, places
-            gone = self._put_back(trial, staying, plan.binds)
+            gone = self._put_back(trial, order, plan.binds)
         return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows), places
 
     def _choose_cheap_rows(
@@ -221,12 +250,11 @@ class Clearing:
     def _put_back(
         self, trial: Trial, units: Sequence[Unit], binds: Sequence[Bind]
     ) -> tuple[Unit, ...]:
-        """Put units back as long as the group fits as it was placed; return those that have to go."""
-        costs = find_costs(self._cluster, [pod for unit in units for pod in unit.pods])
+        """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
         guard = _Guard(self._cluster, self._boards, self._keys, binds)
         gone: list[Unit] = []
         broken = set()
-        for unit in sorted(units, key=lambda one: _find_worth(one, costs)):
+        for unit in units:
             if not (unit.is_extra and unit.group in broken):
                 for pod in unit.pods:
                     trial.put_back(pod.uid)

@@ -11,6 +11,7 @@ from scheduler.api.groups.definitions import Disruption, GroupKey
 from scheduler.disruption import protectors
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.groups.forming import DEPTH_MAX
 from scheduler.state.pods import PodRecord
 
 # So many nodes are tried for a pod that would have to take the place of groups.
@@ -99,4 +100,72 @@ def list_nodes_of_groups(cluster: Cluster, priority: int) -> list[c.Flags]:
         found.append(flags)
         if len(found) >= _NODES_MAX:
             break
+    return found
+
+
+class KubeUnit(NamedTuple):
+    """Pods that go together or stay together, as kube-scheduler has it.
+
+    Attributes:
+        pods: the pods.
+        priority: that of the whole group in which they are, or of the pod by itself.
+        rank: of units with the same priority the higher rank is more important: pods, then groups, then composite ones.
+    """
+
+    pods: tuple[PodRecord, ...]
+    priority: int
+    rank: int
+
+
+def list_kube_units(cluster: Cluster, priority: int) -> list[KubeUnit]:
+    """List kube-scheduler's units that may go for a group of a priority, the most important first.
+
+    A pod goes with the highest group around it that goes as a whole, else by itself, even from a gang.
+    """
+    units: list[KubeUnit] = []
+    seen: set[GroupKey] = set()
+    for name in sorted(cluster.nodes.rows):
+        for pod in cluster.pods_on.get(name, {}).values():
+            key = cluster.groups.find_group(pod.uid)
+            urgency = _find_kube_priority(cluster, pod, key)
+            if not protectors.outranks(priority, urgency):
+                continue
+            whole = _find_whole(cluster, key)
+            if whole is None:
+                units.append(KubeUnit((pod,), urgency, 1 if key is None else 2))
+            elif whole not in seen:
+                seen.add(whole)
+                there = [one for _, pods in cluster.groups.list_running(whole) for one in pods]
+                rank = 2 if whole == key else 3
+                units.append(KubeUnit(tuple(there or [pod]), urgency, rank))
+    start = cluster.ledger.pods.columns.start
+    return sorted(
+        units,
+        key=lambda one: (
+            -one.priority,
+            -one.rank,
+            -len(one.pods),
+            min(int(start[pod.row]) for pod in one.pods),
+        ),
+    )
+
+
+def _find_kube_priority(cluster: Cluster, pod: PodRecord, key: GroupKey | None) -> int:
+    """Find the priority of the whole group of a pod; that of the pod if it has no group, or none that exists."""
+    definition = cluster.groups.find_definition(cluster.groups.find_root(key)) if key else None
+    if definition is None or definition.priority is None:
+        return pod.priority
+    return definition.priority
+
+
+def _find_whole(cluster: Cluster, key: GroupKey | None) -> GroupKey | None:
+    """Find the highest group around a group, or itself, that goes as a whole; None if none does."""
+    found = None
+    for _ in range(DEPTH_MAX):
+        definition = cluster.groups.find_definition(key) if key is not None else None
+        if definition is None:
+            break
+        if definition.disruption == Disruption.WHOLE:
+            found = key
+        key = definition.parent
     return found

@@ -40,6 +40,23 @@ def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     return {uid_of[row]: int(units.cost[i]) for i, row in enumerate(units.pods.tolist())}
 
 
+def find_unit_costs(cluster: Cluster, units: Sequence[Sequence[PodRecord]]) -> list[int]:
+    """Find what protectors say that each unit costs if all go, the most important of them first."""
+    begins = np.cumsum([0, *map(len, units)], dtype=np.int64)
+    found = p.Units(
+        rows=np.array([-1]),
+        first=np.array([0, len(units)], np.int64),
+        begins=begins,
+        pods=np.array([pod.row for unit in units for pod in unit], np.int64),
+        priority=np.zeros(len(units), np.int64),
+        start=np.zeros(len(units), np.int64),
+        cost=np.zeros(len(units), np.int64),
+    )
+    protectors.add_costs(cluster, found)
+    costs: list[int] = found.cost.tolist()
+    return costs
+
+
 def _gather(
     cluster: Cluster, rows: c.Ints, there: tuple[c.Ints, c.Ints], may_go: c.Flags
 ) -> p.Units:

@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.differential import oracle, run
+from tests.differential.groups import oracle as group_oracle
+from tests.differential.groups import run as groups
 
 # Each feature alone, and some of the pairs; `make differential` asks more of them, of other seeds too.
 SEED, CASES = 1, 500
+# Worlds with groups that are placed whole and in part, that room is made for, and that wait.
+GROUP_SEED = 3
+GROUPS = (*range(20), 23, 26, 28, 37, 39, 51, 68, 107, 123, 138)
 
 
 @pytest.mark.usefixtures("peers")
@@ -24,4 +29,20 @@ def test_what_kube_scheduler_decides_evenkeel_decides(tmp_path: Path) -> None:
     assert not tally.failed, f"{tally.report()}\n{files}"
     assert tally.cases == CASES
     assert min(tally.fits[kind] for kind in ("none", "some", "all")) >= CASES / 20
+    print(tally.report())
+
+
+@pytest.mark.usefixtures("peers")
+def test_what_kube_scheduler_decides_about_groups_evenkeel_decides(tmp_path: Path) -> None:
+    """The same members get the same nodes, the same pods have to go, and the same is told."""
+
+    async def ask() -> groups.Tally:
+        async with group_oracle.start() as kube_scheduler:
+            return await groups.run(kube_scheduler, GROUP_SEED, GROUPS, lambda _n: None)
+
+    tally = asyncio.run(ask())
+    files = [groups.write(case, tmp_path) for case in tally.failed]
+    assert not tally.failed, f"{tally.report()}\n{files}"
+    fates = "placed whole", "placed in part", "promised room", "told that they wait"
+    assert min(tally.became[fate] for fate in fates) >= len(GROUPS) / 6
     print(tally.report())

@@ -78,7 +78,8 @@ async def test_a_gang_that_does_not_fit_whole_binds_nothing(world: World) -> Non
     assert not await world.events("FailedScheduling", "p0")
     await world.create(node("n2", "rack-2"))
     assert len(await world.bound(*(f"p{i}" for i in range(5)))) == 5
-    assert await condition(world, "large") == ("True", "Scheduled")
+    placed = ("True", "Scheduled")
+    await world.wait_until(lambda: condition(world, "large"), lambda found: found == placed)
 
 
 async def test_room_is_made_for_a_gang_in_the_one_rack_where_it_costs_least(world: World) -> None:

@@ -7,11 +7,14 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.controlplane import build
 from tests.differential import oracle, run
 from tests.differential.features import FEATURES
+from tests.differential.groups import oracle as group_oracle
+from tests.differential.groups import run as groups
 
 _EVERY = 500
 
@@ -20,6 +23,13 @@ def main() -> int:
     """Run; 1 if any case differs for a reason that is not known."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument(
+        "--groups",
+        type=int,
+        default=0,
+        metavar="N",
+        help="ask about so many groups of pods instead",
+    )
     parser.add_argument("--seed", type=int, default=1, help="another seed, other clusters")
     parser.add_argument("--world", type=int, default=0, help="the first world of the seed")
     parser.add_argument(
@@ -29,8 +39,12 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where cases that differ are written to")
     chosen = parser.parse_args()
     build.ensure("etcd", "kube-apiserver", "kube-scheduler")
-    folder = chosen.folder or Path(tempfile.mkdtemp(prefix="evenkeel-differential-"))
+    folder: Path = chosen.folder or Path(tempfile.mkdtemp(prefix="evenkeel-differential-"))
     began_at = time.monotonic()
+    if chosen.groups:
+        return _compare_groups(
+            chosen.seed, range(chosen.world, chosen.world + chosen.groups), folder
+        )
     written: list[Path] = []
 
     def tell(tally: run.Tally) -> None:
@@ -50,6 +64,27 @@ def main() -> int:
     tally = asyncio.run(ask())
     print(tally.report())
     print(f"{tally.cases / (time.monotonic() - began_at):.1f} cases a second")
+    return 1 if tally.failed else 0
+
+
+def _compare_groups(seed: int, numbers: Sequence[int], folder: Path) -> int:
+    """Ask about groups; 1 if one differs for a reason that is not known."""
+    began_at = time.monotonic()
+    n_told = 0
+
+    def tell(tally: groups.Tally) -> None:
+        nonlocal n_told
+        for case in tally.failed[n_told:]:
+            print(f"{case.name}: {groups.write(case, folder)}", flush=True)
+        n_told = len(tally.failed)
+
+    async def ask() -> groups.Tally:
+        async with group_oracle.start() as kube_scheduler:
+            return await groups.run(kube_scheduler, seed, numbers, tell)
+
+    tally = asyncio.run(ask())
+    print(tally.report())
+    print(f"{tally.cases / (time.monotonic() - began_at):.1f} groups a second")
     return 1 if tally.failed else 0
 
 

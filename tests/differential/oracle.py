@@ -71,6 +71,9 @@ class Asked(NamedTuple):
 class Oracle:
     """A running kube-scheduler; ``start`` makes one."""
 
+    # The collections of one namespace that ``load`` empties.
+    spaced: tuple[str, ...] = _SPACED
+
     def __init__(self, log: Log, session: aiohttp.ClientSession) -> None:
         self._log, self._session = log, session
         self._nodes: set[str] = set()
@@ -83,11 +86,11 @@ class Oracle:
             patiently: give kube-scheduler ten times as long to see it all.
         """
         await self._clear()
-        await self._create(world.others)
-        await self._create(world.nodes)
-        await self._create(world.pods)
+        await self.create(world.others)
+        await self.create(world.nodes)
+        await self.create(world.pods)
         await asyncio.gather(
-            *(self._call("DELETE", f"{_path(one)}") for one in world.pods if _is_deleted(one))
+            *(self.call("DELETE", f"{_path(one)}") for one in world.pods if _is_deleted(one))
         )
         self._nodes = {one["metadata"]["name"] for one in world.nodes}
         found = await self.found(world)
@@ -98,26 +101,26 @@ class Oracle:
     async def ask(self, pod: Json) -> Asked:
         """What kube-scheduler does with a pod; gone afterwards are its victims, and it too if it got no node."""
         meta = pod["metadata"]
-        admitted = await self._call("POST", objects.collection(pod), pod)
+        admitted = await self.call("POST", objects.collection(pod), pod)
         answer = self._log.answer(f"{meta['namespace']}/{meta['name']}")
         if answer.node is None or answer.is_binding:
-            await self._call("DELETE", _path(pod), params=_AT_ONCE)
+            await self.call("DELETE", _path(pod), params=_AT_ONCE)
             for victim in answer.victims:
                 space, _, name = victim.partition("/")
                 path = f"/api/v1/namespaces/{space}/pods/{name}"
-                await self._call("DELETE", path, params=_AT_ONCE)
+                await self.call("DELETE", path, params=_AT_ONCE)
             if answer.is_binding:
                 self._log.wait_for_failure(f"{meta['namespace']}/{meta['name']}")
                 await asyncio.sleep(_SETTLE_SECONDS)
             return Asked(admitted, answer, None)
-        return Asked(admitted, answer, await self._call("GET", _path(pod)))
+        return Asked(admitted, answer, await self.call("GET", _path(pod)))
 
-    async def _create(self, manifests: Iterable[Json]) -> None:
+    async def create(self, manifests: Iterable[Json]) -> None:
         async def one(manifest: Json) -> None:
-            await self._call("POST", objects.collection(manifest), manifest)
+            await self.call("POST", objects.collection(manifest), manifest)
             if "status" in manifest and manifest["kind"] in _TOLD:
                 status = {"status": manifest["status"]}
-                await self._call("PATCH", f"{_path(manifest)}/status", status)
+                await self.call("PATCH", f"{_path(manifest)}/status", status)
 
         await asyncio.gather(*map(one, manifests))
 
@@ -128,8 +131,9 @@ class Oracle:
             "/apis/scheduling.k8s.io/v1/priorityclasses",
             "/api/v1/nodes",
         ]
-        paths += sorted({objects.collection(one) for one in (*world.others, *world.pods)})
-        lists = await asyncio.gather(*(self._call("GET", path) for path in paths))
+        some = (*world.others, *world.pods, *world.incoming)
+        paths += sorted({objects.collection(one) for one in some})
+        lists = await asyncio.gather(*(self.call("GET", path) for path in paths))
         return [
             item | {"apiVersion": found["apiVersion"], "kind": found["kind"].removesuffix("List")}
             for found in lists
@@ -137,8 +141,8 @@ class Oracle:
         ]
 
     async def _clear(self) -> None:
-        paths = [path.format(space) for path in _SPACED for space in NAMESPACES]
-        gone = [self._call("DELETE", path, params=_AT_ONCE) for path in (*paths, *_WIDE)]
+        paths = [path.format(space) for path in self.spaced for space in NAMESPACES]
+        gone = [self.call("DELETE", path, params=_AT_ONCE) for path in (*paths, *_WIDE)]
         await asyncio.gather(*gone)
         self._log.wait_for_nodes("Delete event for node", self._nodes)
         self._nodes = set()
@@ -147,7 +151,7 @@ class Oracle:
         await asyncio.sleep(_SETTLE_SECONDS)
         await self.ask(_NOBODY)
 
-    async def _call(
+    async def call(
         self, method: str, path: str, body: object = None, params: dict[str, str] | None = None
     ) -> Json:
         answer = await objects.call(self._session, method, path, body, params=params)
@@ -164,7 +168,7 @@ async def start(seed: int) -> AsyncIterator[Oracle]:
             oracle = Oracle(log, session)
             fixed = [objects.namespace(name, labels=of) for name, of in NAMESPACES.items()]
             fixed += [*(_runtime_class(name) for name in OVERHEADS), *classes()]
-            await oracle._create(fixed)
+            await oracle.create(fixed)
             yield oracle
         log.close()
 

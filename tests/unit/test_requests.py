@@ -266,6 +266,7 @@ BASE = pod(container(cpu=1), volumes=[{"name": "token-a", "projected": {}}])
         {"spec": {"nodeName": "a"}},
         {"spec": {"priority": 7, "priorityClassName": "gold"}},
         {"spec": {"schedulingGates": [{"name": "g"}], "schedulerName": "other"}},
+        {"spec": {"schedulingGroup": {"podGroupName": "g"}}},
         {"spec": {"volumes": [{"name": "token-b", "projected": {}}]}},
         {"spec": {"serviceAccountName": "s", "hostname": "h", "terminationGracePeriodSeconds": 1}},
         {"status": {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True}]}},
@@ -292,7 +293,6 @@ def test_pods_that_differ_in_what_is_their_own_are_of_one_template(parts: Json) 
         {"spec": {"affinity": {"nodeAffinity": {}}}},
         {"spec": {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}},
         {"spec": {"resourceClaims": [{"name": "c"}]}},
-        {"spec": {"schedulingGroup": {"podGroupName": "g"}}},
     ],
 )
 def test_pods_that_differ_in_what_decides_placement_are_of_two_templates(parts: Json) -> None:

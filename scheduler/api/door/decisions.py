@@ -160,6 +160,24 @@ class Hold:
         return replace(self, uid=uid)
 
 
+class LeafResult(NamedTuple):
+    """The result for one Kubernetes PodGroup, in kube-scheduler's words.
+
+    Attributes:
+        name: the name of the PodGroup.
+        status: why it is not placed; empty if it is.
+        fitting: uids of the members that fit by themselves, and wait for the others.
+        n_sharing: how many groups of the tree share the status: each adds what preemption came to.
+        is_error: it was not even tried, as something is wrong.
+    """
+
+    name: str
+    status: str
+    fitting: tuple[str, ...] = ()
+    n_sharing: int = 1
+    is_error: bool = False
+
+
 class GroupResult(msgspec.Struct, frozen=True, gc=False):
     """The result of trying to place a group.
 
@@ -174,6 +192,7 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
         n_domains: how many domains the level has; 0 for no domain.
         members: why each member waits, if each is told in kube-scheduler's words.
         status: kube-scheduler's words about the group; empty if it is placed, or speaks in Evenkeel's words.
+        leaves: the result for each PodGroup with waiting members, if it is told in kube-scheduler's words.
     """
 
     group: GroupKey
@@ -184,6 +203,7 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
     n_domains: int = 0
     members: tuple[Hold, ...] = ()
     status: str = ""
+    leaves: tuple[LeafResult, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scheduler.api import names
-from scheduler.api.door.decisions import Plan
+from scheduler.api.door.decisions import GroupResult, Plan
 from scheduler.api.door.notes import GroupHeld
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.readers import kubernetes
@@ -32,12 +32,12 @@ class GroupReports:
         result = plan.group
         if result is None:
             return
+        if result.leaves:
+            self._report_as_kube(result)
+            return
         if plan.binds:
             self._set_condition(result.group, "True", "Scheduled", "")
         if plan.hold is None:
-            return
-        if result.members:
-            self._report_members(plan)
             return
         saying = groups.say_group(result, plan.hold)
         placed = {bind.uid for bind in plan.binds}
@@ -49,17 +49,21 @@ class GroupReports:
         if not plan.binds:
             self._set_condition(result.group, "False", sayings.UNSCHEDULABLE, saying.message)
 
-    def _report_members(self, plan: Plan) -> None:
-        """Report in kube-scheduler's way: on each member, and nothing but the condition on the group."""
-        if plan.group is None:
-            return
-        for hold in plan.group.members:
+    def _report_as_kube(self, result: GroupResult) -> None:
+        """Report in kube-scheduler's way: on each member, and nothing but the condition on each PodGroup."""
+        for hold in result.members:
             pod = self._engine.ask(KnownPod(hold.uid))
             if pod is not None:
                 self._reporter.report_unschedulable(pod, sayings.say_why(hold))
-        if not plan.binds:
-            status = plan.group.status
-            self._set_condition(plan.group.group, "False", sayings.UNSCHEDULABLE, status)
+        facts = {one.name: one for one in self._find_facts(result.group)}
+        for leaf in result.leaves:
+            if leaf.name not in facts:
+                continue
+            if leaf.status:
+                reason = sayings.ERROR if leaf.is_error else sayings.UNSCHEDULABLE
+                self._write_condition(facts[leaf.name], "False", reason, leaf.status)
+            else:
+                self._write_condition(facts[leaf.name], "True", "Scheduled", "")
 
     def report_held(self, held: GroupHeld) -> None:
         """Report why a group may not be tried. No condition is written on pods: a new node would not help them."""
@@ -83,15 +87,18 @@ class GroupReports:
     def _set_condition(self, group: GroupKey, status: str, reason: str, message: str) -> None:
         """Set the condition of Kubernetes' PodGroups; a group that was placed once stays so."""
         for one in self._find_facts(group):
-            if one.kind == kubernetes.KIND and not one.was_placed:
-                condition = {
-                    "type": names.POD_GROUP_PLACED,
-                    "status": status,
-                    "reason": reason,
-                    "message": message,
-                    "observedGeneration": one.generation,
-                }
-                self._reporter.report_group_condition(one, condition)
+            self._write_condition(one, status, reason, message)
+
+    def _write_condition(self, one: GroupFacts, status: str, reason: str, message: str) -> None:
+        if one.kind == kubernetes.KIND and not one.was_placed:
+            condition = {
+                "type": names.POD_GROUP_PLACED,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "observedGeneration": one.generation,
+            }
+            self._reporter.report_group_condition(one, condition)
 
     def _find_facts(self, group: GroupKey) -> list[GroupFacts]:
         return list(self._engine.ask(ObjectsOf(group)))

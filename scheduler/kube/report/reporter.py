@@ -31,8 +31,6 @@ from scheduler.telling.departures import Departure
 from scheduler.telling.sayings import NOTE_MAX, Saying
 
 _CONDITION = "condition"
-# Type, reason and action of the event that says why a pod waits.
-_WAITS = "Warning", "FailedScheduling", "Scheduling"
 # How long a text stands while only its figures change, how often such texts are looked at, and how many of them are
 # written each time.
 _STANDS_SECONDS, _LATER_SECONDS, _LATER_MOST = 60.0, 1.0, 10
@@ -142,7 +140,7 @@ class Reporter:
     def report_waiting(self, pod: PodRecord, saying: Saying) -> None:
         """Report by an event alone what the group of a pod waits for, if the text is new."""
         if self._note_text(pod.uid, saying.message):
-            self._put_pod_event(pod, *_WAITS, saying.note)
+            self._put_pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
 
     def report_on_group(self, group: GroupFacts, saying: Saying, controller: str) -> None:
         """Report on the object of a group why it waits, if the text is new, apart from its figures."""
@@ -153,7 +151,7 @@ class Reporter:
             kind = kinds.BY_NAME[group.kind]
             regarding = {**_name_kind(kind), "name": group.name, "uid": group.uid}
             regarding["namespace"] = group.namespace
-            words = (*_WAITS, saying.note)
+            words = "Warning", "FailedScheduling", "Scheduling", saying.note
             self._put_event(controller or self._controller, regarding, words, "", "")
 
     def report_group_condition(self, group: GroupFacts, condition: dict[str, Any]) -> None:
@@ -176,7 +174,7 @@ class Reporter:
         now = asyncio.get_running_loop().time()
         self._last_texts[pod.uid] = _LastText(saying.message, saying.about, now)
         if with_event:
-            self._put_pod_event(pod, *_WAITS, saying.note)
+            self._put_pod_event(pod, "Warning", "FailedScheduling", "Scheduling", saying.note)
         condition = {
             "type": "PodScheduled",
             "observedGeneration": pod.generation,

@@ -23,6 +23,11 @@ from scheduler.state.pods import Life, PodRecord
 # The deepest tree of groups; Kubernetes allows four levels.
 DEPTH_MAX = 8
 _LAST = 2**62
+# kube-scheduler's texts.
+_ALIKE = "all pods in a single pod group should have the same"
+_SCHEDULER = ".spec.schedulerName set"
+_PRIORITY = "priority as the pod group's priority"
+_POLICY = "preemption policy as the pod group's preemption policy"
 
 
 class Member(NamedTuple):
@@ -214,17 +219,24 @@ class _Former:
             if definition is not None and said.setdefault(one.says.group, definition) != definition:
                 text = "its pods do not say the same of the group"
                 self._note_problem(Mistake(str(one.says.group), text))
-        pods = [one.pod for one in self._members]
-        schedulers = list(dict.fromkeys(one.says.scheduler for one in self._members))
-        if len(schedulers) > 1:
-            text = "all pods in a single pod group should have the same .spec.schedulerName set"
-            self._note_problem(Mistake("", f'{text}, got: "{schedulers[0]}" and "{schedulers[1]}"'))
+        # Those that wait come first, in the order in which they are placed.
+        members = sorted(self._members, key=lambda one: (not one.waits, *_find_place(one)))
         wanted = self._definition.priority if self._definition else None
-        wanted = pods[0].priority if wanted is None else wanted
-        unlike = next((pod.priority for pod in pods if pod.priority != wanted), None)
-        if unlike is not None:
-            text = "all pods in a single pod group should have the same priority as the pod group's"
-            self._note_problem(Mistake("", f"{text} priority, got {unlike} and {wanted}"))
+        wanted = members[0].pod.priority if wanted is None else wanted
+        preempts = self._definition.preempts if self._definition else None
+        for one in members:
+            for text, got, first in (
+                (_SCHEDULER, f'"{one.says.scheduler}"', f'"{members[0].says.scheduler}"'),
+                (_PRIORITY, one.pod.priority, wanted),
+                (_POLICY, _name_policy(one.pod.preempts), _name_policy(preempts)),
+            ):
+                if got != first and not (text == _POLICY and preempts is None):
+                    self._note_problem(
+                        Mistake(
+                            "",
+                            f"{_ALIKE} {text}, got{':' * (text == _SCHEDULER)} {got} and {first}",
+                        )
+                    )
 
     def _describe_missing(self, team: Team) -> str:
         """Say how many pods of which team are missing."""
@@ -256,6 +268,10 @@ def _find_template(members: Sequence[Member]) -> PodTemplate | None:
     """Find the template of pods that are alike; None if they differ."""
     found = {id(one.pod.template) for one in members}
     return members[0].pod.template if len(found) == 1 else None
+
+
+def _name_policy(preempts: bool | None) -> str:
+    return "Never" if preempts is False else "PreemptLowerPriority"
 
 
 def _find_place(member: Member) -> tuple[object, ...]:
