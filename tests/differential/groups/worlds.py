@@ -191,7 +191,9 @@ def _add_group(rng: Random, world: GroupWorld) -> None:
         world.incoming = [one for one in world.incoming if "nodeName" not in one["spec"]]
         if rng.random() < 0.8:
             _bring_together(world)
-    _make_mistakes(rng, world)
+    if minimum <= n_pods:
+        # Of a gang that is not complete kube-scheduler says nothing, and Evenkeel what is wrong.
+        _make_mistakes(rng, world)
 
 
 def _bring_together(world: GroupWorld) -> None:
