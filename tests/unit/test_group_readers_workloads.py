@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 
 from scheduler.api import steering, wire
+from scheduler.api.door import events
 from scheduler.api.groups import objects, table
 from scheduler.api.groups.definitions import Constraint, GroupKey, Part, Rule, Slice
+from scheduler.engine import log
 from tests.unit import group_objects as group
 
 Json = dict[str, Any]
@@ -327,3 +330,22 @@ def test_any_spec_gives_a_definition_or_a_mistake(shape: type[objects.Raw], spec
         group.check_odd(found)
 
     check()
+
+
+@pytest.mark.parametrize("kind", [objects.Job, objects.JobSet, objects.RayJob])
+def test_what_may_be_secret_is_neither_kept_nor_recorded(kind: type[objects.Raw]) -> None:
+    """A log of the engine has all that it keeps of an object, and goes into bug reports."""
+    secret = [
+        {"name": "main", "env": [{"name": "PASSWORD", "value": "secret"}], "args": ["secret"]}
+    ]
+    pods = {"metadata": {"annotations": {GANG: "all"}}, "spec": {"containers": secret}}
+    body = {
+        "kind": kind.__name__,
+        "metadata": {"name": "g", "namespace": "ns"},
+        "spec": {"parallelism": 3, "template": pods, "runtimeEnvYAML": "secret"},
+    }
+    found = msgspec.convert(body, kind)
+    assert found.spec["parallelism"] == 3
+    assert found.spec["template"]["metadata"] == pods["metadata"]
+    seen: Any = events.Seen(found)  # type: ignore[arg-type]
+    assert b"secret" not in log.encode(log.Happened(0.0, log.drop_secrets(seen)))

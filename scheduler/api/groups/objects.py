@@ -10,12 +10,38 @@ from typing import Any, get_args
 
 from scheduler.api.wire import Object
 
+# Parts of objects that say nothing of groups: they are large, and may hold secrets, which must not get into logs.
+_LEFT_OUT = frozenset({
+    "args", "command", "containers", "entrypoint", "env", "envFrom", "ephemeralContainers", "initContainers",
+    "rayStartParams", "runtimeEnvYAML", "submitterPodTemplate", "trainerConfig", "volumes",
+})  # fmt: skip
+# No template is deeper below a spec.
+_DEPTH_MAX = 16
+
 
 class Raw(Object):
-    """An object of which the spec and the status are read where they are needed."""
+    """An object of which the spec and the status are read where they are needed; containers and the like are left out."""
 
     spec: Any = None
     status: Any = None
+
+    def __post_init__(self) -> None:
+        self.spec = _leave_out_parts(self.spec, 0)
+
+
+def _leave_out_parts(value: Any, depth: int) -> Any:
+    """Return a value without the parts that say nothing of groups."""
+    if depth > _DEPTH_MAX:
+        return None
+    if isinstance(value, dict):
+        return {
+            key: _leave_out_parts(one, depth + 1)
+            for key, one in value.items()
+            if key not in _LEFT_OUT
+        }
+    if isinstance(value, list):
+        return [_leave_out_parts(one, depth + 1) for one in value]
+    return value
 
 
 class KubePodGroup(Raw, tag="PodGroup.scheduling.k8s.io"):
