@@ -8,6 +8,7 @@ import pytest
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome, Plan
+from scheduler.api.groups import objects
 from scheduler.config import Config
 from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.chores import PROMPT, Pace
@@ -322,4 +323,27 @@ def test_a_member_that_leaves_may_leave_too_few() -> None:
     assert gang.decide().holds
     gang.gone("a")
     assert not gang.decide().plans
+    assert held_by(gang) == "Completeness"
+
+
+def test_a_pod_that_loses_its_owner_and_goes_is_forgotten() -> None:
+    """Whoever may create pods may take the owner off a pod: later news of the owner must find nothing there."""
+    gang = Gang(make.node(name="n", cpu="16"))
+    meta = wire.Meta(
+        name="job", namespace="default", uid="u", annotations={"evenkeel.dev/gang": "2"}
+    )
+    job = objects.Job(meta, {"parallelism": 2})
+    owner = wire.Owner("Job", "job", "batch/v1", "u", controller=True)
+    gang.engine.handle(events.Seen(job), 0.0)
+    for pod in pods("a", "b"):
+        pod.metadata.owner_references = [owner]
+        gang.see(pod)
+    (plan,) = gang.decide().plans
+    assert (plan.entity, bound(plan)) == ("group Job.batch default/job", ["a", "b"])
+    gang.end("a", "b", failed=True)
+    gang.see(*pods("a"))
+    gang.gone("a")
+    gang.engine.handle(events.Seen(job), 0.0)
+    gang.now = 5.0
+    assert not gang.decide().binds
     assert held_by(gang) == "Completeness"

@@ -41,6 +41,7 @@ class Groups:
         self._group_of: dict[str, GroupKey] = {}
         # By the key of an owner: the pods that are a group if the owner asks for it.
         self._owned: dict[GroupKey, dict[str, None]] = {}
+        self._owner_of: dict[str, GroupKey] = {}
         # Pods whose bind was made, and has not come back from the watch yet.
         self._bound: set[str] = set()
         self._changed: dict[GroupKey, None] = {}
@@ -97,9 +98,9 @@ class Groups:
     def note_pod(self, pod: PodRecord) -> None:
         """Note a pod that was added or has changed."""
         uid, says = pod.uid, pod.member
-        if says is None and pod.owned is not None:
-            owner = table.find_object(pod.owned.group)
-            self._owned.setdefault(owner, {})[uid] = None
+        owner = table.find_object(pod.owned.group) if pod.owned is not None else None
+        self._note_owner(uid, owner)
+        if says is None and owner is not None:
             says = pod.owned if self._sources.is_asked(owner) else None
         old, new = self._group_of.get(uid), None if says is None else says.group
         if old is not None and old != new:
@@ -114,12 +115,21 @@ class Groups:
 
     def drop_pod(self, pod: PodRecord) -> None:
         """Forget a pod that is gone."""
-        if pod.owned is not None:
-            owner = table.find_object(pod.owned.group)
-            self._owned.get(owner, {}).pop(pod.uid, None)
-            if not self._owned.get(owner, True):
-                del self._owned[owner]
+        self._note_owner(pod.uid, None)
         self._leave(pod.uid)
+
+    def _note_owner(self, uid: str, owner: GroupKey | None) -> None:
+        """Note the owner of a pod that may ask for a group; a pod may get another owner, or lose it."""
+        before = self._owner_of.get(uid)
+        if before == owner:
+            return
+        if before is not None:
+            del self._owner_of[uid], self._owned[before][uid]
+            if not self._owned[before]:
+                del self._owned[before]
+        if owner is not None:
+            self._owner_of[uid] = owner
+            self._owned.setdefault(owner, {})[uid] = None
 
     def _leave(self, uid: str) -> None:
         key = self._group_of.pop(uid, None)
