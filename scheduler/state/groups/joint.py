@@ -1,39 +1,44 @@
-"""The keys of groups that name each other: they are placed together, as parts of one group that no object stands for."""
+"""Groups that name each other: they are placed together, as parts of one group that no object stands for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
 
 from scheduler.api.groups.definitions import GroupKey
 
-# The kind of a group of groups that name each other. The kind of these stands behind it.
-JOINT = "Groups"
-# No name of an object has these characters.
-_BETWEEN_GROUPS, _BETWEEN_WORDS = " and ", "/"
+# The kind of such a group. The kind of its parts stands behind it.
+_JOINT = "Groups"
+_PLAIN_NAME = re.compile(r"[\w.-]+")
 
 
-def make_joint_key(together: Iterable[GroupKey]) -> GroupKey:
-    """Make the key of a group of several groups."""
-    members = tuple(together)
-    first = members[0]
-    # The first one's namespace is that of the whole.
-    rest = (f"{one.namespace}{_BETWEEN_WORDS}{one.name}" for one in members[1:])
-    return GroupKey(
-        f"{JOINT}.{first.kind}", first.namespace, _BETWEEN_GROUPS.join((first.name, *rest))
-    )
+class Joints:
+    """The groups of groups by key. A tenant writes the names, which may have any characters.
+
+    So nothing is read back from a key, and unlike groups of groups have unlike keys.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[GroupKey, tuple[GroupKey, ...]] = {}
+
+    def join(self, parts: tuple[GroupKey, ...]) -> GroupKey:
+        """Return the key of the group of some groups."""
+        first = parts[0]
+        rest = (f"{_write_name(one.namespace)}/{_write_name(one.name)}" for one in parts[1:])
+        name = " and ".join((_write_name(first.name), *rest))
+        # The first one's namespace is that of the whole.
+        key = GroupKey(f"{_JOINT}.{first.kind}", first.namespace, name)
+        self._parts[key] = parts
+        return key
+
+    def find_parts(self, key: GroupKey) -> tuple[GroupKey, ...]:
+        """Find the groups within a group of groups; none for any other group."""
+        return self._parts.get(key, ())
+
+    def forget(self, key: GroupKey) -> None:
+        """Forget a group of groups of which no pod waits."""
+        self._parts.pop(key, None)
 
 
-def is_joint(key: GroupKey) -> bool:
-    """Whether a key is that of a group of groups."""
-    return key.kind.startswith(f"{JOINT}.")
-
-
-def split_joint_key(key: GroupKey) -> tuple[GroupKey, ...]:
-    """Return the groups within a group of groups."""
-    kind = key.kind.removeprefix(f"{JOINT}.")
-    first, *rest = key.name.split(_BETWEEN_GROUPS)
-    others = (one.split(_BETWEEN_WORDS) for one in rest)
-    return (
-        GroupKey(kind, key.namespace, first),
-        *(GroupKey(kind, namespace, name) for namespace, name in others),
-    )
+def _write_name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name)

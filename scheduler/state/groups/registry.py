@@ -17,7 +17,7 @@ from scheduler.api.groups.table import GroupSource
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Where, make_uid
 from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, list_kept, list_running
-from scheduler.state.groups.joint import is_joint, make_joint_key, split_joint_key
+from scheduler.state.groups.joint import Joints
 from scheduler.state.groups.kept import Kept
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.sources import Sources
@@ -36,6 +36,7 @@ class Groups:
         self._pods = pods
         self._topologies = Topologies(default_levels)
         self._sources = Sources()
+        self._joints = Joints()
         self._children: dict[GroupKey, set[GroupKey]] = {}
         self._members: dict[GroupKey, dict[str, Membership]] = {}
         self._group_of: dict[str, GroupKey] = {}
@@ -183,7 +184,10 @@ class Groups:
 
     def _form(self, root: GroupKey) -> Entity | None:
         # A root that has become a part of another one is no entity any more.
-        return form_entity(root, self) if self.find_root(root) == root else None
+        entity = form_entity(root, self) if self.find_root(root) == root else None
+        if entity is None:
+            self._joints.forget(root)
+        return entity
 
     def find_root(self, key: GroupKey) -> GroupKey:
         """Find the group that is decided about as a whole, of which a group is a part."""
@@ -193,14 +197,15 @@ class Groups:
                 break
             key = definition.parent
         definition = self.find_definition(key)
-        return make_joint_key(definition.together) if definition and definition.together else key
+        together = definition.together if definition is not None else ()
+        return self._joints.join(together) if together else key
 
     # What forming reads.
 
     def find_definition(self, key: GroupKey) -> Definition | None:
         """Return what an object, or else the first of the pods, says of a group."""
-        if is_joint(key):
-            return self._define_joint(key)
+        if parts := self._joints.find_parts(key):
+            return self._define_joint(key, parts)
         if (found := self._sources.define(key)) is not None:
             return found
         members = self._members.get(key, {}).values()
@@ -208,14 +213,13 @@ class Groups:
 
     def list_children(self, key: GroupKey) -> Sequence[GroupKey]:
         """List the groups that are parts of a group, by age and name."""
-        if is_joint(key):
-            return split_joint_key(key)
+        if parts := self._joints.find_parts(key):
+            return parts
         children = [(self._sources.define(one), one) for one in self._children.get(key, ())]
         return [one for _, one in sorted(children, key=lambda pair: _find_age(*pair))]
 
-    def _define_joint(self, key: GroupKey) -> Definition:
+    def _define_joint(self, key: GroupKey, together: tuple[GroupKey, ...]) -> Definition:
         """Define the group of several groups that name each other."""
-        together = split_joint_key(key)
         said = {one: self.find_definition(one) for one in together}
         others = [one for one, found in said.items() if found and found.together != together]
         problem = None
