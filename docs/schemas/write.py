@@ -117,7 +117,7 @@ def simulate() -> Schema:
 
 
 def explain() -> Schema:
-    """Why a pod waits or went where it went, or what is on a node."""
+    """Why a pod or a group waits or went where it went, or what is on a node."""
     card = {
         "index": WHOLE, "id": TEXT, "model": TEXT, "mode": TEXT, "numa": WHOLE, "healthy": FLAG, "closed": FLAG,
         "memoryMiB": FIGURES, "cores": FIGURES, "sharers": FIGURES,
@@ -184,7 +184,20 @@ def explain() -> Schema:
         )),
         waiting=one(pods=WHOLE, lookedAt=WHOLE, held=NAMES, groups=many(group)),
     )  # fmt: skip
-    return {"oneOf": [pod, node]}
+    whose = maybe(one(
+        part=TEXT, rule=TEXT, required=maybe(TEXT), preferred=NAMES, levels=NAMES,
+    ))  # fmt: skip
+    closest = one(values=NAMES, nodes=WHOLE, fitting=WHOLE, of=WHOLE, lacks=TEXT)
+    whole = _answer(
+        kind={"const": "Group"}, group=one(kind=TEXT, namespace=TEXT, name=TEXT), title=TEXT,
+        state=words("placed", "held", "fits", "preempts", "waits"), message=TEXT, remarks=NAMES,
+        minimum=maybe(WHOLE), pods=one(onNodes=many(who), waiting=many(who)), topology=whose,
+        now=maybe(one(pods=WHOLE, nodes=NAMES)),
+        levels=many(one(label=TEXT, domains=WHOLE, closest=many(closest))),
+        preemption=maybe(one(victims=many(who), nodes=NAMES, notDone=maybe(TEXT))),
+        advice=many(one(text=TEXT, pods=WHOLE, nodes=WHOLE)),
+    )  # fmt: skip
+    return {"oneOf": [pod, node, whole]}
 
 
 def _heading(**uncounted: Schema) -> dict[str, Schema]:

@@ -19,9 +19,9 @@ def explain(
         str,
         typer.Argument(
             autocompletion=options.make_completion(
-                ("pod", "node", "deploy", "sts", "ds", "rs", "rc", "job", "cj")
+                ("pod", "node", "group", "deploy", "sts", "ds", "rs", "rc", "job", "cj")
             ),
-            help="A type as kubectl names it (pod, node, or a workload such as deploy), or TYPE/NAME. "
+            help="A type as kubectl names it (pod, node, group, or a workload such as deploy), or TYPE/NAME. "
             "Of a workload, its first waiting pod is explained.",
         ),
     ],
@@ -58,13 +58,14 @@ def explain(
     ] = "table",
     config_file: options.ConfigFile = None,
 ) -> None:
-    """Say why a pod waits or went where it went, or what is on a node and which pods wait for it.
+    """Say why a pod or a group of pods waits or went where it went, or what is on a node and which pods wait for it.
 
     For a pod it shows why nodes refuse it, the node that comes closest, what would
     let it in and how the best nodes score. Every advice was tried on the
-    scheduler's own engine. Nothing is written.
+    scheduler's own engine. For a group it shows how many of its pods fit in the
+    domains of each level that come closest. Nothing is written.
 
-    Exit codes: 0 answered; 2 there is no such pod or node, or an argument, a file
+    Exit codes: 0 answered; 2 there is no such pod, node or group, or an argument, a file
     or the cluster cannot be read; 3 answered, but objects of files have mistakes
     and were left out.
     """

@@ -13,7 +13,7 @@ from scheduler.disruption import attempts, clearing, group_promises, group_units
 from scheduler.disruption.clearing import Cleared, Clearing
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.attempts import PlacePods
-from scheduler.placing.groups.placer import Placer
+from scheduler.placing.groups.placer import Closest, Placer
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, make_entity
@@ -53,6 +53,18 @@ class GroupCycle:
                 entity, places, lambda rows: self._placer.place(entity, place_pods, rows)
             )
         return self._promise(entity, plan, cleared)
+
+    def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
+        """List the domains of a level that come closest to taking a group."""
+        return self._placer.list_closest(entity, labels, most)
+
+    def place_among(self, entity: Entity, place_pods: PlacePods, rows: c.Flags) -> Plan:
+        """Place a group among some rows, in the caller's trial, without making room."""
+        return self._placer.place(entity, place_pods, rows)
+
+    def list_evictable(self, entity: Entity) -> list[PodRecord]:
+        """List the pods on nodes that may go for a group; none if it takes nobody's place."""
+        return self._clearing.list_evictable(entity) if self._preempts(entity) else []
 
     def _place(self, entity: Entity, place_pods: PlacePods) -> Plan:
         plan = self._placer.place(entity, place_pods)

@@ -15,10 +15,11 @@ from scheduler.disruption.attempts import NOTHING
 from scheduler.disruption.clearing import Clearing
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
-from scheduler.placing.groups.placer import Placer, split_entities
+from scheduler.placing.groups.placer import Closest, Placer, split_entities
 from scheduler.placing.groups.ways import Ways
 from scheduler.plugins import barriers, table
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Key, Shape
 from scheduler.shapes.cold import Cold
@@ -81,6 +82,21 @@ class Cycle(Answers):
                     self._groups.decide(part, partial(self._place_some, explain=explain))
                 )
         return outcome
+
+    def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
+        """List the domains of the last of some labels that come closest to taking a group."""
+        self._begin()
+        return self._groups.list_closest(entity, labels, most)
+
+    def place_group(self, entity: Entity, rows: c.Flags = ANYWHERE) -> Plan:
+        """Place a group among some rows, [0] for all, in the caller's trial. Nobody is evicted for it."""
+        self._begin()
+        self._ways.n_tried = 0
+        return self._groups.place_among(entity, partial(self._place_some, explain=True), rows)
+
+    def list_evictable(self, entity: Entity) -> list[PodRecord]:
+        """List the pods on nodes that may go for a group; none if it takes nobody's place."""
+        return self._groups.list_evictable(entity)
 
     def _place_some(
         self, pods: list[PodRecord], among: c.Flags, *, explain: bool = False

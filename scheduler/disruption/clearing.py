@@ -106,6 +106,11 @@ class Clearing:
                 best = found
         return best
 
+    def list_evictable(self, entity: Entity) -> list[PodRecord]:
+        """List the pods on nodes that may go for a group, wherever they are."""
+        units = list_units(self._cluster, self._list_pods(entity, ANYWHERE), entity.priority)
+        return [pod for unit in units for pod in unit.pods]
+
     def find_room_as_kube(self, entity: Entity, place: PlaceAmong) -> Cleared | str:
         """Find room as kube-scheduler does: all units of lower priority go, and come back if the group still fits.
 

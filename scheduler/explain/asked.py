@@ -5,12 +5,13 @@ from __future__ import annotations
 from scheduler.errors import BadInput
 from scheduler.simulate.reading.kinds import ObjectKey
 
-POD, NODE = "Pod", "Node"
+POD, NODE, GROUP = "Pod", "Node", "Group"
 _DEFAULT = "default"
 # By kind: its API group, and the words that kubectl has for it.
 _KINDS = {
     POD: ("", ("pod", "pods", "po")),
     NODE: ("", ("node", "nodes", "no")),
+    GROUP: ("", ("group", "groups", "podgroup", "podgroups", "pg")),
     "Deployment": ("apps", ("deployment", "deployments", "deploy")),
     "StatefulSet": ("apps", ("statefulset", "statefulsets", "sts")),
     "DaemonSet": ("apps", ("daemonset", "daemonsets", "ds")),
@@ -49,7 +50,7 @@ def read_key(what: str, name: str | None, namespace: str | None) -> ObjectKey:
         if "/" in given or not given:
             raise BadInput("NAME", f'"{given}" is not a node name: write NAME without a namespace')
         return ObjectKey(NODE, "", given)
-    before, _, own = given.rpartition("/")
+    before, own = _split_name(kind, given, namespace)
     if "/" in before or not own or given.startswith("/"):
         raise BadInput(
             "NAME", f'"{given}" is not a name: write NAME with -n NAMESPACE, or NAMESPACE/NAME'
@@ -57,6 +58,18 @@ def read_key(what: str, name: str | None, namespace: str | None) -> ObjectKey:
     if namespace is not None and before and before != namespace:
         raise BadInput("--namespace", f'"{namespace}" is not the namespace of {given}; write one')
     return ObjectKey(kind, before or namespace or _DEFAULT, own)
+
+
+def _split_name(kind: str, given: str, namespace: str | None) -> tuple[str, str]:
+    """Split ``NAMESPACE/NAME``; a group of a LeaderWorkerSet has a name with a slash."""
+    if kind != GROUP:
+        before, _, own = given.rpartition("/")
+    elif namespace is not None and not given.startswith(f"{namespace}/"):
+        before, own = "", given
+    else:
+        before, slash, own = given.partition("/")
+        before, own = (before, own) if slash else ("", before)
+    return before, own
 
 
 def _find_kind(word: str, alone: str | None) -> str:
@@ -67,7 +80,8 @@ def _find_kind(word: str, alone: str | None) -> str:
     kind = _BY_WORD.get(plain)
     if kind is not None and group in ("", _KINDS[kind][0]):
         return kind
-    workloads = [words[0] for one, (_, words) in _KINDS.items() if one not in (POD, NODE)]
-    known = f"pod, node and the workloads {', '.join(workloads)}"
+    others = (POD, NODE, GROUP)
+    workloads = [words[0] for one, (_, words) in _KINDS.items() if one not in others]
+    known = f"pod, node, group and the workloads {', '.join(workloads)}"
     hint = f"; for a pod write pod {alone}" if alone else ""
     raise BadInput("WHAT", f'"{word}" cannot be explained; allowed are {known}{hint}')

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from scheduler.config import Config
 from scheduler.engine.questions.explaining import ExplainNode
 from scheduler.errors import BadInput, make_visible
-from scheduler.explain import asked, finding, near, pods
+from scheduler.explain import asked, finding, groups, near, pods
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
 from scheduler.simulate import gaps
@@ -56,7 +56,7 @@ def explain(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> E
     """Read the objects, find the one that is asked about, and explain it.
 
     Raises:
-        BadInput: an argument or a file is wrong, or there is no such pod or node; the error names similar ones.
+        BadInput: an argument or a file is wrong, or there is no such object; the error names similar ones.
     """
     command = f"explain {request.what} {request.name}"
     gathered = gather_objects(request.files, live or Live(), stdin, tell, command=command)
@@ -71,11 +71,8 @@ def explain(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> E
     scene = Scene(situation, request.config, is_live=live is not None)
     wanted = asked.read_key(request.what, request.name, request.namespace)
     tell(f"explaining {wanted.name}")
-    printed = (
-        _explain_node(wanted.name, scene)
-        if wanted.kind == asked.NODE
-        else _explain_pod(wanted, scene)
-    )
+    explainers = {asked.NODE: _explain_node, asked.GROUP: groups.explain_group}
+    printed = explainers.get(wanted.kind, _explain_pod)(wanted, scene)
     problems = list(situation.inventory.mistakes.values())
     said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
     more = len(said) - _TOLD_MAX
@@ -99,9 +96,10 @@ def _explain_pod(wanted: ObjectKey, scene: Scene) -> Json:
     return printed
 
 
-def _explain_node(name: str, scene: Scene) -> Json:
+def _explain_node(wanted: ObjectKey, scene: Scene) -> Json:
+    name = wanted.name
     if (problem := scene.malformed.get(name)) is not None:
         raise BadInput(f"node {name}", f"cannot be read, and is left out: {problem}")
     if name not in scene.nodes:
-        raise near.report_unknown(scene, ObjectKey(asked.NODE, "", name))
+        raise near.report_unknown(scene, wanted)
     return scene.engine.ask(ExplainNode(name, scene.schedulers))

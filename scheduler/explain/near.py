@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from scheduler.api import wire
+from scheduler.engine.questions.waiting import AllGroups
 from scheduler.errors import BadInput
-from scheduler.explain.asked import KINDS, NODE, POD
+from scheduler.explain.asked import GROUP, KINDS, NODE, POD
 from scheduler.explain.layout import name_some
 from scheduler.explain.scene import Scene
 from scheduler.printing import count_nouns
@@ -36,7 +37,7 @@ def report_unknown(scene: Scene, wanted: ObjectKey) -> BadInput:
     there = _list_all(scene)
     mine = [one for one in there if one.kind == wanted.kind]
     others = [one for one in there if one.kind != wanted.kind]
-    what = wanted.kind.lower() if wanted.kind in (POD, NODE) else wanted.kind
+    what = wanted.kind.lower() if wanted.kind in (POD, NODE, GROUP) else wanted.kind
     called = _find_called(wanted, mine)
     near = (
         [*map(_write_name, called)]
@@ -89,6 +90,8 @@ def _list_all(scene: Scene) -> list[ObjectKey]:
         for body in scene.situation.inventory.objects
         if kinds.find_kind(body) in kinds.WORKLOADS
     }
+    groups = scene.engine.ask(AllGroups())
+    found |= {ObjectKey(GROUP, key.namespace, key.name) for key in groups}
     return sorted(one for one in found if one.kind in KINDS)
 
 

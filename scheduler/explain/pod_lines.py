@@ -202,6 +202,11 @@ def _describe_card(card: Json) -> str:
 
 
 def _write_advice(pod: Json) -> Iterator[Line]:
+    if pod["state"] == "waits" and pod["nodes"]["fitting"]:
+        yield from make_heading("What would let it in")
+        name = pod["group"]["name"].partition(" ")[2]
+        yield Line(f"Its group decides: `evenkeel explain group {name}` says more.", 2, 0)
+        return
     if not pod["advice"]:
         if pod["state"] == "waits":
             yield from make_heading("What would let it in")

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from scheduler import printing
-from scheduler.explain import layout, node_lines, pod_lines
+from scheduler.explain import group_lines, layout, node_lines, pod_lines
 from scheduler.explain.layout import Line
 
 Json = Mapping[str, Any]
@@ -21,6 +21,8 @@ def print_answer(answer: Json, console: Console, *, is_wide: bool = False) -> No
     def lines(width: int) -> Iterator[Line]:
         if answer["kind"] == "Pod":
             return pod_lines.write_lines(answer, width)
+        if answer["kind"] == "Group":
+            return group_lines.write_lines(answer)
         return node_lines.write_lines(answer, is_wide=is_wide)
 
     if printing.is_terminal(console):

@@ -132,6 +132,10 @@ def test_what_explain_prints(fleet: Path) -> None:
         kinds |= {step["do"] for advice in found["advice"] for step in advice["steps"]}
     for name in "abc":
         check("explain", "explain", "node", name, "-f", "-", stdin=stdin, codes=(0, 3))
+    rack = blocks.ROOT / "docs" / "examples" / "rack.yaml"
+    found = check("explain", "explain", "group", "train", "-f", str(rack))
+    assert found["levels"]
+    assert found["advice"]
     assert {"bound", "preempts", "waits", "gated"} <= states
     assert {"requestLess", "drop", "tolerate", "wait", "end"} <= kinds
 

@@ -131,7 +131,7 @@ def test_pods_that_a_workload_would_make_are_its_pods() -> None:
         (("node/q",), "node q: does not exist. There are 2 nodes: a, shared-1"),
         (("node", "lone-x"), "Did you mean pod default/lone-x?"),
         (("job/train",), "Job default/train: has no pod that runs or waits: finished are default/train-x"),
-        (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, node and the workloads deployment, statefulset, daemonset, replicaset, replicationcontroller, job, cronjob\n'),
+        (("service", "web"), 'WHAT: "service" cannot be explained; allowed are pod, node, group and the workloads deployment, statefulset, daemonset, replicaset, replicationcontroller, job, cronjob\n'),
         (("deployment.batch/web",), 'WHAT: "deployment.batch" cannot be explained'),
         (("search/chat-7b",), "; for a pod write pod search/chat-7b"),
         (("deploy", "a/b/c"), 'NAME: "a/b/c" is not a name: write NAME with -n NAMESPACE, or NAMESPACE/NAME'),

@@ -73,6 +73,7 @@ from scheduler.engine.questions.simulating import (
 )  # fmt: skip
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
 from scheduler.engine.questions.waiting import (
+    AllGroups,
     IsParked,
     ObjectsOf,
     Queue,
@@ -223,7 +224,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
-        WhatWaits(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
+        WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip
     if node in nodes[:-1]:
         found += [
@@ -264,7 +265,14 @@ def test_questions_change_no_decision(seed: int) -> None:
 
 def test_the_operator_puts_no_question_that_changes_decisions() -> None:
     ahead = {one.__name__ for one in ANSWERS if issubclass(one, Foresight)}
-    assert ahead == {"BestNodesFor", "ExplainNode", "ExplainPod", "NextDecision", "OutlookOf"}
+    assert ahead == {
+        "BestNodesFor",
+        "ExplainGroup",
+        "ExplainNode",
+        "ExplainPod",
+        "NextDecision",
+        "OutlookOf",
+    }
     for path in (ROOT / "kube").rglob("*.py"):
         named = {
             one.id

@@ -8,10 +8,10 @@ from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import explaining as ask
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
-from scheduler.telling import groups
+from scheduler.telling import groups as words
 from scheduler.telling.advice.advise import ObjectFacts
 from scheduler.telling.advice.asking import Asking
-from scheduler.telling.explained import nodes, pods
+from scheduler.telling.explained import groups, nodes, pods
 from scheduler.telling.explained.scene import Scene
 
 Json = dict[str, Any]
@@ -32,6 +32,11 @@ def explain_node(inside: Inside, question: ask.ExplainNode) -> Json:
     return nodes.explain_node(_scene(inside), question.name, question.schedulers)
 
 
+def explain_group(inside: Inside, question: ask.ExplainGroup) -> Json:
+    """Why a group waits, or where its pods are."""
+    return groups.explain_group(_scene(inside), question.group, question.nodes)
+
+
 def try_group(inside: Inside, question: ask.OutlookOf) -> ask.GroupOutlook | None:
     """What would become of the group of a waiting pod now."""
     entry = inside.pending.find_entry(question.uid)
@@ -46,7 +51,7 @@ def try_group(inside: Inside, question: ask.OutlookOf) -> ask.GroupOutlook | Non
     result = plans[0].group if plans else None
     if result is None:
         return None
-    return ask.GroupOutlook(name, bool(plans[0].binds), groups.count_fitting(result))
+    return ask.GroupOutlook(name, bool(plans[0].binds), words.count_fitting(result))
 
 
 def _scene(inside: Inside) -> Scene:

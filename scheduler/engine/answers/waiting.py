@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from scheduler.api import kinds
 from scheduler.api.groups import table
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import waiting as ask
 from scheduler.state.entities import Entity
@@ -70,6 +71,11 @@ def list_objects(inside: Inside, question: ask.ObjectsOf) -> Sequence[ask.GroupF
         )
         for one in inside.cluster.groups.list_objects_of(question.group)
     ]
+
+
+def list_groups(inside: Inside, _: ask.AllGroups) -> Mapping[GroupKey, GroupKey]:
+    """All groups with pods."""
+    return inside.cluster.groups.list_roots()
 
 
 def count_queue(inside: Inside, _: ask.QueueCounts) -> ask.QueueFigures:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from scheduler.api import wire
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.engine.questions.contract import Foresight
 
 Json = dict[str, Any]
@@ -50,6 +51,18 @@ class GroupOutlook(NamedTuple):
     name: str
     fits: bool
     message: str
+
+
+class ExplainGroup(Foresight[Json], frozen=True):
+    """Why a group waits, or where its pods are, as plain values. Whatever is tried to find out is undone.
+
+    Attributes:
+        group: a group that is decided about as a whole, with at least one pod.
+        nodes: as objects, by name: what of them is cordoned or tainted could be otherwise.
+    """
+
+    group: GroupKey
+    nodes: Mapping[str, wire.Node]
 
 
 class OutlookOf(Foresight[GroupOutlook | None], frozen=True):

@@ -101,6 +101,10 @@ class ObjectsOf(Question[Sequence[GroupFacts]], frozen=True):
     group: GroupKey
 
 
+class AllGroups(Question[Mapping[GroupKey, GroupKey]], frozen=True):
+    """All groups with pods and those above them, each with the group that is decided about as a whole. O(pods)."""
+
+
 class QueueFigures(NamedTuple):
     """The queue in figures, under kube-scheduler's names.
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
 
 from scheduler.api.door.decisions import Plan
 from scheduler.api.kube_plugins import KubePlugins
+from scheduler.placing.groups import choosing
 from scheduler.placing.groups.attempts import (
     Attempt,
     CountPlaces,
@@ -23,6 +27,20 @@ from scheduler.state.pods import PodRecord
 
 # Finds what the profile of a pod sets for kube-scheduler's plugins; None if it is not to be placed as kube-scheduler does.
 FindPlugins = Callable[[PodRecord], KubePlugins | None]
+
+
+class Closest(NamedTuple):
+    """The domains of a level that come closest to taking a group.
+
+    Attributes:
+        label: the label of the level.
+        n_domains: how many domains the level has.
+        domains: for each of these the values that name the domain, and [N] its nodes.
+    """
+
+    label: str
+    n_domains: int
+    domains: list[tuple[tuple[str, ...], c.Flags]]
 
 
 def split_entities(batch: Iterable[AnyEntity]) -> Iterator[list[PodRecord] | Entity]:
@@ -80,3 +98,24 @@ class Placer:
         there = find_domains_there(self._cluster, entity.team, level.domain)
         numbers = range(len(level.names)) if not there else sorted(there)[: 2 - len(there)]
         return [level.domain == number for number in numbers if number >= 0]
+
+    def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
+        """List the domains of the last of some labels that have places for the most pods of a group, at most ``most``.
+
+        A group that requires a domain at this level or above it, and of which a pod has a node, has only the domains
+        in which its pods are. The places are those for pods like the first of the largest part.
+        """
+        level = self._domains.get_level(labels)
+        numbers = list(range(len(level.names)))
+        where = entity.team.where
+        if where is not None and where.required >= len(labels) - 1:
+            there = find_domains_there(self._cluster, entity.team, level.domain)
+            numbers = sorted(there - {-1}) if there else numbers
+        largest = max(entity.team.list_leaves(), key=lambda leaf: len(leaf.pods))
+        places = choosing.sum_places(
+            self._count_places(largest.pods[0], None), level.domain, len(level.names), ANYWHERE
+        )
+        fitting = np.minimum(places, len(largest.pods))
+        numbers.sort(key=lambda number: (-fitting[number], places[number], number))
+        domains = [(level.names[number], level.domain == number) for number in numbers[:most]]
+        return Closest(labels[-1], len(level.names), domains)

@@ -99,15 +99,18 @@ def list_kept(key: GroupKey, lore: Lore) -> list[str]:
     return kept if len(kept) > 1 else []
 
 
+def list_all_members(key: GroupKey, lore: Lore) -> list[Member]:
+    """List the pods of a root group and of the groups within it that are not finished."""
+    return [one for leaf in _list_leaf_keys(key, lore) for one in lore.list_members(leaf)]
+
+
 class _Former:
     """Forms one entity; notes what is missing and what is wrong on the way."""
 
     def __init__(self, key: GroupKey, lore: Lore) -> None:
         self._key, self._lore = key, lore
         self._definition = lore.find_definition(key)
-        self._members = [
-            one for leaf in _list_leaf_keys(key, lore) for one in lore.list_members(leaf)
-        ]
+        self._members = list_all_members(key, lore)
         # A group of which a pod runs has had its minimum: a pod that comes again joins it alone.
         self._was_placed = any(one.is_there for one in self._members)
         self._lacks = ""

@@ -16,7 +16,14 @@ from scheduler.api.groups.definitions import (
 from scheduler.api.groups.table import GroupSource
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Where, make_uid
-from scheduler.state.groups.forming import DEPTH_MAX, Member, form_entity, list_kept, list_running
+from scheduler.state.groups.forming import (
+    DEPTH_MAX,
+    Member,
+    form_entity,
+    list_all_members,
+    list_kept,
+    list_running,
+)
 from scheduler.state.groups.joint import Joints
 from scheduler.state.groups.kept import Kept
 from scheduler.state.groups.levels import Topologies
@@ -151,6 +158,20 @@ class Groups:
     def find_group(self, uid: str) -> GroupKey | None:
         """Find the group of a pod; None for a pod in no group."""
         return self._group_of.get(uid)
+
+    def list_roots(self) -> dict[GroupKey, GroupKey]:
+        """List the groups that have pods and the groups above them, each with the group that is decided about."""
+        roots = {key: self.find_root(key) for key in self._members}
+        return roots | {root: root for root in roots.values()}
+
+    def list_pods(self, root: GroupKey) -> list[PodRecord]:
+        """List the pods of a root group that are not finished."""
+        return [one.pod for one in list_all_members(root, self)]
+
+    @property
+    def default_labels(self) -> tuple[str, ...]:
+        """The labels of the levels that the configuration names, the widest first."""
+        return self._topologies.default_labels
 
     # Entities.
 

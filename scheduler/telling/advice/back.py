@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from scheduler.api import wire
+from scheduler.api.door.decisions import Plan
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.telling.advice import wishes
@@ -27,10 +28,7 @@ class Back(NamedTuple):
 
 def find_nodes_back(asking: Asking, pod: PodRecord, nodes: Mapping[str, wire.Node]) -> list[Back]:
     """Find the nodes that would take a pod, each tried alone; ``nodes`` are the node objects of the cluster by name."""
-    out: dict[str, tuple[str, ...]] = {}
-    for name in sorted(nodes):
-        if (why := _list_causes(asking.cluster, nodes[name])) and len(out) < _AT_ONCE:
-            out[name] = why
+    out = _find_out(asking.cluster, nodes)
     if not out:
         return []
     with _bring_back(asking.cluster, {name: nodes[name] for name in out}):
@@ -42,6 +40,35 @@ def find_nodes_back(asking: Asking, pod: PodRecord, nodes: Mapping[str, wire.Nod
             if row in asking.find_fitting(pod):
                 found.append(Back(row, out[name]))
     return found
+
+
+def find_nodes_back_for_group(
+    cluster: Cluster, nodes: Mapping[str, wire.Node], place: Callable[[], Plan]
+) -> tuple[Plan, list[Back]]:
+    """Find nodes that would let a group in if all of them were well; none if they would not.
+
+    Returns how the group would be placed, and the nodes.
+    """
+    out = _find_out(cluster, nodes)
+    if not out:
+        return Plan(""), []
+    with _bring_back(cluster, {name: nodes[name] for name in out}):
+        used = sorted({bind.node for bind in place().binds} & out.keys())
+    if not used:
+        return Plan(""), []
+    with _bring_back(cluster, {name: nodes[name] for name in used}):
+        plan = place()
+    found = [Back(cluster.nodes.find_row(name), out[name]) for name in used]
+    return plan, found if plan.binds else []
+
+
+def _find_out(cluster: Cluster, nodes: Mapping[str, wire.Node]) -> dict[str, tuple[str, ...]]:
+    """Find nodes that are not well, by name, with the causes."""
+    out: dict[str, tuple[str, ...]] = {}
+    for name in sorted(nodes):
+        if (why := _list_causes(cluster, nodes[name])) and len(out) < _AT_ONCE:
+            out[name] = why
+    return out
 
 
 def _list_causes(cluster: Cluster, node: wire.Node) -> tuple[str, ...]:
