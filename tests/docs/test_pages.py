@@ -8,6 +8,7 @@ import pytest
 import typer.main
 import yaml
 
+from scheduler.api import kinds
 from scheduler.cli.app import app
 from tests.controlplane import build
 from tests.docs import blocks
@@ -133,3 +134,15 @@ def test_the_versions_that_are_told_are_those_of_the_tests_and_the_chart() -> No
     assert f"before {oldest[0]} | the chart refuses" in told
     project = tomllib.loads((blocks.ROOT / "pyproject.toml").read_text())["project"]
     assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in told
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/user-guide.md"])
+def test_a_dump_has_every_kind_that_is_read(page: str) -> None:
+    """Kinds that an API server may lack are left out by their own command: kubectl refuses a list with one of them."""
+    shown = [one for one in blocks.of(blocks.ROOT / page) if one.language == "console"]
+    commands = [step.command for block in shown for step in block.steps]
+    [always] = [one for one in commands if one.startswith("kubectl get nodes,pods,")]
+    [some] = [one for one in commands if "kubectl api-resources" in one]
+    for kind in kinds.TABLE:
+        words = re.findall(r"\w+", some if kind.absent else always)
+        assert kind.plural in words
