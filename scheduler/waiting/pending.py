@@ -273,6 +273,13 @@ class Pending:
             counts[entry.where] += len(entry.entity.members)
         return counts
 
+    def count_groups(self) -> dict[Where, int]:
+        """Count the groups with waiting pods in each part of the queue."""
+        counts = dict.fromkeys(Where, 0)
+        for entry in self._entries.values():
+            counts[entry.where] += isinstance(entry.entity, Entity)
+        return counts
+
     def find_entry(self, uid: str) -> Entry | None:
         """Return the entry of a waiting pod, to be read; None when the pod does not wait."""
         return self._entries.get(self._joined.get(uid, uid))

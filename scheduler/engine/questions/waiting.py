@@ -110,10 +110,12 @@ class QueueFigures(NamedTuple):
 
     Attributes:
         pods: how many are in each part.
+        groups: how many groups with waiting pods are in each part.
         came: how many came to each part so far, by part and by event.
     """
 
     pods: Mapping[str, int]
+    groups: Mapping[str, int]
     came: Mapping[tuple[str, str], int]
 
 

@@ -110,6 +110,32 @@ PLACEMENTS = Family(
     ("mode", "policy"),
 )
 
+# What happens to groups of pods.
+GROUPS_PENDING = Family(
+    "evenkeel_pending_groups",
+    _GAUGE,
+    "Groups with pods that wait, by part of the queue: active, backoff, unschedulable or gated.",
+    ("queue",),
+)
+GROUP_ATTEMPTS = Family(
+    "evenkeel_group_attempts",
+    _COUNTER,
+    "Attempts to place groups, by result: placed or unschedulable.",
+    ("result",),
+)
+GROUP_START_SECONDS = Family(
+    "evenkeel_group_start_seconds",
+    _HISTOGRAM,
+    "Time from when a group could first be tried to the decision that places its minimum, by the number of its pods that are placed then.",
+    ("size",),
+    _SLI,
+)
+GROUP_EVICTIONS = Family(
+    "evenkeel_group_evictions",
+    _COUNTER,
+    "Groups whose pods were sent away together to make room for others.",
+)
+
 # The replica.
 LEADER = Family("evenkeel_leader", _GAUGE, "1 on the replica that decides, 0 on the others.")
 LEASE_HOLDER = Family(

@@ -13,6 +13,9 @@ from scheduler.kube.report.metrics.families import CountedFamily, Observed
 # More policies than any cluster has; a cluster that makes and deletes policies for ever must not fill the memory.
 _PLACEMENTS_MOST = 1000
 _DECIDED = ("scheduled", "unschedulable")
+GROUP_RESULTS = (PLACED, UNPLACED) = ("placed", "unschedulable")
+# By its name, the most pods of a size of groups; the last size has no most.
+SIZES = {"1-8": 8, "9-64": 64, "65-512": 512, "513+": 2**62}
 
 
 class Metrics:
@@ -23,6 +26,9 @@ class Metrics:
         sli_seconds: by attempts.
         pod_attempts, queue_wait, bind_seconds, preemption_attempts, preemption_victims: without labels.
         placements: by mode and policy.
+        group_attempts: by result.
+        group_start: by size.
+        group_evictions: without labels.
         plugin_silences: without labels.
     """
 
@@ -40,6 +46,11 @@ class Metrics:
         self.preemption_attempts = CountedFamily(catalogue.PREEMPTION_ATTEMPTS, [()])
         self.preemption_victims = Observed(catalogue.PREEMPTION_VICTIMS, [()])
         self.placements = CountedFamily(catalogue.PLACEMENTS, most=_PLACEMENTS_MOST)
+        self.group_attempts = CountedFamily(
+            catalogue.GROUP_ATTEMPTS, [(result,) for result in GROUP_RESULTS]
+        )
+        self.group_start = Observed(catalogue.GROUP_START_SECONDS, [(size,) for size in SIZES])
+        self.group_evictions = CountedFamily(catalogue.GROUP_EVICTIONS, [()])
         self.plugin_silences = CountedFamily(catalogue.PLUGIN_SILENCES, [()])
 
     def collect(self) -> Iterator[Metric]:
@@ -54,6 +65,9 @@ class Metrics:
             self.preemption_attempts,
             self.preemption_victims,
             self.placements,
+            self.group_attempts,
+            self.group_start,
+            self.group_evictions,
             self.plugin_silences,
         ):
             yield one.collect()

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scheduler.api.door.decisions import Bind, Hold, Outcome
+from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.pods import Governing, NamedPod, WhoGoverns
 from scheduler.engine.questions.waiting import TriedInVain, WaitOf
-from scheduler.kube.report.metrics.counting import Metrics
+from scheduler.kube.report.metrics.counting import PLACED, SIZES, UNPLACED, Metrics
 
 _MOST_ATTEMPTS = 15
 _MISTAKE, _NO_NODES = "PodWellFormed", "NoNodes"
@@ -74,10 +74,23 @@ class Tally:
         self._metrics.preemption_attempts.add(n=sum(one.attempt is not None for one in holds))
         for evict in outcome.evicts:
             self._metrics.preemption_victims.add(len(evict.victims))
+            self._metrics.group_evictions.add(n=sum(len(unit) > 1 for unit in evict.units))
+        for plan in outcome.plans:
+            if plan.group is not None:
+                self._note_group(plan, plan.group, now)
         n = results.total()
         for (result, profile), times in results.items():
             self._metrics.attempts.add(result, profile, n=times)
             self._metrics.attempt_seconds.add(seconds / n, result, profile, n=times)
+
+    def _note_group(self, plan: Plan, result: GroupResult, now: float) -> None:
+        """Count an attempt to place a group. Pods that join a group that has its minimum are no start."""
+        self._metrics.group_attempts.add(PLACED if plan.binds else UNPLACED)
+        if plan.binds and result.least:
+            journey = self._journeys[plan.binds[0].uid]
+            n = len(plan.binds)
+            size = next(name for name, most in SIZES.items() if n <= most)
+            self._metrics.group_start.add(now - journey.since, size)
 
     def _begin_journey(self, bind: Bind, now: float) -> str:
         """Note that a bind is under way; return the profile of its pod."""
