@@ -347,3 +347,15 @@ def test_a_pod_that_loses_its_owner_and_goes_is_forgotten() -> None:
     gang.now = 5.0
     assert not gang.decide().binds
     assert held_by(gang) == "Completeness"
+
+
+def test_a_required_level_that_no_node_has_is_named_until_nodes_have_it() -> None:
+    gang = Gang(make.node(name="m", cpu="8"))
+    gang.group(*pods("a", "b"), minimum=2, topology="rack")
+    (plan,) = gang.decide().plans
+    assert plan.hold is not None
+    assert plan.hold.said == "No node has the label rack."
+    gang.now = 20.0
+    gang.see(make.node(name="m", cpu="8", labels={"rack": "r"}))
+    (plan,) = gang.decide().plans
+    assert bound(plan) == ["a", "b"]

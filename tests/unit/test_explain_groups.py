@@ -168,7 +168,17 @@ def test_a_level_whose_label_no_node_has_is_named() -> None:
     objects = [node("a", cpu=8), native("train", 2), *members(2)]
     found = answer("train", objects=objects)
     assert [(one["label"], one["domains"]) for one in found["levels"]] == [("rack", 0)]
+    assert found["message"].endswith(
+        " that must be placed at once fit. No node has the label rack."
+    )
     assert "rack: no node has this label" in page("train", objects)
+
+
+def test_a_group_that_is_in_several_domains_already_says_so() -> None:
+    there = [member(f"w{i}", node=f"r{i}-0") for i in range(2)]
+    found = answer("train", objects=[*racks(2, 2), native("train", 1), *there, member("w2")])
+    said = "Its pods are in several domains of rack, and all must be in one."
+    assert found["message"] == f"PodGroup default/train: 0 of 1 pods fit. {said}"
 
 
 def test_a_group_without_a_topology_gets_the_levels_that_nodes_have() -> None:

@@ -145,7 +145,7 @@ class Hold:
         problem: what a person must mend, if that is the cause.
         attempt: the result of the search for pods whose place it could take; None if it was not tried.
         barriers: what keeps it off nodes, for the queue.
-        said: kube-scheduler's words, which say it all; empty if the rest says it.
+        said: words that say it all, such as kube-scheduler's; empty if the rest says it.
     """
 
     uid: str

@@ -48,6 +48,8 @@ class Attempt:
         self._holds: list[Hold] = []
         self._domain = _NOWHERE
         self._n_domains = 0
+        # Why no domain of a required level was tried; empty if one was.
+        self._no_domain = ""
         # The attempt in which the most pods had a node: how many had one, the domain, and the holds of the others.
         self._closest: tuple[int, DomainName, list[Hold]] = (-1, _NOWHERE, [])
         # How many pods had a node in the attempt that was undone last.
@@ -65,7 +67,7 @@ class Attempt:
             n_placed, domain = len(self._binds), self._domain
         else:
             n_placed, domain, holds = self._closest
-            holds = holds or [Hold(waiting[0])] if waiting else []
+            holds = holds or [Hold(waiting[0], said=self._no_domain)] if waiting else []
         least = max(0, entity.team.count_least() - (len(entity.members) - len(waiting)))
         result = GroupResult(
             entity.key,
@@ -271,9 +273,17 @@ class Attempt:
         if there:
             # Pods that come later join the others. If these are in several domains, no domain has them all.
             order = sorted(there) if len(there) == 1 else []
+            if not order:
+                label = team.where.labels[level]
+                self._no_domain = (
+                    f"Its pods are in several domains of {label}, and all must be in one."
+                )
         else:
             order = self._order_domains(team, domains, among).tolist()
         self._n_domains = max(self._n_domains, len(domains.names))
+        if not domains.names:
+            labels = " and ".join(team.where.labels[: level + 1])
+            self._no_domain = f"No node has the label{'s' * (level > 0)} {labels}."
         for number in order:
             if number >= 0:
                 rows = domains.domain == number
