@@ -58,9 +58,13 @@ class GroupCycle:
         """List the domains of a level that come closest to taking a group."""
         return self._placer.list_closest(entity, labels, most)
 
-    def place_among(self, entity: Entity, place_pods: PlacePods, rows: c.Flags) -> Plan:
-        """Place a group among some rows, in the caller's trial, without making room."""
-        return self._placer.place(entity, place_pods, rows)
+    def place(self, entity: Entity, place_pods: PlacePods) -> Plan:
+        """Place a group in the caller's trial, without making room."""
+        return self._placer.place(entity, place_pods)
+
+    def place_most(self, entity: Entity, place_pods: PlacePods, rows: c.Flags) -> Plan:
+        """Place as many pods of a group as fit among some rows, in the caller's trial, without making room."""
+        return self._placer.place_most(entity, place_pods, rows)
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:
         """List the pods on nodes that may go for a group; none if it takes nobody's place."""

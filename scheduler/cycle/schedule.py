@@ -88,11 +88,20 @@ class Cycle(Answers):
         self._begin()
         return self._groups.list_closest(entity, labels, most)
 
-    def place_group(self, entity: Entity, rows: c.Flags = ANYWHERE) -> Plan:
-        """Place a group among some rows, [0] for all, in the caller's trial. Nobody is evicted for it."""
+    def place_group(self, entity: Entity) -> Plan:
+        """Place a group in the caller's trial. Nobody is evicted for it."""
         self._begin()
         self._ways.n_tried = 0
-        return self._groups.place_among(entity, partial(self._place_some, explain=True), rows)
+        return self._groups.place(entity, partial(self._place_some, explain=True))
+
+    def place_most(self, entity: Entity, rows: c.Flags = ANYWHERE) -> Plan:
+        """Place as many pods of a group as fit among some rows, [0] for all, in the caller's trial; evict nobody.
+
+        If these are too few, the plan's result counts them, in every mode.
+        """
+        self._begin()
+        self._ways.n_tried = 0
+        return self._groups.place_most(entity, partial(self._place_some, explain=True), rows)
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:
         """List the pods on nodes that may go for a group; none if it takes nobody's place."""

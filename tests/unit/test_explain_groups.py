@@ -1,6 +1,7 @@
 """``evenkeel explain group`` as a user types it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,6 +189,21 @@ def test_a_group_without_a_topology_gets_the_levels_that_nodes_have() -> None:
         ("topology.kubernetes.io/zone", 2),
         ("kubernetes.io/hostname", 2),
     ]
+
+
+def test_in_kube_schedulers_mode_pods_that_fit_are_counted_too(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("placement: {scoring: {mode: kube-scheduler}}")
+    objects = [*racks(2, 1), native("train", 3), *members(3)]
+    found = answer("train", "--config", str(config), objects=objects)
+    assert found["message"].startswith("pod group is unschedulable, 0/2 placements are available")
+    [level] = found["levels"]
+    assert [(one["values"], one["fitting"]) for one in level["closest"]] == [
+        (["r0"], 2),
+        (["r1"], 1),
+    ]
+    texts = [one["text"] for one in found["advice"]]
+    assert texts == ["require no rack", "lower the minimum from 3 to 2"]
 
 
 def test_a_part_is_explained_with_its_whole() -> None:

@@ -85,6 +85,10 @@ class Placer:
         if (plugins := self._find_plugins(entity.members[0])) is not None:
             exact = KubeAttempt(self._cluster, self._domains, place_pods, plugins)
             return exact.place(entity, rows)
+        return self.place_most(entity, place_pods, rows)
+
+    def place_most(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
+        """Place a group as ``place`` does, but by keel's rules: these count how many of its pods fit if too few do."""
         attempt = Attempt(self._cluster, self._domains, self._count_places, place_pods, self._ways)
         return attempt.place(entity, rows)
 

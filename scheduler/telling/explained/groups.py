@@ -12,7 +12,6 @@ from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.plugins import words
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANYWHERE
 from scheduler.state.entities import Entity, Team, make_entity, make_uid
 from scheduler.telling import groups as telling
 from scheduler.telling import sayings
@@ -105,7 +104,7 @@ def _try_now(scene: Scene, entity: Entity) -> Json:
         evicted = [cluster.pods[uid] for evict in plan.evicts for uid in evict.victims]
         victims = [sentences.describe_pod(pod) for pod in evicted]
     found: Json = {
-        "message": telling.say_group(plan.group, plan.hold).message if plan.group else "",
+        "message": _write_message(plan),
         "levels": list(_describe_levels(scene, entity)),
     }
     if plan.binds:
@@ -119,6 +118,13 @@ def _try_now(scene: Scene, entity: Entity) -> Json:
     why = _explain_no_eviction(entity, len(scene.cycle.list_evictable(entity)))
     found["preemption"] = {"victims": [], "nodes": [], "notDone": why}
     return found | {"state": "waits"}
+
+
+def _write_message(plan: Plan) -> str:
+    """Say how much of the group fits, in kube-scheduler's words where its rules hold."""
+    if plan.group is None:
+        return ""
+    return plan.group.status or telling.say_group(plan.group, plan.hold).message
 
 
 def _explain_no_eviction(entity: Entity, n_evictable: int) -> str:
@@ -155,7 +161,8 @@ def _describe_levels(scene: Scene, entity: Entity) -> Iterator[Json]:
 
 def _try_domain(scene: Scene, entity: Entity, rows: c.Flags) -> Json:
     """Find how many waiting pods of a group fit on the nodes of a domain, and what the next one lacks."""
-    plan = _place(scene, entity, rows)
+    with scene.asking.cluster.trial():
+        plan = scene.cycle.place_most(entity, rows)
     hold, result = plan.hold, plan.group
     n_fitting = len(plan.binds) or (result.n_placed if result is not None else 0)
     lacks = sayings.say_why(hold).message if hold is not None and hold.diagnosis else ""
@@ -167,9 +174,9 @@ def _try_domain(scene: Scene, entity: Entity, rows: c.Flags) -> Json:
     }
 
 
-def _place(scene: Scene, entity: Entity, rows: c.Flags = ANYWHERE) -> Plan:
+def _place(scene: Scene, entity: Entity) -> Plan:
     with scene.asking.cluster.trial():
-        return scene.cycle.place_group(entity, rows)
+        return scene.cycle.place_group(entity)
 
 
 def _replace_team(entity: Entity, team: Team) -> Entity:
@@ -178,9 +185,11 @@ def _replace_team(entity: Entity, team: Team) -> Entity:
 
 def _find_advice(scene: Scene, entity: Entity, nodes: Mapping[str, wire.Node]) -> list[Json]:
     """Find what would let the group in; each was tried."""
+    with scene.asking.cluster.trial():
+        most = scene.cycle.place_most(entity)
     found = [
         _write_advice(text, tried)
-        for text, team in _list_wishes(entity.team, _place(scene, entity))
+        for text, team in _list_wishes(entity.team, most)
         if (tried := _place(scene, _replace_team(entity, team))).binds
     ]
     cluster = scene.asking.cluster
