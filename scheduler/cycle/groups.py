@@ -54,6 +54,13 @@ class GroupCycle:
             )
         return self._promise(entity, plan, cleared)
 
+    def has_lost_pods(self, entity: Entity) -> bool:
+        """Whether a pod that a group counts as there is sent away by now; the group has to be formed anew."""
+        going = self._cluster.nominations.going
+        return bool(going) and any(
+            pod.uid in going for leaf in entity.team.list_leaves() for pod in leaf.there
+        )
+
     def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
         """List the domains of a level that come closest to taking a group."""
         return self._placer.list_closest(entity, labels, most)

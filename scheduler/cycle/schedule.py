@@ -75,7 +75,7 @@ class Cycle(Answers):
         for part in split_entities(batch):
             if not isinstance(part, Entity):
                 self._place_pods(part, Call(outcome, explain))
-            elif self.attempts.spent >= _ASKED_MAX:
+            elif self.attempts.spent >= _ASKED_MAX or self._groups.has_lost_pods(part):
                 outcome.left.append(part.uid)
             else:
                 outcome.plans.append(

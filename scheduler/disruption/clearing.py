@@ -149,7 +149,7 @@ class Clearing:
         cheap = self._choose_cheap_rows(entity, rows, staying, places)
         if cheap is None:
             return found
-        here = [unit for unit in staying if self._is_on(unit, cheap)]
+        here = self._list_units_on(staying, cheap)
         other, _ = self._place_on_cleared(entity, cheap, (leaving, here), place)
         return other if other is not None and other.cost < found.cost else found
 
@@ -206,6 +206,19 @@ class Clearing:
         chosen = np.zeros(nodes.capacity, np.bool_)
         chosen[order[:n]] = True
         return chosen
+
+    def _list_units_on(self, units: Sequence[Unit], rows: c.Flags) -> list[Unit]:
+        """List the units with a pod on one of the rows, and the extra pods, wherever they are, of groups among them."""
+        broken = {
+            unit.group
+            for unit in units
+            if unit.group is not None and not unit.is_extra and self._is_on(unit, rows)
+        }
+        return [
+            unit
+            for unit in units
+            if self._is_on(unit, rows) or (unit.is_extra and unit.group in broken)
+        ]
 
     def _is_on(self, unit: Unit, rows: c.Flags) -> bool:
         """Whether a unit has a pod on one of the rows."""

@@ -143,6 +143,8 @@ class Engine:
         self._chores.work(now, allowance, outcome)
         left = allowance.pods
         while left > 0 and allowance.allows(Work.BATCH):
+            # A decision may send pods of other groups away.
+            self._settle_groups(now)
             batch = self._pop_batch(left, now)
             if not batch:
                 break

@@ -94,9 +94,9 @@ class Cluster:
         self.described = Changes()
         self.shaped = 0
         self.demand = Demand()
-        self.nominations = Nominations(self._note_promised)
+        self.nominations = Nominations(self._note_promised, self._note_leaving)
         self.lots = Lots()
-        self.groups = Groups(self.pods, groups.topology)
+        self.groups = Groups(self.pods, groups.topology, lambda uid: uid in self.nominations.going)
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families, groups.owners)
@@ -267,6 +267,10 @@ class Cluster:
         row = self.nodes.find_row(node)
         if row >= 0:
             self.moved.add(row)
+
+    def _note_leaving(self, uid: str) -> None:
+        """Note that a pod is being evicted, or is not: its group has fewer pods, or more."""
+        self.groups.note_leaving(uid)
 
     def _nominate(self, new: PodRecord, old: PodRecord | None) -> None:
         """Follow a nomination from the API server only when it changed; until then a decision made here holds."""

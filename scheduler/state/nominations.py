@@ -35,9 +35,9 @@ class Nominations:
         top: the highest priority of a nominated pod; below every priority when there is none.
     """
 
-    def __init__(self, changed: Callable[[str], None]) -> None:
-        """``changed`` is called with the node of every change."""
-        self._tell = changed
+    def __init__(self, changed: Callable[[str], None], leaves: Callable[[str], None]) -> None:
+        """``changed`` is called with the node of every change, ``leaves`` with each pod that leaves, or stays after all."""
+        self._tell, self._note_leaving = changed, leaves
         self._node_of: dict[str, str] = {}
         self._on: dict[str, dict[str, int]] = {}
         # The cards that are promised to a pod, if cards were chosen.
@@ -68,12 +68,14 @@ class Nominations:
         if uid not in self._going:
             self._save()
             self._going[uid] = makes_room_for
+            self._note_leaving(uid)
 
     def let_stay(self, uid: str) -> str:
         """Note that a pod is gone, or is not evicted; return the uid of the pod it made room for, empty for none."""
         if uid not in self._going:
             return ""
         self._save()
+        self._note_leaving(uid)
         return self._going.pop(uid)
 
     def find_node(self, uid: str) -> str:

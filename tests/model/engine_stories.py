@@ -11,6 +11,7 @@ from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.recorded import Recorded
+from tests import make
 from tests.model import clusters, workloads
 
 WORDY = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
@@ -81,3 +82,52 @@ class Story:
     def anew(self) -> None:
         self.files.append([])
         self.engine.start_anew(self.now)
+
+
+class GroupStory(Story):
+    """A story in which groups come and go, too: what is said of them changes, and some make room for themselves."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._groups: list[str] = []
+
+    def happen(self) -> None:
+        match self.rng.randrange(6):
+            case 0:
+                self._group_comes()
+            case 1 if self._groups:
+                self._describe(self.rng.choice(self._groups))
+            case 2 if self._groups:
+                self._member_comes(self.rng.choice(self._groups))
+            case 3 if self._groups and self.rng.random() < 0.3:
+                gone = self._groups.pop(self.rng.randrange(len(self._groups)))
+                self.tell(events.Gone("PodGroup.scheduling.k8s.io", f"default/{gone}"))
+        super().happen()
+
+    def _group_comes(self) -> None:
+        self._n += 1
+        name = f"group-{self._n}"
+        self._groups.append(name)
+        if self.rng.random() < 0.8:
+            self._describe(name)
+        for _ in range(self.rng.randint(1, 5)):
+            self._member_comes(name)
+
+    def _describe(self, name: str) -> None:
+        """Describe a group for the first time, or otherwise than before."""
+        topology = self.rng.choice(("", "", "zone", "kubernetes.io/hostname"))
+        group = make.pod_group(
+            name, self.rng.randrange(5), topology=topology, priority=_find_priority(name)
+        )
+        self.tell(events.Seen(group))
+
+    def _member_comes(self, name: str) -> None:
+        self._n += 1
+        pod = workloads.pod(self.rng.choice(list(workloads.PODS)), f"pod-{self._n}")
+        pod.spec.priority = _find_priority(name)
+        self.tell(events.Seen(make.member(pod, name)))
+
+
+def _find_priority(group: str) -> int:
+    """Every third group comes before the others."""
+    return 100 * (int(group.rpartition("-")[2]) % 3 == 0)

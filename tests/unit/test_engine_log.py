@@ -21,8 +21,9 @@ from scheduler.engine.recorded import Recorded
 from scheduler.errors import BadInput
 from scheduler.kube import heap
 from scheduler.kube.report.recording import Recorder, Recording
+from scheduler.state import checks
 from tests import make
-from tests.model.engine_stories import Story
+from tests.model.engine_stories import GroupStory, Story
 from tests.prose import unwrapped
 
 
@@ -37,6 +38,22 @@ def test_a_log_gives_the_same_decisions_again_file_by_file(seed: int) -> None:
     assert [report.difference for report in reports] == [None] * 3
     assert sum(report.n_binds for report in reports) > 10
     assert sum(report.n_holds for report in reports) > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_log_gives_the_same_decisions_again_with_groups(seed: int) -> None:
+    story = GroupStory(seed)
+    for i in range(150):
+        story.happen()
+        if i % 15 == 0:
+            checks.verify(story.engine._cluster)
+        if i in {60, 110}:
+            story.anew()
+    reports = [rerun.rerun(lines) for lines in story.files]
+    assert [report.difference for report in reports] == [None] * 3
+    lines = b"".join(line for lines in story.files for line in lines)
+    assert b'"PodGroup.scheduling.k8s.io"' in lines
+    assert b'"evicts":[{' in lines
 
 
 @pytest.mark.parametrize("seed", range(6))

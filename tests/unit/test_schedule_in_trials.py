@@ -101,7 +101,7 @@ def test_what_is_decided_in_a_trial_that_is_committed_stays() -> None:
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_nominations_are_restored_with_their_order_at_any_depth(depth: int) -> None:
     told: list[str] = []
-    nominations = Nominations(told.append)
+    nominations = Nominations(told.append, lambda _: None)
     for i in range(4):
         nominations.put(f"p{i}", f"n{i % 2}", i)
     nominations.send_away("v", "p1")

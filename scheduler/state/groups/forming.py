@@ -31,16 +31,28 @@ _POLICY = "preemption policy as the pod group's preemption policy"
 
 
 class Member(NamedTuple):
-    """A pod of a group, and what it says of the group; ``is_bound``: its bind has been made."""
+    """A pod of a group.
+
+    Attributes:
+        says: what it says of the group.
+        is_bound: its bind has been made.
+        is_leaving: it is being evicted.
+    """
 
     pod: PodRecord
     says: Membership
     is_bound: bool
+    is_leaving: bool = False
 
     @property
     def is_there(self) -> bool:
         """Whether it has a node for good, and stays."""
         return self.is_bound and not self.pod.deleting
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is there and nobody sends it away, so that others may join it."""
+        return self.is_there and not self.is_leaving
 
     @property
     def waits(self) -> bool:
@@ -112,7 +124,7 @@ class _Former:
         self._definition = lore.find_definition(key)
         self._members = list_all_members(key, lore)
         # A group of which a pod runs has had its minimum: a pod that comes again joins it alone.
-        self._was_placed = any(one.is_there for one in self._members)
+        self._was_placed = any(one.is_kept for one in self._members)
         self._lacks = ""
         self._problem: Mistake | None = None
 
@@ -159,7 +171,7 @@ class _Former:
             return Team(part.name, part.minimum, where=self._resolve(part.constraint), teams=teams)
         known = {leaf.name for leaf in definition.root.list_leaves()} if definition else set()
         mine = [one for one in members if _find_part(one, known) == part.name]
-        there = tuple(one.pod for one in mine if one.is_there)
+        there = tuple(one.pod for one in mine if one.is_kept)
         waiting = sorted((one for one in mine if one.waits), key=_find_place)
         own = next((one.says.constraint for one in waiting if one.says.constraint), None)
         return Team(
@@ -279,6 +291,6 @@ def _name_policy(preempts: bool | None) -> str:
 
 def _find_place(member: Member) -> tuple[object, ...]:
     """Return the place of a pod among the pods of its team: by its own order, rank, priority and age."""
-    pod, says, _ = member
+    pod, says = member.pod, member.says
     rank = says.index if says.index >= 0 else _LAST
     return says.order, rank, -pod.priority, pod.created, pod.order

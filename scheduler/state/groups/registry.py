@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from scheduler.api.groups import table
 from scheduler.api.groups.definitions import (
@@ -38,9 +38,20 @@ class Groups:
     pods have changed.
     """
 
-    def __init__(self, pods: Mapping[str, PodRecord], default_levels: Iterable[str]) -> None:
-        """``pods`` are all pods of the cluster, by uid; ``default_levels`` the labels of levels, the widest first."""
-        self._pods = pods
+    def __init__(
+        self,
+        pods: Mapping[str, PodRecord],
+        default_levels: Iterable[str],
+        is_leaving: Callable[[str], bool],
+    ) -> None:
+        """Know no group yet.
+
+        Args:
+            pods: all pods of the cluster, by uid.
+            default_levels: the labels of levels, the widest first.
+            is_leaving: whether a pod is being evicted, although the API server may not say so yet.
+        """
+        self._pods, self._is_leaving = pods, is_leaving
         self._topologies = Topologies(default_levels)
         self._sources = Sources()
         self._joints = Joints()
@@ -155,6 +166,11 @@ class Groups:
             self._bound.add(uid)
             self._mark(key)
 
+    def note_leaving(self, uid: str) -> None:
+        """Note that a pod is being evicted, or stays after all."""
+        if (key := self._group_of.get(uid)) is not None:
+            self._mark(key)
+
     def find_group(self, uid: str) -> GroupKey | None:
         """Find the group of a pod; None for a pod in no group."""
         return self._group_of.get(uid)
@@ -254,7 +270,12 @@ class Groups:
         members = self._members.get(key, {}).items()
         pods, done = self._pods, self._bound
         return [
-            Member(pods[uid], says, uid in done or pods[uid].life == Life.BOUND)
+            Member(
+                pods[uid],
+                says,
+                uid in done or pods[uid].life == Life.BOUND,
+                is_leaving=self._is_leaving(uid),
+            )
             for uid, says in members
             if uid in pods
         ]
