@@ -43,6 +43,7 @@ _ANSWERS = (
     ("audit --by", frozenset({"rows", "by"})),
     ("audit", frozenset({"demand", "total"})),
     ("explain", frozenset({"kind", "name"})),
+    ("explain", frozenset({"kind", "levels"})),
 )
 
 

@@ -181,16 +181,6 @@ def test_what_selects_pods_becomes_events_and_what_is_not_listed_any_more_is_gon
     assert engine._cluster.peers.list_of_kind(PeerKind.REPLICA_SET) == {("a", "web")}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/user-guide.md"])
-def test_the_commands_for_a_dump_name_every_kind_that_simulate_reads(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", "")
-    dumps = re.findall(r"^\$ kubectl get (\S+) .*> \w+\.(?:yaml|json)", text, re.MULTILINE)
-    named = [plural for dump in dumps for plural in dump.split(",")]
-    # Several API groups have kinds of one name.
-    wanted = [f"{one.plural}.{one.group}" if "." in one.name else one.plural for one in kinds.TABLE]
-    assert sorted(named) == sorted(wanted)
-
-
 def test_the_hint_to_dump_a_cluster_names_kinds_that_are_read() -> None:
     (named,) = re.findall(r"kubectl get (\S+) -A", foreign.DUMP)
     assert set(named.split(",")) <= {kind.plural for kind in kinds.TABLE}
