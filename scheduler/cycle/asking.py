@@ -51,7 +51,8 @@ class Answers:
         self._rooms = Rooms(cluster, self.boards, self.learner)
         self.promises = Promises(cluster, self.boards, self.keys, self._rooms)
         self.attempts = Attempts(cluster, self.boards, self.promises)
-        self._bounds = Bounds(cluster, Domains(cluster), partial(self._count_places, beside=None))
+        self._domains = Domains(cluster)
+        self._bounds = Bounds(cluster, self._domains, partial(self._count_places, beside=None))
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn the demand from the pods seen, if enough came or went (or ``anew``); return whether scores changed.

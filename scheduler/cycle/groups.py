@@ -13,7 +13,7 @@ from scheduler.disruption import attempts, clearing, group_promises, group_units
 from scheduler.disruption.clearing import Cleared, Clearing
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.attempts import PlacePods
-from scheduler.placing.groups.placer import Closest, Placer
+from scheduler.placing.groups.placer import Placer
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, make_entity
@@ -60,18 +60,6 @@ class GroupCycle:
         return bool(going) and any(
             pod.uid in going for leaf in entity.team.list_leaves() for pod in leaf.there
         )
-
-    def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
-        """List the domains of a level that come closest to taking a group."""
-        return self._placer.list_closest(entity, labels, most)
-
-    def place(self, entity: Entity, place_pods: PlacePods) -> Plan:
-        """Place a group in the caller's trial, without making room."""
-        return self._placer.place(entity, place_pods)
-
-    def place_most(self, entity: Entity, place_pods: PlacePods, rows: c.Flags) -> Plan:
-        """Place as many pods of a group as fit among some rows, in the caller's trial, without making room."""
-        return self._placer.place_most(entity, place_pods, rows)
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:
         """List the pods on nodes that may go for a group; none if it takes nobody's place."""

@@ -50,14 +50,12 @@ class Cycle(Answers):
         cluster.lots.begin(seed)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._ways = Ways(cluster, self.boards, self.keys, self._rooms)
+        self._placer = Placer(
+            cluster, self._domains, self._ways, self._count_places, self._find_plugins
+        )
         self._groups = GroupCycle(
             cluster,
-            Placer(
-                cluster,
-                self._ways,
-                self._count_places,
-                self._find_plugins,
-            ),
+            self._placer,
             Clearing(cluster, self.boards, self.keys, partial(self._count_places, beside=None)),
             policies.preempts,
         )
@@ -86,13 +84,13 @@ class Cycle(Answers):
     def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
         """List the domains of the last of some labels that come closest to taking a group."""
         self._begin()
-        return self._groups.list_closest(entity, labels, most)
+        return self._placer.list_closest(entity, labels, most)
 
     def place_group(self, entity: Entity) -> Plan:
         """Place a group in the caller's trial. Nobody is evicted for it."""
         self._begin()
         self._ways.n_tried = 0
-        return self._groups.place(entity, partial(self._place_some, explain=True))
+        return self._placer.place(entity, partial(self._place_some, explain=True))
 
     def place_most(self, entity: Entity, rows: c.Flags = ANYWHERE) -> Plan:
         """Place as many pods of a group as fit among some rows, [0] for all, in the caller's trial; evict nobody.
@@ -101,7 +99,7 @@ class Cycle(Answers):
         """
         self._begin()
         self._ways.n_tried = 0
-        return self._groups.place_most(entity, partial(self._place_some, explain=True), rows)
+        return self._placer.place_most(entity, partial(self._place_some, explain=True), rows)
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:
         """List the pods on nodes that may go for a group; none if it takes nobody's place."""

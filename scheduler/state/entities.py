@@ -75,6 +75,12 @@ class Team(msgspec.Struct, frozen=True):
             return len(self.pods) >= self.n_missing
         return sum(team.is_complete for team in self.teams) >= self.minimum
 
+    def list_all(self) -> Iterator[Team]:
+        """Yield the team and all teams within it."""
+        yield self
+        for team in self.teams:
+            yield from team.list_all()
+
     def list_leaves(self) -> Iterator[Team]:
         """Yield the teams that have pods, in order."""
         if not self.teams:

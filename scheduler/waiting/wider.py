@@ -5,10 +5,10 @@ That is room for several members on one node, and nodes that join the entity's d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from scheduler.plugins.contract import Change, Hint
-from scheduler.state.entities import Entity, Team
+from scheduler.state.entities import Entity
 
 # The most different sums of amounts that are listed. Beyond these a change is missed, and the entity is tried when it
 # has waited for long.
@@ -22,17 +22,9 @@ def widen_hints(entity: Entity, hints: Iterable[Hint]) -> list[Hint]:
     if entity.domain is not None:
         # A node that gets the domain's label was outside the domain, so no hint says yet what keeps the pod off it.
         wider.append(Hint(here=((Change.NODE_LABELS, tuple(entity.domain)),)))
-    labels = {
-        label for team in _list_teams(entity.team) if team.where for label in team.where.labels
-    }
+    labels = {label for team in entity.team.list_all() if team.where for label in team.where.labels}
     wider += [Hint(here=((Change.NODE_LABELS, label),)) for label in sorted(labels)]
     return wider
-
-
-def _list_teams(team: Team) -> Iterator[Team]:
-    yield team
-    for one in team.teams:
-        yield from _list_teams(one)
 
 
 def _list_amounts(entity: Entity, resource: str) -> tuple[tuple[str, int], ...]:

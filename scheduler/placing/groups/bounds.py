@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.placing.groups import choosing
 from scheduler.placing.groups.domains import Domains
 from scheduler.schema import columns as c
@@ -20,7 +21,8 @@ class Bounds:
         self, cluster: Cluster, domains: Domains, count_places: Callable[[PodRecord], c.Ints]
     ) -> None:
         self._cluster, self._domains, self._count_places = cluster, domains, count_places
-        self._known: dict[tuple[int, tuple[str, ...]], int] = {}
+        # With the template: while it is kept, no other template has its identity.
+        self._known: dict[tuple[int, tuple[str, ...]], tuple[PodTemplate, int]] = {}
         self._known_at = -1
 
     def could_fit(self, entity: Entity) -> bool:
@@ -33,9 +35,9 @@ class Bounds:
         if self._known_at != self._cluster.moved.position:
             self._known, self._known_at = {}, self._cluster.moved.position
         by = id(template), labels
-        most = self._known.get(by)
-        if most is None:
-            most = self._known[by] = self._find_most(team.pods[0], labels)
+        if by not in self._known:
+            self._known[by] = template, self._find_most(team.pods[0], labels)
+        _, most = self._known[by]
         return team.n_missing <= most
 
     def _find_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:

@@ -64,13 +64,14 @@ class Placer:
     def __init__(
         self,
         cluster: Cluster,
+        domains: Domains,
         ways: Ways,
         count_places: CountPlaces,
         find_plugins: FindPlugins,
     ) -> None:
         self._cluster, self._count_places = cluster, count_places
         self._ways, self._find_plugins = ways, find_plugins
-        self._domains = Domains(cluster)
+        self._domains = domains
 
     def place(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
         """Place all members that fit, or none if fewer would have a node than must have one at once.

@@ -76,15 +76,9 @@ def _find_gates(entity: Entity) -> str:
     return f"pod {gated[0].key} has scheduling gates" if gated else ""
 
 
-def _list_teams(team: Team) -> Iterator[Team]:
-    yield team
-    for one in team.teams:
-        yield from _list_teams(one)
-
-
 def _describe_topology(entity: Entity) -> Json | None:
     """Describe where the group, or the first of its parts that says so, is to be."""
-    for team in _list_teams(entity.team):
+    for team in entity.team.list_all():
         if (where := team.where) is not None:
             return {
                 "part": "" if team is entity.team else team.name,
@@ -141,7 +135,7 @@ def _explain_no_eviction(entity: Entity, n_evictable: int) -> str:
 
 def _describe_levels(scene: Scene, entity: Entity) -> Iterator[Json]:
     """Describe at each level of its topology how many pods of the group fit in the domains that come closest."""
-    own = [one.where.labels for one in _list_teams(entity.team) if one.where is not None]
+    own = [one.where.labels for one in entity.team.list_all() if one.where is not None]
     labels = own[0] if own else scene.asking.cluster.groups.default_labels
     free = _replace_team(entity, structs.replace(entity.team, where=None))
     above: tuple[str, ...] = ()
