@@ -207,6 +207,7 @@ class Loop:
             for uid, pod in pods.items():
                 # What was reported about the pod no longer holds, and must not land after its binding.
                 self._reporter.forget_object(uid)
+                self._groups.forget_pod(uid)
                 self._decided[uid] = _Decided(pod, self._engine.ask(HowPlaced(uid)))
             self._binder.submit_binds(plan.binds, pods)
         for evict in outcome.evicts:
@@ -238,6 +239,7 @@ class Loop:
             case notes.Left(uid):
                 self._tally.note_left(uid)
                 self._reporter.forget_object(uid)
+                self._groups.forget_pod(uid)
                 self._binder.note_pod_gone(uid)
             case notes.GroupHeld():
                 self._groups.report_held(note)

@@ -26,6 +26,8 @@ class GroupReports:
 
     def __init__(self, engine: Engine, reporter: Reporter, is_leading: Callable[[], bool]) -> None:
         self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
+        # By the uid of the pod that stood for a group in a report: the uid of the group's object.
+        self._objects: dict[str, str] = {}
 
     def report_plan(self, plan: Plan) -> None:
         """Report the result for a group."""
@@ -74,12 +76,18 @@ class GroupReports:
         if held.is_wrong:
             self._set_condition(held.group, "False", sayings.ERROR, saying.message)
 
+    def forget_pod(self, uid: str) -> None:
+        """Forget what was reported on a group when the pod that stood for it is gone or has a node."""
+        if (group := self._objects.pop(uid, None)) is not None:
+            self._reporter.forget_text(group)
+
     def _report_event(self, group: GroupKey, uid: str, saying: Saying) -> None:
         """Report on the object of a group, or on the pod that stands for it."""
         facts = self._find_facts(group)
         pod = self._engine.ask(KnownPod(uid))
         if facts:
             profile = pod.profile if pod is not None else ""
+            self._objects[uid] = facts[0].uid
             self._reporter.report_on_group(facts[0], saying, profile)
         elif pod is not None:
             self._reporter.report_waiting(pod, saying)

@@ -203,6 +203,10 @@ class Reporter:
             metadata["resourceVersion"] = version
         return msgspec.json.encode({"metadata": metadata, "status": {"conditions": [condition]}})
 
+    def forget_text(self, uid: str) -> None:
+        """Forget which text was reported last about an object; what is to be written is written."""
+        self._last_texts.pop(uid, None)
+
     def forget_object(self, uid: str) -> None:
         """Forget an object that is gone, or whose text no longer holds."""
         self._last_texts.pop(uid, None)
