@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine groups end-to-end starts hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine groups backfill end-to-end starts hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bench import (
+    backfill,
     distinct,
     dumps,
     floors,
@@ -81,6 +82,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "learning": (lambda given: learning.run(given.quick), lambda _: learning.FLOORS),
     "engine": (_alone, lambda given: alone.floors(given.plan.rows, given.nodes_alone)),
     "groups": (lambda given: groups.run(given.quick), lambda _: groups.FLOORS),
+    "backfill": (lambda given: backfill.run(given.quick), lambda _: backfill.FLOORS),
     "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
     "starts": (lambda given: starts.run(given.quick), lambda _: starts.FLOORS),
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),

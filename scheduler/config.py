@@ -59,6 +59,7 @@ class Config:
     Attributes:
         scheduler_name, placement, preemption: the first profile, see ``Profile``.
         profiles: further ones; no name appears twice.
+        ageing_per_hour: the priority that a waiting pod or group gains in each hour, in the order of the queue.
         backoff_seconds, backoff_max_seconds: a pod that failed waits this long, doubling up to the most.
         binds_in_flight: requests to the API server at once.
         slice_pods: most pods decided between two looks at the streams.
@@ -74,6 +75,7 @@ class Config:
     placement: Placement = field(default_factory=Placement)
     preemption: bool = True
     profiles: tuple[Profile, ...] = ()
+    ageing_per_hour: float = 0.0
     backoff_seconds: float = 1.0
     backoff_max_seconds: float = 10.0
     binds_in_flight: int = 32
@@ -268,6 +270,12 @@ def _parse_number(key: str, given: Any, default: float) -> int | float:
     return type(default)(given)
 
 
+def _parse_ageing(given: Any) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 2**31:
+        raise BadInput("ageingPerHour", f"{given!r} is not a number of at least 0")
+    return float(given)
+
+
 def _parse_label(given: Any) -> str:
     if not isinstance(given, str) or not _LABEL.fullmatch(given):
         raise BadInput("hamiNodeLabel", f'{given!r} is neither "key=value" nor "key" nor empty')
@@ -290,6 +298,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "podLimits": _parse_pod_limits,
     "metrics": _parse_metrics,
     "groups": _parse_groups,
+    "ageingPerHour": _parse_ageing,
     "hamiNodeLabel": _parse_label,
     "gpuResources": _parse_resources,
 }

@@ -195,6 +195,9 @@ def explain() -> Schema:
         now=maybe(one(pods=WHOLE, nodes=NAMES)),
         levels=many(one(label=TEXT, domains=WHOLE, closest=many(closest))),
         preemption=maybe(one(victims=many(who), nodes=NAMES, notDone=maybe(TEXT))),
+        later=maybe(one(
+            at=TEXT, domain=maybe(one(label=TEXT, values=NAMES)), nodes=NAMES, ahead=NAMES,
+        )),
         advice=many(one(text=TEXT, pods=WHOLE, nodes=WHOLE)),
     )  # fmt: skip
     return {"oneOf": [pod, node, whole]}
@@ -287,7 +290,7 @@ def replay() -> Schema:
     """The results of a replay: flat records. The name of a figure contains the name of its resource."""
     what = {
         "trace": TEXT, "variant": TEXT, "experiment": TEXT, "mode": TEXT, "load": maybe(NUMBER), "load_of": TEXT,
-        "binding": TEXT, "queue": FLAG, "learn": TEXT,
+        "binding": TEXT, "queue": FLAG, "waiting": TEXT, "learn": TEXT,
     }  # fmt: skip
     figures = "allocated|asked|dropped_pods|frag|lost|nodes_occupied|occupied_nodes|recorded_seconds|seconds|still_waiting_pods|stranded|wait"
     figure = {f"^({figures})(_.+)?$": maybe(NUMBER)}

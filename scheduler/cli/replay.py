@@ -69,6 +69,13 @@ def replay(
     queue: Annotated[
         bool, typer.Option("--queue", help="Pods that do not fit wait; without it they are lost.")
     ] = False,
+    waiting: Annotated[
+        words.Waiting,
+        typer.Option(
+            help="With --queue: pods pass the first group in line if they do not delay it, or always (best-effort), or "
+            "never (fifo)."
+        ),
+    ] = "backfill",
     learn: Annotated[
         words.Learning,
         typer.Option(
@@ -107,6 +114,7 @@ def replay(
         load=load,
         arrivals=arrivals,
         queue=queue,
+        waiting=waiting,
         learn=learn,
         processes=jobs,
         dask=dask,

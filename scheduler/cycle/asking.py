@@ -52,7 +52,12 @@ class Answers:
         self.promises = Promises(cluster, self.boards, self.keys, self._rooms)
         self.attempts = Attempts(cluster, self.boards, self.promises)
         self._domains = Domains(cluster)
-        self._bounds = Bounds(cluster, self._domains, partial(self._count_places, beside=None))
+        self._bounds = Bounds(
+            cluster,
+            self._domains,
+            partial(self._count_places, beside=None),
+            self.promises.tell_yielding,
+        )
 
     def learn(self, *, anew: bool = False) -> bool:
         """Learn the demand from the pods seen, if enough came or went (or ``anew``); return whether scores changed.
@@ -233,7 +238,7 @@ class Answers:
 
     def _make_key(self, pod: PodRecord) -> Key | None:
         key = self.keys.make_key(pod)
-        if key is None or not self._cluster.nominations:
+        if key is None or not self.promises.are_any:
             return key
         return key._replace(yields=self.promises.tell_yielding(pod))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import msgspec
 
@@ -11,12 +11,14 @@ from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.calls import Nowhere
 from scheduler.disruption import attempts, clearing, group_promises, group_units
 from scheduler.disruption.clearing import Cleared, Clearing
+from scheduler.disruption.horizon import Horizon
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.attempts import PlacePods
 from scheduler.placing.groups.placer import Placer
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, make_entity
+from scheduler.state.later import LaterRoom, Place
 from scheduler.state.pods import PodRecord
 
 # What kube-scheduler's plugins say of a group that is not placed: of its claims, if preemption did not help, and of
@@ -36,6 +38,7 @@ class GroupCycle:
     ) -> None:
         self._cluster, self._placer, self._clearing = cluster, placer, clearing
         self._may_preempt = may_preempt
+        self._horizon = Horizon(cluster)
 
     def decide(self, entity: Entity, place_pods: PlacePods) -> Plan:
         """Decide for a group; ``place_pods`` decides for pods one by one, and makes no room."""
@@ -53,6 +56,25 @@ class GroupCycle:
                 entity, places, lambda rows: self._placer.place(entity, place_pods, rows)
             )
         return self._promise(entity, plan, cleared)
+
+    def find_later_room(
+        self, entity: Entity, place: Place, place_pods: PlacePods
+    ) -> Generator[None, None, LaterRoom | None]:
+        """Find when and where a group fits, piece by piece; None if nothing that is said lets it fit.
+
+        A group that is placed as kube-scheduler does is told nothing, nor is one that pods leave for already.
+        """
+        if self._placer.is_exact(entity) or self._is_nominated(entity):
+            return None
+        return (
+            yield from self._horizon.find_room(
+                entity, place, lambda one: self._placer.place(one, place_pods)
+            )
+        )
+
+    def _is_nominated(self, entity: Entity) -> bool:
+        find_node = self._cluster.nominations.find_node
+        return any(find_node(pod.uid) for pod in entity.members)
 
     def has_lost_pods(self, entity: Entity) -> bool:
         """Whether a pod that a group counts as there is sent away by now; the group has to be formed anew."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
@@ -27,6 +27,7 @@ from scheduler.shapes.policies import PolicyBook
 from scheduler.shapes.views import ALONE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.later import LaterRoom, Place
 from scheduler.state.pods import PodRecord
 
 # The most picks of cards that a kernel makes in one call, unless one pod needs more: the buffers hold all of them.
@@ -80,6 +81,14 @@ class Cycle(Answers):
                     self._groups.decide(part, partial(self._place_some, explain=explain))
                 )
         return outcome
+
+    def find_later_room(
+        self, entity: Entity, place: Place
+    ) -> Generator[None, None, LaterRoom | None]:
+        """Find when and where a group fits once pods have ended, piece by piece; None if nobody can tell."""
+        self._begin()
+        self._ways.n_tried = 0
+        return self._groups.find_later_room(entity, place, self._place_some)
 
     def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
         """List the domains of the last of some labels that come closest to taking a group."""

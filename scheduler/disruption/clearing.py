@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, Plan
+from scheduler.api.times import read_time
 from scheduler.disruption.group_units import Unit, list_kube_units, list_units
 from scheduler.disruption.units import find_costs, find_unit_costs
 from scheduler.kernels.devices import gpus
@@ -24,7 +25,6 @@ from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
-from scheduler.state.records import read_time
 from scheduler.state.trials import Trial
 
 _SECONDS_AN_HOUR = 3600.0
@@ -288,7 +288,7 @@ class Clearing:
     def _sum_costs(self, entity: Entity, units: Sequence[Unit]) -> Cost:
         pods = [pod for unit in units for pod in unit.pods]
         costs = find_costs(self._cluster, pods) if pods else {}
-        came = max((read_time(pod.created) for pod in entity.members), default=0)
+        came = max((read_time(pod.created) or 0 for pod in entity.members), default=0)
         start = self._cluster.ledger.pods.columns.start
         hours = sum(
             _count_cards(pod) * max(0, came - int(start[pod.row])) / _SECONDS_AN_HOUR

@@ -73,9 +73,9 @@ class Hunt:
         self._summed = None
         bits = self._boards.find_refusals(self._shape, rows)
         before: ByRow = {}
-        if cluster.nominations:
+        if self._promises.are_any:
             names = [cluster.nodes.find_name(row) for row in rows.tolist()]
-            before = self._promises.list_before(pod.priority, nodes=names)
+            before = self._promises.list_before(pod, nodes=names)
             if before:
                 bits |= self._promises.find_refusals(pod, rows, len(bits))
         self.bits[:, rows] = bits
@@ -113,7 +113,7 @@ class Hunt:
         rows = np.array([row], np.int64)
         bits = self._boards.find_refusals(self._shape, rows)
         name = self._cluster.nodes.find_name(row)
-        before = self._promises.list_before(pod.priority, pod.uid, [name])
+        before = self._promises.list_before(pod, pod.uid, [name])
         if before:
             bits |= self._promises.judge_beside(pod, before)
         self.bits[:, rows] = bits
@@ -122,7 +122,7 @@ class Hunt:
     def list_units(self, pod: PodRecord, row: int) -> tuple[tuple[str, ...], ...]:
         """Whom a node spares for a pod: the uids of the pods of each unit, the most important unit first."""
         name = self._cluster.nodes.find_name(row)
-        before = self._promises.list_before(pod.priority, pod.uid, [name])
+        before = self._promises.list_before(pod, pod.uid, [name])
         units = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
         uid_of = {one.row: one.uid for one in self._cluster.pods_on[name].values()}
         return tuple(tuple(uid_of[at] for at in pods.tolist()) for pods in units)

@@ -1,7 +1,8 @@
 """Promised room: a node counts the pods that are nominated to it as if they already ran there.
 
 A pod yields to nominated pods of its own priority or of a higher one. It has to fit both with these pods and without
-them, because they may end up on other nodes. A promise has the cards that were chosen when the victims were chosen: by
+them, because they may end up on other nodes. It yields to the pods of the group that was promised room for a later time, too,
+unless it will have ended by then: it has to fit beside these once the pods that stand in their way have ended. A promise has the cards that were chosen when the victims were chosen: by
 the mode of the nominated pod, from the cards that are free once all leaving pods have left. The cards are chosen anew
 each time in two cases: the nomination was read from the API server, or the cards do not suffice any more.
 """
@@ -43,10 +44,10 @@ class Promises:
     def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, rooms: Rooms) -> None:
         self._cluster, self._boards, self._rooms = cluster, boards, rooms
         self.make_key = keys.make_key
-        self._nominations = cluster.nominations
+        self._nominations, self._later = cluster.nominations, cluster.later
         self.n_trials = 0
         self._looked_at = -1
-        # The nodes of nominated pods that say anything of other pods, with the labels that they look at.
+        # The nodes of promised pods that say anything of other pods, with the labels that they look at.
         self._with_terms: dict[str, frozenset[str]] = {}
         self._labels_looked_at: frozenset[str] = frozenset()
 
@@ -59,7 +60,7 @@ class Promises:
         if key is None:
             return ()
         cluster, name = self._cluster, self._cluster.nodes.find_name(row)
-        with self.keep_promises(self.list_before(pod.priority, pod.uid, [name])) as trial:
+        with self.keep_promises(self.list_before(pod, pod.uid, [name])) as trial:
             for uid in {*self._list_leaving(name, pod.priority), *victims}:
                 trial.take_away(uid)
             shape = self._boards.make_unscored(key)
@@ -82,53 +83,78 @@ class Promises:
 
     def tell_yielding(self, pod: PodRecord) -> Hashable:
         """Return a value that is equal for pods that yield to the same pods; None for a pod that yields to nobody."""
-        if pod.priority > self._nominations.top:
+        if pod.priority > self._nominations.top and not self.is_bound_later(pod):
             return None
         return pod.priority, self.tell_apart(pod)
 
     def tell_apart(self, pod: PodRecord) -> Hashable:
-        """Return a value that is equal for pods about which the terms of all nominated pods say the same.
+        """Return a value that is equal for pods to which all promises mean the same, if their priority is the same.
 
-        None if no nominated pod has terms.
+        None if no promised pod has terms, and the pod need not regard what is promised for later.
         """
+        later = self._later.find_share(pod.uid) or self.is_bound_later(pod)
         if not self._have_terms():
-            return None
+            return later or None
         looked_at = self._labels_looked_at
         labels = (pod.labels or {}).items()
-        return pod.namespace, frozenset(one for one in labels if one[0] in looked_at)
+        return pod.namespace, frozenset(one for one in labels if one[0] in looked_at), later
+
+    def is_bound_later(self, pod: PodRecord) -> bool:
+        """Whether a pod must leave the room free that is promised for later."""
+        if self._later.room is None:
+            return False
+        cluster = self._cluster
+        return self._later.binds(pod, cluster.now, cluster.ends.find_run_seconds(pod))
 
     @property
-    def version(self) -> frozenset[str] | None:
-        """The labels that nominated pods look at; None where these say nothing of other pods.
+    def version(self) -> tuple[frozenset[str], int]:
+        """The labels that promised pods look at, and the number of the promise for later.
 
         While these are the same, pods that yielded alike still do.
         """
-        return self._labels_looked_at if self._have_terms() else None
+        looked_at = self._labels_looked_at if self._have_terms() else frozenset[str]()
+        return looked_at, self._later.number
+
+    @property
+    def are_any(self) -> bool:
+        """Whether room is promised to any pod."""
+        return bool(self._nominations) or self._later.room is not None
 
     def list_before(
-        self, priority: int, but: str = "", nodes: Iterable[str] | None = None
+        self, pod: PodRecord, but: str = "", nodes: Iterable[str] | None = None
     ) -> ByRow:
-        """List by row the nominated pods to which a pod of this priority yields; ``nodes`` are names, None: all nodes."""
+        """List by row the pods with promised room to which a pod yields; ``nodes`` are names, None: all nodes."""
         found: ByRow = {}
+        later = self._later.on if self.is_bound_later(pod) else {}
+        if nodes is None:
+            nodes = dict.fromkeys((*self._nominations.list_nodes(), *later))
         pods = self._cluster.pods
-        for name in self._nominations.list_nodes() if nodes is None else nodes:
+        for name in nodes:
             row = self._cluster.nodes.find_row(name)
             first = [
-                pods[uid]
+                uid
                 for uid, urgency in self._nominations.list_on(name).items()
-                if urgency >= priority and uid != but and uid in pods and not pods[uid].node
+                if urgency >= pod.priority
             ]
-            if first and row >= 0:
-                found[row] = sorted(first, key=lambda pod: (-pod.priority, pod.order))
+            uids = dict.fromkeys((*first, *later.get(name, ())))
+            there = [pods[uid] for uid in uids if uid != but and uid in pods]
+            there = [one for one in there if not one.node]
+            if there and row >= 0:
+                found[row] = sorted(there, key=lambda one: (-one.priority, one.order))
         return found
 
     @contextmanager
-    def keep_promises(self, promised: ByRow) -> Iterator[Trial]:
-        """A quiet trial in which these pods are on their nodes."""
+    def keep_promises(self, promised: ByRow, *, in_the_end: bool = False) -> Iterator[Trial]:
+        """A quiet trial in which these pods are on their nodes.
+
+        ``in_the_end``: pods that will have ended by the time of the promise for later are gone.
+        """
         reserved = Reserved(self._cluster.cards.columns)
         try:
             with self._cluster.trial(is_quiet=True) as trial:
                 for row, pods in promised.items():
+                    if in_the_end:
+                        self._let_end(trial, row, pods)
                     self._move_in(trial, row, pods, reserved)
                 yield trial
         finally:
@@ -137,17 +163,13 @@ class Promises:
     def leaves_room(self, pod: PodRecord, rows: c.Ints, but: str = "") -> bool:
         """Whether what is promised on any of the rows, on which a pod fits, leaves room for it."""
         nodes = self._cluster.nodes
-        before = self.list_before(
-            pod.priority, but, [nodes.find_name(row) for row in rows.tolist()]
-        )
+        before = self.list_before(pod, but, [nodes.find_name(row) for row in rows.tolist()])
         return len(before) < rows.size or bool((self.judge_beside(pod, before)[0] == 0).any())
 
     def find_refusals(self, pod: PodRecord, rows: c.Ints, words: int) -> c.Ints:
         """[words, n] why what is promised on n rows leaves no room for a pod; 0 where it does."""
         nodes, bits = self._cluster.nodes, np.zeros((words, rows.size), np.int64)
-        before = self.list_before(
-            pod.priority, nodes=[nodes.find_name(row) for row in rows.tolist()]
-        )
+        before = self.list_before(pod, nodes=[nodes.find_name(row) for row in rows.tolist()])
         if before:
             at = {row: i for i, row in enumerate(rows.tolist())}
             bits[:, [at[row] for row in before]] = self.judge_beside(pod, before)
@@ -167,7 +189,7 @@ class Promises:
         return np.concatenate(
             [
                 self._judge_rows(pod, np.array(list(part), np.int64))
-                for part in self.try_parts(pod, promised)
+                for part in self.try_parts(pod, promised, in_the_end=True)
             ],
             axis=1,
         )
@@ -184,7 +206,7 @@ class Promises:
         if withheld.bits.shape[1] != capacity:
             withheld.bits = np.zeros((len(withheld.bits), capacity), np.int64)
             names = None
-        before = self.list_before(pod.priority, nodes=names)
+        before = self.list_before(pod, nodes=names)
         held = np.flatnonzero(withheld.bits[0])
         if names is not None:
             asked = {cluster.nodes.find_row(name) for name in names}
@@ -212,7 +234,7 @@ class Promises:
 
         That there is room for all of them does not say that any cards would do.
         """
-        before = self.list_before(pod.priority, pod.uid, [bind.node]) if bind.slots else {}
+        before = self._list_nominated(pod, bind.node) if bind.slots else {}
         if not any(one.template.most for pods in before.values() for one in pods):
             return bind
         cluster, (row,) = self._cluster, before
@@ -223,16 +245,19 @@ class Promises:
         cluster.assume(pod.uid, bind.node, slots, bind.given)
         return replace(bind, slots=slots)
 
-    def try_parts(self, pod: PodRecord, promised: ByRow) -> Iterator[ByRow]:
+    def try_parts(
+        self, pod: PodRecord, promised: ByRow, *, in_the_end: bool = False
+    ) -> Iterator[ByRow]:
         """Its parts, each while those pods are on their nodes: what is promised elsewhere in a domain does not count.
 
-        It is one part, unless somebody in it is counted for the pod, or says something of it.
+        It is one part, unless somebody in it is counted for the pod, or says something of it. ``in_the_end``: as for
+        ``keep_promises``.
         """
         key = self.make_key(pod)
         is_alone = key is None or not (key.view.is_wide or self._have_terms())
         counted = self._boards.make_unscored(key).counted if key is not None else None
         versions = counted.read_versions() if counted is not None else ()
-        with self.keep_promises(promised):
+        with self.keep_promises(promised, in_the_end=in_the_end):
             if is_alone or (
                 counted is not None
                 and counted.read_versions() == versions
@@ -242,7 +267,7 @@ class Promises:
                 return
         self.n_trials += len(promised)
         for row, pods in promised.items():
-            with self.keep_promises({row: pods}):
+            with self.keep_promises({row: pods}, in_the_end=in_the_end):
                 yield {row: pods}
 
     def _judge_rows(self, pod: PodRecord, rows: c.Ints) -> c.Ints:
@@ -251,6 +276,24 @@ class Promises:
             # Nothing is decided for a pod on which something must be mended.
             return np.zeros((1, rows.size), np.int64)
         return self.judge_alone(pod, self._boards.make_unscored(key), rows)
+
+    def _list_nominated(self, pod: PodRecord, node: str) -> ByRow:
+        """List by row the nominated pods on a node to which a pod yields. No cards are promised for later."""
+        later = self._later.on.get(node, ())
+        before = self.list_before(pod, pod.uid, [node])
+        kept = {row: [one for one in pods if one.uid not in later] for row, pods in before.items()}
+        return {row: pods for row, pods in kept.items() if pods}
+
+    def _let_end(self, trial: Trial, row: int, pods: Sequence[PodRecord]) -> None:
+        """Take the pods away that will have ended when the promise for later falls due, if it is all that counts."""
+        cluster, room = self._cluster, self._later.room
+        name = cluster.nodes.find_name(row)
+        if room is None or any(pod.uid not in room.on.get(name, ()) for pod in pods):
+            return
+        for one in list(cluster.pods_on.get(name, {}).values()):
+            is_leaving = one.uid in self._nominations.going
+            if cluster.ends.find_end(one, cluster.now, is_leaving=is_leaving) <= room.until:
+                trial.take_away(one.uid)
 
     def _move_in(
         self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
@@ -306,15 +349,16 @@ class Promises:
         return not bits[0, 0] & short
 
     def _have_terms(self) -> bool:
-        """Whether a nominated pod says anything of other pods."""
-        nominations, pods = self._nominations, self._cluster.pods
+        """Whether a promised pod says anything of other pods."""
+        nominations, pods, later = self._nominations, self._cluster.pods, self._later.on
         if self._looked_at != nominations.version:
             names = nominations.list_since(self._looked_at) if self._looked_at >= 0 else None
             if names is None:
                 self._with_terms.clear()
             self._looked_at = nominations.version
-            for name in nominations.list_nodes() if names is None else names:
-                there = [pods[uid] for uid in nominations.list_on(name) if uid in pods]
+            for name in {*nominations.list_nodes(), *later} if names is None else names:
+                uids = (*nominations.list_on(name), *later.get(name, ()))
+                there = [pods[uid] for uid in uids if uid in pods]
                 if any(pod.template.has_terms for pod in there):
                     self._with_terms[name] = frozenset(
                         key for pod in there for key in _list_looked_at(pod)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from scheduler.api.door.decisions import Barriers, Hold, Outcome
 from scheduler.cycle.asking import Answers
 from scheduler.disruption import group_promises, protectors
 from scheduler.engine.allowance import Allowance, Work
+from scheduler.engine.barring import Barring
 from scheduler.engine.splitting import Splitting
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
@@ -19,7 +21,6 @@ from scheduler.waiting.helping import Changed, FreeRows
 from scheduler.waiting.looks import Looks
 from scheduler.waiting.pending import Pending
 from scheduler.waiting.watching import Watch
-from scheduler.waiting.wider import widen_hints
 
 # A kind that a bound rules out takes next to no time: so many such kinds are one piece of work.
 _STRIDE = 64
@@ -40,6 +41,8 @@ class Pace:
         explain: the least time between two rounds that explain anew why pods wait.
         explain_rate: the most pods that such rounds explain a second.
         forget: the time between two looks for results that only pods that are gone have needed.
+        promise: the least time between two looks for the group that is promised room for later; 0: with every change, and
+            never by time alone.
     """
 
     help: float = 0.02
@@ -47,10 +50,11 @@ class Pace:
     explain: float = 5.0
     explain_rate: float = 100.0
     forget: float = 15.0
+    promise: float = 5.0
 
 
 # For virtual time: every change is looked at when it comes, and nobody reads explanations.
-PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER)
+PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER, promise=0.0)
 
 
 class Chores:
@@ -61,7 +65,8 @@ class Chores:
         self._parked, self._hooks = pending.parked, pending.parked.hooks
         self._watch = Watch(cluster)
         self._looks = Looks(self._parked.find_place)
-        self._splitting = Splitting(cycle, self._parked, self._keep_off)
+        self._barring = Barring(cycle, self._parked, self._watch)
+        self._splitting = Splitting(cycle, self._parked, self._barring)
         self._seen = FreeRows(cluster)
         # Rounds over nominated pods, and rounds over pods that may preempt.
         self._promised, self._taking = _Rounds(self._help_nominated), _Rounds(self._help_to_take)
@@ -97,11 +102,8 @@ class Chores:
         pod = self._cluster.pods[hold.uid]
         kind = self._cycle.find_kind(pod)
         self._pending.park_pod(hold.uid, now, kind)
-        self._keep_off(kind, pod, hold.barriers)
-        entry = self._pending.find_entry(hold.uid)
-        if entry is not None and isinstance(entry.entity, Entity):
-            hints = self._cycle.list_hints(pod, hold.barriers)
-            self._parked.keep_off(kind, hold.barriers, widen_hints(entry.entity, hints))
+        if (entry := self._pending.find_entry(hold.uid)) is not None:
+            self._barring.keep_entry_off(kind, entry, hold.barriers)
         if is_freed or (is_behind and self._may_follow(pod, hold.barriers)):
             self._note_kind(kind, None)
 
@@ -212,14 +214,28 @@ class Chores:
 
     def _look_at(self, kind: Hashable, changed: Changed, now: float) -> None:
         """Find out whether a change helps one pod of a kind, and so all pods of the kind."""
-        pod = self._parked.find_pod(kind)
+        pod = self._find_freest(kind)
         if pod is None:
             return
         found = self._cycle.find_barriers(pod, changed.rows)
         if found is None:
-            self._pending.help_kind(kind, now, is_held=self._is_hopeless)
+            room = self._cluster.later.room
+            first = "" if room is None else room.entity
+            self._pending.help_kind(kind, now, is_held=self._is_hopeless, first=first)
         else:
-            self._keep_off(kind, pod, found)
+            self._barring.keep_off(kind, pod, found)
+
+    def _find_freest(self, kind: Hashable) -> PodRecord | None:
+        """Find a pod of a kind that need not leave the room free that is promised for later, if there is one.
+
+        Pods of a kind that would have ended in time when they were parked may not do so any more.
+        """
+        first = self._parked.find_pod(kind)
+        if first is None or not self._cycle.promises.is_bound_later(first):
+            return first
+        some = islice(self._parked.list_pods(kind), _STRIDE)
+        free = (pod for pod in some if not self._cycle.promises.is_bound_later(pod))
+        return next(free, first)
 
     def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:
         """Look at nominated pods one by one: room that is promised to a pod helps no other pod of its kind."""
@@ -309,18 +325,8 @@ class Chores:
         found = changed.find_barriers(first.template) if self._cycle.asks_all(first) else None
         if found is None:
             return False
-        self._keep_off(kind, first, found)
+        self._barring.keep_off(kind, first, found)
         return True
-
-    def _keep_off(self, kind: Hashable, pod: PodRecord, barriers: Barriers) -> None:
-        """Note what keeps a kind off nodes; it is looked at again when one of these rules may judge differently."""
-        known = self._parked.barriers.get(kind)
-        if known is not None and known.merge(barriers) == known:
-            # Such pods wait already, for the same changes.
-            return
-        self._parked.keep_off(kind, barriers, self._cycle.list_hints(pod, barriers))
-        self._parked.versions.setdefault(kind, self._cycle.version)
-        self._watch.follows_pods = self._hooks.follows_pods
 
     def _explain_again(self) -> Iterator[None]:
         """Explain parked pods anew: a change that did not help a pod may have changed the reasons why it waits."""

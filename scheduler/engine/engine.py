@@ -21,6 +21,7 @@ from scheduler.engine import keepers
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.answers.table import ANSWERS
+from scheduler.engine.backfill import Backfill
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.first_lists import FirstLists
 from scheduler.engine.forgetting import Forgetting
@@ -33,6 +34,8 @@ from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, count_pods
 from scheduler.state.pods import Life, PodRecord
+from scheduler.state.seniority import Seniority
+from scheduler.waiting.orders import PriorityAndAge
 from scheduler.waiting.pending import Pending
 
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
@@ -67,8 +70,6 @@ class Engine:
         self.config = config
         self._pace, self._known, self._seed = pace or Pace(), known, seed
         self._is_shared, self._explains = is_shared, explains
-        # The time of the last event.
-        self._now = 0.0
         self._begin()
         self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
             events.Seen: self._handle_seen,
@@ -90,15 +91,22 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
+        seniority = Seniority(config.ageing_per_hour)
         self._held = HeldGroups()
         self._cluster = Cluster(
             config.scheduler_names,
             devices.read_families(config),
             config.pod_limits,
             config.groups,
+            seniority,
         )
         self._policies = PolicyBook(config)
-        self._pending = Pending(config, self._cluster.terms.find_labels, is_shared=self._is_shared)
+        self._pending = Pending(
+            config,
+            self._cluster.terms.find_labels,
+            is_shared=self._is_shared,
+            order=PriorityAndAge(seniority),
+        )
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
@@ -108,6 +116,7 @@ class Engine:
             **keepers.make_table(config, self._cluster, self._policies, self._pending),
         }
         self._intake = Intake()
+        self._backfill = Backfill(self._cluster, self._cycle, self._pending, self._pace.promise)
         self._chores = Chores(self._cluster, self._cycle, self._pending, self._pace)
         self._forgetting = Forgetting(self._cluster, self._cycle, self._pace.forget)
         self._inside = Inside(
@@ -118,8 +127,8 @@ class Engine:
     # The door.
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
-        """Apply an event, and return notes about it. ``now`` is in seconds, and never goes back."""
-        self._now = now
+        """Apply an event, and return notes about it. ``now`` is in seconds since 1970, and never goes back."""
+        self._cluster.now = now
         return self._doors[type(event)](event, now)
 
     def decide(self, now: float, allowance: Allowance) -> Outcome:
@@ -128,6 +137,7 @@ class Engine:
         A decision is assumed at once, and holds until ``BindDone``, ``BindFailed`` or the watch says otherwise.
         """
         outcome = Outcome()
+        self._cluster.now = now
         self._settle_groups(now)
         outcome.notes += self._held.take_due(now)
         while self.is_compiling and allowance.allows(Work.COMPILE):
@@ -153,11 +163,12 @@ class Engine:
             # The first batch has taken the pods whose backoff is over, and ``now`` has not moved since.
             if not self._pending.has_active:
                 break
+        self._backfill.work(now, allowance)
         return outcome
 
     def ask(self, question: Question[T]) -> T:
         """Answer a question, which changes no decision unless it is a ``Foresight``."""
-        self._settle_groups(self._now)
+        self._settle_groups(self._cluster.now)
         answer: T = ANSWERS[type(question)](self._inside, question)
         return answer
 
@@ -165,7 +176,7 @@ class Engine:
         """Return when ``decide`` is due next without an event; infinite when it is not."""
         if self._pending.has_active or self._cluster.groups.has_changed:
             return now
-        parts = self._chores, self._forgetting, self._held
+        parts = self._chores, self._forgetting, self._held, self._backfill
         dues = [part.find_due() for part in parts]
         pending = self._pending.find_next_due()
         return min(dues) if pending is None else min(pending, *dues)
@@ -219,6 +230,7 @@ class Engine:
             if entity is None:
                 self._pending.drop(uid)
                 self._held.drop(uid)
+                self._backfill.note_change()
             else:
                 self._pending.offer(entity, now)
                 self._held.see(entity, now)
@@ -341,6 +353,7 @@ class Engine:
         promised = self._cluster.nominations.version
         made = self._cycle.schedule(batch, explain=self._explains)
         outcome.plans += made.plans
+        self._backfill.note_plans(made.plans, now, outcome)
         for uid in made.left:
             self._pending.put_back(uid)
         if any(plan.hold for plan in made.plans):

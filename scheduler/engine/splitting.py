@@ -6,26 +6,22 @@ thousands of waiting pods apart at once. So only some pods of a kind are looked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
-from scheduler.api.door.decisions import Barriers
 from scheduler.cycle.asking import Answers
-from scheduler.state.pods import PodRecord
+from scheduler.engine.barring import Barring
 from scheduler.waiting.entries import Entry
 from scheduler.waiting.parked import Parked
 
 # How many pods are looked at in one piece of work, which takes about a millisecond.
 PODS_A_PIECE = 64
 
-_KeepOff = Callable[[Hashable, PodRecord, Barriers], None]
-
 
 class Splitting:
     """The kinds that are being split, each with the pods that are still to be looked at."""
 
-    def __init__(self, cycle: Answers, parked: Parked, keep_off: _KeepOff) -> None:
-        """``keep_off`` notes which barriers keep the pods of a kind off nodes."""
-        self._cycle, self._parked, self._keep_off = cycle, parked, keep_off
+    def __init__(self, cycle: Answers, parked: Parked, barring: Barring) -> None:
+        self._cycle, self._parked, self._barring = cycle, parked, barring
         # By kind: the version of the cluster when the pass over its pods began, and the entries still to be looked at.
         self._passes: dict[Hashable, tuple[Hashable, list[Entry]]] = {}
 
@@ -53,9 +49,8 @@ class Splitting:
                 continue
             self._parked.drop(entry)
             self._parked.add(entry, now)
-            if now not in others:
-                others[now] = None
-                self._keep_off(now, entry.pod, barriers)
+            others[now] = None
+            self._barring.keep_entry_off(now, entry, barriers)
         del left[:PODS_A_PIECE]
         if not left or kind not in self._parked:
             del self._passes[kind]

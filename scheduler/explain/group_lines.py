@@ -31,6 +31,7 @@ def write_lines(group: Json) -> Iterator[Line]:
         nodes = name_some(now["nodes"])
         yield Line(f"Tried now, {count_nouns(now['pods'], 'pod')} would go to {nodes}.", 2, 0)
     yield from _write_preemption(group)
+    yield from _write_later(group)
     for level in group["levels"]:
         yield from _write_level(level)
     yield from _write_advice(group)
@@ -73,6 +74,26 @@ def _write_preemption(group: Json) -> Iterator[Line]:
     who = count_nouns(len(victims), "pod")
     where = name_some(preemption["nodes"])
     yield Line(f"It preempts {who} of lower priority: {name_some(victims)}; it then goes to {where}.", 2, 0)  # fmt: skip
+
+
+def _write_later(group: Json) -> Iterator[Line]:
+    if group["state"] != "waits":
+        return
+    if (later := group["later"]) is None:
+        text = "It is unknown when it fits: too few pods say how long they run."
+        yield Line(text, 2, 0)
+        return
+    domain = later["domain"]
+    where = f"{domain['label']} {'/'.join(domain['values'])}" if domain else ""
+    nodes = name_some(later["nodes"])
+    text = f"It fits by {later['at']}{f' in {where}' if where else ''}, on {nodes}"
+    yield Line(f"{text}.", 2, 0)
+    if later["ahead"]:
+        n, names = count_nouns(len(later["ahead"]), "group"), name_some(later["ahead"])
+        text = f"Before it in the queue: {n} ({names}). Room for later is promised to the first that does not fit."
+        yield Line(text, 2, 0)
+    else:
+        yield Line("It is the first group in the queue, so this room is promised to it.", 2, 0)
 
 
 def _write_level(level: Json) -> Iterator[Line]:

@@ -102,7 +102,7 @@ class Loop:
         self._hand_in_events()
         self._decide()
         if self._recorder is not None:
-            self._recorder.keep_up(asyncio.get_running_loop().time())
+            self._recorder.keep_up(self._tally.clock())
 
     def finish(self) -> None:
         """After the last turn: report what became of the last binds."""
@@ -125,7 +125,7 @@ class Loop:
         """Wait until there is something to do."""
         if len(self._inbox) or self._engine.is_compiling:
             return
-        now = asyncio.get_running_loop().time()
+        now = self._tally.clock()
         # Only a leader has due dates. For others the dates would be in the past, and the loop would spin.
         wait = _IDLE_SECONDS
         if self._is_leading() and self._find_room():
@@ -162,7 +162,7 @@ class Loop:
             self._handle_event(event)
 
     def _handle_event(self, event: Event) -> None:
-        for note in self._engine.handle(event, asyncio.get_running_loop().time()):
+        for note in self._engine.handle(event, self._tally.clock()):
             self._act_on_note(note)
         match event:
             case events.BindDone() | events.BindFailed():
@@ -190,7 +190,7 @@ class Loop:
         # A list not yet handed in may hold pods on the very cards about to be allocated.
         may_decide = self._is_leading() and not self._inbox.lists_waiting
         allowance = Slice(clock, self._find_room() if may_decide else 0)
-        outcome = self._engine.decide(clock(), allowance)
+        outcome = self._engine.decide(self._tally.clock(), allowance)
         seconds = time.perf_counter() - allowance.decided_from if allowance.decided_from else 0.0
         self._tally.note_outcome(outcome, seconds)
         self._carry_out(outcome)

@@ -10,7 +10,7 @@ from importlib import metadata
 
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.waiting import IsParked
-from scheduler.kube import rights
+from scheduler.kube import rights, wall_clock
 from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
 from scheduler.kube.bind.fence import Fence
@@ -79,7 +79,7 @@ class Parts:
         self.rare = Rare(table, self.inbox.put)
         self._lookups = Lookups(self.engine, config)
         metrics = Metrics(config)
-        clock = asyncio.get_running_loop().time
+        clock = wall_clock.make_steady_clock()
         self._tally = Tally(metrics, self.engine, self.inbox.put, clock)
         self.stranded = Stranded(self.engine, self.is_deciding, per_node=config.metrics.per_node)
         self.reporter = Reporter(

@@ -42,6 +42,7 @@ class Request:
     load: float | None = None
     arrivals: int | None = None
     queue: bool = False
+    waiting: words.Waiting = "backfill"
     learn: words.Learning = "seen"
     processes: int = 1
     dask: str = ""
@@ -107,10 +108,13 @@ def plan_jobs(request: Request) -> list[Job]:
         raise BadInput(
             "--queue", "not for fill: no pod leaves there, so no waiting pod could be placed"
         )
+    if request.waiting != "backfill" and not request.queue:
+        raise BadInput("--waiting", "needs --queue: without it no pod waits")
     return [
         Job(variant, request.experiment, load, arrivals, RunOptions(
             mode, request.learn, request.queue, seed,
             measure_frag=is_fill or request.plot is not None,
+            waiting=request.waiting,
         ))
         for variant, mode, seed in itertools.product(
             _split_values("--variant", request.variants), modes, parse_seeds(request.seeds)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.replay.words import Learning
+from scheduler.replay.words import Learning, Waiting
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -56,6 +56,8 @@ class TracePod:
         app: the value of its label ``app``; empty: none.
         max_per_node: at most so many pods of its app on one node; 0: no limit.
         arrival, departure: when it came and left, in seconds; inf: it never left.
+        group: the name of the group whose pods are placed at once; empty: it is placed by itself.
+        run_time: for how many seconds it says that it runs; inf: it says nothing.
     """
 
     name: str
@@ -70,11 +72,13 @@ class TracePod:
     max_per_node: int = 0
     arrival: float = 0.0
     departure: float = math.inf
+    group: str = ""
+    run_time: float = math.inf
 
     @property
     def kind(self) -> TracePod:
-        """The pod without its name and times: everything that decides where it may go."""
-        return replace(self, name="", arrival=0.0, departure=math.inf)
+        """The pod without its name, group and times: everything that decides where it may go by itself."""
+        return replace(self, name="", arrival=0.0, departure=math.inf, group="", run_time=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,11 @@ class Trace:
         return WHOLE * sum(node.gpus for node in self.nodes)
 
     @property
+    def has_groups(self) -> bool:
+        """Whether any pod is placed together with others."""
+        return any(pod.group for pod in self.pods)
+
+    @property
     def has_gpus(self) -> bool:
         """Whether pods request GPUs. If not, the GPUs of the nodes do not matter."""
         return any(pod.gpus for pod in self.pods)
@@ -116,6 +125,7 @@ class Workload:
         at: [A] the time of the arrival, ascending; pods that come together have the same time.
         lifetime: [A] how long the pod runs once placed; inf: it never leaves.
         unit_seconds: the length of one unit of these times; it is needed because backoff of the queue is in seconds.
+        is_recorded: every pod of the trace comes once; else pods are drawn, and no groups of them.
     """
 
     order: Ints
@@ -123,6 +133,7 @@ class Workload:
     at: Floats
     lifetime: Floats
     unit_seconds: float = LIFETIME_SECONDS
+    is_recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,7 @@ class RunOptions:
         queue: a pod that does not fit waits; else it is lost.
         seed: the seed for modes that draw lots.
         measure_frag: measure the fragments of the cluster after every arrival.
+        waiting: in which order pods that wait are tried.
     """
 
     mode: str
@@ -142,6 +154,7 @@ class RunOptions:
     queue: bool
     seed: int
     measure_frag: bool
+    waiting: Waiting = "backfill"
 
 
 @dataclass(frozen=True, slots=True)

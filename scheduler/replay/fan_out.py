@@ -158,6 +158,7 @@ def run_job(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore_progress
         "load_of": asked.load_name,
         "binding": ", ".join(asked.names[row] for row in asked.binding_rows),
         "queue": job.options.queue,
+        "waiting": job.options.waiting if job.options.queue else "",
         "learn": job.options.learn,
         "arrivals": len(workload.pod),
         **figures,

@@ -25,7 +25,7 @@ _SIZES = dict(
         ),
         strict=True,
     )
-)
+) | {"in_groups": "pods in groups", "alone": "pods by themselves"}
 _SIZE = rf"(?:_(?P<size>{'|'.join(_SIZES)}))?"
 _AT = r"(?:_at_(?P<at>\w+))?"
 # A pattern matches a whole name, and the first that matches counts.
@@ -47,6 +47,7 @@ _RULES: tuple[tuple[str, Callable[[dict[str, str]], str]], ...] = (
     (r"lost_(?P<of>.+)_percent", lambda has: f"requested {_write_unit(has)} lost, %"),
     (r"lost_percent", lambda _: "requests lost, %, resources that bind"),
     (rf"wait_mean{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, mean, {_write_time(has)}"),
+    (rf"wait_p95{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, 95th percentile, {_write_time(has)}"),
     (rf"wait_p99{_SIZE}(?P<s>_seconds)?", lambda has: f"wait, 99th percentile, {_write_time(has)}"),
     (r"wait_longest(?P<s>_seconds)?", lambda has: f"wait, longest, {_write_time(has)}"),
     (r"recorded_seconds", lambda _: "length of the trace, seconds"),

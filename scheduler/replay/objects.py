@@ -8,12 +8,18 @@ nodes, so that the emptiest node counts as empty and maxSkew is the most on any 
 
 from __future__ import annotations
 
+import math
+
 from scheduler.api import names, wire
 from scheduler.api.cards import Card
 from scheduler.devices import objects as devices
 from scheduler.replay.experiment import Trace, TraceNode, TracePod
 
 APP = "app"
+# Koordinator's annotations of a group that no object stands for.
+_GANG, _GANG_MINIMUM = (
+    f"gang.scheduling.koordinator.sh/{what}" for what in ("name", "min-available")
+)
 # Sharers per card, and pods per node: so many that neither limits anything.
 _SHARERS, _PODS = 100, 1001
 # MiB of known models, and of models that are not disclosed.
@@ -82,6 +88,17 @@ def make_spec(
             )
         ]
     return spec, devices.annotate_models(pod.models)
+
+
+def annotate_waiting(pod: TracePod, group_size: int, *, says_run_time: bool) -> dict[str, str]:
+    """Annotate a pod with its group, of so many pods, and if ``says_run_time`` with how long it says that it runs."""
+    found = {}
+    if pod.group:
+        found = {_GANG: pod.group, _GANG_MINIMUM: str(group_size)}
+    if says_run_time and pod.run_time < math.inf:
+        # The API has whole seconds.
+        found[names.RUN_TIME] = str(math.ceil(pod.run_time))
+    return found
 
 
 def make_labels(pod: TracePod) -> dict[str, str] | None:

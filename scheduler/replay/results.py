@@ -21,7 +21,7 @@ from scheduler.replay.measures.averages import Record, Value
 
 # Runs that differ in one of these fields are summarised separately; runs that differ only in their seed, together.
 GROUP = (
-    "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "learn", "mode",
+    "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "waiting", "learn", "mode",
 )  # fmt: skip
 _NO_FIGURES = ("seed", "arrivals")
 _OF_RESOURCE = re.compile(r"(allocated|stranded)_(.+)_percent(?:_at_(\w+))?")
@@ -115,6 +115,8 @@ def _make_title(one: Record) -> str:
     if load and one["load_of"] != demand.GPU:
         load += f" of {one['load_of']}"
     waiting = ", queued" if one["queue"] else ""
+    if one["queue"] and one["waiting"] != "backfill":
+        waiting += f" ({one['waiting']})"
     return f"{one['experiment']} of {one['trace']}, {one['variant']}{load}{waiting}"
 
 

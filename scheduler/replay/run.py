@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from scheduler.api import placement, wire
 from scheduler.api.door import events
 from scheduler.api.pods import templates
+from scheduler.api.times import write_time
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
@@ -35,6 +37,7 @@ from scheduler.replay.experiment import (
     Workload,
     ignore_progress,
 )
+from scheduler.replay.line import Line
 from scheduler.replay.measures.stranded import Looks, StrandedGauge, find_typical
 from scheduler.schema.columns import Floats, Ints
 from scheduler.state.demand import DemandShape, read_shape
@@ -77,6 +80,8 @@ class Replay:
             known=known,
             seed=options.seed,
         )
+        # Pods that are drawn one by one form no groups.
+        self._has_groups = trace.has_groups and workload.is_recorded
         self._nodes: dict[str, int] = {}
         has_hostname = objects.needs_hostnames(trace)
         for place, index in enumerate(workload.order.tolist()):
@@ -89,6 +94,17 @@ class Replay:
         )
         self._specs = [spec(pod.kind) for pod in trace.pods]
         self._labels = [objects.make_labels(pod) for pod in trace.pods]
+        self._notes: list[dict[str, str]] = [{} for _ in trace.pods]
+        if self._has_groups:
+            sizes = Counter(pod.group for pod in trace.pods)
+            says_run_time = options.waiting == "backfill"
+            self._notes = [
+                objects.annotate_waiting(pod, sizes[pod.group], says_run_time=says_run_time)
+                for pod in trace.pods
+            ]
+        self._line: Line | None = None
+        if options.waiting == "fifo" and options.queue:
+            self._line = Line([trace.pods[which].group for which in workload.pod.tolist()])
         self._amounts = workloads.read_load(trace)[0].tolist()
         self._leaving: list[tuple[float, int]] = []
         self._allocated = 0
@@ -154,6 +170,7 @@ class Replay:
             # The pods that left may have been the last ones.
             if self.engine.ask(_QUEUE).n_pods:
                 self._decide(min(leaving, tried))
+            self._hand_in_next(min(leaving, tried))
 
     def _leave(self, at: float) -> None:
         self._now = at
@@ -162,11 +179,35 @@ class Replay:
         self._allocated -= self._amounts[self._workload.pod[i]]
 
     def _arrive(self, i: int, which: int, at: float) -> None:
-        spec, annotations = self._specs[which]
-        uid = str(i)
-        meta = wire.Meta(uid, _NAMESPACE, uid, labels=self._labels[which], annotations=annotations)
-        self.engine.handle(events.Seen(wire.Pod(meta, spec=spec)), at)
+        if self._line is not None:
+            self._line.add(i)
+            self._hand_in_next(at)
+            return
+        self.engine.handle(events.Seen(self._make_pod(i, which)), at)
         self._decide(at)
+
+    def _hand_in_next(self, at: float) -> None:
+        """Hand in those that stand in a line, one after another, until one has to wait."""
+        if self._line is None:
+            return
+        while not self.engine.ask(_QUEUE).n_pods and (first := self._line.take_first()):
+            for i in first:
+                pod = self._make_pod(i, int(self._workload.pod[i]))
+                self.engine.handle(events.Seen(pod), at)
+            self._decide(at)
+
+    def _make_pod(self, i: int, which: int) -> wire.Pod:
+        spec, annotations = self._specs[which]
+        uid, notes = str(i), self._notes[which]
+        meta = wire.Meta(
+            uid,
+            _NAMESPACE,
+            uid,
+            creation_timestamp=write_time(self._seconds[i]) if self._has_groups else "",
+            labels=self._labels[which],
+            annotations=annotations | notes if notes else annotations,
+        )
+        return wire.Pod(meta, spec=spec)
 
     def _decide(self, at: float) -> None:
         self._now = at
@@ -174,9 +215,22 @@ class Replay:
         for bind in outcome.binds:
             self.engine.handle(events.BindDone(bind.uid), at)
             self._note_placed(int(bind.uid), bind.node, at)
+            if self._has_groups:
+                self._start_pod(int(bind.uid), bind.node, at)
         if not self._options.queue:
-            for hold in outcome.holds:
-                self.engine.handle(events.Gone("Pod", hold.uid), at)
+            for plan in outcome.plans:
+                # A group that does not fit is lost as a whole.
+                lost = plan.group.waiting if plan.group is not None else (plan.entity,)
+                for uid in lost if plan.hold is not None else ():
+                    self.engine.handle(events.Gone("Pod", uid), at)
+
+    def _start_pod(self, i: int, node: str, at: float) -> None:
+        """Show a pod as its kubelet does once it runs: the time until it ends counts from here."""
+        pod = self._make_pod(i, int(self._workload.pod[i]))
+        # Like pods share a spec.
+        pod.spec = msgspec.structs.replace(pod.spec, node_name=node)
+        pod.status = wire.PodStatus(phase="Running", start_time=write_time(at))
+        self.engine.handle(events.Seen(pod), at)
 
     def _note_placed(self, i: int, node: str, at: float) -> None:
         workload = self._workload

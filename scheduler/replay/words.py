@@ -9,6 +9,8 @@ from scheduler.api.placement import Mode
 Experiment = Literal["fill", "churn", "bursts", "daily", "heavy-tail", "recorded"]
 # From which pods a mode may learn the mix: those that arrived, or the whole trace.
 Learning = Literal["seen", "trace"]
+# In which order pods that wait are tried, see docs/replay.md.
+Waiting = Literal["backfill", "best-effort", "fifo"]
 Output = Literal["table", "json", "parquet"]
 
 EXPERIMENTS: tuple[str, ...] = get_args(Experiment)

@@ -148,7 +148,7 @@ def make_recorded(trace: Trace, seed: int) -> Workload:
     pod = np.argsort(arrival, kind="stable")
     lifetime = np.array([pod.departure for pod in trace.pods]) - arrival
     order = _draw_order(np.random.default_rng(seed), trace)
-    return Workload(order, pod, arrival[pod], lifetime[pod], unit_seconds=1.0)
+    return Workload(order, pod, arrival[pod], lifetime[pod], unit_seconds=1.0, is_recorded=True)
 
 
 def check_recorded(trace: Trace) -> None:

@@ -17,7 +17,7 @@ from scheduler.engine.questions.waiting import Queue
 from scheduler.simulate import gaps, groups, rows
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
-from scheduler.simulate.situation import Situation, make_engine, prepare
+from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
 
 Json = dict[str, Any]
 # Takes the progress: for how many pods there is a decision, and how many pods there are.
@@ -110,6 +110,7 @@ class _Simulation:
         self._situation, self._question = situation, question
         config = _set_mode(question.config, question.mode)
         self._engine = make_engine(situation.inventory, config, only_ours=question.only_ours)
+        self._now = find_time(situation.inventory)
         self._batch = 1 if question.with_nodes else config.slice_pods
         self._groups = groups.Groups(self._engine)
         self._rows = rows.Rows(situation, self._engine, self._groups, question.now)
@@ -118,7 +119,7 @@ class _Simulation:
         inventory = self._situation.inventory
         self._keep_mistakes(inventory)
         total = self._engine.ask(Queue()).n_pods
-        at = 0.0
+        at = self._now
         while at < math.inf:
             tell(min(len(self._rows), total), total)
             self._decide(at)
@@ -165,7 +166,7 @@ class _Simulation:
         }
 
     def _handle(self, event: events.Event) -> None:
-        self._engine.handle(event, 0.0)
+        self._engine.handle(event, self._now)
 
     def _keep_mistakes(self, inventory: Inventory) -> None:
         """Keep the mistakes of pending pods as mistakes of the objects; a field that is not supported is no mistake."""

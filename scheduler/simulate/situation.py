@@ -7,8 +7,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.api import names
+import msgspec
+
+from scheduler.api import names, wire
 from scheduler.api.door import events
+from scheduler.api.times import read_time, write_time
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
@@ -19,6 +22,7 @@ from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading.inventory import InputProblem, Inventory
+from scheduler.simulate.reading.objects import NOT_YET
 from scheduler.simulate.workloads.make import Making, make_pods
 from scheduler.simulate.workloads.rollout import Earlier
 
@@ -90,6 +94,7 @@ def make_engine(inventory: Inventory, config: Config, *, only_ours: bool = False
 
     Unless ``only_ours``, waiting pods with the names of other schedulers get our name.
     """
+    now = find_time(inventory)
     engine = Engine(config, pace=PROMPT, is_shared=False)
     for found in (
         *inventory.policies,
@@ -99,17 +104,37 @@ def make_engine(inventory: Inventory, config: Config, *, only_ours: bool = False
         *inventory.budgets,
         *inventory.storage,
     ):
-        engine.handle(events.Seen(found), 0.0)
+        engine.handle(events.Seen(found), now)
     for node in inventory.nodes:
-        engine.handle(events.Seen(node), 0.0)
+        engine.handle(events.Seen(node), now)
     for pod in inventory.pods:
         is_ours = pod.spec.scheduler_name in config.scheduler_names
         if not (only_ours or is_ours or pod.spec.node_name):
             pod.spec.scheduler_name = config.scheduler_name
-        engine.handle(events.Seen(pod), 0.0)
+        engine.handle(events.Seen(_date_pod(pod, now) if config.ageing_per_hour else pod), now)
     # With this call everything that is expensive to compile is compiled.
-    engine.decide(0.0, Unlimited(pods=0))
+    engine.decide(now, Unlimited(pods=0))
     return engine
+
+
+def find_time(inventory: Inventory) -> float:
+    """Find the time at which the objects were read: the last time that a pod among them names; 0 if none does."""
+    texts = (
+        text
+        for pod in inventory.pods
+        for text in (pod.metadata.creation_timestamp, pod.status.start_time or "")
+        if text != NOT_YET
+    )
+    return float(max((at for text in texts if (at := read_time(text)) is not None), default=0))
+
+
+def _date_pod(pod: wire.Pod, now: float) -> wire.Pod:
+    """Give a pod that is not in a cluster yet the time at which it would be created: its age counts."""
+    if pod.metadata.creation_timestamp != NOT_YET:
+        return pod
+    # A second later than all others, so that it still comes after them.
+    meta = msgspec.structs.replace(pod.metadata, creation_timestamp=write_time(now + 1))
+    return msgspec.structs.replace(pod, metadata=meta)
 
 
 def _check_kinds(objects: Sequence[Mapping[str, Any]], changes: Changes) -> None:

@@ -35,12 +35,15 @@ from scheduler.state.charging.roster import Roster
 from scheduler.state.counting.peers import Peers
 from scheduler.state.counting.terms import Terms
 from scheduler.state.demand import Demand
+from scheduler.state.ends import Ends
 from scheduler.state.groups.registry import Groups
+from scheduler.state.later import Later
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life, PodRecord, make_charge_key
 from scheduler.state.records import Records, read_start
 from scheduler.state.registers import Registers
+from scheduler.state.seniority import Seniority
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
 from scheduler.state.told_cards_problems import find_claim_problem
@@ -48,6 +51,7 @@ from scheduler.state.trials import Beside, Trial
 from scheduler.state.volumes.store import Storage
 
 _NO_SETTINGS = GroupSettings()
+_BY_AGE = Seniority()
 _FINISHED = frozenset({"Succeeded", "Failed"})
 Figures = tuple[int, int, int]
 
@@ -71,6 +75,9 @@ class Cluster:
         lots: the numbers of decisions that are drawn by lot.
         budgets: how many more of the pods that they cover may go.
         groups: which pods are decided about as one.
+        ends: when pods on nodes will have ended.
+        later: the room that is promised to a group for a later time.
+        now: the time of the last event or decision, in seconds since 1970.
     """
 
     def __init__(
@@ -79,6 +86,7 @@ class Cluster:
         families: Families = FAMILIES,
         limits: PodLimits = DEFAULT,
         groups: GroupSettings = _NO_SETTINGS,
+        seniority: Seniority = _BY_AGE,
     ) -> None:
         self.nodes = NodeTable([family.resource for family in families])
         self.cards = CardTable()
@@ -97,6 +105,9 @@ class Cluster:
         self.nominations = Nominations(self._note_promised, self._note_leaving)
         self.lots = Lots()
         self.groups = Groups(self.pods, groups.topology, lambda uid: uid in self.nominations.going)
+        self.ends = Ends(self.groups, self.ledger)
+        self.later = Later(self.nominations.note_change, seniority.find_place)
+        self.now = 0.0
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families, groups.owners)

@@ -118,7 +118,7 @@ class Nominations:
             if cards:
                 self._cards[uid] = cards
             self.top = max(self.top, priority)
-            self._note(node)
+            self.note_change(node)
 
     def drop(self, uid: str) -> None:
         """End the nomination of a pod; nothing when it has none."""
@@ -131,7 +131,7 @@ class Nominations:
         priority = there.pop(uid)
         if not there:
             del self._on[node]
-        self._note(node)
+        self.note_change(node)
         if priority == self.top:
             self.top = max(
                 (one for pods in self._on.values() for one in pods.values()), default=_BELOW_ALL
@@ -164,7 +164,7 @@ class Nominations:
             if on.get(node, _NONE) != there or any(
                 cards.get(uid) != before.cards.get(uid) for uid in there
             ):
-                self._note(node)
+                self.note_change(node)
 
     def _save(self) -> None:
         if self._before and self._before[-1] is None:
@@ -173,7 +173,8 @@ class Nominations:
                 dict(self._node_of), on, dict(self._cards), dict(self._going), self.top
             )
 
-    def _note(self, node: str) -> None:
+    def note_change(self, node: str) -> None:
+        """Note that the promised room on a node has changed."""
         if len(self._changed) >= 2 * _REMEMBERED:
             self._from += _REMEMBERED
             del self._changed[:_REMEMBERED]

@@ -53,6 +53,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         generation: the object's generation; conditions name the generation that they are about.
         member: what it says of the group that it is in; None for a pod that names none.
         owned: what it is of the group that its owner may ask for; None for a pod without such an owner.
+        run_seconds: for so long it runs at most, by what it says itself; None if it says nothing.
     """
 
     uid: str
@@ -82,6 +83,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     generation: int = 0
     member: Membership | None = None
     owned: Membership | None = None
+    run_seconds: float | None = None
 
     @property
     def asks(self) -> told_cards.Asks:

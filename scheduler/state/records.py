@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import limits, names, wire
+from scheduler.api import limits, names, times, wire
 from scheduler.api.cards import Slots
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
@@ -75,6 +74,11 @@ class Records:
                 )
             except BadInput as error:
                 problem = error.mistake
+        run_seconds = None
+        try:
+            run_seconds = groups.read_run_seconds(pod)
+        except BadInput as error:
+            problem = problem or (None if node else error.mistake)
         if old is None:
             self._arrivals += 1
         member, owned = self._read_membership(pod)
@@ -106,6 +110,7 @@ class Records:
             generation=meta.generation,
             member=member,
             owned=owned,
+            run_seconds=run_seconds,
         )
 
     def _read_membership(self, pod: wire.Pod) -> tuple[Membership | None, Membership | None]:
@@ -162,19 +167,8 @@ def _read_controller(meta: wire.Meta) -> tuple[str, str, str] | None:
 
 def read_start(pod: wire.Pod) -> int:
     """Read when the kubelet took the pod up, in seconds since 1970; ``NOT_STARTED`` where the status does not say."""
-    return read_time(pod.status.start_time or "")
-
-
-def read_time(text: str) -> int:
-    """Read a time of the API server, in seconds since 1970; ``NOT_STARTED`` for a text that is none."""
-    if not text:
-        return c.NOT_STARTED
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return c.NOT_STARTED
-    # The API server writes times in UTC; a time without a zone would mean another time on every machine.
-    return int(at.timestamp()) if at.tzinfo else c.NOT_STARTED
+    at = times.read_time(pod.status.start_time or "")
+    return c.NOT_STARTED if at is None else at
 
 
 def _has_initialized(pod: wire.Pod, template: templates.PodTemplate) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from scheduler.state.entities import AnyEntity
+from scheduler.state.seniority import Seniority
 
 # What a namespace may spend before other namespaces go first, and the most that it can owe, in units of cost; and
 # the time in which half of a debt is forgotten. The most is forgotten in a few half-lives: perhaps no other namespace
@@ -42,13 +43,15 @@ class PriorityAndAge:
     (by half every ten seconds). So the pods of other namespaces do not wait for expensive ones.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seniority: Seniority | None = None) -> None:
+        """``seniority`` says how much priority age is worth."""
+        self._seniority = seniority or Seniority()
         self._spent: dict[str, float] = {}
         self._faded_at = 0.0
 
-    def find_place(self, entity: AnyEntity) -> tuple[int, str, int]:
-        """Return the priority, then the time of creation, then the number of arrival."""
-        return -entity.priority, entity.created, entity.order
+    def find_place(self, entity: AnyEntity) -> tuple[float, str, int]:
+        """Return the priority with what age adds, then the time of creation, then the number of arrival."""
+        return self._seniority.find_place(entity)
 
     def find_lane(self, entity: AnyEntity) -> str:
         """Return the common lane, or for a namespace that has spent its allowance its own lane."""

@@ -59,6 +59,8 @@ class Pending:
         # By the uid of a pod: the uid of the entity of several pods that it is a member of.
         self._joined: dict[str, str] = {}
         self._popped: set[str] = set()
+        # The entries of groups, by uid.
+        self._groups: dict[str, Entry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -76,6 +78,8 @@ class Pending:
         if entry is None:
             pod = entity.members[0] if isinstance(entity, Entity) else entity
             entry = self._entries[uid] = Entry(entity, pod, Where.GATED, 0)
+            if isinstance(entity, Entity):
+                self._groups[uid] = entry
             self._parts.activate(entry, now, Came.POD_ADDED)
             return
         makes_no_difference = is_alike(entry.entity, entity)
@@ -105,6 +109,7 @@ class Pending:
         self._part(uid)
         self._parts.drop(uid)
         self._popped.discard(uid)
+        self._groups.pop(uid, None)
 
     def pop(
         self,
@@ -202,10 +207,17 @@ class Pending:
         kind: Hashable,
         now: float,
         is_held: Callable[[AnyEntity], bool] = lambda _: False,
+        first: str = "",
     ) -> None:
-        """Try the pods of a kind again after their backoff: a change could help them, except those ``is_held`` names."""
+        """Try the pods of a kind again after their backoff: a change could help them, except those ``is_held`` names.
+
+        The entity with the uid ``first`` has no backoff: others must leave room for it meanwhile.
+        """
         for entry in self.parked.list_entries(kind):
             if is_held(entry.entity):
+                continue
+            if entry.uid == first:
+                self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
                 continue
             self._parts.back_off(entry, now, Came.CLUSTER_CHANGED, in_full=False)
 
@@ -276,9 +288,13 @@ class Pending:
     def count_groups(self) -> dict[Where, int]:
         """Count the groups with waiting pods in each part of the queue."""
         counts = dict.fromkeys(Where, 0)
-        for entry in self._entries.values():
-            counts[entry.where] += isinstance(entry.entity, Entity)
+        for entry in self._groups.values():
+            counts[entry.where] += 1
         return counts
+
+    def list_groups(self) -> Iterator[Entry]:
+        """Return the entries of all groups with waiting pods, to be read."""
+        return iter(self._groups.values())
 
     def find_entry(self, uid: str) -> Entry | None:
         """Return the entry of a waiting pod, to be read; None when the pod does not wait."""

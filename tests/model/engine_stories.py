@@ -6,7 +6,7 @@ import random
 
 import msgspec
 
-from scheduler.api import limits
+from scheduler.api import limits, wire
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import SpentAllowance, Unlimited
@@ -90,6 +90,16 @@ class GroupStory(Story):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self._groups: list[str] = []
+
+    def tell(self, event: events.Event) -> None:
+        """Two of three pods say for how long they run: for a shorter or a longer time."""
+        match event:
+            case events.Seen(wire.Pod() as pod):
+                which = int(pod.metadata.name.rpartition("-")[2]) % 3
+                pod.spec = msgspec.structs.replace(
+                    pod.spec, active_deadline_seconds=(None, 20, 200)[which]
+                )
+        super().tell(event)
 
     def happen(self) -> None:
         match self.rng.randrange(6):

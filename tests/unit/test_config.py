@@ -101,6 +101,8 @@ def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
         ({"hamiNodeLabel": 5}, "hamiNodeLabel"),
         ({"slicePods": "64"}, "slicePods"),
         ({"backoffSeconds": -1}, "backoffSeconds"),
+        ({"ageingPerHour": -1}, "ageingPerHour"),
+        ({"ageingPerHour": True}, "ageingPerHour"),
         ({"backoffSeconds": float("nan")}, "backoffSeconds"),
         ({"backoffMaxSeconds": float("inf")}, "backoffMaxSeconds"),
         ({"lockTimeoutSeconds": None}, "lockTimeoutSeconds"),

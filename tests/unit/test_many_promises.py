@@ -42,9 +42,9 @@ def test_what_is_promised_to_many_costs_others_no_trial_for_each(
     tried: list[int] = []
     kept = Promises.keep_promises
 
-    def counted(self: Promises, promised: Any) -> Any:
+    def counted(self: Promises, promised: Any, **more: bool) -> Any:
         tried.append(len(promised))
-        return kept(self, promised)
+        return kept(self, promised, **more)
 
     monkeypatch.setattr(Promises, "keep_promises", counted)
     see(engine, make.pod(name="q", cpu=2, labels=LABELS, spec=spread()))

@@ -73,3 +73,26 @@ async def test_a_group_that_makes_room_is_counted_once_and_an_extra_pod_is_not()
 
 def _end_pod(engine: Engine, uid: str, now: float) -> None:
     engine.handle(events.Gone("Pod", uid), now)
+
+
+async def test_promises_for_later_and_backfilled_pods_are_counted() -> None:
+    replica = Replica()
+    a = make.pod(name="a", cpu=4, node="n", annotations={"evenkeel.dev/run-time": "1000"})
+    replica.see(make.node(name="n", cpu=4), a, *members("gang", 2, 2, cpu=2))
+    replica.decide()
+    replica.now = 150.0
+    replica.engine.handle(events.Gone("Pod", "default/a"), replica.now)
+    blocker = make.pod(name="b", cpu=3, node="n", annotations={"evenkeel.dev/run-time": "1000"})
+    short = make.pod(name="short", cpu=1, annotations={"evenkeel.dev/run-time": "10"})
+    short.metadata.creation_timestamp = "2026-01-01T00:00:00Z"
+    replica.see(blocker, short)
+    assert [bind.uid for bind in replica.decide().binds] == ["default/short"]
+    found = await replica.scrape()
+    assert of(found, "evenkeel_backfilled_pods_total") == 1
+    for name in ("b", "short"):
+        replica.engine.handle(events.Gone("Pod", f"default/{name}"), replica.now)
+    replica.now += 1.0
+    assert len(replica.decide().binds) == 2
+    found = await replica.scrape()
+    assert of(found, "evenkeel_promises_total", result="kept") == 1
+    assert of(found, "evenkeel_promises_total", result="missed") == 0

@@ -20,7 +20,7 @@ from scheduler.replay.measures.averages import Record
 def record(mode: str, seed: int, percent: float | None, **more: float | None) -> Record:
     return {
         "trace": "t", "variant": "default", "experiment": "churn", "mode": mode, "seed": seed,
-        "load": 1.0, "load_of": "gpu", "binding": "gpu", "queue": False, "learn": "seen", "arrivals": 10,
+        "load": 1.0, "load_of": "gpu", "binding": "gpu", "queue": False, "waiting": "", "learn": "seen", "arrivals": 10,
         "allocated_percent": percent, **more,
     }  # fmt: skip
 
@@ -130,6 +130,7 @@ def test_what_is_recorded_has_no_load_in_its_title_and_its_gpus_have_a_line() ->
         "experiment": "recorded",
         "load": None,
         "queue": True,
+        "waiting": "backfill",
     }
     given["allocated_gpu_percent"] = 7.0
     lines = shown([given])

@@ -75,8 +75,23 @@ class GroupHeld(NamedTuple):
     is_wrong: bool
 
 
+class PromiseEnded(NamedTuple):
+    """A group has room that was promised room for a later time; ``is_kept``: by that time."""
+
+    group: GroupKey
+    is_kept: bool
+
+
+class Backfilled(NamedTuple):
+    """A pod was placed where room is promised for later to a group that comes before it: it does not delay the group."""
+
+    uid: str
+
+
 Note = (
-    GroupHeld
+    Backfilled
+    | GroupHeld
+    | PromiseEnded
     | Left
     | Scheduled
     | Retried

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.placing.groups import choosing
@@ -18,11 +18,17 @@ class Bounds:
     """The most pods of a template that fit in one domain, kept until anything moves."""
 
     def __init__(
-        self, cluster: Cluster, domains: Domains, count_places: Callable[[PodRecord], c.Ints]
+        self,
+        cluster: Cluster,
+        domains: Domains,
+        count_places: Callable[[PodRecord], c.Ints],
+        tell_yielding: Callable[[PodRecord], Hashable],
     ) -> None:
+        """``tell_yielding`` returns a value that is equal for pods that leave the same promised room free."""
         self._cluster, self._domains, self._count_places = cluster, domains, count_places
+        self._tell_yielding = tell_yielding
         # With the template: while it is kept, no other template has its identity.
-        self._known: dict[tuple[int, tuple[str, ...]], tuple[PodTemplate, int]] = {}
+        self._known: dict[Hashable, tuple[PodTemplate, int]] = {}
         self._known_at = -1
 
     def could_fit(self, entity: Entity) -> bool:
@@ -34,7 +40,7 @@ class Bounds:
         labels = _list_labels(team.where)
         if self._known_at != self._cluster.moved.position:
             self._known, self._known_at = {}, self._cluster.moved.position
-        by = id(template), labels
+        by = id(template), labels, self._tell_yielding(team.pods[0])
         if by not in self._known:
             self._known[by] = template, self._find_most(team.pods[0], labels)
         _, most = self._known[by]

@@ -88,6 +88,10 @@ class Placer:
             return exact.place(entity, rows)
         return self.place_most(entity, place_pods, rows)
 
+    def is_exact(self, entity: Entity) -> bool:
+        """Whether a group is placed as kube-scheduler does, to the letter."""
+        return self._find_plugins(entity.members[0]) is not None
+
     def place_most(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
         """Place a group as ``place`` does, but by keel's rules: these count how many of its pods fit if too few do."""
         attempt = Attempt(self._cluster, self._domains, self._count_places, place_pods, self._ways)
@@ -96,8 +100,7 @@ class Placer:
     def list_places(self, entity: Entity) -> list[c.Flags]:
         """List [N] the nodes of each domain in which all of a group would be; [0] for all nodes."""
         where = entity.team.where
-        is_exact = self._find_plugins(entity.members[0]) is not None
-        if is_exact or where is None or where.required < 0:
+        if self.is_exact(entity) or where is None or where.required < 0:
             return [ANYWHERE]
         level = self._domains.get_level(where.labels[: where.required + 1])
         there = find_domains_there(self._cluster, entity.team, level.domain)

@@ -99,6 +99,7 @@ def measure_waits(
     record: Record = {}
     for suffix, group in _group_pods(trace, workload, is_counted).items():
         record[f"wait_mean{suffix}{unit}"] = averages.find_mean(waited[group])
+        record[f"wait_p95{suffix}{unit}"] = averages.find_percentile(waited[group], 95)
         record[f"wait_p99{suffix}{unit}"] = averages.find_percentile(waited[group], 99)
     record[f"wait_longest{unit}"] = float(waited.max())
     return record
@@ -110,11 +111,14 @@ def count_still_waiting(series: Series, n: int) -> int:
 
 
 def _group_pods(trace: Trace, workload: Workload, is_counted: Flags) -> dict[str, Flags]:
-    """Group the pods that count, all together and by requested GPUs, under the endings of their figures' names."""
+    """Group the pods that count, all together, by requested GPUs, and by whether they are in groups, under the endings of their figures' names."""
     sizes = classes.classify_pods(trace)[workload.pod]
     groups = {"": is_counted}
     for i, name in enumerate(CLASSES):
         groups[f"_{name}"] = is_counted & (sizes == i) & trace.has_gpus
+    if trace.has_groups:
+        is_member = np.array([bool(pod.group) for pod in trace.pods])[workload.pod]
+        groups |= {"_in_groups": is_counted & is_member, "_alone": is_counted & ~is_member}
     return groups
 
 

@@ -20,7 +20,7 @@ ARRIVAL, DEPARTURE = "arrival", "departure"
 _COLUMNS = ("name", "cpu", "memory")
 _NODE_EXTRAS = ("gpus", "model")
 _POD_EXTRAS = (
-    "gpus", "gpu_share", "models", "gpu_memory", "app", "max_per_node", ARRIVAL, DEPARTURE,
+    "gpus", "gpu_share", "models", "gpu_memory", "app", "max_per_node", ARRIVAL, DEPARTURE, "group", "run_time",
 )  # fmt: skip
 _OF_GPUS = ("gpu_share", "gpu_memory", "models")
 _RESOURCE = "resource:"
@@ -149,6 +149,8 @@ def _read_pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
         max_per_node,
         arrival,
         departure,
+        _read_group(row),
+        row.read_seconds("run_time") if row.cells.get("run_time") else math.inf,
     )
 
 
@@ -168,6 +170,13 @@ def _read_app(row: Row) -> tuple[str, int]:
             "max_per_node needs a value in the column app",
         )
     return app, row.read_integer("max_per_node", 1, _PER_NODE_MAX)
+
+
+def _read_group(row: Row) -> str:
+    """Read the name of the group."""
+    group = row.cells.get("group", "")
+    selectors.check_value(group, row.name_place("group"))
+    return group
 
 
 def _read_stay(row: Row) -> tuple[float, float]:

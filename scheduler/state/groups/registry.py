@@ -175,6 +175,20 @@ class Groups:
         """Find the group of a pod; None for a pod in no group."""
         return self._group_of.get(uid)
 
+    def find_run_seconds(self, uid: str) -> float | None:
+        """Find for how long a pod runs at most, by its group, the groups around it, and its owner; None: nobody says."""
+        said: list[float] = []
+        for first in {self._group_of.get(uid), self._owner_of.get(uid)}:
+            key = first
+            for _ in range(DEPTH_MAX):
+                definition = self.find_definition(key) if key is not None else None
+                if definition is None:
+                    break
+                if definition.run_seconds is not None:
+                    said.append(definition.run_seconds)
+                key = definition.parent
+        return min(said, default=None)
+
     def list_roots(self) -> dict[GroupKey, GroupKey]:
         """List the groups that have pods and the groups above them, each with the group that is decided about."""
         roots = {key: self.find_root(key) for key in self._members}

@@ -135,6 +135,17 @@ GROUP_EVICTIONS = Family(
     _COUNTER,
     "Groups whose pods were sent away together to make room for others.",
 )
+PROMISES = Family(
+    "evenkeel_promises",
+    _COUNTER,
+    "Promises of room for a later time that ended with the group placed, by whether it was placed in time.",
+    ("result",),
+)
+BACKFILLED_PODS = Family(
+    "evenkeel_backfilled_pods",
+    _COUNTER,
+    "Pods placed where room for a later time is promised to a group that comes before them, without delay for the group.",
+)
 
 # The replica.
 LEADER = Family("evenkeel_leader", _GAUGE, "1 on the replica that decides, 0 on the others.")

@@ -14,6 +14,7 @@ from scheduler.kube.report.metrics.families import CountedFamily, Observed
 _PLACEMENTS_MOST = 1000
 _DECIDED = ("scheduled", "unschedulable")
 GROUP_RESULTS = (PLACED, UNPLACED) = ("placed", "unschedulable")
+PROMISE_RESULTS = (KEPT, MISSED) = ("kept", "missed")
 # By its name, the most pods of a size of groups; the last size has no most.
 SIZES = {"1-8": 8, "9-64": 64, "65-512": 512, "513+": 2**62}
 
@@ -29,6 +30,8 @@ class Metrics:
         group_attempts: by result.
         group_start: by size.
         group_evictions: without labels.
+        promises: by result.
+        backfilled_pods: without labels.
         plugin_silences: without labels.
     """
 
@@ -51,6 +54,8 @@ class Metrics:
         )
         self.group_start = Observed(catalogue.GROUP_START_SECONDS, [(size,) for size in SIZES])
         self.group_evictions = CountedFamily(catalogue.GROUP_EVICTIONS, [()])
+        self.promises = CountedFamily(catalogue.PROMISES, [(result,) for result in PROMISE_RESULTS])
+        self.backfilled_pods = CountedFamily(catalogue.BACKFILLED_PODS, [()])
         self.plugin_silences = CountedFamily(catalogue.PLUGIN_SILENCES, [()])
 
     def collect(self) -> Iterator[Metric]:
@@ -68,6 +73,8 @@ class Metrics:
             self.group_attempts,
             self.group_start,
             self.group_evictions,
+            self.promises,
+            self.backfilled_pods,
             self.plugin_silences,
         ):
             yield one.collect()

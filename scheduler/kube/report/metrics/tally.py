@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.door.events import BindDone, BindFailed, PluginSilent
+from scheduler.api.door.notes import Backfilled, Note, PromiseEnded
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.pods import Governing, NamedPod, WhoGoverns
 from scheduler.engine.questions.waiting import TriedInVain, WaitOf
-from scheduler.kube.report.metrics.counting import PLACED, SIZES, UNPLACED, Metrics
+from scheduler.kube.report.metrics.counting import KEPT, MISSED, PLACED, SIZES, UNPLACED, Metrics
 
 _MOST_ATTEMPTS = 15
 _MISTAKE, _NO_NODES = "PodWellFormed", "NoNodes"
@@ -42,7 +43,7 @@ class Tally:
         metrics: counters and histograms.
         engine: knows the pods.
         report: takes the binder's reports after this class.
-        clock: the loop's clock.
+        clock: the engine's clock.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Tally:
         clock: Callable[[], float],
     ) -> None:
         self._metrics, self._engine = metrics, engine
-        self._report, self._clock = report, clock
+        self._report, self.clock = report, clock
         self._journeys: dict[str, _Journey] = {}
         # By uid, the rules that kept a pod from every node at its last report.
         self._causes: dict[str, tuple[str, ...]] = {}
@@ -63,7 +64,7 @@ class Tally:
         binds, holds = outcome.binds, outcome.holds
         if not (binds or holds or outcome.explained):
             return
-        now, results = self._clock(), Counter[tuple[str, str]]()
+        now, results = self.clock(), Counter[tuple[str, str]]()
         for bind in binds:
             results["scheduled", self._begin_journey(bind, now)] += 1
         for hold in outcome.holds:
@@ -75,6 +76,7 @@ class Tally:
         for evict in outcome.evicts:
             self._metrics.preemption_victims.add(len(evict.victims))
             self._metrics.group_evictions.add(n=sum(len(unit) > 1 for unit in evict.units))
+        self._count_promises(outcome.notes)
         for plan in outcome.plans:
             if plan.group is not None:
                 self._note_group(plan, plan.group, now)
@@ -82,6 +84,14 @@ class Tally:
         for (result, profile), times in results.items():
             self._metrics.attempts.add(result, profile, n=times)
             self._metrics.attempt_seconds.add(seconds / n, result, profile, n=times)
+
+    def _count_promises(self, found: Sequence[Note]) -> None:
+        """Count promises for a later time that have ended, and pods that used the promised nodes meanwhile."""
+        for note in found:
+            if isinstance(note, PromiseEnded):
+                self._metrics.promises.add(KEPT if note.is_kept else MISSED)
+            elif isinstance(note, Backfilled):
+                self._metrics.backfilled_pods.add()
 
     def _note_group(self, plan: Plan, result: GroupResult, now: float) -> None:
         """Count an attempt to place a group. Pods that join a group that has its minimum are no start."""
@@ -123,7 +133,7 @@ class Tally:
         journey = self._journeys.pop(report.uid, None)
         if journey is None:
             return
-        metrics, now = self._metrics, self._clock()
+        metrics, now = self._metrics, self.clock()
         if isinstance(report, BindFailed):
             # A pod that was deleted meanwhile raises no alert: its owner may delete pods at any time.
             if not report.gone:

@@ -1,0 +1,357 @@
+"""The first group in line is promised room for later, and others run there only if they do not delay it."""
+
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from scheduler.api import names, wire
+from scheduler.api.door import events, notes
+from scheduler.api.door.decisions import Outcome
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.chores import PROMPT, Pace
+from scheduler.engine.engine import Engine
+from scheduler.state import checks
+from scheduler.state.later import LaterRoom
+from tests import make, slices
+
+BEGIN = 1_000_000.0
+
+
+def write_time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Scene:
+    """Some nodes with four CPUs each, in racks of two, and pods that come and end."""
+
+    def __init__(self, n_nodes: int = 2, config: Config | None = None, pace: Pace = PROMPT) -> None:
+        self.engine = Engine(config or Config(), pace=pace)
+        self.cluster = self.engine._cluster
+        self.now = BEGIN
+        self.notes: list[notes.Note] = []
+        self._pods: dict[str, wire.Pod] = {}
+        for i in range(n_nodes):
+            node = make.node(name=f"n{i}", cpu=4, labels={"rack": f"r{i // 2}"})
+            self.engine.handle(events.Seen(node), BEGIN)
+
+    def add(
+        self,
+        name: str,
+        cpu: int = 4,
+        *,
+        run: float | None = None,
+        node: str = "",
+        gang: str = "",
+        created: float = 0.0,
+        **more: Any,
+    ) -> None:
+        annotations = {} if run is None else {names.RUN_TIME: f"{run:g}"}
+        pod = make.pod(name=name, cpu=cpu, node=node, annotations=annotations, **more)
+        pod.metadata.creation_timestamp = write_time(BEGIN + created)
+        if node:
+            pod.status.start_time = write_time(self.now)
+        if gang:
+            make.member(pod, gang)
+        self._pods[name] = pod
+        self.engine.handle(events.Seen(pod), self.now)
+
+    def add_gang(
+        self, name: str = "gang", n: int = 2, *, cpu: int = 4, rack: bool = False, priority: int = 0
+    ) -> None:
+        group = make.pod_group(name, n, topology="rack" if rack else "", priority=priority)
+        self.engine.handle(events.Seen(group), self.now)
+        for i in range(n):
+            self.add(f"{name}-{i}", cpu, gang=name, priority=priority)
+
+    def end(self, name: str) -> None:
+        self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
+
+    def decide(self, at: float = 0.0) -> dict[str, str]:
+        """Where the pods go that are placed now, so many seconds after the beginning."""
+        self.now = max(self.now, BEGIN + at)
+        outcome = self._turn()
+        self.notes += outcome.notes
+        placed = {}
+        for bind in outcome.binds:
+            name = bind.uid.partition("/")[2]
+            placed[name] = bind.node
+            pod = self._pods[name]
+            pod.spec.node_name = bind.node
+            pod.status.start_time = write_time(self.now)
+            self.engine.handle(events.BindDone(bind.uid), self.now)
+            self.engine.handle(events.Seen(pod), self.now)
+        checks.verify(self.cluster)
+        return placed
+
+    def _turn(self) -> Outcome:
+        return self.engine.decide(self.now, Unlimited())
+
+    def find_promise(self) -> tuple[float, list[str]] | None:
+        """In how many seconds from the beginning the group fits, and on which nodes."""
+        room = self.cluster.later.room
+        return None if room is None else (room.until - BEGIN, sorted(room.on))
+
+
+def make_full_scene() -> Scene:
+    """Two nodes whose pods end after 100 and 200 s, and a gang that needs both nodes."""
+    scene = Scene()
+    scene.add("a", run=100, node="n0")
+    scene.add("b", run=200, node="n1")
+    scene.add_gang()
+    assert not scene.decide()
+    return scene
+
+
+def test_the_first_group_in_line_is_told_when_and_where_it_fits() -> None:
+    assert make_full_scene().find_promise() == (200.0, ["n0", "n1"])
+
+
+def test_a_pod_that_ends_in_time_runs_on_promised_nodes_and_others_wait() -> None:
+    scene = make_full_scene()
+    scene.end("a")
+    for name, run in (("endless", None), ("long", 101.0), ("short", 99.0)):
+        scene.add(name, run=run, created=1)
+    assert scene.decide(100) == {"short": "n0"}
+    assert notes.Backfilled("default/short") in scene.notes
+    scene.end("b")
+    scene.end("short")
+    assert sorted(scene.decide(199)) == ["gang-0", "gang-1"]
+    group = GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")
+    assert notes.PromiseEnded(group, is_kept=True) in scene.notes
+    assert scene.find_promise() is None
+    scene.end("gang-0")
+    scene.end("gang-1")
+    assert sorted(scene.decide(300)) == ["endless", "long"]
+
+
+def test_the_group_is_placed_as_soon_as_it_fits() -> None:
+    scene = make_full_scene()
+    scene.end("a")
+    assert not scene.decide(20)
+    scene.end("b")
+    assert sorted(scene.decide(30)) == ["gang-0", "gang-1"]
+
+
+def test_a_pod_runs_on_promised_nodes_if_the_group_fits_all_the_same() -> None:
+    scene = Scene()
+    scene.add("a", run=100, node="n0")
+    scene.add("b", run=200, node="n1")
+    scene.add_gang(cpu=3)
+    assert not scene.decide()
+    scene.end("a")
+    scene.add("small", cpu=1, created=1)
+    scene.add("large", cpu=2, created=1)
+    assert scene.decide(100) == {"small": "n0"}
+
+
+def test_pods_that_come_first_need_not_regard_the_promise() -> None:
+    scene = make_full_scene()
+    scene.end("a")
+    scene.add("urgent", priority=5, created=1)
+    assert scene.decide(100) == {"urgent": "n0"}
+    # Nobody says when that pod ends.
+    assert scene.find_promise() is None
+
+
+def test_nodes_that_are_not_promised_are_free_for_all() -> None:
+    scene = Scene(n_nodes=4)
+    for i, run in enumerate((100, 200, 50, 400)):
+        scene.add(f"p{i}", run=run, node=f"n{i}")
+    scene.add_gang(rack=True)
+    assert not scene.decide()
+    assert scene.find_promise() == (200.0, ["n0", "n1"])
+    scene.end("p2")
+    scene.add("endless", created=1)
+    assert scene.decide(50) == {"endless": "n2"}
+
+
+def test_a_gang_is_backfilled_only_if_it_ends_in_time() -> None:
+    scene = Scene(n_nodes=3)
+    for i in range(3):
+        scene.add(f"p{i}", run=(100, 100, 500)[i], node=f"n{i}")
+    scene.add_gang("large", 3)
+    assert not scene.decide()
+    assert scene.find_promise() == (500.0, ["n0", "n1", "n2"])
+    scene.end("p0")
+    scene.end("p1")
+    for name in ("endless", "short"):
+        group = make.pod_group(name, 2)
+        if name == "short":
+            group.metadata.annotations = {names.RUN_TIME: "300"}
+        scene.engine.handle(events.Seen(group), scene.now)
+        for i in range(2):
+            scene.add(f"{name}-{i}", gang=name, created=1)
+    assert scene.decide(100) == {"short-0": "n0", "short-1": "n1"}
+
+
+def test_a_group_that_nobody_can_tell_a_time_is_promised_nothing_and_the_next_one_is() -> None:
+    scene = Scene()
+    scene.add("a", node="n0")
+    scene.add("b", run=100, node="n1")
+    scene.add_gang("both", 2)
+    scene.add_gang("one", 1)
+    assert not scene.decide()
+    assert scene.find_promise() == (100.0, ["n1"])
+
+
+def test_a_promise_follows_a_pod_that_runs_on() -> None:
+    scene = Scene(pace=Pace(explain=1e9))
+    scene.add("a", run=100, node="n0")
+    scene.add("b", run=200, node="n1")
+    scene.add_gang()
+    scene.decide()
+    scene.decide(1)
+    assert scene.find_promise() == (200.0, ["n0", "n1"])
+    assert scene.engine.find_due(BEGIN + 2) <= BEGIN + 200
+    scene.decide(210)
+    scene.decide(220)
+    found = scene.find_promise()
+    assert found is not None
+    assert found[0] > 220
+
+
+def test_a_group_that_goes_takes_its_promise_with_it() -> None:
+    scene = make_full_scene()
+    scene.end("gang-0")
+    scene.end("gang-1")
+    scene.end("a")
+    scene.add("endless", created=1)
+    assert scene.decide(100) == {"endless": "n0"}
+    assert scene.find_promise() is None
+
+
+def test_a_namespace_whose_pods_run_longer_than_they_said_is_not_believed() -> None:
+    scene = make_full_scene()
+    scene.end("a")
+    scene.add("liar", run=10, node="n0")
+    for at in (20, 50, 100):
+        assert not scene.decide(at)
+    scene.end("b")
+    scene.add("honest", run=5, created=1, namespace="other")
+    scene.add("second", run=5, created=1)
+    assert scene.decide(101) == {"honest": "n1"}
+
+
+@pytest.mark.parametrize(("points", "first"), [(0.0, "new"), (10.0, "old")])
+def test_age_is_worth_priority(points: float, first: str) -> None:
+    """The old gang has two points less, and is half an hour older."""
+    scene = Scene(config=Config(ageing_per_hour=points))
+    scene.add("a", run=100, node="n0", priority=9)
+    scene.add("b", run=100, node="n1", priority=9)
+    scene.add_gang("old", priority=3)
+    scene.decide()
+    for i in range(2):
+        scene.add(f"new-{i}", gang="new", priority=5, created=1800)
+    scene.engine.handle(events.Seen(make.pod_group("new", 2, priority=5)), scene.now)
+    scene.decide(1)
+    scene.end("a")
+    scene.end("b")
+    assert sorted(scene.decide(2)) == [f"{first}-0", f"{first}-1"]
+
+
+class Stream(Scene):
+    """Pods and gangs that come and end over time; those that say how long they run say the truth."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.n_nodes = self.rng.randint(2, 4)
+        super().__init__(self.n_nodes)
+        self._ends: list[tuple[float, str]] = []
+        self._run: dict[str, float] = {}
+        # By the uid of a group: the time that it was promised first, until it is placed; and all those promises.
+        self.promised: dict[str, float] = {}
+        self.n_promises = self.n_in_time = 0
+
+    def live(self, n_steps: int) -> None:
+        for step in range(n_steps):
+            at = BEGIN + 10.0 * step
+            while self._ends and min(self._ends)[0] <= at:
+                self.now = min(self._ends)[0]
+                for one in [one for one in self._ends if one[0] == self.now]:
+                    self._ends.remove(one)
+                    self.end(one[1])
+                self.settle()
+            self.now = at
+            self._someone_comes(step)
+            self.settle()
+
+    def _someone_comes(self, step: int) -> None:
+        run = self.rng.choice((15.0, 40.0, 100.0))
+        if self.rng.random() < 0.2:
+            n = self.rng.randint(2, self.n_nodes)
+            group = make.pod_group(f"gang{step}", n)
+            self.engine.handle(events.Seen(group), self.now)
+            cpu = self.rng.choice((2, 3, 4))
+            for i in range(n):
+                self._run[f"gang{step}-{i}"] = run
+                name = f"gang{step}-{i}"
+                self.add(name, cpu, run=run, gang=f"gang{step}", created=10.0 * step)
+        else:
+            self._run[f"p{step}"] = run
+            cpu = self.rng.randint(1, 4)
+            self.add(f"p{step}", cpu, run=run, created=10.0 * step)
+
+    def settle(self) -> None:
+        """Decide until nobody else is placed, and compare with what was promised."""
+        while True:
+            room = self.cluster.later.room
+            if not (placed := self.decide(self.now - BEGIN)):
+                break
+            for name, node in placed.items():
+                if room is not None and node in room.on and self._comes_before(name, room):
+                    # Nobody promised anything for this case.
+                    self.promised.pop(room.entity.rpartition("/")[2], None)
+                self._ends.append((self.now + self._run[name], name))
+                gang = name.partition("-")[0]
+                if gang in self.promised:
+                    self.n_promises += 1
+                    assert self.now <= self.promised.pop(gang)
+        self.compare_with_twin()
+        room = self.cluster.later.room
+        if room is not None:
+            self.promised.setdefault(room.entity.rpartition("/")[2], room.until)
+
+    def _comes_before(self, name: str, room: LaterRoom) -> bool:
+        pod = self.cluster.pods[f"default/{name}"]
+        return pod.created < room.place[1] and not name.startswith(room.entity.rpartition("/")[2])
+
+    def compare_with_twin(self) -> None:
+        """The promised time is the first at which enough pods have ended, counted slowly."""
+        room = self.cluster.later.room
+        if room is None:
+            return
+        gang = room.entity.rpartition("/")[2]
+        pods = self.cluster.pods.values()
+        members = [pod for pod in pods if pod.name.startswith(f"{gang}-")]
+        cpu = {pod.name: _count_cpus(self._pods[pod.name]) for pod in pods}
+        running = [pod for pod in pods if pod.node]
+        end_of = {name: at for at, name in self._ends}
+        for at in sorted({end_of[pod.name] for pod in running}):
+            left = [pod for pod in running if end_of[pod.name] > at]
+            free = [
+                4 - sum(cpu[pod.name] for pod in left if pod.node == f"n{i}")
+                for i in range(self.n_nodes)
+            ]
+            if sum(one // cpu[members[0].name] for one in free) >= len(members):
+                assert room.until == at
+                return
+        raise AssertionError(f"{gang} fits at no time")
+
+
+def _count_cpus(pod: wire.Pod) -> int:
+    resources = pod.spec.containers[0].resources
+    assert resources is not None
+    assert resources.requests is not None
+    return int(str(resources.requests["cpu"]))
+
+
+@pytest.mark.parametrize("seed", slices.pick_part(tuple(range(100))))
+def test_no_promise_is_broken_if_everybody_says_the_truth(seed: int) -> None:
+    """The promised time is that of a slow twin, and whoever passes the group meanwhile does not delay it."""
+    stream = Stream(seed)
+    stream.live(60)
+    assert stream.n_promises > 0
