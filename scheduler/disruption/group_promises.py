@@ -1,4 +1,4 @@
-"""The room that is promised to a group while its victims leave."""
+"""The room that is promised to a group while its victims leave, or until a bind that failed is tried again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from scheduler.disruption import protectors
 from scheduler.disruption.clearing import Cleared
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
+from scheduler.state.pods import PodRecord
 
 
 def awaits_victims(cluster: Cluster, entity: Entity) -> bool:
@@ -56,6 +57,25 @@ def promise_room(
     asks = not is_exact and not cleared.cost.budgets
     evicts = (Evict(uid, node, units, Why.PREEMPTED, group, asks),) if units else ()
     return evicts, tuple(nominates)
+
+
+def keep_room(cluster: Cluster, pod: PodRecord) -> None:
+    """Promise a pod of a group the room that it had until its bind failed, while others of its group have nodes.
+
+    Without this pod they may be too few. The promise ends when the group is tried again.
+
+    Args:
+        cluster: the cluster, which has forgotten the bind.
+        pod: the pod with what it had.
+    """
+    key = cluster.groups.find_group(pod.uid)
+    if key is None:
+        return
+    members = cluster.groups.list_pods(cluster.groups.find_root(key))
+    if any(one.node and not one.deleting for one in members):
+        cluster.nominations.put(pod.uid, pod.node, pod.priority, pod.claim)
+    else:
+        end_nominations(cluster, [one.uid for one in members])
 
 
 def end_nominations(cluster: Cluster, uids: list[str]) -> list[Nominate]:

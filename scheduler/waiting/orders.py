@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from scheduler.state.entities import AnyEntity
+from scheduler.state.entities import AnyEntity, Entity
 
 # What a namespace may spend before other namespaces go first, and the most that it can owe, in units of cost; and
 # the time in which half of a debt is forgotten. The most is forgotten in a few half-lives: perhaps no other namespace
@@ -19,7 +19,7 @@ class Order(Protocol):
     """Orders entities in lanes. Within a lane the order never changes; lanes overtake each other as work is done."""
 
     def find_place(self, entity: AnyEntity) -> tuple[Any, ...]:
-        """Return the place of an entity among the entities of its lane, the lowest first; it never changes."""
+        """Return the place of an entity among the entities of its lane, the lowest first; it changes only with the entity."""
 
     def find_lane(self, entity: AnyEntity) -> str:
         """Return the lane that an entity is in now."""
@@ -35,7 +35,7 @@ class Order(Protocol):
 
 
 class PriorityAndAge:
-    """Orders by priority, then age; within a priority, namespaces that used much lately come last.
+    """Orders by priority, then age, and groups below their minimum first; within a priority, namespaces that used much lately come last.
 
     A pod of a kind that was not decided for lately is expensive, and its namespace pays for it. A namespace that has
     spent more than its allowance comes after the others, the one that spent least first, until its debt is forgotten
@@ -46,9 +46,13 @@ class PriorityAndAge:
         self._spent: dict[str, float] = {}
         self._faded_at = 0.0
 
-    def find_place(self, entity: AnyEntity) -> tuple[int, str, int]:
-        """Return the priority, then the time of creation, then the number of arrival."""
-        return -entity.priority, entity.created, entity.order
+    def find_place(self, entity: AnyEntity) -> tuple[int, bool, str, int]:
+        """Return the priority, whether it is no group below its minimum, the time of creation, the number of arrival.
+
+        Until such a group has its minimum, what it holds is of no use.
+        """
+        is_short = isinstance(entity, Entity) and entity.n_short > 0
+        return -entity.priority, not is_short, entity.created, entity.order
 
     def find_lane(self, entity: AnyEntity) -> str:
         """Return the common lane, or for a namespace that has spent its allowance its own lane."""
