@@ -36,7 +36,9 @@ def promise_room(
     nominations = cluster.nominations
     node_of = {bind.uid: bind.node for bind in cleared.binds}
     units = tuple(tuple(pod.uid for pod in unit.pods) for unit in cleared.units)
-    nominates = end_nominations(cluster, [pod.uid for pod in entity.members])
+    # Who only gets another node is not written to have none: until the next write nothing would be promised.
+    rest = [pod.uid for pod in entity.members if pod.uid not in node_of]
+    nominates = end_nominations(cluster, rest)
     for victim in (victim for unit in units for victim in unit):
         nominations.send_away(victim, uid)
     for node in dict.fromkeys(node_of.values()):
@@ -46,6 +48,7 @@ def promise_room(
         ]
         nominates += end_nominations(cluster, later)
     for bind in cleared.binds:
+        nominations.drop(bind.uid)
         nominations.put(bind.uid, bind.node, entity.priority, bind.slots)
         nominates.append(Nominate(bind.uid, bind.node))
     node = node_of.get(uid, cleared.binds[0].node)

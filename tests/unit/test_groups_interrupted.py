@@ -52,13 +52,15 @@ class World:
 
     def start_anew(self) -> None:
         """Kill the scheduler, and start another; a bind that was under way has landed or never will."""
-        for uid, node in self._under_way:
+        for uid, place in self._under_way:
             if self.rng.random() < 0.5:
-                self.pods[uid].spec.node_name = node
+                self.pods[uid].spec.node_name = place
         self._under_way = []
         self.engine = Engine(Config(), pace=PROMPT)
-        for described in (*self._nodes, *self._groups.values()):
-            self._tell(events.Seen(described))
+        for node in self._nodes:
+            self._tell(events.Seen(node))
+        for group in self._groups.values():
+            self._tell(events.Seen(group))
         for pod in self.pods.values():
             self._tell(events.Seen(copy.deepcopy(pod)))
 
@@ -197,3 +199,23 @@ def test_it_is_said_how_many_pods_a_gang_runs_below_its_minimum() -> None:
     assert isinstance(plan.group, GroupResult)
     said = groups.say_group(plan.group, plan.hold).message
     assert "0 of 2 pods fit; it runs 2 pods below its minimum. 0/1 nodes" in said
+
+
+def test_a_gang_that_was_nominated_by_the_scheduler_before_never_loses_its_nominations() -> None:
+    """Written first to have none and then to have one, each pod had none until its second write came back."""
+    engine = Engine(Config())
+    engine.handle(events.Seen(make.pod_group("gang", 2, priority=5)), 0.0)
+    for name, other in (("a", "b"), ("b", "a")):
+        engine.handle(events.Seen(make.node(name=name, cpu=2)), 0.0)
+        engine.handle(events.Seen(make.pod(name=f"low-{name}", cpu=2, node=name)), 0.0)
+        wanted = make.member(make.pod(name=f"high-{name}", cpu=2, priority=5))
+        wanted.status.nominated_node_name = other
+        engine.handle(events.Seen(wanted), 0.0)
+    outcome = engine.decide(0.0, Unlimited())
+    assert sorted(uid for evict in outcome.evicts for uid in evict.victims) == [
+        "default/low-a",
+        "default/low-b",
+    ]
+    written = [(one.uid, one.node) for one in outcome.nominates]
+    assert len(written) == len({uid for uid, _ in written}) == 2
+    assert {node for _, node in written} == {"a", "b"}
