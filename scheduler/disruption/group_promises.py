@@ -1,4 +1,4 @@
-"""The room that is promised to a group while its victims leave."""
+"""The room that is promised to a group while its victims leave, or until a bind that failed is tried again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from scheduler.disruption import protectors
 from scheduler.disruption.clearing import Cleared
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
+from scheduler.state.pods import PodRecord
 
 
 def awaits_victims(cluster: Cluster, entity: Entity) -> bool:
@@ -35,7 +36,9 @@ def promise_room(
     nominations = cluster.nominations
     node_of = {bind.uid: bind.node for bind in cleared.binds}
     units = tuple(tuple(pod.uid for pod in unit.pods) for unit in cleared.units)
-    nominates = end_nominations(cluster, [pod.uid for pod in entity.members])
+    # Who only gets another node is not written to have none: until the next write nothing would be promised.
+    rest = [pod.uid for pod in entity.members if pod.uid not in node_of]
+    nominates = end_nominations(cluster, rest)
     for victim in (victim for unit in units for victim in unit):
         nominations.send_away(victim, uid)
     for node in dict.fromkeys(node_of.values()):
@@ -45,6 +48,7 @@ def promise_room(
         ]
         nominates += end_nominations(cluster, later)
     for bind in cleared.binds:
+        nominations.drop(bind.uid)
         nominations.put(bind.uid, bind.node, entity.priority, bind.slots)
         nominates.append(Nominate(bind.uid, bind.node))
     node = node_of.get(uid, cleared.binds[0].node)
@@ -56,6 +60,25 @@ def promise_room(
     asks = not is_exact and not cleared.cost.budgets
     evicts = (Evict(uid, node, units, Why.PREEMPTED, group, asks),) if units else ()
     return evicts, tuple(nominates)
+
+
+def keep_room(cluster: Cluster, pod: PodRecord) -> None:
+    """Promise a pod of a group the room that it had until its bind failed, while others of its group have nodes.
+
+    Without this pod they may be too few. The promise ends when the group is tried again.
+
+    Args:
+        cluster: the cluster, which has forgotten the bind.
+        pod: the pod with what it had.
+    """
+    key = cluster.groups.find_group(pod.uid)
+    if key is None:
+        return
+    members = cluster.groups.list_pods(cluster.groups.find_root(key))
+    if any(one.node and not one.deleting for one in members):
+        cluster.nominations.put(pod.uid, pod.node, pod.priority, pod.claim)
+    else:
+        end_nominations(cluster, [one.uid for one in members])
 
 
 def end_nominations(cluster: Cluster, uids: list[str]) -> list[Nominate]:

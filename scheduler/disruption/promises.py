@@ -83,7 +83,7 @@ class Promises:
 
     def tell_yielding(self, pod: PodRecord) -> Hashable:
         """Return a value that is equal for pods that yield to the same pods; None for a pod that yields to nobody."""
-        if pod.priority > self._nominations.top and not self.is_bound_later(pod):
+        if pod.priority > self._nominations.top and not self._cluster.is_bound_later(pod):
             return None
         return pod.priority, self.tell_apart(pod)
 
@@ -92,19 +92,12 @@ class Promises:
 
         None if no promised pod has terms, and the pod need not regard what is promised for later.
         """
-        later = self._later.find_share(pod.uid) or self.is_bound_later(pod)
+        later = self._later.find_share(pod.uid) or self._cluster.is_bound_later(pod)
         if not self._have_terms():
             return later or None
         looked_at = self._labels_looked_at
         labels = (pod.labels or {}).items()
         return pod.namespace, frozenset(one for one in labels if one[0] in looked_at), later
-
-    def is_bound_later(self, pod: PodRecord) -> bool:
-        """Whether a pod must leave the room free that is promised for later."""
-        if self._later.room is None:
-            return False
-        cluster = self._cluster
-        return self._later.binds(pod, cluster.now, cluster.ends.find_run_seconds(pod))
 
     @property
     def version(self) -> tuple[frozenset[str], int]:
@@ -125,7 +118,7 @@ class Promises:
     ) -> ByRow:
         """List by row the pods with promised room to which a pod yields; ``nodes`` are names, None: all nodes."""
         found: ByRow = {}
-        later = self._later.on if self.is_bound_later(pod) else {}
+        later = self._later.on if self._cluster.is_bound_later(pod) else {}
         if nodes is None:
             nodes = dict.fromkeys((*self._nominations.list_nodes(), *later))
         pods = self._cluster.pods

@@ -231,10 +231,10 @@ class Chores:
         Pods of a kind that would have ended in time when they were parked may not do so any more.
         """
         first = self._parked.find_pod(kind)
-        if first is None or not self._cycle.promises.is_bound_later(first):
+        if first is None or not self._cluster.is_bound_later(first):
             return first
         some = islice(self._parked.list_pods(kind), _STRIDE)
-        free = (pod for pod in some if not self._cycle.promises.is_bound_later(pod))
+        free = (pod for pod in some if not self._cluster.is_bound_later(pod))
         return next(free, first)
 
     def _help_nominated(self, changed: Changed, now: float) -> Iterator[None]:

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.decisions import Outcome, Plan
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
+from scheduler.disruption import group_promises
 from scheduler.engine import keepers
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.answers.inside import Inside
@@ -139,7 +140,7 @@ class Engine:
         outcome = Outcome()
         self._cluster.now = now
         self._settle_groups(now)
-        outcome.notes += self._held.take_due(now)
+        self._note_held_groups(now, outcome)
         while self.is_compiling and allowance.allows(Work.COMPILE):
             self._chores.work_on_budgets()
             if len(self._intake):
@@ -239,6 +240,16 @@ class Engine:
             if pod is not None and pod.ours and pod.life == Life.PENDING and not pod.deleting:
                 self._pending.offer(pod, now)
 
+    def _note_held_groups(self, now: float, outcome: Outcome) -> None:
+        """Note the groups that may not be tried. No room is kept for them."""
+        for held in self._held.take_due(now):
+            outcome.notes.append(held)
+            entry = self._pending.find_entry(held.uid)
+            members = () if entry is None else entry.entity.members
+            ended = group_promises.end_nominations(self._cluster, [pod.uid for pod in members])
+            if ended:
+                outcome.plans.append(Plan(held.uid, nominates=tuple(ended)))
+
     def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()
         self._cluster.drop_pod(uid)
@@ -268,12 +279,15 @@ class Engine:
 
     def _undo_bind(self, event: events.BindFailed, now: float) -> Sequence[Note]:
         uid = event.uid
+        before = self._cluster.pods.get(uid)
         self._cluster.forget(uid)
         self._cluster.nominations.let_stay(uid)
         # Changes of the pod that came while its bind was under way count from here on.
         pod = self._cluster.pods.get(uid)
         if pod is not None:
             self._cluster.groups.note_pod(pod)
+        if before is not None and before.life == Life.ASSUMED:
+            group_promises.keep_room(self._cluster, before)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
             self._pending.drop(uid)
             return _NOTHING

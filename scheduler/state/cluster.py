@@ -297,6 +297,12 @@ class Cluster:
                 nominations.drop(new.uid)
             nominations.put(new.uid, node, new.priority)
 
+    def is_bound_later(self, pod: PodRecord) -> bool:
+        """Whether a pod must leave the room free that is promised for a later time."""
+        if self.later.room is None:
+            return False
+        return self.later.binds(pod, self.now, self.ends.find_run_seconds(pod))
+
     def list_template_ids(self) -> set[int]:
         """Return the identities of the templates of all pods."""
         found = {id(pod.template) for pod in self.pods.values()}

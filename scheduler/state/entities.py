@@ -52,6 +52,7 @@ class Team(msgspec.Struct, frozen=True):
         template: the template that all its waiting pods have; None if they differ.
         where: where its pods go; None: anywhere.
         teams: the teams within; empty for a team with pods.
+        n_short: how many pods it lacks on nodes until it has its minimum; of a team with teams it has no meaning.
     """
 
     name: str = ""
@@ -62,6 +63,7 @@ class Team(msgspec.Struct, frozen=True):
     template: PodTemplate | None = None
     where: Where | None = None
     teams: tuple[Team, ...] = ()
+    n_short: int = 0
 
     @property
     def n_missing(self) -> int:
@@ -94,6 +96,12 @@ class Team(msgspec.Struct, frozen=True):
             return self.n_missing
         return sum(sorted(team.count_least() for team in self.teams)[: self.minimum])
 
+    def count_short(self) -> int:
+        """Count the pods that it lacks on nodes until it has its minimum, whether they may come one by one or not."""
+        if not self.teams:
+            return self.n_short
+        return sum(sorted(team.count_short() for team in self.teams)[: self.minimum])
+
 
 class Entity(msgspec.Struct, frozen=True):
     """A group of pods about which one decision is made. A single pod is an entity by itself, and needs no such value.
@@ -107,6 +115,7 @@ class Entity(msgspec.Struct, frozen=True):
         definition: what its object or its pods say of it; None while nobody has said anything.
         lacks: what it waits for before it can be tried; empty for nothing.
         problem: what a person must mend before it can be placed; None for nothing.
+        n_short: of a group that has pods on nodes, how many it lacks there until it has its minimum; else 0.
     """
 
     key: GroupKey
@@ -116,6 +125,7 @@ class Entity(msgspec.Struct, frozen=True):
     definition: Definition | None = None
     lacks: str = ""
     problem: Mistake | None = None
+    n_short: int = 0
 
     @property
     def uid(self) -> str:
@@ -158,10 +168,11 @@ def make_entity(
     definition: Definition | None = None,
     lacks: str = "",
     problem: Mistake | None = None,
+    n_short: int = 0,
 ) -> Entity:
     """Make an entity of the pods of a team; there must be one."""
     members = tuple(pod for leaf in team.list_leaves() for pod in leaf.pods)
-    return Entity(key, team, members, domain, definition, lacks, problem)
+    return Entity(key, team, members, domain, definition, lacks, problem, n_short)
 
 
 def make_uid(key: GroupKey) -> str:

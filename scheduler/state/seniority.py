@@ -6,22 +6,10 @@ times: a point of priority is worth a part of an hour of age.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from scheduler.api.times import read_time
+from scheduler.state.entities import AnyEntity, Entity
 
 _SECONDS_AN_HOUR = 3600.0
-
-
-class Waiting(Protocol):
-    """What the order of the queue reads of a pod or a group."""
-
-    @property
-    def priority(self) -> int: ...  # noqa: D102
-    @property
-    def created(self) -> str: ...  # noqa: D102
-    @property
-    def order(self) -> int: ...  # noqa: D102
 
 
 class Seniority:
@@ -31,9 +19,14 @@ class Seniority:
         """``points_per_hour``: the priority that an entity gains in each hour since it was created."""
         self._points_per_second = points_per_hour / _SECONDS_AN_HOUR
 
-    def find_place(self, entity: Waiting) -> tuple[float, str, int]:
-        """Find the place of an entity, the lowest first: by priority and age, time of creation, number of arrival."""
+    def find_place(self, entity: AnyEntity) -> tuple[float, bool, str, int]:
+        """Find the place of an entity, the lowest first.
+
+        That is the priority with what age adds, whether it is no group below its minimum, the time of creation, the
+        number of arrival. What a group below its minimum holds is of no use, so it counts as older than all others.
+        """
+        is_short = isinstance(entity, Entity) and entity.n_short > 0
         urgency: float = -entity.priority
-        if self._points_per_second and (at := read_time(entity.created)) is not None:
-            urgency += self._points_per_second * at
-        return urgency, entity.created, entity.order
+        if self._points_per_second and not is_short:
+            urgency += self._points_per_second * (read_time(entity.created) or 0)
+        return urgency, not is_short, entity.created, entity.order

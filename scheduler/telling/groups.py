@@ -24,10 +24,13 @@ def say_group(result: GroupResult, hold: Hold | None) -> Saying:
 
 
 def count_fitting(result: GroupResult) -> str:
-    """Say how many pods of a group fit, and where."""
+    """Say how many pods of a group fit, and where, and whether it runs below its minimum meanwhile."""
     where = say_where(result)
     if where and result.n_domains > 1:
         where += f", the closest of {result.n_domains} domains"
+    if result.n_short:
+        pods = "pod" if result.n_short == 1 else "pods"
+        where += f"; it runs {result.n_short} {pods} below its minimum"
     n, least = len(result.waiting), result.least
     if least > result.n_placed:
         return f"{result.n_placed} of the {least} pods that must be placed at once fit{where}"

@@ -20,7 +20,7 @@ class Order(Protocol):
     """Orders entities in lanes. Within a lane the order never changes; lanes overtake each other as work is done."""
 
     def find_place(self, entity: AnyEntity) -> tuple[Any, ...]:
-        """Return the place of an entity among the entities of its lane, the lowest first; it never changes."""
+        """Return the place of an entity among the entities of its lane, the lowest first; it changes only with the entity."""
 
     def find_lane(self, entity: AnyEntity) -> str:
         """Return the lane that an entity is in now."""
@@ -36,7 +36,7 @@ class Order(Protocol):
 
 
 class PriorityAndAge:
-    """Orders by priority, then age; within a priority, namespaces that used much lately come last.
+    """Orders by priority, then age, and groups below their minimum first; within a priority, namespaces that used much lately come last.
 
     A pod of a kind that was not decided for lately is expensive, and its namespace pays for it. A namespace that has
     spent more than its allowance comes after the others, the one that spent least first, until its debt is forgotten
@@ -49,8 +49,8 @@ class PriorityAndAge:
         self._spent: dict[str, float] = {}
         self._faded_at = 0.0
 
-    def find_place(self, entity: AnyEntity) -> tuple[float, str, int]:
-        """Return the priority with what age adds, then the time of creation, then the number of arrival."""
+    def find_place(self, entity: AnyEntity) -> tuple[float, bool, str, int]:
+        """Return the place as ``Seniority`` has it."""
         return self._seniority.find_place(entity)
 
     def find_lane(self, entity: AnyEntity) -> str:

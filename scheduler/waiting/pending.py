@@ -83,11 +83,18 @@ class Pending:
             self._parts.activate(entry, now, Came.POD_ADDED)
             return
         makes_no_difference = is_alike(entry.entity, entity)
+        is_moved = isinstance(entity, Entity) and self._has_moved(entry, entity)
         entry.stand_for(entity)
         # Of a group the cycle tries only pods without a bind under way: a member that came meanwhile has to be tried.
         is_tried = uid in self._popped and not isinstance(entity, Entity)
-        if not makes_no_difference and not is_tried:
+        if (not makes_no_difference and not is_tried) or is_moved:
             self._parts.activate(entry, now, Came.POD_CHANGED)
+
+    def _has_moved(self, entry: Entry, entity: Entity) -> bool:
+        """Whether a group that is to be tried has another place in the order now."""
+        find_place = self.order.find_place
+        is_queued = entry.where == Where.ACTIVE and entry.uid not in self._popped
+        return is_queued and find_place(entry.entity) != find_place(entity)
 
     def _join(self, entity: Entity) -> None:
         """Note which pods are the members of an entity; none of them waits by itself any more."""

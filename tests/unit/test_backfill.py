@@ -317,7 +317,7 @@ class Stream(Scene):
 
     def _comes_before(self, name: str, room: LaterRoom) -> bool:
         pod = self.cluster.pods[f"default/{name}"]
-        return pod.created < room.place[1] and not name.startswith(room.entity.rpartition("/")[2])
+        return pod.created < room.place[2] and not name.startswith(room.entity.rpartition("/")[2])
 
     def compare_with_twin(self) -> None:
         """The promised time is the first at which enough pods have ended, counted slowly."""

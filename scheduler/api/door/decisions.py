@@ -190,6 +190,7 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
         domain: the domain of that attempt: the label of its level and its values from the widest level on; empty for
             no domain.
         n_domains: how many domains the level has; 0 for no domain.
+        n_short: of a group with pods on nodes, how many it lacks there until it has its minimum; else 0.
         members: why each member waits, if each is told in kube-scheduler's words.
         status: kube-scheduler's words about the group; empty if it is placed, or speaks in Evenkeel's words.
         leaves: the result for each PodGroup with waiting members, if it is told in kube-scheduler's words.
@@ -201,6 +202,7 @@ class GroupResult(msgspec.Struct, frozen=True, gc=False):
     n_placed: int
     domain: tuple[str, tuple[str, ...]] = ("", ())
     n_domains: int = 0
+    n_short: int = 0
     members: tuple[Hold, ...] = ()
     status: str = ""
     leaves: tuple[LeafResult, ...] = ()

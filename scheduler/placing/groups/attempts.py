@@ -68,7 +68,8 @@ class Attempt:
         else:
             n_placed, domain, holds = self._closest
             holds = holds or [Hold(waiting[0], said=self._no_domain)] if waiting else []
-        least = max(0, entity.team.count_least() - (len(entity.members) - len(waiting)))
+        n_assumed = len(entity.members) - len(waiting)
+        least = max(0, entity.team.count_least() - n_assumed)
         result = GroupResult(
             entity.key,
             tuple(waiting),
@@ -76,6 +77,7 @@ class Attempt:
             max(0, n_placed),
             domain,
             self._n_domains,
+            max(0, entity.n_short - n_assumed - len(self._binds)),
         )
         hold = holds[0] if holds else None
         return Plan(entity.uid, tuple(self._binds), hold=hold, group=result)

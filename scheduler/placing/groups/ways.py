@@ -42,7 +42,10 @@ class Ways:
         self.n_tried = 0
 
     def list_ways(self, pod: PodRecord, rows: c.Ints) -> Iterator[Way]:
-        """Yield every way to place a pod on some rows as they are now, one of those that are alike."""
+        """Yield every way to place a pod on some rows as they are now, one of those that are alike.
+
+        Rows on which room is promised to another pod are left out, even if both had room there.
+        """
         key = self._keys.make_key(pod)
         if key is None or key.refusal is not None:
             return
@@ -50,10 +53,21 @@ class Ways:
         fitting = rows[self._boards.find_refusals(shape, rows)[0] == 0]
         known: set[Hashable] = set()
         for row in fitting.tolist():
+            if self._is_promised(pod, row):
+                continue
             like = self._describe_row(shape, row)
             if like not in known:
                 known.add(like)
                 yield from self._list_on_row(shape, row)
+
+    def _is_promised(self, pod: PodRecord, row: int) -> bool:
+        nominations, later = self._cluster.nominations, self._cluster.later
+        if later.room is None and not nominations:
+            return False
+        name = self._cluster.nodes.find_name(row)
+        if any(uid != pod.uid for uid in nominations.list_on(name)):
+            return True
+        return name in later.on and self._cluster.is_bound_later(pod)
 
     def put(self, pod: PodRecord, way: Way) -> Bind:
         """Place a pod in one way, in the open trial."""

@@ -142,6 +142,7 @@ class _Former:
             definition=self._definition,
             lacks=self._lacks,
             problem=self._problem,
+            n_short=team.count_short() if self._was_placed else 0,
         )
 
     def _make_group_team(self, key: GroupKey, depth: int) -> Team:
@@ -182,6 +183,7 @@ class _Former:
             ranks=tuple(one.says.index for one in waiting),
             template=_find_template(waiting),
             where=self._resolve(part.constraint or own),
+            n_short=max(0, part.minimum - len(there)) if definition and definition.is_gang else 0,
         )
 
     def _find_minimum(self, part: Part, definition: Definition | None, n_there: int) -> int:
