@@ -118,6 +118,7 @@ GANG_MATCH = "gang.scheduling.koordinator.sh/match-policy"
 COSCHEDULING_MATCH = "pod-group.scheduling.sigs.k8s.io/match-policy"
 GANG_TOPOLOGY = "gang.scheduling.koordinator.sh/network-topology-spec"
 GANG_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"
+GANG_COMPANY = "scheduling.koordinator.sh/network-topology-selector"
 
 # Groups: Kueue. The first three are labels, the others are annotations.
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"

@@ -95,13 +95,14 @@ def test_groups_that_are_placed_together_are_sorted_and_the_group_is_among_them(
     assert group.read(alone).together == ()
 
 
-def test_pods_are_gathered_in_the_narrowest_layer_that_must_be() -> None:
+def test_layers_gather_pods_or_wish_to() -> None:
     texts = notes(network_topology_spec=json.dumps(GATHER))
     definition = group.read(group.make_object(SigsPodGroup, {"minMember": 8}, annotations=texts))
     assert definition.root.constraint == Constraint(
         Rule.KOORDINATOR,
-        required="block",
-        preferred=("host", "rack"),
+        required="spine",
+        also_required=("block",),
+        preferred=("rack", "host"),
         slices=(Slice("spine", 8), Slice("block", 4)),
     )
 
@@ -156,14 +157,35 @@ def test_a_mistake_about_layers_is_named(rule: Json, problem: str) -> None:
     assert problem in group.find_mistake(found)
 
 
-def test_a_multiple_must_divide_that_of_the_wider_layer() -> None:
-    rules = [
-        {"layer": "spine", "strategy": "MustGather", "podCountMultiple": 8},
-        {"layer": "block", "strategy": "MustGather", "podCountMultiple": 3},
-    ]
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        ([{"layer": "spine", "strategy": "MustGather"}, {"layer": "spine", "strategy": "PreferGather"}], "'spine' is there twice"),
+        ([{"layer": "ClusterTopologyLayer", "strategy": "PreferGather", "podCountMultiple": 2}], "is not supported for ClusterTopologyLayer"),
+        ([{"layer": "spine", "strategy": "MustGather", "podCountMultiple": -1}], "podCountMultiple"),
+    ],
+)  # fmt: skip
+def test_odd_layers_are_refused(rules: list[Json], problem: str) -> None:
     texts = notes(network_topology_spec=json.dumps({"gatherStrategy": rules}))
     found = group.make_object(SigsPodGroup, {"minMember": 1}, annotations=texts)
-    assert "3 does not divide 8 of the layer spine" in group.find_mistake(found)
+    assert problem in group.find_mistake(found)
+
+
+def test_the_cluster_and_single_pods_constrain_nothing() -> None:
+    rules = [
+        {"layer": "ClusterTopologyLayer", "strategy": "MustGather"},
+        {"layer": "block", "strategy": "MustGather", "podCountMultiple": 1},
+    ]
+    texts = notes(network_topology_spec=json.dumps({"gatherStrategy": rules}))
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 8}, annotations=texts))
+    assert definition.root.constraint == Constraint(Rule.KOORDINATOR, required="block")
+
+
+def test_a_pod_names_the_company_that_it_belongs_near() -> None:
+    key = "scheduling.koordinator.sh/network-topology-selector"
+    assert group.read_member(group.make_pod({LABEL: "g"}, {key: "job-7"})).company == "job-7"
+    problem = group.find_problem(group.make_pod({LABEL: "g"}, {key: "x" * 254}))
+    assert "has more than 253 characters" in problem
 
 
 def test_layers_are_ordered_by_their_parents() -> None:
@@ -176,7 +198,8 @@ def test_layers_are_ordered_by_their_parents() -> None:
 @pytest.mark.parametrize(
     ("layers", "problem"),
     [
-        ([], "has no layer within the cluster"),
+        ([], "has no layer NodeTopologyLayer, which must be the finest"),
+        ([{"topologyLayer": "a", "labelKey": ["x"]}], "has no layer NodeTopologyLayer"),
         ([{"topologyLayer": "a", "labelKey": ["x", "y"]}], "has 2 labels; exactly 1 is supported"),
         ([{"topologyLayer": "a", "labelKey": ["x"]}, {"topologyLayer": "b", "labelKey": ["y"]}], "a and b lie in one layer"),
         ([{"topologyLayer": "a", "parentTopologyLayer": "a", "labelKey": ["x"]}], "a: no line of parents"),

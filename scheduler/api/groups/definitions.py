@@ -63,6 +63,7 @@ class Constraint(msgspec.Struct, frozen=True):
         rule: by whose rules the domain is chosen.
         topology: name of the object with the levels; empty: the topology that has the named levels.
         required: all pods go to one domain of this level; empty: no level is required.
+        also_required: other levels of which all pods share a domain.
         preferred: levels at which one domain is wished for, the most wished for first.
         spreads_freely: any nodes will do, but the fewest domains are wished for (Kueue: unconstrained).
         slices: the outermost first; each size divides the size before it.
@@ -71,6 +72,7 @@ class Constraint(msgspec.Struct, frozen=True):
     rule: Rule
     topology: str = ""
     required: str = ""
+    also_required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     spreads_freely: bool = False
     slices: tuple[Slice, ...] = ()
@@ -174,6 +176,7 @@ class Membership(msgspec.Struct, frozen=True):
         order: members with a lower number are placed first; then come rank and age.
         definition: what the pod itself says of the whole group; None: an object says it.
         constraint: where the pod says that the pods of its part go; an object's constraint comes first.
+        company: pods with this word belong near each other, whatever group they are in; empty for none.
         scheduler: the name of the scheduler that is to place the pod.
         problem: what a person must mend before the pod can be placed.
     """
@@ -184,6 +187,7 @@ class Membership(msgspec.Struct, frozen=True):
     order: int = 0
     definition: Definition | None = None
     constraint: Constraint | None = None
+    company: str = ""
     scheduler: str = ""
     problem: Mistake | None = None
 

@@ -54,7 +54,12 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
         )
     index = notes.texts.get(names.GANG_INDEX)
     rank = -1 if index is None else reading.parse_count(index, notes.name(names.GANG_INDEX), 0)
-    return Membership(key, index=rank, definition=None if label else _read_pod(notes, key))
+    company = notes.texts.get(names.GANG_COMPANY, "")
+    if len(company) > reading.NAME_MAX:
+        text = f"has more than {reading.NAME_MAX} characters, the maximum"
+        raise BadInput(notes.name(names.GANG_COMPANY), text)
+    definition = None if label else _read_pod(notes, key)
+    return Membership(key, index=rank, definition=definition, company=company)
 
 
 def _read_pod(notes: Notes, key: GroupKey) -> Definition:
@@ -133,7 +138,7 @@ def _read_together(notes: Notes, key: GroupKey) -> tuple[GroupKey, ...]:
 
 
 def _read_constraint(notes: Notes) -> Constraint | None:
-    """Read the layers in which pods are gathered. They are written from the widest layer to the narrowest."""
+    """Read the layers in which pods are gathered; they may be written in any order."""
     text, field = notes.texts.get(names.GANG_TOPOLOGY), notes.name(names.GANG_TOPOLOGY)
     if not text:
         return None
@@ -141,27 +146,34 @@ def _read_constraint(notes: Notes) -> Constraint | None:
         values.read_mapping(reading.parse_json(text, field), field),
         f"{field}.gatherStrategy",
     )
-    required, preferred, slices = "", list[str](), list[Slice]()
+    gathers: dict[str, str] = {}
+    multiples: list[Slice] = []
     for i, rule in enumerate(reading.read_few(spec.get("gatherStrategy"), under, dict, LEVELS_MAX)):
         at = f"{under}[{i}]"
         layer = reading.read_name(rule.get("layer"), f"{at}.layer")
-        match rule.get("strategy"):
-            case str(strategy) if strategy == _MUST:
-                required = layer
-            case str(strategy) if strategy == _PREFER:
-                preferred.insert(0, layer)
-            case other:
-                allowed = f"{values.quote(other)} is not one of {_MUST}, {_PREFER}"
-                raise BadInput(f"{at}.strategy", allowed)
-        if size := reading.read_optional_count(rule, "podCountMultiple", at):
-            if slices and slices[-1].size % size:
-                wider = f"{slices[-1].size} of the layer {slices[-1].level}"
-                raise BadInput(f"{at}.podCountMultiple", f"{size} does not divide {wider}")
-            slices.append(Slice(layer, size))
-    if not (required or preferred or slices):
+        if layer in gathers:
+            raise BadInput(f"{at}.layer", f"{values.quote(layer)} is there twice")
+        strategy = rule.get("strategy")
+        if strategy not in (_MUST, _PREFER):
+            allowed = f"{values.quote(strategy)} is not one of {_MUST}, {_PREFER}"
+            raise BadInput(f"{at}.strategy", allowed)
+        gathers[layer] = strategy
+        size = reading.read_optional_count(rule, "podCountMultiple", at) or 1
+        if size > 1 and layer == _CLUSTER:
+            raise BadInput(f"{at}.podCountMultiple", f"is not supported for {_CLUSTER}")
+        if size > 1:
+            multiples.append(Slice(layer, size))
+    # All pods are in the cluster anyway.
+    gathers.pop(_CLUSTER, None)
+    must = [layer for layer, strategy in gathers.items() if strategy == _MUST]
+    if not (gathers or multiples):
         return None
     return Constraint(
-        Rule.KOORDINATOR, required=required, preferred=tuple(preferred), slices=tuple(slices)
+        Rule.KOORDINATOR,
+        required=must[0] if must else "",
+        also_required=tuple(must[1:]),
+        preferred=tuple(layer for layer, strategy in gathers.items() if strategy == _PREFER),
+        slices=tuple(multiples),
     )
 
 
@@ -182,22 +194,23 @@ def read_topology(found: ClusterNetworkTopology) -> Topology:
             text = f"{other} and {name} lie in one layer; only one of them can"
             raise BadInput(f"{field}[{i}].parentTopologyLayer", text)
         below[parent or _CLUSTER] = name, _read_label(layer, name, f"{field}[{i}]")
-    levels, at = [], _CLUSTER
+    levels, at = list[Level](), _CLUSTER
     while at in below:
         at, label = below.pop(at)
         levels.append(Level(at, label))
     if below:
         lost = ", ".join(name for name, _ in below.values())
         raise BadInput(field, f"{lost}: no line of parents leads from here to the cluster")
-    if not levels:
-        raise BadInput(field, "has no layer within the cluster")
+    if not levels or levels[-1].name != _NODE:
+        raise BadInput(field, f"has no layer {_NODE}, which must be the finest")
     return Topology(Rule.KOORDINATOR, found.metadata.name, tuple(levels))
 
 
 def _read_label(layer: dict[str, Any], name: str, field: str) -> str:
-    keys = reading.read_few(layer.get("labelKey"), f"{field}.labelKey", str)
-    if not keys and name == _NODE:
+    if name == _NODE:
+        # Each node is a domain, whatever labels it has.
         return names.HOSTNAME
+    keys = reading.read_few(layer.get("labelKey"), f"{field}.labelKey", str)
     if len(keys) != 1:
         raise BadInput(f"{field}.labelKey", f"has {len(keys)} labels; exactly 1 is supported")
     return reading.read_name(keys[0], f"{field}.labelKey[0]", "a label")
