@@ -106,13 +106,12 @@ GANG = "evenkeel.dev/gang"
 GANG_ALL = "all"
 RUN_TIME = "evenkeel.dev/run-time"
 
-# Groups: scheduler-plugins and Koordinator. The first one is a label, the others are annotations.
+# Groups: scheduler-plugins and Koordinator. The first two are labels, the others are annotations.
+X_GROUP = "scheduling.x-k8s.io/pod-group"
 COSCHEDULING_GROUP = "pod-group.scheduling.sigs.k8s.io"
 GANG_NAME = "gang.scheduling.koordinator.sh/name"
 GANG_MINIMUM = "gang.scheduling.koordinator.sh/min-available"
 GANG_TOTAL = "gang.scheduling.koordinator.sh/total-number"
-GANG_WAIT = "gang.scheduling.koordinator.sh/waiting-time"
-GANG_MODE = "gang.scheduling.koordinator.sh/mode"
 GANG_GROUPS = "gang.scheduling.koordinator.sh/groups"
 GANG_MATCH = "gang.scheduling.koordinator.sh/match-policy"
 COSCHEDULING_MATCH = "pod-group.scheduling.sigs.k8s.io/match-policy"

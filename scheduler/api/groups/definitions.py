@@ -140,8 +140,6 @@ class Definition(msgspec.Struct, frozen=True):
         parent: the group of which this group is a part; None for none.
         together: groups that are placed with it, or none of them is; itself among them. Empty for none.
         match: which members count towards the minimum.
-        is_strict: one member that does not fit frees the nodes of all that wait for it (Koordinator: Strict).
-        wait_seconds: members that found a node wait for the others no longer than this; None: no bound.
         grace_seconds: a running group that is below its minimum for longer is evicted; None: never.
         run_seconds: after so many seconds it will have ended; None: nobody says so.
         problem: what a person must mend before the group can be placed.
@@ -159,8 +157,6 @@ class Definition(msgspec.Struct, frozen=True):
     parent: GroupKey | None = None
     together: tuple[GroupKey, ...] = ()
     match: Match = Match.ONCE
-    is_strict: bool = True
-    wait_seconds: float | None = None
     grace_seconds: float | None = None
     run_seconds: float | None = None
     problem: Mistake | None = None

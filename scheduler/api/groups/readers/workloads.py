@@ -66,14 +66,12 @@ class Plan(NamedTuple):
         shares: its pods, by templates.
         minimum: how many pods must have a node at once if no annotation says it; None: all.
         deadline: after how many seconds it ends, as it is written, and where that is.
-        wait_seconds: how long pods wait for each other.
         made: how many pods there were to be at first, if fewer are left to run.
     """
 
     shares: tuple[Share, ...]
     minimum: int | None = None
     deadline: tuple[Any, str] = (None, "")
-    wait_seconds: float | None = None
     made: int = 0
 
 
@@ -155,7 +153,6 @@ def _plan_training(spec: Mapping[str, Any], key: str, first: str) -> Plan:
         tuple(shares),
         reading.read_optional_count(policy, "minAvailable", under, 1),
         (run.get("activeDeadlineSeconds"), "spec.runPolicy.activeDeadlineSeconds"),
-        reading.read_optional_count(policy, "scheduleTimeoutSeconds", under),
     )
 
 
@@ -231,7 +228,6 @@ def read_group(
     return Definition(
         key,
         _make_root(found, plan, _find_minimum(plan, asker)),
-        wait_seconds=plan.wait_seconds,
         run_seconds=_find_run_seconds(plan, own, labels),
     )
 
