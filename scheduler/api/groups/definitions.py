@@ -78,6 +78,14 @@ class Constraint(msgspec.Struct, frozen=True):
     slices: tuple[Slice, ...] = ()
 
 
+class Take(NamedTuple):
+    """Pods that name a part, and whose ranks are from ``first`` to below ``end``."""
+
+    part: str
+    first: int
+    end: int
+
+
 # The name of a part for pods whose part has no other name in the group.
 OTHERS = "*"
 
@@ -92,6 +100,7 @@ class Part(msgspec.Struct, frozen=True):
         total: how many pods there will be; 0 if nobody says so. Of a part with parts it has no meaning.
         constraint: where its pods go; None: anywhere.
         parts: the parts within; empty for a part with pods.
+        takes: which pods are in it, if not those that name it.
     """
 
     name: str
@@ -99,6 +108,7 @@ class Part(msgspec.Struct, frozen=True):
     total: int = 0
     constraint: Constraint | None = None
     parts: tuple[Part, ...] = ()
+    takes: tuple[Take, ...] = ()
 
     def list_leaves(self) -> Iterator[Part]:
         """Yield the parts that have pods, in order."""
@@ -134,6 +144,7 @@ class Definition(msgspec.Struct, frozen=True):
         uid: the uid of its object; empty for a group without one.
         generation: the generation of its object.
         is_gang: less than the minimum may not run. Else any pod that fits runs (Kubernetes: basic).
+        by_role: unlike pods are parts of their own, each with its own constraint (Kueue: pod sets).
         priority: the priority of the group; None: the priority of its pods.
         preempts: whether it may take the place of others; None: as its pods say.
         disruption: how its pods may be evicted.
@@ -151,6 +162,7 @@ class Definition(msgspec.Struct, frozen=True):
     uid: str = ""
     generation: int = 0
     is_gang: bool = True
+    by_role: bool = False
     priority: int | None = None
     preempts: bool | None = None
     disruption: Disruption = Disruption.EXTRAS
