@@ -236,6 +236,7 @@ TABLE: tuple[Kind, ...] = (
     POD_GROUPS,
     _make_group_kind(objects.CompositePodGroup, "scheduling.k8s.io/v1alpha3", "compositepodgroups"),
     _make_group_kind(objects.SigsPodGroup, "scheduling.sigs.k8s.io/v1alpha1", "podgroups"),
+    _make_group_kind(objects.XPodGroup, "scheduling.x-k8s.io/v1alpha1", "podgroups"),
     _make_group_kind(objects.KaiPodGroup, "scheduling.run.ai/v2alpha2", "podgroups"),
     _make_group_kind(objects.VolcanoPodGroup, "scheduling.volcano.sh/v1beta1", "podgroups"),
     _make_group_kind(

@@ -84,6 +84,7 @@ class NodeTable:
             the same node.
         n_signed: [F] number of such nodes.
         silent: [N] whether the device plugin of the node does not answer.
+        devices: the resources by which pods ask for devices.
         ranks_are_stale: nodes came or went since nodes were ranked.
         label_keys_version: rises when nodes have a label that none had before, or lose the last one of its name.
     """
@@ -92,6 +93,7 @@ class NodeTable:
         """``families`` are the resources by which pods ask for devices, by family."""
         always = names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, ""
         self.resources = Resources(*always, *families)
+        self.devices = frozenset(families)
         self._n_always = len(self.resources.values)
         self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
         self.feature_sets: Interner[tuple[str, ...]] = Interner(())

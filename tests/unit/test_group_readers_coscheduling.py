@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from scheduler.api.groups import table
 from scheduler.api.groups.definitions import Constraint, GroupKey, Level, Match, Part, Rule, Slice
-from scheduler.api.groups.objects import ClusterNetworkTopology, SigsPodGroup
+from scheduler.api.groups.objects import ClusterNetworkTopology, SigsPodGroup, XPodGroup
 from scheduler.errors import BadInput
 from tests.unit import group_objects as group
 
 Json = dict[str, Any]
 KIND, LABEL = "PodGroup.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io"
+X_LABEL = "scheduling.x-k8s.io/pod-group"
 GANG = "gang.scheduling.koordinator.sh/"
 GATHER: Json = {
     "gatherStrategy": [
@@ -50,34 +51,54 @@ def test_annotations_alone_say_what_the_group_is() -> None:
         name="g",
         min_available="2",
         total_number="4",
-        waiting_time="30s",
-        mode="NonStrict",
         match_policy="only-waiting",
     )
     definition = group.read_member(group.make_pod(annotations=texts)).definition
     assert definition is not None
     assert definition.key == GroupKey(KIND, "ns", "g")
     assert definition.root == Part("", 2, 4)
-    assert definition.wait_seconds == 30
-    assert not definition.is_strict
     assert definition.match == Match.WAITING
 
 
 def test_a_group_has_koordinators_defaults() -> None:
     definition = group.read(group.make_object(SigsPodGroup, {"minMember": 3}))
     assert definition.root == Part("", 3, 3)
-    assert definition.wait_seconds == 600
-    assert definition.is_strict
     assert definition.match == Match.ONCE
     assert definition.together == ()
 
 
-def test_an_object_says_how_long_pods_wait_and_a_total_below_the_minimum_is_raised() -> None:
-    spec = {"minMember": 3, "scheduleTimeoutSeconds": 20}
-    found = group.make_object(SigsPodGroup, spec, annotations=notes(total_number="1"))
-    definition = group.read(found)
-    assert definition.wait_seconds == 20
+def test_a_total_below_the_minimum_is_raised() -> None:
+    found = group.make_object(SigsPodGroup, {"minMember": 3}, annotations=notes(total_number="1"))
+    assert group.read(found).root == Part("", 3, 3)
+
+
+def test_how_long_pods_would_wait_and_in_which_mode_is_not_read() -> None:
+    spec = {"minMember": 3, "scheduleTimeoutSeconds": "soon"}
+    found = group.make_object(SigsPodGroup, spec, annotations=notes(mode="?", waiting_time="?"))
+    assert group.read(found) == group.read(group.make_object(SigsPodGroup, {"minMember": 3}))
+
+
+def test_scheduler_plugins_names_groups_by_a_label_of_its_own_api_group() -> None:
+    member = group.read_member(group.make_pod({X_LABEL: "g"}))
+    assert member.group == GroupKey("PodGroup.scheduling.x-k8s.io", "ns", "g")
+    definition = group.read(group.make_object(XPodGroup, {"minMember": 3}))
+    assert definition.key == member.group
     assert definition.root == Part("", 3, 3)
+    assert definition.match == Match.WAITING_AND_RUNNING
+
+
+@pytest.mark.parametrize(
+    ("labels", "texts", "problem"),
+    [
+        ({LABEL: "h"}, {}, f"metadata.labels[{LABEL}]: 'h' is another group than 'g' of the label {X_LABEL}"),
+        ({}, notes(name="h"), "'h' is another group than 'g' of the label"),
+    ],
+)  # fmt: skip
+def test_a_pod_is_in_one_group_of_these_systems(
+    labels: dict[str, str], texts: dict[str, str], problem: str
+) -> None:
+    pod = group.make_pod({X_LABEL: "g"} | labels, texts)
+    assert problem in group.find_problem(pod)
 
 
 def test_the_policy_may_stand_under_its_other_name() -> None:
@@ -95,13 +116,14 @@ def test_groups_that_are_placed_together_are_sorted_and_the_group_is_among_them(
     assert group.read(alone).together == ()
 
 
-def test_pods_are_gathered_in_the_narrowest_layer_that_must_be() -> None:
+def test_layers_gather_pods_or_wish_to() -> None:
     texts = notes(network_topology_spec=json.dumps(GATHER))
     definition = group.read(group.make_object(SigsPodGroup, {"minMember": 8}, annotations=texts))
     assert definition.root.constraint == Constraint(
         Rule.KOORDINATOR,
-        required="block",
-        preferred=("host", "rack"),
+        required="spine",
+        also_required=("block",),
+        preferred=("rack", "host"),
         slices=(Slice("spine", 8), Slice("block", 4)),
     )
 
@@ -119,8 +141,6 @@ def test_no_rules_about_layers_are_no_constraint() -> None:
         (notes(name="g", min_available="0"), "min-available]: '0' is not an integer within 1.."),
         (notes(name="g", min_available="two"), "min-available]: 'two' is not an integer"),
         (notes(name="g", min_available="2", total_number="x"), "total-number]: 'x' is not"),
-        (notes(name="g", min_available="2", waiting_time="soon"), "waiting-time]: 'soon' is not a duration"),
-        (notes(name="g", min_available="2", mode="strict"), "'strict' is not one of Strict, NonStrict"),
         (notes(name="g", min_available="2", match_policy="x"), "not one of once-satisfied, only-waiting, waiting-and-running"),
         (notes(name="g", min_available="2", groups="a,b"), "groups]: 'a,b' is not JSON"),
         (notes(name="g", min_available="2", groups=" " * 20_000), "groups]: has more than 16384 characters"),
@@ -156,14 +176,35 @@ def test_a_mistake_about_layers_is_named(rule: Json, problem: str) -> None:
     assert problem in group.find_mistake(found)
 
 
-def test_a_multiple_must_divide_that_of_the_wider_layer() -> None:
-    rules = [
-        {"layer": "spine", "strategy": "MustGather", "podCountMultiple": 8},
-        {"layer": "block", "strategy": "MustGather", "podCountMultiple": 3},
-    ]
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        ([{"layer": "spine", "strategy": "MustGather"}, {"layer": "spine", "strategy": "PreferGather"}], "'spine' is there twice"),
+        ([{"layer": "ClusterTopologyLayer", "strategy": "PreferGather", "podCountMultiple": 2}], "is not supported for ClusterTopologyLayer"),
+        ([{"layer": "spine", "strategy": "MustGather", "podCountMultiple": -1}], "podCountMultiple"),
+    ],
+)  # fmt: skip
+def test_odd_layers_are_refused(rules: list[Json], problem: str) -> None:
     texts = notes(network_topology_spec=json.dumps({"gatherStrategy": rules}))
     found = group.make_object(SigsPodGroup, {"minMember": 1}, annotations=texts)
-    assert "3 does not divide 8 of the layer spine" in group.find_mistake(found)
+    assert problem in group.find_mistake(found)
+
+
+def test_the_cluster_and_single_pods_constrain_nothing() -> None:
+    rules = [
+        {"layer": "ClusterTopologyLayer", "strategy": "MustGather"},
+        {"layer": "block", "strategy": "MustGather", "podCountMultiple": 1},
+    ]
+    texts = notes(network_topology_spec=json.dumps({"gatherStrategy": rules}))
+    definition = group.read(group.make_object(SigsPodGroup, {"minMember": 8}, annotations=texts))
+    assert definition.root.constraint == Constraint(Rule.KOORDINATOR, required="block")
+
+
+def test_a_pod_names_the_company_that_it_belongs_near() -> None:
+    key = "scheduling.koordinator.sh/network-topology-selector"
+    assert group.read_member(group.make_pod({LABEL: "g"}, {key: "job-7"})).company == "job-7"
+    problem = group.find_problem(group.make_pod({LABEL: "g"}, {key: "x" * 254}))
+    assert "has more than 253 characters" in problem
 
 
 def test_layers_are_ordered_by_their_parents() -> None:
@@ -176,7 +217,8 @@ def test_layers_are_ordered_by_their_parents() -> None:
 @pytest.mark.parametrize(
     ("layers", "problem"),
     [
-        ([], "has no layer within the cluster"),
+        ([], "has no layer NodeTopologyLayer, which must be the finest"),
+        ([{"topologyLayer": "a", "labelKey": ["x"]}], "has no layer NodeTopologyLayer"),
         ([{"topologyLayer": "a", "labelKey": ["x", "y"]}], "has 2 labels; exactly 1 is supported"),
         ([{"topologyLayer": "a", "labelKey": ["x"]}, {"topologyLayer": "b", "labelKey": ["y"]}], "a and b lie in one layer"),
         ([{"topologyLayer": "a", "parentTopologyLayer": "a", "labelKey": ["x"]}], "a: no line of parents"),
@@ -188,8 +230,9 @@ def test_layers_that_are_no_line_are_refused(layers: list[Json], problem: str) -
         table.read_topology(found)
 
 
-@given(group.damage({"minMember": 3, "scheduleTimeoutSeconds": 20}), group.damage(GATHER))
+@given(group.damage({"minMember": 3}), group.damage(GATHER))
 def test_any_object_gives_a_definition_or_a_mistake(spec: Any, gather: Any) -> None:
+    group.check_odd(group.make_object(XPodGroup, spec))
     text = json.dumps(gather, default=str) if len(str(gather)) < 4000 else "[" * 20_000
     group.check_odd(
         group.make_object(SigsPodGroup, spec, annotations=notes(network_topology_spec=text))

@@ -52,7 +52,9 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
     storage += ["csidrivers", "csistoragecapacities", "volumeattachments"]
     of_groups = ["jobs", "podgroups.scheduling.k8s.io"]
     of_groups.append("compositepodgroups.scheduling.k8s.io")
-    of_groups += [f"podgroups.scheduling.{one}" for one in ("sigs.k8s.io", "run.ai", "volcano.sh")]
+    of_groups += [
+        f"podgroups.scheduling.{one}" for one in ("sigs.k8s.io", "x-k8s.io", "run.ai", "volcano.sh")
+    ]
     of_groups += ["topologies.kueue.x-k8s.io", "topologies.kai.scheduler"]
     of_groups += ["clusternetworktopologies", "jobsets", "leaderworkersets", "mpijobs"]
     of_groups += ["pytorchjobs", "trainjobs", "rayclusters", "rayjobs"]

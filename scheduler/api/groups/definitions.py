@@ -63,6 +63,7 @@ class Constraint(msgspec.Struct, frozen=True):
         rule: by whose rules the domain is chosen.
         topology: name of the object with the levels; empty: the topology that has the named levels.
         required: all pods go to one domain of this level; empty: no level is required.
+        also_required: other levels of which all pods share a domain.
         preferred: levels at which one domain is wished for, the most wished for first.
         spreads_freely: any nodes will do, but the fewest domains are wished for (Kueue: unconstrained).
         slices: the outermost first; each size divides the size before it.
@@ -71,9 +72,18 @@ class Constraint(msgspec.Struct, frozen=True):
     rule: Rule
     topology: str = ""
     required: str = ""
+    also_required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     spreads_freely: bool = False
     slices: tuple[Slice, ...] = ()
+
+
+class Take(NamedTuple):
+    """Pods that name a part, and whose ranks are from ``first`` to below ``end``."""
+
+    part: str
+    first: int
+    end: int
 
 
 # The name of a part for pods whose part has no other name in the group.
@@ -90,6 +100,7 @@ class Part(msgspec.Struct, frozen=True):
         total: how many pods there will be; 0 if nobody says so. Of a part with parts it has no meaning.
         constraint: where its pods go; None: anywhere.
         parts: the parts within; empty for a part with pods.
+        takes: which pods are in it, if not those that name it.
     """
 
     name: str
@@ -97,6 +108,7 @@ class Part(msgspec.Struct, frozen=True):
     total: int = 0
     constraint: Constraint | None = None
     parts: tuple[Part, ...] = ()
+    takes: tuple[Take, ...] = ()
 
     def list_leaves(self) -> Iterator[Part]:
         """Yield the parts that have pods, in order."""
@@ -132,14 +144,13 @@ class Definition(msgspec.Struct, frozen=True):
         uid: the uid of its object; empty for a group without one.
         generation: the generation of its object.
         is_gang: less than the minimum may not run. Else any pod that fits runs (Kubernetes: basic).
+        by_role: unlike pods are parts of their own, each with its own constraint (Kueue: pod sets).
         priority: the priority of the group; None: the priority of its pods.
         preempts: whether it may take the place of others; None: as its pods say.
         disruption: how its pods may be evicted.
         parent: the group of which this group is a part; None for none.
         together: groups that are placed with it, or none of them is; itself among them. Empty for none.
         match: which members count towards the minimum.
-        is_strict: one member that does not fit frees the nodes of all that wait for it (Koordinator: Strict).
-        wait_seconds: members that found a node wait for the others no longer than this; None: no bound.
         grace_seconds: a running group that is below its minimum for longer is evicted; None: never.
         run_seconds: after so many seconds it will have ended; None: nobody says so.
         problem: what a person must mend before the group can be placed.
@@ -151,14 +162,13 @@ class Definition(msgspec.Struct, frozen=True):
     uid: str = ""
     generation: int = 0
     is_gang: bool = True
+    by_role: bool = False
     priority: int | None = None
     preempts: bool | None = None
     disruption: Disruption = Disruption.EXTRAS
     parent: GroupKey | None = None
     together: tuple[GroupKey, ...] = ()
     match: Match = Match.ONCE
-    is_strict: bool = True
-    wait_seconds: float | None = None
     grace_seconds: float | None = None
     run_seconds: float | None = None
     problem: Mistake | None = None
@@ -174,6 +184,7 @@ class Membership(msgspec.Struct, frozen=True):
         order: members with a lower number are placed first; then come rank and age.
         definition: what the pod itself says of the whole group; None: an object says it.
         constraint: where the pod says that the pods of its part go; an object's constraint comes first.
+        company: pods with this word belong near each other, whatever group they are in; empty for none.
         scheduler: the name of the scheduler that is to place the pod.
         problem: what a person must mend before the pod can be placed.
     """
@@ -184,6 +195,7 @@ class Membership(msgspec.Struct, frozen=True):
     order: int = 0
     definition: Definition | None = None
     constraint: Constraint | None = None
+    company: str = ""
     scheduler: str = ""
     problem: Mistake | None = None
 

@@ -53,7 +53,11 @@ class CompositePodGroup(Raw, tag="CompositePodGroup.scheduling.k8s.io"):
 
 
 class SigsPodGroup(Raw, tag="PodGroup.scheduling.sigs.k8s.io"):
-    """The PodGroup of scheduler-plugins and Koordinator."""
+    """The PodGroup of Koordinator, and of scheduler-plugins until 2023."""
+
+
+class XPodGroup(Raw, tag="PodGroup.scheduling.x-k8s.io"):
+    """The PodGroup of scheduler-plugins."""
 
 
 class KaiPodGroup(Raw, tag="PodGroup.scheduling.run.ai"):
@@ -112,6 +116,7 @@ GroupObject = (
     KubePodGroup
     | CompositePodGroup
     | SigsPodGroup
+    | XPodGroup
     | KaiPodGroup
     | VolcanoPodGroup
     | Job

@@ -64,7 +64,7 @@ READERS = (
     Reader(System.VOLCANO, volcano.find_key, volcano.read_member),
 )
 # A pod with none of these labels and annotations names no group and asks for none.
-_LABELS = frozenset({names.COSCHEDULING_GROUP, names.KUEUE_GROUP})
+_LABELS = frozenset({names.X_GROUP, names.COSCHEDULING_GROUP, names.KUEUE_GROUP})
 _ANNOTATIONS = kueue.PLACEMENT | {
     names.GANG_NAME, names.KUEUE_TOTAL, names.KAI_GROUP, names.VOLCANO_GROUP,
     names.VOLCANO_GROUP_TOO, names.GANG,
@@ -73,6 +73,7 @@ _BY_OBJECT: dict[type[wire.Object], tuple[str, Callable[[Any], Definition]]] = {
     objects.KubePodGroup: (kubernetes.KIND, kubernetes.read_group),
     objects.CompositePodGroup: (kubernetes.COMPOSITE_KIND, kubernetes.read_composite),
     objects.SigsPodGroup: (coscheduling.KIND, coscheduling.read_group),
+    objects.XPodGroup: (coscheduling.X_KIND, coscheduling.read_x_group),
     objects.KaiPodGroup: (kai.KIND, kai.read_group),
     objects.VolcanoPodGroup: (volcano.KIND, volcano.read_group),
 }

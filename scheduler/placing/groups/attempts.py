@@ -9,7 +9,8 @@ import numpy as np
 
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
-from scheduler.placing.groups import by_kueue, choosing, search
+from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
+from scheduler.placing.groups.choices import Choice, CountPlaces, Part
 from scheduler.placing.groups.domains import Domains, Level
 from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
@@ -20,8 +21,11 @@ from scheduler.state.pods import Life, PodRecord
 
 # Decides for each of these pods by itself, among some rows.
 PlacePods = Callable[[list[PodRecord], c.Flags], Outcome]
-# Counts [N] how many pods like one fit on each node at most; beside another one, if there is one.
-CountPlaces = Callable[[PodRecord, PodRecord | None], c.Ints]
+# The rules of other systems that say for each pod to which nodes it goes; None: they find no place for all.
+_ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
+    Rule.KUEUE: by_kueue.assign_team,
+    Rule.KOORDINATOR: by_koordinator.assign_team,
+}
 
 # The label of a level, and the values that name a domain of the level.
 DomainName = tuple[str, tuple[str, ...]]
@@ -102,6 +106,10 @@ class Attempt:
         for leaf in team.list_leaves():
             for pod in leaf.pods:
                 self._cluster.nominations.drop(pod.uid)
+        return self._place_root(team, among)
+
+    def _place_root(self, team: Team, among: c.Flags) -> bool:
+        """Place the group; return whether its minimum has a node."""
         return self._place_team(team, among)
 
     def _place_team(self, team: Team, among: c.Flags) -> bool:
@@ -109,11 +117,11 @@ class Attempt:
         where = team.where
         if where is None:
             return self._place_members(team, among)
-        if where.rule == Rule.KUEUE and not self._is_there(team):
-            if self._try(self._place_by_kueue, team, among):
+        if where.rule in _ASSIGN and not self._is_there(team):
+            if self._try(self._place_assigned, team, among):
                 return True
             if where.slices:
-                # Nobody but Kueue's rules cuts a team in slices.
+                # Nobody else cuts a team in slices.
                 return False
         if where.required < 0:
             return self._place_by_wish(team, among)
@@ -133,10 +141,14 @@ class Attempt:
         """Whether a pod of a team has a node already: those that come later join it."""
         return any(leaf.there or self._count_assumed(leaf) for leaf in team.list_leaves())
 
-    def _place_by_kueue(self, team: Team, among: c.Flags) -> bool:
-        """Place a team as Kueue does; return whether its minimum has a node."""
-        leaves = [(leaf, self._list_waiting(leaf)) for leaf in team.list_leaves()]
-        parts = by_kueue.assign_team(self._domains, team, leaves, self._count_places, among)
+    def _make_choice(self, team: Team, among: c.Flags) -> Choice:
+        waiting = [(leaf, self._list_waiting(leaf)) for leaf in team.list_leaves()]
+        return Choice(self._cluster, self._domains, team, waiting, self._count_places, among)
+
+    def _place_assigned(self, team: Team, among: c.Flags) -> bool:
+        """Place a team as the rules of its system say; return whether its minimum has a node."""
+        choice = self._make_choice(team, among)
+        parts = _ASSIGN[team.where.rule](choice) if team.where is not None else None
         if not parts:
             return False
         for part in parts:
@@ -192,18 +204,26 @@ class Attempt:
 
     def _place_pods_of(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
         if not waiting:
-            return self._count_assumed(team) >= team.n_missing
+            return self._is_enough(team)
         n_binds = len(self._binds)
         with self._cluster.trial() as trial:
-            tried = self._place_pods(waiting, among)
+            tried = self._place_here(waiting, among)
             self._binds += tried.binds
             self._holds += tried.holds
-            if self._count_assumed(team) >= team.n_missing:
+            if self._is_enough(team):
                 trial.commit()
                 return True
         del self._binds[n_binds:]
         self._n_tried = max(self._n_tried, n_binds + len(tried.binds))
         return self._search(team, waiting, among)
+
+    def _place_here(self, pods: list[PodRecord], among: c.Flags) -> Outcome:
+        """Decide for each of the pods by itself, among some rows."""
+        return self._place_pods(pods, among)
+
+    def _is_enough(self, team: Team) -> bool:
+        """Whether as many pods of a team have a node as must have one at once."""
+        return self._count_assumed(team) >= team.n_missing
 
     def _search(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
         """Look for other places for a team that did not fit at the first try."""
@@ -243,7 +263,7 @@ class Attempt:
         waiting = self._list_waiting(team)
         domains = self._domains.get_level(where.labels[: level + 1])
         if not waiting:
-            return self._count_assumed(team) >= team.n_missing
+            return self._is_enough(team)
         places = choosing.sum_places(
             self._get_places(waiting[0]), domains.domain, len(domains.names), among
         )
@@ -253,7 +273,7 @@ class Attempt:
             rows = domains.domain == number
             self._place_pods_of(team, part, rows & among if among.size else rows)
             at += len(part)
-        return self._count_assumed(team) >= team.n_missing
+        return self._is_enough(team)
 
     def _list_waiting(self, team: Team) -> list[PodRecord]:
         pods = self._cluster.pods

@@ -2,55 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 
 from scheduler.placing.groups import kueue
-from scheduler.placing.groups.domains import Domains
+from scheduler.placing.groups.choices import Choice, Part
 from scheduler.placing.groups.kueue import Ask, Assignment, Counts, Mode
 from scheduler.schema import columns as c
 from scheduler.state.entities import Team, Where
 from scheduler.state.pods import PodRecord
 
 
-class Part(NamedTuple):
-    """Pods that go to some nodes; ``rows`` [N] are the nodes."""
-
-    team: Team
-    pods: list[PodRecord]
-    rows: c.Flags
-
-
-# Counts [N] how many pods like one fit on each node at most, if there is given, beside another pod.
-CountBeside = Callable[[PodRecord, PodRecord | None], c.Ints]
-
-
-def assign_team(
-    domains: Domains,
-    team: Team,
-    waiting: list[tuple[Team, list[PodRecord]]],
-    count: CountBeside,
-    among: c.Flags,
-) -> list[Part] | None:
-    """Assign the pods of a team to nodes; None if Kueue finds no place for all, or the team is no pod set of Kueue.
-
-    Args:
-        domains: the domains of the cluster.
-        team: the team, which has a constraint.
-        waiting: the leaves of the team with their waiting pods, in order: one leaf, or a leader and its workers.
-        count: counts the places for a pod.
-        among: [N] the only nodes that count; [0] for all nodes.
-    """
-    where = team.where
-    leader, workers = _find_leader(waiting)
+def assign_team(choice: Choice) -> list[Part] | None:
+    """Assign the pods of a team to nodes; None if Kueue finds no place for all, or the team is no pod set of Kueue."""
+    where, count, among = choice.team.where, choice.count_places, choice.among
+    leader, workers = _find_leader(choice.waiting)
     if where is None or workers is None:
         return None
-    places = count(workers[1][0], None)
+    places = count(workers[0], None)
     if leader is not None:
-        has_leader = count(leader[1][0], None) > 0
-        counts = Counts(places, has_leader, count(workers[1][0], leader[1][0]))
+        has_leader = count(leader[0], None) > 0
+        counts = Counts(places, has_leader, count(workers[0], leader[0]))
     else:
         counts = Counts(places, np.zeros(places.size, np.bool_), np.zeros(places.size, np.int64))
     if among.size:
@@ -59,9 +30,10 @@ def assign_team(
             counts.has_leader & among,
             np.where(among, counts.places_with_leader, 0),
         )
-    levels = [domains.get_level(where.labels[: i + 1]) for i in range(len(where.labels))]
-    ask = _make_ask(where, len(workers[1]), has_leader=leader is not None)
-    found = kueue.assign(levels, counts, ask)
+    levels = [choice.domains.get_level(where.labels[: i + 1]) for i in range(len(where.labels))]
+    found = kueue.assign(
+        levels, counts, _make_ask(where, len(workers), has_leader=leader is not None)
+    )
     if not isinstance(found, Assignment):
         return None
     return _make_parts(found, levels[-1].domain, leader, workers)
@@ -69,15 +41,15 @@ def assign_team(
 
 def _find_leader(
     waiting: list[tuple[Team, list[PodRecord]]],
-) -> tuple[tuple[Team, list[PodRecord]] | None, tuple[Team, list[PodRecord]] | None]:
+) -> tuple[list[PodRecord] | None, list[PodRecord] | None]:
     """Find the leaf of one pod, the leader, and the leaf of the others; no workers for any other team."""
-    there = [(leaf, pods) for leaf, pods in waiting if pods]
+    there = [pods for _, pods in waiting if pods]
     if len(there) == 1:
         return None, there[0]
     if len(there) != 2:
         return None, None
-    first, second = sorted(there, key=lambda one: len(one[1]))
-    return (first, second) if len(first[1]) == 1 else (None, None)
+    first, second = sorted(there, key=len)
+    return (first, second) if len(first) == 1 else (None, None)
 
 
 def _make_ask(where: Where, count: int, *, has_leader: bool) -> Ask:
@@ -90,10 +62,7 @@ def _make_ask(where: Where, count: int, *, has_leader: bool) -> Ask:
 
 
 def _make_parts(
-    found: Assignment,
-    domain: c.Ints,
-    leader: tuple[Team, list[PodRecord]] | None,
-    workers: tuple[Team, list[PodRecord]],
+    found: Assignment, domain: c.Ints, leader: list[PodRecord] | None, workers: list[PodRecord]
 ) -> list[Part]:
     parts: list[Part] = []
     at = 0
@@ -104,8 +73,8 @@ def _make_parts(
         else:
             rows = domain == share.number
         if share.leaders and leader is not None:
-            parts.append(Part(leader[0], leader[1], rows))
+            parts.append(Part(leader, rows))
         if share.pods:
-            parts.append(Part(workers[0], workers[1][at : at + share.pods], rows))
+            parts.append(Part(workers[at : at + share.pods], rows))
             at += share.pods
-    return parts if at == len(workers[1]) else []
+    return parts if at == len(workers) else []

@@ -9,14 +9,11 @@ import numpy as np
 
 from scheduler.api.door.decisions import Plan
 from scheduler.api.kube_plugins import KubePlugins
-from scheduler.placing.groups import choosing
-from scheduler.placing.groups.attempts import (
-    Attempt,
-    CountPlaces,
-    PlacePods,
-    find_domains_there,
-)
+from scheduler.placing.groups import by_kai, choosing
+from scheduler.placing.groups.attempts import Attempt, PlacePods, find_domains_there
+from scheduler.placing.groups.choices import CountPlaces
 from scheduler.placing.groups.domains import Domains
+from scheduler.placing.groups.kai_attempts import KaiAttempt
 from scheduler.placing.groups.kubernetes import KubeAttempt
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
@@ -94,7 +91,8 @@ class Placer:
 
     def place_most(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
         """Place a group as ``place`` does, but by keel's rules: these count how many of its pods fit if too few do."""
-        attempt = Attempt(self._cluster, self._domains, self._count_places, place_pods, self._ways)
+        make = KaiAttempt if by_kai.is_asked(entity.team) else Attempt
+        attempt = make(self._cluster, self._domains, self._count_places, place_pods, self._ways)
         return attempt.place(entity, rows)
 
     def list_places(self, entity: Entity) -> list[c.Flags]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
+
+from msgspec import structs
 
 from scheduler.api.groups.definitions import (
     OTHERS,
@@ -14,6 +16,7 @@ from scheduler.api.groups.definitions import (
     Match,
     Membership,
     Part,
+    Take,
 )
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
@@ -91,9 +94,9 @@ def list_running(key: GroupKey, lore: Lore) -> list[tuple[int, list[PodRecord]]]
         if definition is None or not there:
             continue
         leaves = list(definition.root.list_leaves())
-        known = {leaf.name for leaf in leaves}
+        parts = _Parts(leaves)
         for leaf in leaves:
-            pods = [one.pod for one in there if _find_part(one, known) == leaf.name]
+            pods = [one.pod for one in there if parts.find(one.says) == leaf.name]
             found.append((leaf.minimum if definition.is_gang else 0, pods))
     return found
 
@@ -161,7 +164,25 @@ class _Former:
             return Team(key.name, definition.root.minimum, where=where, teams=teams)
         members = self._lore.list_members(key)
         self._refuse_unknown_parts(key, definition, members)
-        return self._make_team(definition.root, definition, members)
+        team = self._make_team(definition.root, definition, members)
+        return self._split_roles(team, members) if definition.by_role else team
+
+    def _split_roles(self, team: Team, members: Sequence[Member]) -> Team:
+        """Split a team that is complete into one for each role: a name that pods say, else pods that are alike."""
+        roles: dict[str | int, list[Member]] = {}
+        for one in sorted(members, key=_find_place):
+            if one.waits or one.is_kept:
+                roles.setdefault(one.says.part or id(one.pod.template), []).append(one)
+        n_members = sum(len(role) for role in roles.values())
+        if len(roles) < 2 or n_members < team.minimum:
+            return team
+        # Kueue takes roles by their names.
+        order = sorted(roles.items(), key=lambda role: role[0] if isinstance(role[0], str) else "")
+        teams = [
+            self._make_leaf(f"{i}", len(role) if team.minimum else 0, role, None)
+            for i, (_, role) in enumerate(order)
+        ]
+        return Team(team.name, len(teams), teams=tuple(teams))
 
     def _make_team(
         self, part: Part, definition: Definition | None, members: Sequence[Member]
@@ -170,20 +191,30 @@ class _Former:
         if part.parts:
             teams = tuple(self._make_team(one, definition, members) for one in part.parts)
             return Team(part.name, part.minimum, where=self._resolve(part.constraint), teams=teams)
-        known = {leaf.name for leaf in definition.root.list_leaves()} if definition else set()
-        mine = [one for one in members if _find_part(one, known) == part.name]
-        there = tuple(one.pod for one in mine if one.is_kept)
-        waiting = sorted((one for one in mine if one.waits), key=_find_place)
+        parts = _Parts(definition.root.list_leaves() if definition else ())
+        mine = [one for one in members if parts.find(one.says) == part.name]
+        n_there = sum(one.is_kept for one in mine)
+        minimum = self._find_minimum(part, definition, n_there)
+        team = self._make_leaf(part.name, minimum, mine, part.constraint)
+        is_gang = definition is not None and definition.is_gang
+        return structs.replace(team, n_short=max(0, part.minimum - n_there) if is_gang else 0)
+
+    def _make_leaf(
+        self, name: str, minimum: int, members: Sequence[Member], constraint: Constraint | None
+    ) -> Team:
+        """Make the team of some pods; they say where they go unless something else does."""
+        waiting = sorted((one for one in members if one.waits), key=_find_place)
+        there = tuple(one.pod for one in members if one.is_kept)
         own = next((one.says.constraint for one in waiting if one.says.constraint), None)
         return Team(
-            name=part.name,
-            minimum=self._find_minimum(part, definition, len(there)),
+            name=name,
+            minimum=minimum,
             pods=tuple(one.pod for one in waiting),
             there=there,
             ranks=tuple(one.says.index for one in waiting),
             template=_find_template(waiting),
-            where=self._resolve(part.constraint or own),
-            n_short=max(0, part.minimum - len(there)) if definition and definition.is_gang else 0,
+            where=self._resolve(constraint or own),
+            n_short=max(0, minimum - len(there)),
         )
 
     def _find_minimum(self, part: Part, definition: Definition | None, n_there: int) -> int:
@@ -215,13 +246,20 @@ class _Former:
         self, key: GroupKey, definition: Definition, members: Sequence[Member]
     ) -> None:
         """Refuse a group one of whose pods names a part that the group has not."""
-        parts = [part.name for part in definition.root.list_leaves()]
-        if parts == [""] or OTHERS in parts:
+        parts = _Parts(definition.root.list_leaves())
+        if "" in parts.names:
             return
         for one in members:
-            if one.waits and one.says.part not in parts:
+            if one.waits and not parts.find(one.says):
                 said = f'"{one.says.part}"' if one.says.part else "no part"
-                text = f"pod {one.pod.name} names {said}; the parts of {key} are {', '.join(parts)}"
+                if parts.cuts.get(one.says.part):
+                    said += (
+                        f", and its rank is {one.says.index}"
+                        if one.says.index >= 0
+                        else ", and has no rank"
+                    )
+                known = ", ".join(parts.names)
+                text = f"pod {one.pod.name} names {said}; the parts of {key} are {known}"
                 self._note_problem(Mistake("", text))
 
     def _refuse_unlike(self) -> None:
@@ -266,11 +304,30 @@ class _Former:
         return f"{self._key} needs {'; '.join(parts)}"
 
 
-def _find_part(member: Member, known: set[str]) -> str:
-    """Find the part of a pod; in a group without parts all pods are in the one part that there is."""
-    if member.says.part in known:
-        return member.says.part
-    return OTHERS if OTHERS in known else ""
+class _Parts:
+    """Finds the parts of pods.
+
+    Attributes:
+        names: the names of the parts with pods.
+        cuts: by the part that pods name: the parts that take some of them, by their ranks.
+    """
+
+    def __init__(self, leaves: Iterable[Part]) -> None:
+        self.names: list[str] = []
+        self.cuts: dict[str, list[tuple[Take, str]]] = {}
+        for leaf in leaves:
+            self.names.append(leaf.name)
+            for take in leaf.takes:
+                self.cuts.setdefault(take.part, []).append((take, leaf.name))
+
+    def find(self, says: Membership) -> str:
+        """Find the part of a pod; in a group without parts all pods are in the one part that there is."""
+        for take, name in self.cuts.get(says.part, ()):
+            if take.first <= says.index < take.end:
+                return name
+        if says.part in self.names and says.part not in self.cuts:
+            return says.part
+        return OTHERS if OTHERS in self.names else ""
 
 
 def _list_leaf_keys(key: GroupKey, lore: Lore, depth: int = 0) -> Iterator[GroupKey]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from scheduler.api import names
 from scheduler.api.groups.definitions import Constraint, Level, Rule, Topology
@@ -45,6 +45,7 @@ class Topologies:
             level
             for level in (
                 constraint.required,
+                *constraint.also_required,
                 *constraint.preferred,
                 *(one.level for one in constraint.slices),
             )
@@ -58,17 +59,22 @@ class Topologies:
             if level not in places:
                 known = ", ".join(places)
                 return f'Topology "{topology.name}" has no level "{level}"; its levels are {known}'
-        order = [places[one.level] for one in constraint.slices]
-        outer = max(
-            (places[one] for one in (constraint.required, *constraint.preferred) if one), default=-1
-        )
-        if order != sorted(set(order)) or (order and order[0] < outer):
-            return "slices must be at finer levels than what they lie in"
+        if constraint.rule != Rule.KOORDINATOR:
+            # Koordinator's are no slices: a domain takes a multiple of their size, at any level.
+            order = [places[one.level] for one in constraint.slices]
+            outer = max(
+                (places[one] for one in (constraint.required, *constraint.preferred) if one),
+                default=-1,
+            )
+            if order != sorted(set(order)) or (order and order[0] < outer):
+                return "slices must be at finer levels than what they lie in"
+        required = [places[one] for one in (constraint.required, *constraint.also_required) if one]
         return Where(
             rule=constraint.rule,
             labels=tuple(level.label for level in topology.levels),
-            required=places.get(constraint.required, -1),
-            preferred=tuple(places[level] for level in constraint.preferred),
+            # A domain of the finest level lies within one of each wider level.
+            required=max(required, default=-1),
+            preferred=tuple(_order_wishes(constraint, places)),
             spreads_freely=constraint.spreads_freely,
             slices=tuple((places[one.level], one.size) for one in constraint.slices),
         )
@@ -87,3 +93,9 @@ class Topologies:
         # Nobody describes these levels: each label is a level of its own, down to single nodes.
         labels = dict.fromkeys([*wanted, names.HOSTNAME])
         return Topology(constraint.rule, "", tuple(Level(one, one) for one in labels))
+
+
+def _order_wishes(constraint: Constraint, places: Mapping[str, int]) -> list[int]:
+    """Order preferred levels. Koordinator writes them in any order, and the finest one comes first."""
+    wishes = [places[level] for level in constraint.preferred]
+    return sorted(wishes, reverse=True) if constraint.rule == Rule.KOORDINATOR else wishes

@@ -58,6 +58,8 @@ class Groups:
         self._children: dict[GroupKey, set[GroupKey]] = {}
         self._members: dict[GroupKey, dict[str, Membership]] = {}
         self._group_of: dict[str, GroupKey] = {}
+        # By the word by which pods say that they belong near each other: these pods.
+        self._company: dict[str, set[str]] = {}
         # By the key of an owner: the pods that are a group if the owner asks for it.
         self._owned: dict[GroupKey, dict[str, None]] = {}
         self._owner_of: dict[str, GroupKey] = {}
@@ -125,7 +127,11 @@ class Groups:
         if old is not None and old != new:
             self._leave(uid)
             self._left[uid] = None
+        if old is not None and old == new:
+            self._part_company(uid, self._members[old][uid].company)
         if says is not None:
+            if says.company:
+                self._company.setdefault(says.company, set()).add(uid)
             self._group_of[uid] = says.group
             self._members.setdefault(says.group, {})[uid] = says
             self._bound.discard(uid)
@@ -154,11 +160,21 @@ class Groups:
         key = self._group_of.pop(uid, None)
         if key is not None:
             self._bound.discard(uid)
-            del self._members[key][uid]
+            self._part_company(uid, self._members[key].pop(uid).company)
             if not self._members[key]:
                 del self._members[key]
                 self._sources.forget_group(key)
             self._mark(key)
+
+    def _part_company(self, uid: str, word: str) -> None:
+        if word:
+            self._company[word].discard(uid)
+            if not self._company[word]:
+                del self._company[word]
+
+    def list_company(self, word: str) -> Iterable[str]:
+        """List the pods that say by this word that they belong near each other."""
+        return self._company.get(word, ())
 
     def note_bind(self, uid: str) -> None:
         """Note that the bind of a pod was made; the watch will say so, too."""
@@ -277,7 +293,11 @@ class Groups:
         if others:
             text = f"{others[0]} does not name the same groups; each group must name all of them"
             problem = Mistake("gang groups", text)
-        return Definition(key, Part("", len(together)), problem=problem)
+        # Pods of all of them go where the first one says that its own go.
+        constraint = next(
+            (one.root.constraint for one in said.values() if one and one.root.constraint), None
+        )
+        return Definition(key, Part("", len(together), constraint=constraint), problem=problem)
 
     def list_members(self, key: GroupKey) -> list[Member]:
         """List the pods of a group that are not finished."""

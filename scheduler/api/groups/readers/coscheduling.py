@@ -1,8 +1,12 @@
-"""The groups of scheduler-plugins and Koordinator: a label with a PodGroup, or annotations of the pods alone."""
+"""The groups of scheduler-plugins and Koordinator: a label with a PodGroup, or annotations of the pods alone.
+
+How long members wait for each other, and whether one that does not fit frees the nodes of the others (Koordinator's modes), is not
+read: no member holds a node while it waits.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from scheduler.api import names, values, wire
 from scheduler.api.groups.definitions import (
@@ -17,36 +21,43 @@ from scheduler.api.groups.definitions import (
     Slice,
     Topology,
 )
-from scheduler.api.groups.objects import ClusterNetworkTopology, SigsPodGroup
+from scheduler.api.groups.objects import ClusterNetworkTopology, SigsPodGroup, XPodGroup
 from scheduler.api.groups.readers import reading
 from scheduler.api.groups.readers.reading import Notes, Texts
 from scheduler.errors import BadInput
 
 KIND = "PodGroup.scheduling.sigs.k8s.io"
-# How long members wait for the others where nobody says it.
-WAIT_SECONDS = 600.0
+# Of scheduler-plugins since its API group was renamed; Koordinator keeps the old one.
+X_KIND = "PodGroup.scheduling.x-k8s.io"
 LEVELS_MAX = 16
-_MODES = ("Strict", "NonStrict")
 _MUST, _PREFER = "MustGather", "PreferGather"
 # The layers that every ClusterNetworkTopology has: the cluster, which has no label, and the node.
 _CLUSTER, _NODE = "ClusterTopologyLayer", "NodeTopologyLayer"
 
 
-class _Numbers(NamedTuple):
-    minimum: int
-    wait_seconds: float
-
-
 def find_key(pod: wire.Pod, labels: Texts, annotations: Texts) -> GroupKey | None:
     """Find the group that a pod names."""
+    namespace = pod.metadata.namespace
+    if name := labels.get(names.X_GROUP):
+        return GroupKey(X_KIND, namespace, name)
     name = labels.get(names.COSCHEDULING_GROUP) or annotations.get(names.GANG_NAME)
-    return GroupKey(KIND, pod.metadata.namespace, name) if name else None
+    return GroupKey(KIND, namespace, name) if name else None
 
 
 def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
     """Read what a pod says: its index, and all of its group if only annotations name the group."""
     labels, notes = pod.metadata.labels or {}, Notes(pod.metadata.annotations or {})
     label, annotation = labels.get(names.COSCHEDULING_GROUP), notes.texts.get(names.GANG_NAME)
+    if key.kind == X_KIND:
+        if label or annotation:
+            text = f"{values.quote(label or annotation)} is another group than {values.quote(key.name)} of the label {names.X_GROUP}"
+            field = (
+                reading.name_label(names.COSCHEDULING_GROUP)
+                if label
+                else notes.name(names.GANG_NAME)
+            )
+            raise BadInput(field, text)
+        return Membership(key)
     if label and annotation and label != annotation:
         raise BadInput(
             notes.name(names.GANG_NAME),
@@ -54,57 +65,57 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
         )
     index = notes.texts.get(names.GANG_INDEX)
     rank = -1 if index is None else reading.parse_count(index, notes.name(names.GANG_INDEX), 0)
-    return Membership(key, index=rank, definition=None if label else _read_pod(notes, key))
+    company = notes.texts.get(names.GANG_COMPANY, "")
+    if len(company) > reading.NAME_MAX:
+        text = f"has more than {reading.NAME_MAX} characters, the maximum"
+        raise BadInput(notes.name(names.GANG_COMPANY), text)
+    definition = None if label else _read_pod(notes, key)
+    return Membership(key, index=rank, definition=definition, company=company)
 
 
 def _read_pod(notes: Notes, key: GroupKey) -> Definition:
     field = notes.name(names.GANG_MINIMUM)
     if names.GANG_MINIMUM not in notes.texts:
         raise BadInput(field, "is missing; it says how many pods must have a node at once")
-    minimum = reading.parse_count(notes.texts[names.GANG_MINIMUM], field)
-    wait = WAIT_SECONDS
-    if notes.texts.get(names.GANG_WAIT):
-        wait = reading.parse_seconds(notes.texts[names.GANG_WAIT], notes.name(names.GANG_WAIT))
-    return _define(notes, key, _Numbers(minimum, wait))
+    return _define(notes, key, reading.parse_count(notes.texts[names.GANG_MINIMUM], field))
 
 
 def read_group(found: SigsPodGroup) -> Definition:
     """Read a PodGroup, with Koordinator's annotations."""
-    spec = values.read_mapping(found.spec, "spec")
-    minimum = reading.read_count(spec.get("minMember"), "spec.minMember", 1)
-    wait = reading.read_optional_count(spec, "scheduleTimeoutSeconds", "spec") or WAIT_SECONDS
     key = GroupKey(KIND, found.metadata.namespace, found.metadata.name)
-    return _define(Notes(found.metadata.annotations or {}), key, _Numbers(minimum, wait))
+    return _define(Notes(found.metadata.annotations or {}), key, _read_minimum(found))
 
 
-def _define(notes: Notes, key: GroupKey, numbers: _Numbers) -> Definition:
-    total = numbers.minimum
+def read_x_group(found: XPodGroup) -> Definition:
+    """Read a PodGroup of scheduler-plugins; pods that run count towards its minimum."""
+    key = GroupKey(X_KIND, found.metadata.namespace, found.metadata.name)
+    minimum = _read_minimum(found)
+    return Definition(key, Part("", minimum, minimum), match=Match.WAITING_AND_RUNNING)
+
+
+def _read_minimum(found: SigsPodGroup | XPodGroup) -> int:
+    spec = values.read_mapping(found.spec, "spec")
+    return reading.read_count(spec.get("minMember"), "spec.minMember", 1)
+
+
+def _define(notes: Notes, key: GroupKey, minimum: int) -> Definition:
+    total = minimum
     if notes.texts.get(names.GANG_TOTAL):
         # Koordinator raises a total below the minimum to it.
         said = reading.parse_count(notes.texts[names.GANG_TOTAL], notes.name(names.GANG_TOTAL), 0)
-        total = max(said, numbers.minimum)
+        total = max(said, minimum)
     constraint = _read_constraint(notes)
-    if constraint and total != numbers.minimum:
+    if constraint and total != minimum:
         raise BadInput(
             notes.name(names.GANG_TOPOLOGY),
-            f"needs all pods at once, but the minimum is {numbers.minimum} of {total}",
+            f"needs all pods at once, but the minimum is {minimum} of {total}",
         )
     return Definition(
         key,
-        Part("", numbers.minimum, total, constraint),
+        Part("", minimum, total, constraint),
         together=_read_together(notes, key),
         match=_read_match(notes),
-        is_strict=_read_mode(notes),
-        wait_seconds=numbers.wait_seconds,
     )
-
-
-def _read_mode(notes: Notes) -> bool:
-    mode = notes.texts.get(names.GANG_MODE) or _MODES[0]
-    if mode not in _MODES:
-        field = notes.name(names.GANG_MODE)
-        raise BadInput(field, f"{values.quote(mode)} is not one of {', '.join(_MODES)}")
-    return mode == _MODES[0]
 
 
 def _read_match(notes: Notes) -> Match:
@@ -133,7 +144,7 @@ def _read_together(notes: Notes, key: GroupKey) -> tuple[GroupKey, ...]:
 
 
 def _read_constraint(notes: Notes) -> Constraint | None:
-    """Read the layers in which pods are gathered. They are written from the widest layer to the narrowest."""
+    """Read the layers in which pods are gathered; they may be written in any order."""
     text, field = notes.texts.get(names.GANG_TOPOLOGY), notes.name(names.GANG_TOPOLOGY)
     if not text:
         return None
@@ -141,27 +152,34 @@ def _read_constraint(notes: Notes) -> Constraint | None:
         values.read_mapping(reading.parse_json(text, field), field),
         f"{field}.gatherStrategy",
     )
-    required, preferred, slices = "", list[str](), list[Slice]()
+    gathers: dict[str, str] = {}
+    multiples: list[Slice] = []
     for i, rule in enumerate(reading.read_few(spec.get("gatherStrategy"), under, dict, LEVELS_MAX)):
         at = f"{under}[{i}]"
         layer = reading.read_name(rule.get("layer"), f"{at}.layer")
-        match rule.get("strategy"):
-            case str(strategy) if strategy == _MUST:
-                required = layer
-            case str(strategy) if strategy == _PREFER:
-                preferred.insert(0, layer)
-            case other:
-                allowed = f"{values.quote(other)} is not one of {_MUST}, {_PREFER}"
-                raise BadInput(f"{at}.strategy", allowed)
-        if size := reading.read_optional_count(rule, "podCountMultiple", at):
-            if slices and slices[-1].size % size:
-                wider = f"{slices[-1].size} of the layer {slices[-1].level}"
-                raise BadInput(f"{at}.podCountMultiple", f"{size} does not divide {wider}")
-            slices.append(Slice(layer, size))
-    if not (required or preferred or slices):
+        if layer in gathers:
+            raise BadInput(f"{at}.layer", f"{values.quote(layer)} is there twice")
+        strategy = rule.get("strategy")
+        if strategy not in (_MUST, _PREFER):
+            allowed = f"{values.quote(strategy)} is not one of {_MUST}, {_PREFER}"
+            raise BadInput(f"{at}.strategy", allowed)
+        gathers[layer] = strategy
+        size = reading.read_optional_count(rule, "podCountMultiple", at) or 1
+        if size > 1 and layer == _CLUSTER:
+            raise BadInput(f"{at}.podCountMultiple", f"is not supported for {_CLUSTER}")
+        if size > 1:
+            multiples.append(Slice(layer, size))
+    # All pods are in the cluster anyway.
+    gathers.pop(_CLUSTER, None)
+    must = [layer for layer, strategy in gathers.items() if strategy == _MUST]
+    if not (gathers or multiples):
         return None
     return Constraint(
-        Rule.KOORDINATOR, required=required, preferred=tuple(preferred), slices=tuple(slices)
+        Rule.KOORDINATOR,
+        required=must[0] if must else "",
+        also_required=tuple(must[1:]),
+        preferred=tuple(layer for layer, strategy in gathers.items() if strategy == _PREFER),
+        slices=tuple(multiples),
     )
 
 
@@ -182,22 +200,23 @@ def read_topology(found: ClusterNetworkTopology) -> Topology:
             text = f"{other} and {name} lie in one layer; only one of them can"
             raise BadInput(f"{field}[{i}].parentTopologyLayer", text)
         below[parent or _CLUSTER] = name, _read_label(layer, name, f"{field}[{i}]")
-    levels, at = [], _CLUSTER
+    levels, at = list[Level](), _CLUSTER
     while at in below:
         at, label = below.pop(at)
         levels.append(Level(at, label))
     if below:
         lost = ", ".join(name for name, _ in below.values())
         raise BadInput(field, f"{lost}: no line of parents leads from here to the cluster")
-    if not levels:
-        raise BadInput(field, "has no layer within the cluster")
+    if not levels or levels[-1].name != _NODE:
+        raise BadInput(field, f"has no layer {_NODE}, which must be the finest")
     return Topology(Rule.KOORDINATOR, found.metadata.name, tuple(levels))
 
 
 def _read_label(layer: dict[str, Any], name: str, field: str) -> str:
-    keys = reading.read_few(layer.get("labelKey"), f"{field}.labelKey", str)
-    if not keys and name == _NODE:
+    if name == _NODE:
+        # Each node is a domain, whatever labels it has.
         return names.HOSTNAME
+    keys = reading.read_few(layer.get("labelKey"), f"{field}.labelKey", str)
     if len(keys) != 1:
         raise BadInput(f"{field}.labelKey", f"has {len(keys)} labels; exactly 1 is supported")
     return reading.read_name(keys[0], f"{field}.labelKey[0]", "a label")

@@ -158,7 +158,9 @@ def _make_parts(parent: str, children: dict[str, list[_SubGroup]], depth: int) -
     if depth > DEPTH_MAX:
         field = f"{children[parent][0].field}.parent"
         raise BadInput(field, f"groups lie more than {DEPTH_MAX} deep within each other")
-    return tuple(_make_part(one, children, depth) for one in children.get(parent, ()))
+    # KAI places groups of groups first, then groups of pods, each by name.
+    order = sorted(children.get(parent, ()), key=lambda one: (one.name not in children, one.name))
+    return tuple(_make_part(one, children, depth) for one in order)
 
 
 def _make_part(one: _SubGroup, children: dict[str, list[_SubGroup]], depth: int) -> Part:

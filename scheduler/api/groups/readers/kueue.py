@@ -55,10 +55,15 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
         notes, labels, pod.spec.active_deadline_seconds, "spec.activeDeadlineSeconds"
     )
     definition = Definition(
-        key, Part("", count, count), disruption=Disruption.WHOLE, run_seconds=seconds
+        key,
+        Part("", count, count),
+        by_role=True,
+        disruption=Disruption.WHOLE,
+        run_seconds=seconds,
     )
     index = move_index(_read_index(labels, notes), notes)
-    return Membership(key, index=index, definition=definition)
+    role = notes.texts.get(names.KUEUE_ROLE, "")
+    return Membership(key, part=role, index=index, definition=definition)
 
 
 def _read_index(labels: Texts, notes: Notes) -> int:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from scheduler.api import names, steering, values, wire
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import Constraint, Definition, GroupKey, Part, Rule
-from scheduler.api.groups.readers import kai, kueue, owners, reading
+from scheduler.api.groups.readers import kai, kueue, owners, reading, segments
 from scheduler.api.groups.readers.reading import Notes
 from scheduler.errors import BadInput
 
-_TEMPLATE_NOTES = kueue.PLACEMENT | kai.PLACEMENT | {names.GANG, names.RUN_TIME}
+_TEMPLATE_NOTES = kueue.PLACEMENT | kai.PLACEMENT | segments.NOTES | {names.GANG, names.RUN_TIME}
 
 
 class Share(NamedTuple):
@@ -27,14 +27,14 @@ class Share(NamedTuple):
         total: how many there are at once.
         template: the template of the pods; None: it is not known.
         field: path of the template.
-        is_late: they are made only when others run.
+        at_once: how many of them are made before any other has a node; None: all.
     """
 
     name: str
     total: int
     template: Any = None
     field: str = ""
-    is_late: bool = False
+    at_once: int | None = None
 
     @property
     def notes(self) -> Notes:
@@ -66,18 +66,17 @@ class Plan(NamedTuple):
         shares: its pods, by templates.
         minimum: how many pods must have a node at once if no annotation says it; None: all.
         deadline: after how many seconds it ends, as it is written, and where that is.
-        wait_seconds: how long pods wait for each other.
         made: how many pods there were to be at first, if fewer are left to run.
     """
 
     shares: tuple[Share, ...]
     minimum: int | None = None
     deadline: tuple[Any, str] = (None, "")
-    wait_seconds: float | None = None
     made: int = 0
 
 
-def _plan_job(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Plan:
+def _plan_job(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
+    status = values.read_mapping(found.status, "status")
     total = _count_job(spec, "spec")
     left = reading.read_optional_count(spec, "completions", "spec")
     done = reading.read_optional_count(status, "succeeded", "status") or 0
@@ -96,7 +95,7 @@ def _count_job(spec: Mapping[str, Any], under: str) -> int:
     return at_once if completions is None else min(at_once, completions)
 
 
-def _plan_job_set(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+def _plan_job_set(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
     field = "spec.replicatedJobs"
     order = values.read_mapping(spec.get("startupPolicy"), "spec.startupPolicy")
     in_order = order.get("startupPolicyOrder") == "InOrder"
@@ -109,12 +108,25 @@ def _plan_job_set(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
         job = values.read_mapping(template.get("spec"), job_field)
         total = _count_job(job, job_field) * (1 if replicas is None else replicas)
         name = reading.read_name(one.get("name"), f"{at}.name")
-        is_late = bool(one.get("dependsOn")) or (in_order and i > 0)
-        shares.append(Share(name, total, job.get("template"), f"{job_field}.template", is_late))
+        at_once = 0 if one.get("dependsOn") or (in_order and i > 0) else None
+        if at_once is None and _is_exclusive(found, template, f"{at}.template"):
+            # The others of each Job are made when its first pod has a node, and are bound to its domain.
+            at_once = 1 if replicas is None else replicas
+        shares.append(Share(name, total, job.get("template"), f"{job_field}.template", at_once))
     return Plan(tuple(shares))
 
 
-def _plan_leader_worker_set(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+def _is_exclusive(found: objects.Raw, template: Mapping[str, Any], at: str) -> bool:
+    """Whether each Job of a template has a domain of its own, to which the JobSet's controller binds its pods."""
+    meta = values.read_mapping(template.get("metadata"), f"{at}.metadata")
+    inner = values.read_mapping(meta.get("annotations"), f"{at}.metadata.annotations")
+    return any(
+        names.JOBSET_EXCLUSIVE in texts and names.JOBSET_BY_SELECTOR not in texts
+        for texts in (found.metadata.annotations or {}, inner)
+    )
+
+
+def _plan_leader_worker_set(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
     field = "spec.leaderWorkerTemplate"
     if spec.get("startupPolicy") == "LeaderReady":
         text = "LeaderReady makes the workers only when the leader runs, so they cannot be a group; write LeaderCreated"
@@ -125,9 +137,11 @@ def _plan_leader_worker_set(spec: Mapping[str, Any], _status: Mapping[str, Any])
     worker, worker_field = pair.get("workerTemplate"), f"{field}.workerTemplate"
     if leader is None:
         leader, leader_field = worker, worker_field
+    is_exclusive = names.LWS_EXCLUSIVE in (found.metadata.annotations or {})
     shares = (
         Share(owners.LEADER, 1, leader, leader_field),
-        Share(owners.WORKERS, size - 1, worker, worker_field),
+        # In exclusive domains workers are made when the leader has a node, and are bound to its domain.
+        Share(owners.WORKERS, size - 1, worker, worker_field, 0 if is_exclusive else None),
     )
     return Plan(shares)
 
@@ -142,10 +156,10 @@ def _plan_training(spec: Mapping[str, Any], key: str, first: str) -> Plan:
         at = f"{field}.{name}"
         one = values.read_mapping(replicas[name], at)
         total = reading.read_optional_count(one, "replicas", at)
-        is_late = late and name == first
+        at_once = 0 if late and name == first else None
         template = one.get("template")
         shares.append(
-            Share(name.lower(), 1 if total is None else total, template, f"{at}.template", is_late)
+            Share(name.lower(), 1 if total is None else total, template, f"{at}.template", at_once)
         )
     # MPIJob v1 and PyTorchJob say these in runPolicy too.
     run = values.read_mapping(spec.get("runPolicy"), "spec.runPolicy")
@@ -155,19 +169,22 @@ def _plan_training(spec: Mapping[str, Any], key: str, first: str) -> Plan:
         tuple(shares),
         reading.read_optional_count(policy, "minAvailable", under, 1),
         (run.get("activeDeadlineSeconds"), "spec.runPolicy.activeDeadlineSeconds"),
-        reading.read_optional_count(policy, "scheduleTimeoutSeconds", under),
     )
 
 
-def _plan_mpi_job(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+def _plan_mpi_job(spec: Mapping[str, Any], _found: objects.Raw) -> Plan:
     return _plan_training(spec, "mpiReplicaSpecs", "Launcher")
 
 
-def _plan_pytorch_job(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
-    return _plan_training(spec, "pytorchReplicaSpecs", "Master")
+def _plan_pytorch_job(spec: Mapping[str, Any], _found: objects.Raw) -> Plan:
+    plan = _plan_training(spec, "pytorchReplicaSpecs", "Master")
+    field = "spec.elasticPolicy"
+    elastic = values.read_mapping(spec.get("elasticPolicy"), field)
+    least = reading.read_optional_count(elastic, "minReplicas", field, 1)
+    return plan if plan.minimum is not None else plan._replace(minimum=least)
 
 
-def _plan_ray_cluster(spec: Mapping[str, Any], _status: Mapping[str, Any]) -> Plan:
+def _plan_ray_cluster(spec: Mapping[str, Any], _found: objects.Raw) -> Plan:
     head = values.read_mapping(spec.get("headGroupSpec"), "spec.headGroupSpec")
     shares = [Share(names.RAY_HEAD, 1, head.get("template"), "spec.headGroupSpec.template")]
     field = "spec.workerGroupSpecs"
@@ -190,7 +207,7 @@ def count_ray_pods(group: Mapping[str, Any], at: str) -> int:
     return (replicas if most is None else min(replicas, most)) * hosts
 
 
-_PLANS: dict[type[wire.Object], Callable[[Mapping[str, Any], Mapping[str, Any]], Plan]] = {
+_PLANS: dict[type[wire.Object], Callable[[Mapping[str, Any], objects.Raw], Plan]] = {
     objects.Job: _plan_job,
     objects.JobSet: _plan_job_set,
     objects.LeaderWorkerSet: _plan_leader_worker_set,
@@ -224,14 +241,13 @@ def read_group(
         plan = _plan_stateful_set(found)
     else:
         spec = values.read_mapping(found.spec, "spec")
-        plan = _PLANS[type(found)](spec, values.read_mapping(found.status, "status"))
+        plan = _PLANS[type(found)](spec, found)
     _check_shares(plan)
     labels = found.metadata.labels or {}
     own = Notes(found.metadata.annotations or {})
     return Definition(
         key,
         _make_root(found, plan, _find_minimum(plan, asker)),
-        wait_seconds=plan.wait_seconds,
         run_seconds=_find_run_seconds(plan, own, labels),
     )
 
@@ -284,10 +300,11 @@ def _make_root(found: objects.Raw | steering.StatefulSet, plan: Plan, minimum: i
     # A smaller minimum is taken from the parts in their order: those that lead come first.
     left = reading.INT32_MAX if minimum is None else minimum
     for one in plan.shares:
-        least = 0 if one.is_late else min(left, one.total)
+        least = min(left, one.total if one.at_once is None else one.at_once, one.total)
         left -= least
         parts.append(Part(one.name, least, one.total, read_placement(one.notes)))
-    whole = kai.read_constraint(Notes(found.metadata.annotations or {}))
+    own = Notes(found.metadata.annotations or {})
+    whole = kai.read_constraint(own)
     if whole and any(one.constraint and one.constraint.rule != Rule.KAI for one in parts):
         text = "a template has Kueue's annotations about places; give those of one system"
         raise BadInput(f"metadata.annotations[{names.KAI_TOPOLOGY}]", text)
@@ -298,8 +315,34 @@ def _make_root(found: objects.Raw | steering.StatefulSet, plan: Plan, minimum: i
         # Leader and workers are alike, and have one place in a topology.
         whole = whole or parts[0].constraint
         parts = [Part(one.name, one.minimum, one.total) for one in parts]
-    parts = _join_parts(plan, parts)
-    return Part("", len(parts), constraint=whole, parts=tuple(parts))
+    parts = _cut_parts(found, plan, _join_parts(plan, parts), own)
+    root = Part("", len(parts), constraint=whole, parts=tuple(parts))
+    leaves = [leaf.name for leaf in root.list_leaves()]
+    if len(set(leaves)) < len(leaves):
+        raise BadInput("spec", "a segment of one part has the name of another part")
+    return root
+
+
+def _cut_parts(
+    found: objects.Raw | steering.StatefulSet, plan: Plan, parts: list[Part], own: Notes
+) -> list[Part]:
+    """Cut parts into segments where KAI's annotations, or the subgroups of a LeaderWorkerSet, say so."""
+    if isinstance(found, objects.PyTorchJob):
+        cuts = {one.name: segments.read_cut(one.notes, own) for one in plan.shares if one.name == "worker"}  # fmt: skip
+        return [segments.cut_part(one, cut) if (cut := cuts.get(one.name)) and not one.parts else one for one in parts]  # fmt: skip
+    if not isinstance(found, objects.LeaderWorkerSet):
+        return parts
+    spec = values.read_mapping(found.spec, "spec")
+    pair = values.read_mapping(spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate")
+    size = sum(one.total for one in plan.shares)
+    read = segments.read_pair_cut(pair, size, own, plan.shares[1].notes)
+    if read is None:
+        return parts
+    if any(one.constraint for one in parts):
+        text = "a template says where its pods go; segments cannot go elsewhere"
+        raise BadInput("spec.leaderWorkerTemplate", text)
+    minimum = sum(one.minimum for one in parts)
+    return list(segments.cut_pair(read[0], size, minimum, without_leader=read[1]))
 
 
 def read_placement(notes: Notes) -> Constraint | None:
