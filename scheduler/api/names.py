@@ -100,11 +100,15 @@ DISRUPTION_TARGET = "DisruptionTarget"
 # The condition of a PodGroup of Kubernetes that was placed once; it is never taken back.
 POD_GROUP_PLACED = "PodGroupInitiallyScheduled"
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
+# The reason of the same condition on pods of a group that is sent away because it is below its minimum.
+BELOW_MINIMUM = "GroupBelowMinimum"
 
 # Groups of pods, in our own words: on an owner of pods or on its pods.
 GANG = "evenkeel.dev/gang"
 GANG_ALL = "all"
 RUN_TIME = "evenkeel.dev/run-time"
+ON_FAILURE = "evenkeel.dev/on-failure"
+REPLACE, RESTART = "replace", "restart"
 
 # Groups: scheduler-plugins and Koordinator. The first two are labels, the others are annotations.
 X_GROUP = "scheduling.x-k8s.io/pod-group"

@@ -26,7 +26,7 @@ from scheduler.shapes.keys import Keys
 from scheduler.shapes.policies import PolicyBook
 from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import Entity, make_anew
 from scheduler.state.pods import PodRecord
 
 # A pod with so many words takes twice the time of a pod without any, the first time that the cycle decides for it.
@@ -151,6 +151,15 @@ class Answers:
         if self._bounds.could_fit(entity):
             return True
         return self.attempts.has_lower(entity.priority)
+
+    def could_start_anew(self, entity: Entity) -> bool:
+        """Whether a group may fit as a whole once its pods have left their nodes; False only if it certainly would not."""
+        self._begin()
+        with self._cluster.trial() as trial:
+            for leaf in entity.team.list_leaves():
+                for pod in leaf.there:
+                    trial.take_away(pod.uid)
+            return self._bounds.could_fit(make_anew(entity))
 
     def list_hints(self, pod: PodRecord, found: Barriers) -> list[Hint]:
         """List what could help a pod that these barriers keep off nodes."""

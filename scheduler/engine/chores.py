@@ -43,6 +43,7 @@ class Pace:
         forget: the time between two looks for results that only pods that are gone have needed.
         promise: the least time between two looks for the group that is promised room for later; 0: with every change, and
             never by time alone.
+        restarts: groups that stay below their minimum are sent away.
     """
 
     help: float = 0.02
@@ -51,10 +52,11 @@ class Pace:
     explain_rate: float = 100.0
     forget: float = 15.0
     promise: float = 5.0
+    restarts: bool = True
 
 
 # For virtual time: every change is looked at when it comes, and nobody reads explanations.
-PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER, promise=0.0)
+PROMPT = Pace(help=0.0, flush=_NEVER, explain=_NEVER, forget=_NEVER, promise=0.0, restarts=False)
 
 
 class Chores:

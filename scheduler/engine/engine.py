@@ -18,11 +18,12 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
 from scheduler.disruption import group_promises
-from scheduler.engine import keepers
+from scheduler.engine import keepers, restoring
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.answers.table import ANSWERS
 from scheduler.engine.backfill import Backfill
+from scheduler.engine.below import BelowMinimum
 from scheduler.engine.chores import Chores, Pace
 from scheduler.engine.first_lists import FirstLists
 from scheduler.engine.forgetting import Forgetting
@@ -30,6 +31,7 @@ from scheduler.engine.held_groups import HeldGroups
 from scheduler.engine.intake import Intake
 from scheduler.engine.keepers import Keeper
 from scheduler.engine.questions.contract import Question
+from scheduler.engine.restoring import Knowledge
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
@@ -82,11 +84,7 @@ class Engine:
             events.PluginSilent: self._note_silence,
             events.EvictDone: lambda *_: _NOTHING,
             events.EvictFailed: self._undo_evict,
-            events.DemandRecalled: self._recall_demand,
-            events.DemandKnown: self._restore_demand,
-            events.PodAssumed: self._restore_assumed,
-            events.PodNominated: self._restore_nominated,
-            events.PodGoing: self._restore_going,
+            **dict.fromkeys(restoring.KINDS, self._restore),
         }
 
     def _begin(self) -> None:
@@ -118,6 +116,9 @@ class Engine:
         }
         self._intake = Intake()
         self._backfill = Backfill(self._cluster, self._cycle, self._pending, self._pace.promise)
+        self._below = BelowMinimum(
+            self._cluster, self._cycle, self._pending, is_on=self._pace.restarts
+        )
         self._chores = Chores(self._cluster, self._cycle, self._pending, self._pace)
         self._forgetting = Forgetting(self._cluster, self._cycle, self._pace.forget)
         self._inside = Inside(
@@ -151,6 +152,7 @@ class Engine:
         self._forgetting.work(now)
         if not allowance.pods:
             return outcome
+        self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
         left = allowance.pods
         while left > 0 and allowance.allows(Work.BATCH):
@@ -177,7 +179,7 @@ class Engine:
         """Return when ``decide`` is due next without an event; infinite when it is not."""
         if self._pending.has_active or self._cluster.groups.has_changed:
             return now
-        parts = self._chores, self._forgetting, self._held, self._backfill
+        parts = self._chores, self._forgetting, self._held, self._backfill, self._below
         dues = [part.find_due() for part in parts]
         pending = self._pending.find_next_due()
         return min(dues) if pending is None else min(pending, *dues)
@@ -235,6 +237,7 @@ class Engine:
             else:
                 self._pending.offer(entity, now)
                 self._held.see(entity, now)
+        self._below.follow(now)
         for uid in self._cluster.groups.take_left():
             pod = self._cluster.pods.get(uid)
             if pod is not None and pod.ours and pod.life == Life.PENDING and not pod.deleting:
@@ -324,34 +327,8 @@ class Engine:
             return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING
 
-    # What an earlier leader knew.
-
-    def _recall_demand(self, event: events.DemandRecalled, _: float) -> Sequence[Note]:
-        self._cluster.demand.recall(event)
-        return _NOTHING
-
-    # What another engine knew that this engine replaces.
-
-    def _restore_demand(self, event: events.DemandKnown, _: float) -> Sequence[Note]:
-        self._cluster.demand.restore(event.demand)
-        return _NOTHING
-
-    def _restore_assumed(self, event: events.PodAssumed, now: float) -> Sequence[Note]:
-        pod = self._cluster.pods.get(event.uid)
-        if pod is not None and pod.life == Life.PENDING:
-            self._cluster.assume(event.uid, event.node, event.slots, event.given)
-            self._pending.take_pod(event.uid, now)
-        return _NOTHING
-
-    def _restore_nominated(self, event: events.PodNominated, _: float) -> Sequence[Note]:
-        pod = self._cluster.pods.get(event.uid)
-        if pod is not None and pod.life == Life.PENDING:
-            self._cluster.nominations.put(event.uid, event.node, pod.priority, event.cards)
-        return _NOTHING
-
-    def _restore_going(self, event: events.PodGoing, _: float) -> Sequence[Note]:
-        if event.uid in self._cluster.pods:
-            self._cluster.nominations.send_away(event.uid, event.makes_room_for)
+    def _restore(self, event: Knowledge, now: float) -> Sequence[Note]:
+        restoring.restore(self._cluster, self._pending, event, now)
         return _NOTHING
 
     # Decisions.

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from scheduler.api.groups.definitions import Definition, GroupKey, Rule
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
-from scheduler.state.pods import PodRecord
+from scheduler.state.pods import Life, PodRecord
 
 
 class Domain(NamedTuple):
@@ -96,6 +97,12 @@ class Team(msgspec.Struct, frozen=True):
             return self.n_missing
         return sum(sorted(team.count_least() for team in self.teams)[: self.minimum])
 
+    def count_below(self) -> int:
+        """Count the pods that it lacks until it has its minimum; those whose bind is under way count as there."""
+        if not self.teams:
+            return max(0, self.n_short - sum(pod.life == Life.ASSUMED for pod in self.pods))
+        return sum(sorted(team.count_below() for team in self.teams)[: self.minimum])
+
     def count_short(self) -> int:
         """Count the pods that it lacks on nodes until it has its minimum, whether they may come one by one or not."""
         if not self.teams:
@@ -173,6 +180,21 @@ def make_entity(
     """Make an entity of the pods of a team; there must be one."""
     members = tuple(pod for leaf in team.list_leaves() for pod in leaf.pods)
     return Entity(key, team, members, domain, definition, lacks, problem, n_short)
+
+
+def make_anew(entity: Entity) -> Entity:
+    """Make the entity that a group would be if none of its pods had a node."""
+    return make_entity(entity.key, _make_team_anew(entity.team), definition=entity.definition)
+
+
+def _make_team_anew(team: Team) -> Team:
+    if team.teams:
+        return replace(team, teams=tuple(map(_make_team_anew, team.teams)))
+    pods = (*team.pods, *team.there)
+    is_alike = all(pod.template is pods[0].template for pod in pods)
+    minimum = max(team.minimum, len(team.there) + team.n_short)
+    template = pods[0].template if pods and is_alike else None
+    return replace(team, minimum=minimum, pods=pods, there=(), template=template, ranks=())
 
 
 def make_uid(key: GroupKey) -> str:

@@ -47,3 +47,14 @@ def describe_departure(evict: Evict, scheduler: str) -> Departure:
                 f"Preempted by {kind} {uid} on node {node}",
                 evict.is_asked,
             )
+        case Why.BELOW_MINIMUM:
+            note = f"{evict.group} until it has its minimum: all its pods go, so that it can start anew"
+            return Departure(
+                evict.why,
+                names.BELOW_MINIMUM,
+                f"{scheduler}: {note}",
+                "GroupBelowMinimum",
+                "Evicting",
+                note,
+                evict.is_asked,
+            )

@@ -96,3 +96,23 @@ async def test_promises_for_later_and_backfilled_pods_are_counted() -> None:
     found = await replica.scrape()
     assert of(found, "evenkeel_promises_total", result="kept") == 1
     assert of(found, "evenkeel_promises_total", result="missed") == 0
+
+
+async def test_groups_that_lost_pods_are_counted_until_they_are_whole_again() -> None:
+    replica = Replica()
+    replica.see(make.node(name="n", cpu=4), *members("gang", 2, 2, cpu=2))
+    for bind in replica.decide().binds:
+        replica.bound(bind.uid)
+    replica.decide()
+    assert of(await replica.scrape(), "evenkeel_broken_groups") == 0
+    replica.engine.handle(events.Gone("Pod", "default/gang-0"), replica.now)
+    replica.decide()
+    assert of(await replica.scrape(), "evenkeel_broken_groups") == 1
+    again = members("gang", 1, 2, cpu=2)
+    again[0].metadata.uid = "default/again"
+    replica.see(*again)
+    replica.now += 1.0
+    for bind in replica.decide().binds:
+        replica.bound(bind.uid)
+    replica.decide()
+    assert of(await replica.scrape(), "evenkeel_broken_groups") == 0

@@ -101,6 +101,7 @@ class Why(StrEnum):
     """Why pods are sent away."""
 
     PREEMPTED = "preempted"
+    BELOW_MINIMUM = "below its minimum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Evict:
         makes_room_for: uid of the pod that needs the room, and is nominated to the node; empty for none.
         units: uids of the pods of each unit, the most important unit first.
         group: the uid of the object of the group that needs the room, or its name if it has no object; empty for a pod.
+            Of a group that is sent away itself: what it is called, and how many pods it lacks.
         is_asked: the API server is asked to evict them, and refuses what a disruption budget forbids; else they are
             deleted.
     """

@@ -153,6 +153,7 @@ class Definition(msgspec.Struct, frozen=True):
         match: which members count towards the minimum.
         grace_seconds: a running group that is below its minimum for longer is evicted; None: never.
         run_seconds: after so many seconds it will have ended; None: nobody says so.
+        restarts: a running group that is below its minimum, and of which the missing pods fit nowhere, is evicted whole.
         problem: what a person must mend before the group can be placed.
     """
 
@@ -171,6 +172,7 @@ class Definition(msgspec.Struct, frozen=True):
     match: Match = Match.ONCE
     grace_seconds: float | None = None
     run_seconds: float | None = None
+    restarts: bool = False
     problem: Mistake | None = None
 
 

@@ -262,7 +262,9 @@ def _define(found: GroupSource, key: GroupKey, asker: GroupSource) -> Definition
     definition = _BY_OBJECT[type(found)][1](found)
     notes = Notes(found.metadata.annotations or {})
     seconds = reading.find_run_seconds(notes, found.metadata.labels or {}, None, "")
-    return msgspec.structs.replace(definition, run_seconds=seconds)
+    return msgspec.structs.replace(
+        definition, run_seconds=seconds, restarts=reading.read_restart(notes)
+    )
 
 
 def was_placed(found: GroupSource) -> bool:

@@ -112,11 +112,13 @@ class QueueFigures(NamedTuple):
         pods: how many are in each part.
         groups: how many groups with waiting pods are in each part.
         came: how many came to each part so far, by part and by event.
+        broken: how many groups have pods on nodes, but fewer than their minimum.
     """
 
     pods: Mapping[str, int]
     groups: Mapping[str, int]
     came: Mapping[tuple[str, str], int]
+    broken: int
 
 
 class QueueCounts(Question[QueueFigures], frozen=True):

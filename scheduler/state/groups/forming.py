@@ -85,6 +85,12 @@ def form_entity(key: GroupKey, lore: Lore) -> Entity | None:
     return former.form()
 
 
+def count_below(key: GroupKey, lore: Lore) -> int:
+    """Count the pods that a running root group lacks until it has its minimum; 0 for a group that does not run."""
+    former = _Former(key, lore)
+    return former.count_below()
+
+
 def list_running(key: GroupKey, lore: Lore) -> list[tuple[int, list[PodRecord]]]:
     """List the minimum and the pods on nodes of each team of a root group, the pods to keep first."""
     found = []
@@ -147,6 +153,10 @@ class _Former:
             problem=self._problem,
             n_short=team.count_short() if self._was_placed else 0,
         )
+
+    def count_below(self) -> int:
+        """Count the pods that a running group lacks."""
+        return self._make_group_team(self._key, 0).count_below() if self._was_placed else 0
 
     def _make_group_team(self, key: GroupKey, depth: int) -> Team:
         """Make the team of a group, with the groups that are parts of it."""

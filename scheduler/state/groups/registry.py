@@ -19,6 +19,7 @@ from scheduler.state.entities import Entity, Where, make_uid
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
     Member,
+    count_below,
     form_entity,
     list_all_members,
     list_kept,
@@ -36,6 +37,9 @@ class Groups:
 
     A change only marks its group. ``take_changed`` then forms the entity of each marked group once, however many of its
     pods have changed.
+
+    Attributes:
+        below: running groups that are below their minimum, each with how many pods it lacks.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Groups:
         self._bound: set[str] = set()
         self._changed: dict[GroupKey, None] = {}
         self._left: dict[str, None] = {}
+        self.below: dict[GroupKey, int] = {}
         # Groups of which other pods may have to go together since ``kept`` was read last.
         self._stale: dict[GroupKey, None] = {}
         self._kept = Kept()
@@ -254,7 +259,20 @@ class Groups:
         entity = form_entity(root, self) if self.find_root(root) == root else None
         if entity is None:
             self._joints.forget(root)
+        self._note_below(root, entity)
         return entity
+
+    def _note_below(self, root: GroupKey, entity: Entity | None) -> None:
+        """Note how many pods a running group lacks until it has its minimum."""
+        n_below = 0
+        if entity is not None:
+            n_below = entity.team.count_below() if entity.n_short else 0
+        elif self.find_root(root) == root:
+            n_below = count_below(root, self)
+        if n_below:
+            self.below[root] = n_below
+        else:
+            self.below.pop(root, None)
 
     def find_root(self, key: GroupKey) -> GroupKey:
         """Find the group that is decided about as a whole, of which a group is a part."""

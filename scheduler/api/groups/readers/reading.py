@@ -149,3 +149,12 @@ def find_run_seconds(
     if deadline is not None:
         said.append(values.read_integer(deadline, deadline_field, 1, 2**63 - 1))
     return min(said, default=None)
+
+
+def read_restart(notes: Notes) -> bool:
+    """Read whether a group of which pods are lost is to start anew as a whole."""
+    text = notes.texts.get(names.ON_FAILURE, names.REPLACE)
+    if text not in {names.REPLACE, names.RESTART}:
+        wrong = f'{values.quote(text)} is neither "{names.REPLACE}" nor "{names.RESTART}"'
+        raise BadInput(notes.name(names.ON_FAILURE), wrong)
+    return text == names.RESTART

@@ -16,7 +16,9 @@ from scheduler.api.groups.readers import kai, kueue, owners, reading, segments
 from scheduler.api.groups.readers.reading import Notes
 from scheduler.errors import BadInput
 
-_TEMPLATE_NOTES = kueue.PLACEMENT | kai.PLACEMENT | segments.NOTES | {names.GANG, names.RUN_TIME}
+_TEMPLATE_NOTES = kueue.PLACEMENT | kai.PLACEMENT | segments.NOTES | {
+    names.GANG, names.RUN_TIME, names.ON_FAILURE,
+}  # fmt: skip
 
 
 class Share(NamedTuple):
@@ -249,6 +251,7 @@ def read_group(
         key,
         _make_root(found, plan, _find_minimum(plan, asker)),
         run_seconds=_find_run_seconds(plan, own, labels),
+        restarts=any(map(reading.read_restart, (own, *(one.notes for one in plan.shares)))),
     )
 
 

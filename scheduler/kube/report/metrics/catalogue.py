@@ -117,6 +117,11 @@ GROUPS_PENDING = Family(
     "Groups with pods that wait, by part of the queue: active, backoff, unschedulable or gated.",
     ("queue",),
 )
+GROUPS_BROKEN = Family(
+    "evenkeel_broken_groups",
+    _GAUGE,
+    "Groups that have pods on nodes, but fewer than their minimum.",
+)
 GROUP_ATTEMPTS = Family(
     "evenkeel_group_attempts",
     _COUNTER,

@@ -75,6 +75,7 @@ def _collect_queue(sources: Sources) -> Iterator[Metric]:
     counts = sources.engine.ask(QueueCounts())
     yield catalogue.PENDING.make_metric(((where,), n) for where, n in counts.pods.items())
     yield catalogue.GROUPS_PENDING.make_metric(((where,), n) for where, n in counts.groups.items())
+    yield catalogue.GROUPS_BROKEN.make_metric([((), counts.broken)])
     yield catalogue.INCOMING.make_metric(counts.came.items())
     yield catalogue.UNSCHEDULABLE.make_metric(sources.tally.count_unschedulable().items())
 

@@ -1,0 +1,94 @@
+"""Running groups that have fewer pods on nodes than their minimum: what is left of them is of no use to anybody.
+
+The pods that are missing usually come again, and join the group. If they have not done so after a grace period, a group
+goes as a whole, so that its controller can start it anew: a group of KAI always, another one only if it asks for that
+(``evenkeel.dev/on-failure: restart``), and if all of it would then fit somewhere.
+"""
+
+from __future__ import annotations
+
+from scheduler.api.door.decisions import Evict, Outcome, Plan, Why
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.cycle.schedule import Cycle
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity, make_uid
+from scheduler.state.pods import Life, PodRecord
+from scheduler.waiting.pending import Pending
+
+_NEVER = float("inf")
+# The grace period of a group that names none.
+_GRACE_SECONDS = 60.0
+
+
+class BelowMinimum:
+    """Since when each such group has been below its minimum."""
+
+    def __init__(self, cluster: Cluster, cycle: Cycle, pending: Pending, *, is_on: bool) -> None:
+        """Unless ``is_on``, no group is sent away."""
+        self._is_on = is_on
+        self._cluster, self._cycle, self._pending = cluster, cycle, pending
+        # The time from which the grace period of a group counts.
+        self._since: dict[GroupKey, float] = {}
+
+    def follow(self, now: float) -> None:
+        """Note which groups are below their minimum now."""
+        below = self._cluster.groups.below
+        if self._is_on and (below or self._since):
+            since = self._since
+            self._since = {key: since.get(key, now) for key in below if self._has_grace(key)}
+
+    def _has_grace(self, key: GroupKey) -> bool:
+        """Whether a group does not simply wait for its missing pods."""
+        definition = self._cluster.groups.find_definition(key)
+        if definition is None:
+            return False
+        return definition.restarts or definition.grace_seconds is not None
+
+    def find_due(self) -> float:
+        """Return when the first grace period ends; infinite for none."""
+        if not self._since:
+            return _NEVER
+        return min(at + self._find_grace(key) for key, at in self._since.items())
+
+    def work(self, now: float, outcome: Outcome) -> None:
+        """Send those away whose grace period is over."""
+        for key in list(self._since) if self.find_due() <= now else ():
+            if self._since[key] + self._find_grace(key) > now:
+                continue
+            # A group that stays, or of which a pod stays, has its grace period once more.
+            self._since[key] = now
+            pods = [pod for pod in self._list_there(key) if not pod.deleting]
+            if pods and self._is_to_go(key):
+                outcome.plans.append(self._send_away(key, pods))
+
+    def _find_grace(self, key: GroupKey) -> float:
+        definition = self._cluster.groups.find_definition(key)
+        grace = None if definition is None else definition.grace_seconds
+        return _GRACE_SECONDS if grace is None else grace
+
+    def _list_there(self, key: GroupKey) -> list[PodRecord]:
+        return [pod for _, pods in self._cluster.groups.list_running(key) for pod in pods]
+
+    def _is_to_go(self, key: GroupKey) -> bool:
+        definition = self._cluster.groups.find_definition(key)
+        if definition is None:
+            return False
+        if definition.grace_seconds is not None:
+            return True
+        entry = self._pending.find_entry(make_uid(key))
+        if entry is None or not isinstance(entry.entity, Entity):
+            # Nobody makes the missing pods while the others run.
+            return True
+        pods = self._cluster.pods
+        if any(pods[pod.uid].life == Life.ASSUMED for pod in entry.entity.members):
+            return False
+        return entry.result is not None and self._cycle.could_start_anew(entry.entity)
+
+    def _send_away(self, key: GroupKey, pods: list[PodRecord]) -> Plan:
+        n = self._cluster.groups.below[key]
+        for pod in pods:
+            self._cluster.nominations.send_away(pod.uid, "")
+        unit = tuple(sorted(pod.uid for pod in pods))
+        said = f"{key} lacks {n} {'pod' if n == 1 else 'pods'}"
+        evict = Evict("", "", (unit,), Why.BELOW_MINIMUM, said, is_asked=True)
+        return Plan(make_uid(key), evicts=(evict,))

@@ -1,0 +1,171 @@
+"""Running groups that lose pods: the missing ones join them, or the group goes as a whole to start anew."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.api import names, wire
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Evict, Outcome, Why
+from scheduler.api.door.notes import GroupHeld
+from scheduler.api.groups import objects
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.engine import Engine
+from scheduler.telling.departures import describe_departure
+from tests import make
+
+GANG = "gang.scheduling.koordinator.sh/"
+
+
+class Scene:
+    """Racks of two nodes with four CPUs each, and time."""
+
+    def __init__(self, n_nodes: int = 4) -> None:
+        self.engine = Engine(Config())
+        self.now = 1000.0
+        self.bodies: dict[str, wire.Pod] = {}
+        for i in range(n_nodes):
+            self.see(make.node(name=f"n{i}", cpu=4, labels={"rack": f"r{i // 2}"}))
+
+    def see(self, *found: events.Object) -> None:
+        for one in found:
+            self.engine.handle(events.Seen(one), self.now)
+
+    def gone(self, *pods: str) -> None:
+        for name in pods:
+            self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
+
+    def decide(self, after: float = 1.0) -> Outcome:
+        self.now += after
+        return self.engine.decide(self.now, Unlimited())
+
+    def evicts(self, after: float) -> list[Evict]:
+        return self.decide(after).evicts
+
+
+def train(on_failure: str = "", *, topology: str = "rack") -> objects.KubePodGroup:
+    group = make.pod_group("gang", 2, topology=topology)
+    if on_failure:
+        group.metadata.annotations = {names.ON_FAILURE: on_failure}
+    return group
+
+
+def member(name: str, node: str = "", **more: Any) -> wire.Pod:
+    return make.member(make.pod(name=name, cpu=4, node=node, **more))
+
+
+def make_broken(on_failure: str) -> Scene:
+    """A gang of two in rack r0, one of which is lost with its node; its replacement has room in rack r1 alone."""
+    scene = Scene()
+    scene.see(train(on_failure), member("a", "n0"), member("b", "n1"))
+    assert not scene.evicts(1)
+    scene.engine.handle(events.Gone("Node", "n1"), scene.now)
+    scene.gone("b")
+    scene.see(member("b2"))
+    return scene
+
+
+def test_a_group_that_wants_to_start_anew_goes_whole_once_the_lost_pod_fits_nowhere() -> None:
+    scene = make_broken("restart")
+    assert not scene.evicts(1)
+    assert not scene.evicts(50)
+    (evict,) = scene.evicts(20)
+    assert (evict.units, evict.why, evict.is_asked) == (
+        (("default/a",),),
+        Why.BELOW_MINIMUM,
+        True,
+    )
+    scene.gone("a")
+    scene.see(member("a2"))
+    binds = {bind.uid: bind.node for bind in scene.decide(1).binds}
+    assert sorted(binds.values()) == ["n2", "n3"]
+
+
+@pytest.mark.parametrize("on_failure", ["", "replace"])
+def test_a_group_that_does_not_want_it_waits_for_room_in_its_domain(on_failure: str) -> None:
+    scene = make_broken(on_failure)
+    assert not [evict for _ in range(5) for evict in scene.evicts(100)]
+    scene.see(make.node(name="n5", cpu=4, labels={"rack": "r0"}))
+    assert [(bind.uid, bind.node) for bind in scene.decide(20).binds] == [("default/b2", "n5")]
+
+
+def test_nobody_goes_if_the_group_would_fit_nowhere_as_a_whole() -> None:
+    scene = make_broken("restart")
+    scene.see(make.pod(name="x", cpu=4, node="n3"))
+    assert not [evict for _ in range(5) for evict in scene.evicts(100)]
+    scene.gone("x")
+    assert [evict for _ in range(3) for evict in scene.evicts(70)]
+
+
+def test_a_group_whose_lost_pod_is_placed_in_time_stays() -> None:
+    scene = make_broken("restart")
+    scene.decide(30)
+    scene.see(make.node(name="n1", cpu=4, labels={"rack": "r0"}))
+    assert scene.decide(15).binds
+    assert not [evict for _ in range(5) for evict in scene.evicts(100)]
+
+
+def test_a_group_whose_lost_pod_nobody_makes_again_goes_if_it_asks_for_that() -> None:
+    scene = Scene()
+    scene.see(train("restart"), member("a", "n0"), member("b", "n1"))
+    scene.decide()
+    scene.gone("b")
+    assert not scene.evicts(1)
+    assert len(scene.evicts(70)) == 1
+
+
+def test_a_pod_that_stays_is_evicted_again_after_another_grace_period() -> None:
+    scene = Scene()
+    scene.see(train("restart"), member("a", "n0"))
+    scene.decide()
+    assert len(scene.evicts(70)) == 1
+    scene.engine.handle(events.EvictFailed("default/a", "a budget says no"), scene.now)
+    assert not scene.evicts(30)
+    assert len(scene.evicts(61)) == 1
+
+
+def test_a_stale_gang_of_kai_goes_after_its_grace_period_whatever_it_says() -> None:
+    scene = Scene()
+    meta = wire.Meta(name="g", namespace="default", uid="g")
+    scene.see(objects.KaiPodGroup(meta, {"minMember": 2}))
+    notes = {names.KAI_GROUP: "g"}
+    scene.see(make.pod(name="a", cpu=4, node="n0", annotations=notes))
+    scene.see(make.pod(name="b", cpu=4, node="n1", annotations=notes))
+    assert not scene.evicts(100)
+    scene.gone("b")
+    assert not scene.evicts(0)
+    assert not scene.evicts(59)
+    (evict,) = scene.evicts(2)
+    words = describe_departure(evict, "evenkeel")
+    assert evict.victims == ("default/a",)
+    assert words.note == (
+        "PodGroup default/g lacks 1 pod until it has its minimum: all its pods go, so that it can start anew"
+    )
+
+
+def test_a_gang_whose_binds_are_under_way_is_not_below_its_minimum() -> None:
+    scene = Scene()
+    scene.see(train("restart", topology=""), member("a"), member("b"))
+    first, _ = scene.decide().binds
+    scene.engine.handle(events.BindDone(first.uid), scene.now)
+    assert not [evict for _ in range(3) for evict in scene.evicts(100)]
+
+
+def test_the_pods_may_say_it_where_no_object_does() -> None:
+    scene = Scene()
+    notes = {GANG + "name": "g", GANG + "min-available": "2", names.ON_FAILURE: "restart"}
+    scene.see(make.pod(name="a", cpu=4, node="n0", annotations=notes))
+    scene.see(make.pod(name="b", cpu=4, node="n1", annotations=notes))
+    scene.decide()
+    scene.gone("b")
+    scene.decide()
+    assert len(scene.evicts(70)) == 1
+
+
+def test_another_word_is_a_mistake_that_names_what_is_allowed() -> None:
+    scene = Scene()
+    scene.see(train("explode"), member("a"), member("b"))
+    found = [note for _ in range(3) for note in scene.decide(2).notes]
+    (held,) = [note for note in found if isinstance(note, GroupHeld)]
+    assert "on-failure]: 'explode' is neither" in held.why
