@@ -16,11 +16,11 @@ import numpy as np
 from scheduler.api.door.decisions import Bind, Plan
 from scheduler.api.times import read_time
 from scheduler.disruption.group_units import Unit, list_kube_units, list_units
+from scheduler.disruption.guard import Guard
 from scheduler.disruption.units import find_costs, find_unit_costs
-from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
-from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.boards import Boards
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
@@ -32,6 +32,8 @@ _SECONDS_AN_HOUR = 3600.0
 NOBODY = "No preemption victims found for incoming preemptor"
 # If so few units may go for a group of so few members, all sets of units are compared, up to so many of them.
 _FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
+# Of more units, only those on the cheapest nodes are tried if they are enough.
+_MANY_UNITS = 64
 _NO_PLACES: c.Ints = np.zeros(0, np.int64)
 
 
@@ -140,18 +142,55 @@ class Clearing:
         staying = [unit for unit in units if unit not in leaving]
         if not units:
             return None
-        found, places = self._place_on_cleared(entity, rows, (leaving, staying), place)
+        parts = leaving, staying
+        if len(staying) > _MANY_UNITS:
+            # The dearest units need not be taken away and put back if cheap nodes are enough.
+            places = self._count_cleared(entity, parts)
+            if places.size and not self._has_places(entity, rows, places):
+                return None
+            found = self._place_on_cheap(entity, rows, parts, places, place)
+            return found or self._place_on_cleared(entity, rows, parts, place)
+        found = self._place_on_cleared(entity, rows, parts, place)
         if found is None:
             return None
         if len(staying) <= _FEW_UNITS and len(entity.members) <= _FEW_MEMBERS:
-            return self._find_cheaper(entity, found, (leaving, staying), place)
+            return self._find_cheaper(entity, found, parts, place)
         # The group may have been placed where dear pods were, though cheaper nodes would have been enough.
+        places = self._count_cleared(entity, parts)
+        other = self._place_on_cheap(entity, rows, parts, places, place)
+        return other if other is not None and other.cost < found.cost else found
+
+    def _count_cleared(
+        self, entity: Entity, units: tuple[Sequence[Unit], Sequence[Unit]]
+    ) -> c.Ints:
+        """Count [N] how many pods like the group's fit on each node without the units; [0] if its pods differ."""
+        if entity.team.template is None:
+            return _NO_PLACES
+        with self._cluster.trial() as trial:
+            for pod in (pod for part in units for unit in part for pod in unit.pods):
+                trial.take_away(pod.uid)
+            return self._count_places(entity.members[0])
+
+    def _has_places(self, entity: Entity, rows: c.Flags, places: c.Ints) -> bool:
+        """Whether there are places for as many pods of a group as must have a node at once."""
+        there = places[rows] if rows.size else places
+        return int(there.sum()) >= entity.team.n_missing
+
+    def _place_on_cheap(
+        self,
+        entity: Entity,
+        rows: c.Flags,
+        units: tuple[Sequence[Unit], Sequence[Unit]],
+        places: c.Ints,
+        place: PlaceAmong,
+    ) -> Cleared | None:
+        """Place a group on the nodes that cost least to clear; None if these do not do, or all nodes are needed."""
+        leaving, staying = units
         cheap = self._choose_cheap_rows(entity, rows, staying, places)
         if cheap is None:
-            return found
+            return None
         here = self._list_units_on(staying, cheap)
-        other, _ = self._place_on_cleared(entity, cheap, (leaving, here), place)
-        return other if other is not None and other.cost < found.cost else found
+        return self._place_on_cleared(entity, cheap, (leaving, here), place)
 
     def _place_on_cleared(
         self,
@@ -159,27 +198,20 @@ class Clearing:
         rows: c.Flags,
         units: tuple[Sequence[Unit], Sequence[Unit]],
         place: PlaceAmong,
-    ) -> tuple[Cleared | None, c.Ints]:
-        """Place a group on rows without the units, and let those come back that may stay.
-
-        Returns:
-            The room, and [N] how many pods like the group's fit on each node without the units; [0] if its pods differ.
-        """
+    ) -> Cleared | None:
+        """Place a group on rows without the units, and let those come back that may stay."""
         leaving, staying = units
-        template, places = entity.team.template, _NO_PLACES
         # Budgets cover pods on nodes.
         costs = find_costs(self._cluster, [pod for unit in staying for pod in unit.pods])
         order = sorted(staying, key=lambda one: _find_worth(one, costs))
         with self._cluster.trial() as trial:
             for pod in (pod for unit in (*leaving, *staying) for pod in unit.pods):
                 trial.take_away(pod.uid)
-            if template is not None:
-                places = self._count_places(entity.members[0])
             plan = place(rows)
             if not plan.binds:
-                return None, places
+                return None
             gone = self._put_back(trial, order, plan.binds)
-        return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows), places
+        return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
 
     def _choose_cheap_rows(
         self, entity: Entity, rows: c.Flags, units: Sequence[Unit], places: c.Ints
@@ -269,11 +301,12 @@ class Clearing:
         self, trial: Trial, units: Sequence[Unit], binds: Sequence[Bind]
     ) -> tuple[Unit, ...]:
         """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
-        guard = _Guard(self._cluster, self._boards, self._keys, binds)
+        guard = Guard(self._cluster, self._boards, self._keys, binds)
         gone: list[Unit] = []
         broken = set()
         for unit in units:
-            if not (unit.is_extra and unit.group in broken):
+            is_lost = unit.is_extra and unit.group in broken
+            if not is_lost and not guard.is_clearly_over(unit):
                 for pod in unit.pods:
                     trial.put_back(pod.uid)
                 if guard.still_fits(unit):
@@ -328,64 +361,3 @@ def _find_worth(unit: Unit, costs: dict[str, int]) -> tuple[object, ...]:
         unit.pods[0].created,
         unit.pods[0].key,
     )
-
-
-class _Guard:
-    """Judges whether the pods of a group still fit where they were placed."""
-
-    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, binds: Sequence[Bind]) -> None:
-        self._cluster, self._boards, self._keys = cluster, boards, keys
-        # By the identity of a template: the shape of a pod of the group.
-        self._shapes: dict[int, Shape | None] = {}
-        self._on: dict[str, list[Bind]] = {}
-        for bind in binds:
-            self._on.setdefault(bind.node, []).append(bind)
-        # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
-        self._wide = [bind for bind in binds if self._is_wide(bind)]
-
-    def still_fits(self, unit: Unit) -> bool:
-        """Whether the group still fits beside a unit that has come back."""
-        nodes = dict.fromkeys(pod.node for pod in unit.pods)
-        near = [bind for node in nodes for bind in self._on.get(node, ())]
-        return all(map(self._fits, {bind.uid: bind for bind in (*near, *self._wide)}.values()))
-
-    def _is_wide(self, bind: Bind) -> bool:
-        shape = self._get_shape(self._cluster.pods[bind.uid])
-        return shape is not None and shape.view.is_wide
-
-    def _get_shape(self, pod: PodRecord) -> Shape | None:
-        key = id(pod.template)
-        if key not in self._shapes:
-            made = self._keys.make_key(pod)
-            self._shapes[key] = None if made is None else self._boards.make_unscored(made)
-        return self._shapes[key]
-
-    def _fits(self, bind: Bind) -> bool:
-        """Whether a pod still fits on its node, with its cards."""
-        cluster = self._cluster
-        shape, row = self._get_shape(cluster.pods[bind.uid]), cluster.nodes.find_row(bind.node)
-        if shape is None or self._is_short(shape, row):
-            return False
-        if not (bind.slots or len(shape.counted) or shape.view.storage is not None):
-            # Nothing but amounts can have changed for it.
-            return True
-        with cluster.trial():
-            cluster.forget(bind.uid)
-            if self._boards.find_refusals(shape, np.array([row], np.int64))[0, 0]:
-                return False
-            return not bind.slots or self._has_cards(shape, row, bind)
-
-    def _is_short(self, shape: Shape, row: int) -> bool:
-        """Whether more of a resource that the pod requests is in use on its node than the node has."""
-        nodes, ask = self._cluster.nodes.columns, shape.ask
-        over = nodes.requested[ask.resources, row] > nodes.allocatable[ask.resources, row]
-        pools = ask.by_cards
-        counted = (pools < 0) | ~nodes.managed[np.maximum(pools, 0), row]
-        return bool((over & counted & (ask.resources >= 0)).any())
-
-    def _has_cards(self, shape: Shape, row: int, bind: Bind) -> bool:
-        """Whether the pod could get its cards on a node, on which it is not."""
-        there = self._cluster.registers.list_cards(bind.uid, shape.ask.pool, row)
-        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(bind.slots) for use in uses]
-        world = self._boards.get_world(shape)
-        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64)))
