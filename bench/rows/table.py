@@ -136,7 +136,7 @@ def _preempting(number: int, size: Size) -> Manifest:
 
 
 def _in_gang(number: int, _: Size) -> Manifest:
-    group = {"podGroupName": _gang_name(number // _GANG)}
+    group = {"podGroupName": f"gang-{number // _GANG:05}"}
     return _named(number, limits={_GPU: 1}, schedulingGroup=group)
 
 
@@ -218,10 +218,6 @@ def _leaving(size: Size) -> Iterable[Manifest]:
         yield objects.pod(f"old-{number:05}", requests=_ASKS, nodeName=where)
 
 
-def _gang_name(number: int) -> str:
-    return f"gang-{number:05}"
-
-
 def _gangs(size: Size) -> Iterable[Manifest]:
     """Gangs; of the last one there may be fewer pods."""
     for first in range(0, size.pods, _GANG):
@@ -229,7 +225,7 @@ def _gangs(size: Size) -> Iterable[Manifest]:
         yield {
             "apiVersion": "scheduling.k8s.io/v1beta1",
             "kind": "PodGroup",
-            "metadata": {"name": _gang_name(first // _GANG), "namespace": "default"},
+            "metadata": {"name": f"gang-{first // _GANG:05}", "namespace": "default"},
             "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
         }
 
