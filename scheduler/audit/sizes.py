@@ -45,10 +45,13 @@ def describe_moves(kind: Json) -> list[str]:
         if larger is None:
             continue
         units = [f"{one['unit']} ({_count_gpus(one['gpus'])})" for one in larger["moves"]["units"]]
+        where = (
+            f"{level['label']} {'/'.join(larger['domain'])}" if level["label"] else "the cluster"
+        )
         verb = "has" if len(units) == 1 else "have"
         lines.append(
-            f"{_write_size(larger)}, within one {level['label'] or _WHOLE}: {printing.list_some(units, _NAMES_MAX)} {verb} "
-            "to move to other nodes."
+            f"For {_count_gpus(larger['gpus'])} in {where}: {printing.list_some(units, _NAMES_MAX)} {verb} to move to "
+            "other nodes."
         )
     return lines
 

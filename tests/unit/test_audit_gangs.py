@@ -98,7 +98,10 @@ def test_text_and_page_say_it_and_escape_names() -> None:
         "The largest group that fits now on 4 nodes with Tesla-T4, if each pod requests all 8 GPUs"
         in text
     )
-    assert f"within one {RACK}: Pod default/p (1 GPU) has to move to other nodes." in text
+    assert (
+        f"For 32 GPUs in {RACK} {EVIL}/r1: Pod default/p (1 GPU) has to move to other nodes."
+        in text
+    )
     drawn = page.render_page(found)
     assert "What" in drawn
     assert EVIL not in drawn
