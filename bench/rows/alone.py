@@ -18,8 +18,9 @@ import msgspec
 from bench.floors import Floor
 from bench.rows import memory
 from bench.rows.row import Row, Size, for_scheduler
-from scheduler.api import names, wire
+from scheduler.api import kinds, names, wire
 from scheduler.api.door import events
+from scheduler.api.groups.objects import GROUP_KINDS, KubePodGroup
 from scheduler.api.limits import DEFAULT
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -76,9 +77,11 @@ def microseconds(row: Row, size: Size) -> dict[str, float]:
     engine = Engine(Config())
     for number in range(size.nodes):
         engine.handle(events.Seen(_node(row.node(number))), 0.0)
-    old = [_pod(one) for one in row.before(size)]
-    for pod in old:
-        engine.handle(events.Seen(pod), 0.0)
+    old: list[wire.Pod] = []
+    for one in row.before(size):
+        found = _pod(one) if one["kind"] == kinds.PODS.name else _group(one)
+        engine.handle(events.Seen(found), 0.0)
+        old += [found] if isinstance(found, wire.Pod) else []
     # As the operator does before its first decision.
     heap.freeze()
     spent = [0.0, 0.0, 0.0]
@@ -134,6 +137,10 @@ _nodes = msgspec.json.Decoder(wire.Node)
 def _node(manifest: Manifest) -> wire.Node:
     manifest["metadata"]["uid"] = manifest["metadata"]["name"]
     return _nodes.decode(msgspec.json.encode(manifest))
+
+
+def _group(manifest: Manifest) -> KubePodGroup:
+    return msgspec.convert({**manifest, "kind": GROUP_KINDS[0]}, KubePodGroup)
 
 
 def _pod(manifest: Manifest) -> wire.Pod:

@@ -21,6 +21,7 @@ import aiohttp
 
 from bench.rows.row import INCOMING, Row, Size, for_scheduler
 from tests.controlplane import objects, plane
+from tests.operator import crds
 
 # Evenkeel and the null scheduler run as this user; kube-scheduler as its own, which is held back as little.
 USER = "admin"
@@ -47,7 +48,7 @@ class Seen:
 def measure(row: Row, scheduler: str, size: Size) -> Figures:
     """The figures; those that need it to bind nearly all are left out if it does not."""
     name = "default-scheduler" if scheduler == "kube-scheduler" else "evenkeel"
-    with plane.start() as cp:
+    with plane.start(extra_apiserver_flags=crds.FLAGS if row.in_groups else ()) as cp:
         asyncio.run(_load(cp, row, size, name))
         for program in row.beside:
             _spawn_beside(cp, program, row, size, name)
@@ -205,15 +206,15 @@ def _start_null(cp: plane.ControlPlane, row: Row, size: Size) -> str:
     return "null_scheduler"
 
 
-def _start_kube_scheduler(cp: plane.ControlPlane) -> str:
-    cp.start_scheduler()
+def _start_kube_scheduler(cp: plane.ControlPlane, row: Row) -> str:
+    cp.start_scheduler(extra_flags=[crds.GATES_FLAG] if row.in_groups else [])
     return "kube-scheduler"
 
 
 _START: dict[str, Callable[[plane.ControlPlane, Row, Size], str]] = {
     "evenkeel": lambda cp, *_: _start_evenkeel(cp),
     "null": _start_null,
-    "kube-scheduler": lambda cp, *_: _start_kube_scheduler(cp),
+    "kube-scheduler": lambda cp, row, _: _start_kube_scheduler(cp, row),
     "recording": lambda cp, *_: _start_recording(cp),
 }
 SCHEDULERS = tuple(_START)

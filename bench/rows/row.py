@@ -55,6 +55,7 @@ class Row:
         times_kube_scheduler: the floor at 5,000 nodes, 0 for none.
         of_null_scheduler: the floor at every size, 0 for none.
         most_mib: the bound on our memory at 5,000 nodes, 0 for none.
+        in_groups: the API server and kube-scheduler know pod groups.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Row:
     times_kube_scheduler: float = 0.0
     of_null_scheduler: float = 0.85
     most_mib: int = 0
+    in_groups: bool = False
 
     def incoming(self, number: int, size: Size, scheduler_name: str) -> Manifest:
         """An incoming pod for a scheduler."""

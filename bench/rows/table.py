@@ -18,6 +18,8 @@ _TOGETHER = 10
 _CLASS = "made-on-demand"
 # A node of the preemption row is full with so many, more if there would be too few of them.
 _CPU_MILLI, _LOW_ON_A_NODE = 4_000, 4
+# So many pods are a gang.
+_GANG = 8
 
 
 # Nodes.
@@ -133,6 +135,11 @@ def _preempting(number: int, size: Size) -> Manifest:
     return _named(number, requests=_low_asks(size), priorityClassName="high")
 
 
+def _in_gang(number: int, _: Size) -> Manifest:
+    group = {"podGroupName": f"gang-{number // _GANG:05}"}
+    return _named(number, limits={_GPU: 1}, schedulingGroup=group)
+
+
 _MIXED = (
     _plain, _one_gpu, _different, _spread_zone, _spread_host, _affinity, _anti_affinity, _preferences, _with_claim
 )  # fmt: skip
@@ -209,6 +216,18 @@ def _leaving(size: Size) -> Iterable[Manifest]:
     for number in range(size.pods):
         where = _node_name(number % size.nodes)
         yield objects.pod(f"old-{number:05}", requests=_ASKS, nodeName=where)
+
+
+def _gangs(size: Size) -> Iterable[Manifest]:
+    """Gangs; of the last one there may be fewer pods."""
+    for first in range(0, size.pods, _GANG):
+        least = min(_GANG, size.pods - first)
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": f"gang-{first // _GANG:05}", "namespace": "default"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
+        }
 
 
 # Decisions that are right whatever the others are, and in whatever order they are carried out.
@@ -363,6 +382,17 @@ ROWS = (
         decide=_in_turn,
         beside=("churner",),
         arrive=True,
+    ),
+    Row(
+        name="gangs",
+        title="gangs of 8, one GPU each",
+        node=_gpu_node,
+        pod=_in_gang,
+        before=_gangs,
+        decide=_in_turn,
+        alike=False,
+        in_groups=True,
+        times_kube_scheduler=3.0,
     ),
 )
 BY_NAME = {row.name: row for row in ROWS}

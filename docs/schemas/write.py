@@ -249,6 +249,10 @@ def audit() -> Schema:
     )  # fmt: skip
     choice = one(node=TEXT, preference=WHOLE, scores=POINTS, weighted=POINTS, loss=maybe(LOSS))
     upcoming = one(like=TEXT, pods=WHOLE, asks=TEXT, fitting=WHOLE, nodes=many(choice), why=TEXT)
+    size = {"gpus": WHOLE, "nodes": WHOLE, "domain": NAMES}
+    unit = one(unit=TEXT, pods=NAMES, nodes=NAMES, gpus=NUMBER)
+    larger = one(**size, moves=one(gpus=NUMBER, units=many(unit)))
+    level = one(label=maybe(TEXT), domains=WHOLE, largest=one(**size), next=maybe(larger))
     return _answer(
         **_heading(spare=one(cpu=NUMBER, memory=NUMBER)),
         units=one(**dict.fromkeys(dimensions, TEXT)),
@@ -264,6 +268,7 @@ def audit() -> Schema:
         )),
         waiting=many(one(pod=TEXT, cpu=NUMBER, memory=NUMBER, gpus=WHOLE)),
         next=many(upcoming),
+        gangs=many(one(model=TEXT, gpusPerNode=WHOLE, nodes=WHOLE, levels=many(level))),
         replay=one(
             note=TEXT, moved=WHOLE, stayed=WHOLE, stays=many(one(reason=TEXT, pods=WHOLE)), withoutController=WHOLE,
             orders=WHOLE, emptyNodes=WHOLE, arrivals=WHOLE, held=one(**dict.fromkeys(dimensions, NUMBER), pods=WHOLE),

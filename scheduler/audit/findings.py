@@ -12,7 +12,7 @@ from scheduler.api import names, wire
 from scheduler.api.door import events
 from scheduler.api.placement import Mode
 from scheduler.api.pods import gpus
-from scheduler.audit import barriers, comparison, reasons, unread, upcoming
+from scheduler.audit import barriers, comparison, gangs, reasons, unread, upcoming
 from scheduler.audit.again import staying
 from scheduler.audit.prices import rates as rates_of
 from scheduler.audit.prices.book import PriceBook
@@ -132,6 +132,9 @@ def audit_cluster(
             for pod in sorted(waiting, key=lambda pod: (pod.created, pod.order))
         ],
         "next": upcoming.find_upcoming(engine, pods, parted.own),
+        "gangs": gangs.find_gangs(
+            engine, figures, {row["name"]: row["models"] for row in rows}, kept_off, parted.own
+        ),
         "replay": comparison.compare_modes(compared, question.modes, question.orders, config, tell),
     }
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.audit import causes, sheet, words
+from scheduler.audit import causes, sheet, sizes, words
 from scheduler.audit.words import FIGURES, TITLES, write_amount, write_range, write_whole_range
 
 Json = dict[str, Any]
@@ -36,6 +36,8 @@ def print_audit(audit: Json, console: Console) -> None:
     # Sentences are below the figures, not beside them: a narrow terminal has no room for both.
     for line in causes.list_worst(audit):
         print_sentence(console, line)
+    for kind in audit["gangs"]:
+        _print_sizes(kind, console)
     _print_next(audit["next"], console)
     _print_replay(audit, console)
 
@@ -81,6 +83,17 @@ def write_csv_nodes(audit: Json) -> str:
         for one in sorted(audit["nodes"], key=lambda one: str(one["name"]))
     )
     return sheet.write_csv(headings, rows)
+
+
+def _print_sizes(kind: Json, console: Console) -> None:
+    console.print()
+    print_sentence(console, f"{sizes.write_heading(kind)}:")
+    table = make_table(*sizes.HEADINGS)
+    for row in sizes.list_levels(kind):
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for line in sizes.describe_moves(kind):
+        print_sentence(console, line)
 
 
 def _print_next(kinds: list[Json], console: Console) -> None:

@@ -57,6 +57,14 @@ def simulate(
             metavar="NODE", help="Simulate that the node takes no new pods. May be repeated."
         ),
     ] = None,
+    drain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Simulate that the nodes with these labels take no new pods, and that their pods are placed again. "
+            "May be repeated.",
+        ),
+    ] = None,
     add_node: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="File of a Node to add. May be repeated."),
@@ -148,6 +156,7 @@ def simulate(
         fail_if_pending=fail_if_pending,
         without_nodes=without_node or (),
         cordon=cordon or (),
+        drain=drain or (),
         add_nodes=add_node or (),
         scale=scale or (),
         modes=mode or (),

@@ -12,7 +12,7 @@ from scheduler.errors import BadInput, make_visible
 from scheduler.printing import count_nouns
 from scheduler.progress import Tell
 from scheduler.simulate import alike, run
-from scheduler.simulate.changes import scale
+from scheduler.simulate.changes import scale, what_if
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files, kinds
 from scheduler.simulate.reading.gathering import (
@@ -51,6 +51,7 @@ class Request:
     fail_if_pending: bool = False
     without_nodes: Sequence[str] = ()
     cordon: Sequence[str] = ()
+    drain: Sequence[str] = ()
     add_nodes: Sequence[str] = ()
     scale: Sequence[str] = ()
     modes: Sequence[str] = ()
@@ -60,9 +61,8 @@ class Request:
     @property
     def has_changes(self) -> bool:
         """Whether a change to the cluster is to be simulated."""
-        return bool(
-            self.without_nodes or self.cordon or self.add_nodes or self.scale or self.policies
-        )
+        removed = self.without_nodes or self.cordon or self.drain
+        return bool(removed or self.add_nodes or self.scale or self.policies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,8 @@ def check_request(request: Request) -> None:
         )
     for text in request.scale:
         scale.parse_scale(text)
+    for text in request.drain:
+        what_if.parse_labels(text)
 
 
 def simulate(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> SimulateAnswer:
@@ -261,6 +263,7 @@ def _read_changes(request: Request, origins: list[Origin], stdin: TextIO) -> Cha
     return Changes(
         without=request.without_nodes,
         cordoned=request.cordon,
+        drained=request.drain,
         scale=request.scale,
         nodes=nodes,
         policies=policies,

@@ -10,8 +10,9 @@ from scheduler.api.kinds import Kind
 
 Json = dict[str, Any]
 GATES = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
+GATES_FLAG = f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}"
 FLAGS = (
-    f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}",
+    GATES_FLAG,
     "--runtime-config=scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true",
 )
 # Kubernetes serves these itself, where they are switched on.

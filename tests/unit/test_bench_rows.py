@@ -235,7 +235,7 @@ def test_a_plan_has_no_floors_against_schedulers_that_do_not_run() -> None:
 
 def test_the_floors_are_those_that_were_set() -> None:
     assert {row.name: row.times_kube_scheduler for row in table.ROWS if row.times_kube_scheduler} == {
-        "plain": 2.5, "gpu": 3.5, "spread-zone": 4, "affinity": 7, "anti-affinity": 3, "preemption": 3, "mix": 4
+        "plain": 2.5, "gpu": 3.5, "spread-zone": 4, "affinity": 7, "anti-affinity": 3, "preemption": 3, "mix": 4, "gangs": 3
     }  # fmt: skip
     without = {row.name for row in table.ROWS if not row.of_null_scheduler}
     assert without == {"volumes", "preemption", "mix"}

@@ -31,6 +31,7 @@ from scheduler.engine.questions.auditing import (
     DevicesOn,
     EmptyNodes,
     FiguresBy,
+    GroupOfPods,
     JudgedNodes,
     ReturnOf,
     SharesOf,
@@ -219,6 +220,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
     typical = engine.ask(TypicalPods(()))
     found: list[Question[Any]] = [
         TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
+        GroupOfPods(),
         Departures(), Totals(), Devices(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(),

@@ -178,11 +178,43 @@ def test_which_pods_go_of_a_workload_that_shrinks_is_said() -> None:
     assert answer(objects=[node("a", cpu=16), workload("StatefulSet", replicas=1), *pods(2)])["removed"] == []  # fmt: skip
 
 
+def test_would_a_gang_fit_if_a_rack_were_drained_is_one_command() -> None:
+    """The pods of the rack are placed again, but for those that belong to their nodes; the gang takes what is left."""
+    nodes = [
+        node(f"n{i}", cpu=4, labels={"rack": f"r{i // 2}", "zone": "a" if i < 4 else "b"})
+        for i in range(6)
+    ]
+    agent, runs = owned("agent-0", "DaemonSet", node="n0", cpu=1), pod("runs", node="n0", cpu=2)
+    job = workload("Job", parallelism=2, completions=2)
+    job["metadata"]["annotations"] = {"evenkeel.dev/gang": "all"}
+    job["spec"]["template"]["spec"]["containers"] = [make.container(cpu=4)]
+    objects = [*nodes, agent, runs, job, pod("busy", node="n4", cpu=4)]
+    found = answer("--drain", "rack=r0", objects=objects)
+    where = {one["name"].partition("-")[0]: one for one in found["pods"]}
+    assert (where["runs"]["displacedFrom"], where["runs"]["ofChange"]) == ("n0", True)
+    assert {one["node"] for one in found["pods"]}.isdisjoint({None, "n0", "n1"})
+    both = "--drain", "rack=r0", "--drain", "rack=r1,zone=a"
+    result = simulate(*both, "--fail-if-pending", objects=objects)
+    assert result.exit_code == 1
+    assert "4 node(s) were unschedulable" in unwrapped(result.stdout)
+
+
 def test_a_change_that_names_what_is_not_there_says_what_is() -> None:
     nodes = [node(f"n{i:02}") for i in range(14)]
     objects = [*nodes, workload("Deployment"), workload("Deployment", namespace="b")]
     assert refused("--without-node", "n011", objects=objects) == (
         '--without-node n011: there is no node "n011"; there are n01, n11 and 12 more'
+    )
+    assert refused("--drain", "rack", objects=objects) == (
+        "--drain rack: is no list of labels such as topology.kubernetes.io/rack=r7"
+    )
+    hosts = [node(f"n{i}", labels={"rack": f"r{i}", "zone": "a"}) for i in range(2)]
+    assert refused("--drain", "zone=a,rack=r7", objects=hosts) == (
+        '--drain zone=a,rack=r7: there is no node with rack "r7"; there are r0, r1'
+    )
+    hosts[0]["metadata"]["labels"]["zone"] = "b"
+    assert refused("--drain", "zone=a,rack=r0", objects=hosts) == (
+        "--drain zone=a,rack=r0: no node has all these labels"
     )
     assert refused("--cordon", "zzz", objects=objects) == (
         '--cordon zzz: there is no node "zzz"; there are n00, n01, n02, n03, n04, n05, n06, n07, n08, n09 '

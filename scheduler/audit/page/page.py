@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from scheduler.audit import causes, words
+from scheduler.audit import causes, sizes, words
 from scheduler.audit.page import charts, fleet, parts
 from scheduler.audit.page.style import STYLE
 from scheduler.audit.words import FIGURES, TITLES, write_amount, write_range, write_whole_range
@@ -54,6 +54,16 @@ def render_page(audit: Json) -> str:
         "<h2>Where the most is stranded, in dollars</h2>",
         _write_worst(audit),
     ]
+    if audit["gangs"]:
+        body.append(
+            "<h2>The largest group that fits now, and what would have to move for a larger one</h2>"
+        )
+    for kind in audit["gangs"]:
+        body += [
+            *_write_sentences((f"{sizes.write_heading(kind)}:",)),
+            parts.write_table(sizes.HEADINGS, sizes.list_levels(kind)),
+            *_write_sentences(sizes.describe_moves(kind)),
+        ]
     if audit["next"]:
         body += [
             "<h2>Where one more pod of each frequent kind would go</h2>",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from scheduler.api.groups.definitions import Disruption, GroupKey
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import auditing as ask
 from scheduler.measure import cards, figures, shares, typical
@@ -45,6 +46,17 @@ def count_empty(inside: Inside, question: ask.EmptyNodes) -> int:
 def share_out(inside: Inside, question: ask.SharesOf) -> Shares:
     """What every pod has of some nodes."""
     return shares.measure_shares(inside.cluster, question.nodes)
+
+
+def find_groups(inside: Inside, _: ask.GroupOfPods) -> Mapping[str, GroupKey]:
+    """By the uid of a pod: the group with which it would move."""
+    groups = inside.cluster.groups
+    moving = [
+        root
+        for root in groups.list_roots().values()
+        if (said := groups.find_definition(root)) is None or said.disruption != Disruption.SINGLE
+    ]
+    return {pod.uid: root for root in moving for pod in groups.list_pods(root)}
 
 
 def read_devices(inside: Inside, question: ask.DevicesOn) -> ask.NodeDevices:

@@ -69,6 +69,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_auditing.JudgedNodes: auditing.list_judged,
     of_auditing.EmptyNodes: auditing.count_empty,
     of_auditing.SharesOf: auditing.share_out,
+    of_auditing.GroupOfPods: auditing.find_groups,
     of_auditing.DevicesOn: auditing.read_devices,
     of_auditing.UncountedOffer: auditing.list_uncounted,
     of_auditing.WrongLabels: auditing.compare_labels,

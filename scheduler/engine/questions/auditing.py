@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler.api import wire
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.engine.questions.contract import Foresight, Question
 from scheduler.measure.cards import Cards
 from scheduler.measure.figures import Figures
@@ -42,6 +43,10 @@ class SharesOf(Question[Shares], frozen=True):
     """What every pod has of some nodes. O(pods + cards)."""
 
     nodes: Sequence[str]
+
+
+class GroupOfPods(Question[Mapping[str, GroupKey]], frozen=True):
+    """By the uid of a pod: the group with which it would move; pods that move by themselves are left out."""
 
 
 class NodeDevices(NamedTuple):

@@ -27,6 +27,7 @@ class Changes:
     Attributes:
         without: names of nodes that are removed; their pods wait for another node.
         cordoned: names of nodes that take no new pods.
+        drained: texts like ``rack=r7,zone=a``: the nodes with all these labels take no new pods, and lose theirs.
         scale: texts like ``deploy/web=3``, see ``scale``.
         nodes: Node objects that are added.
         policies: BalancePolicy objects that are added, or replace those of the same name.
@@ -34,15 +35,16 @@ class Changes:
 
     without: Sequence[str] = ()
     cordoned: Sequence[str] = ()
+    drained: Sequence[str] = ()
     scale: Sequence[str] = ()
     nodes: Sequence[Mapping[str, Any]] = ()
     policies: Sequence[Mapping[str, Any]] = ()
 
 
 def apply_changes(inventory: Inventory, changes: Changes) -> dict[str, str]:
-    """Remove and cordon nodes, and return the node that each pod had to leave, by uid.
+    """Remove, cordon and drain nodes, and return the node that each pod had to leave, by uid.
 
-    Pods that belong to their node go with it, and so do pods that are being deleted.
+    Pods that belong to their node go with it, and so do pods that are being deleted. On a drained node both stay.
 
     Raises:
         BadInput: there is no such node; the error names some that there are.
@@ -53,21 +55,58 @@ def apply_changes(inventory: Inventory, changes: Changes) -> dict[str, str]:
             if name not in there:
                 raise BadInput(f"{option} {name}", report_unknown("node", name, there))
     gone = frozenset(changes.without)
+    drained = frozenset(
+        name for text in changes.drained for name in _list_selected(text, inventory.nodes)
+    )
     for node in inventory.nodes:
-        if node.metadata.name in changes.cordoned:
+        if node.metadata.name in drained.union(changes.cordoned):
             node.spec = structs.replace(node.spec, unschedulable=True)
     inventory.nodes[:] = [node for node in inventory.nodes if node.metadata.name not in gone]
     displaced: dict[str, str] = {}
     kept: list[wire.Pod] = []
     for pod in inventory.pods:
         was_on = pod.spec.node_name or ""
-        if was_on not in gone or pod.status.phase in _FINISHED:
+        stays = belongs_to_its_node(pod) or bool(pod.metadata.deletion_timestamp)
+        if was_on not in gone | drained or pod.status.phase in _FINISHED:
             kept.append(pod)
-        elif not (belongs_to_its_node(pod) or pod.metadata.deletion_timestamp):
+        elif not stays:
             displaced[pod.metadata.uid] = was_on
             kept.append(_take_from_node(pod))
+        elif was_on not in gone:
+            kept.append(pod)
     inventory.pods[:] = kept
     return displaced
+
+
+def parse_labels(text: str) -> dict[str, str]:
+    """Read labels that are written ``key=value,key=value``.
+
+    Raises:
+        BadInput: the text is no such list.
+    """
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = part.strip().partition("=")
+        if not (key and equals):
+            raise BadInput(
+                f"--drain {text}", "is no list of labels such as topology.kubernetes.io/rack=r7"
+            )
+        found[key] = value
+    return found
+
+
+def _list_selected(text: str, nodes: Sequence[wire.Node]) -> list[str]:
+    """List the nodes that have some labels."""
+    wanted = parse_labels(text)
+    labels = {node.metadata.name: node.metadata.labels or {} for node in nodes}
+    found = [name for name, there in labels.items() if wanted.items() <= there.items()]
+    if not found:
+        for key, value in wanted.items():
+            known = {there[key] for there in labels.values() if key in there}
+            if value not in known:
+                raise BadInput(f"--drain {text}", report_unknown(f"node with {key}", value, known))
+        raise BadInput(f"--drain {text}", "no node has all these labels")
+    return found
 
 
 def belongs_to_its_node(pod: wire.Pod) -> bool:
