@@ -10,7 +10,8 @@ from scheduler.api.door.decisions import Attempt, Hold, Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.calls import Nowhere
 from scheduler.disruption import attempts, clearing, group_promises, group_units
-from scheduler.disruption.clearing import Cleared, Clearing
+from scheduler.disruption.cleared import Cleared, Unfinished
+from scheduler.disruption.clearing import Clearing
 from scheduler.disruption.horizon import Horizon
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.attempts import PlacePods
@@ -40,8 +41,11 @@ class GroupCycle:
         self._may_preempt = may_preempt
         self._horizon = Horizon(cluster)
 
-    def decide(self, entity: Entity, place_pods: PlacePods) -> Plan:
-        """Decide for a group; ``place_pods`` decides for pods one by one, and makes no room."""
+    def decide(self, entity: Entity, place_pods: PlacePods) -> Plan | None:
+        """Decide for a group; None if the search for room goes on when the group is decided about again.
+
+        ``place_pods`` decides for pods one by one, and makes no room.
+        """
         plan = self._place(entity, place_pods)
         if plan.group is not None and plan.group.leaves:
             return self._decide_as_kube(entity, place_pods, plan)
@@ -52,9 +56,12 @@ class GroupCycle:
         cleared = None
         if self._preempts(entity):
             places = self._placer.list_places(entity)
-            cleared = self._clearing.find_room(
+            found = self._clearing.go_on(
                 entity, places, lambda rows: self._placer.place(entity, place_pods, rows)
             )
+            if isinstance(found, Unfinished):
+                return None
+            cleared = found
         return self._promise(entity, plan, cleared)
 
     def find_later_room(

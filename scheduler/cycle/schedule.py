@@ -65,7 +65,8 @@ class Cycle(Answers):
         """Decide for pending entities, in the order given.
 
         The same columns and batch give the same outcome, and a run of like pods gives what its pods would give one by
-        one. Unless ``explain``, holds do not say why: explaining takes longer than deciding.
+        one. Unless ``explain``, holds do not say why: explaining takes longer than deciding. What takes too long for one
+        call is left, and goes on when it is called again with the same entities.
         """
         self._begin()
         outcome = Outcome()
@@ -74,13 +75,27 @@ class Cycle(Answers):
         for part in split_entities(batch):
             if not isinstance(part, Entity):
                 self._place_pods(part, Call(outcome, explain))
-            elif self.attempts.spent >= _ASKED_MAX or self._groups.has_lost_pods(part):
+                continue
+            is_late = self.attempts.spent >= _ASKED_MAX
+            plan = None if is_late else self._decide_for_group(part, explain=explain)
+            if plan is None:
                 outcome.left.append(part.uid)
             else:
-                outcome.plans.append(
-                    self._groups.decide(part, partial(self._place_some, explain=explain))
-                )
+                outcome.plans.append(plan)
         return outcome
+
+    def _decide_for_group(self, entity: Entity, *, explain: bool) -> Plan | None:
+        """Decide for a group; None if there is no time, or its pods are being sent away: it has to be formed anew."""
+        if self._groups.has_lost_pods(entity):
+            return None
+        return self._groups.decide(entity, partial(self._place_some, explain=explain))
+
+    def decide_for_group(self, entity: Entity) -> Plan | None:
+        """Decide for a group in one piece, however long it takes; None if its pods are being sent away."""
+        while not self._groups.has_lost_pods(entity):
+            if plans := self.schedule([entity]).plans:
+                return plans[0]
+        return None
 
     def find_later_room(
         self, entity: Entity, place: Place

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, Plan
 from scheduler.api.times import read_time
+from scheduler.disruption.cleared import (
+    UNFINISHED,
+    Cleared,
+    Cost,
+    Search,
+    Unfinished,
+    choose_cheaper,
+)
 from scheduler.disruption.group_units import Unit, list_kube_units, list_units
 from scheduler.disruption.guard import Guard
 from scheduler.disruption.units import find_costs, find_unit_costs
@@ -34,43 +41,9 @@ NOBODY = "No preemption victims found for incoming preemptor"
 _FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
 # Of more units, only those on the cheapest nodes are tried if they are enough.
 _MANY_UNITS = 64
+# So many pods on nodes are looked at in one piece of a search, which takes a few milliseconds.
+_PODS_A_PIECE = 256
 _NO_PLACES: c.Ints = np.zeros(0, np.int64)
-
-
-class Cost(NamedTuple):
-    """What it costs if some units go; lower costs come first, figure by figure.
-
-    Attributes:
-        budgets: how many pods go although a budget forbids it.
-        priority: the highest priority of a pod that goes.
-        groups: how many groups lose more than extra pods.
-        hours: the hours that the cards of the pods have worked since they started, until the group came.
-        pods: how many pods go.
-        names: their names.
-    """
-
-    budgets: int
-    priority: int
-    groups: int
-    hours: float
-    pods: int
-    names: tuple[str, ...]
-
-
-class Cleared(NamedTuple):
-    """Room for a group.
-
-    Attributes:
-        binds: where its pods go once the victims are gone, with their cards.
-        units: the units that have to go.
-        cost: what their going costs.
-        rows: [N] the nodes of the domain, [0] for all nodes.
-    """
-
-    binds: tuple[Bind, ...]
-    units: tuple[Unit, ...]
-    cost: Cost
-    rows: c.Flags
 
 
 # Places a group among some rows, in the open trial.
@@ -90,6 +63,8 @@ class Clearing:
         """``count_places`` counts [N] how many pods like one fit on each node at most."""
         self._cluster, self._boards, self._keys = cluster, boards, keys
         self._count_places = count_places
+        # The search that goes on; there is one at a time.
+        self._search: Search | None = None
 
     def find_room(
         self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
@@ -103,10 +78,40 @@ class Clearing:
         """
         best: Cleared | None = None
         for rows in places:
-            found = self._clear_place(entity, rows, place)
-            if found is not None and (best is None or found.cost < best.cost):
-                best = found
+            best = choose_cheaper(best, self._clear_place(entity, rows, place))
         return best
+
+    def go_on(
+        self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
+    ) -> Cleared | Unfinished | None:
+        """Find the place as ``find_room`` does, but in pieces: look at a few places with each call.
+
+        Other decisions may be made in between. So the best place is looked at once more in the end, and if it is not
+        as cheap any more, all places are looked at again in one piece.
+        """
+        search = self._search
+        if search is None or search.entity is not entity or search.n_places != len(places):
+            search = self._search = Search(entity, len(places))
+        n_pods = 0
+        while search.n_done < len(places):
+            if n_pods >= _PODS_A_PIECE:
+                return UNFINISHED
+            rows = places[search.n_done]
+            search.best = choose_cheaper(search.best, self._clear_place(entity, rows, place))
+            search.n_done += 1
+            search.is_resumed |= n_pods == 0 and search.n_done > 1
+            n_pods += self._count_pods(rows)
+        self._search, best = None, search.best
+        if best is None or not search.is_resumed:
+            return best
+        again = self._clear_place(entity, best.rows, place)
+        if again is not None and again.cost <= best.cost:
+            return again
+        return self.find_room(entity, places, place)
+
+    def _count_pods(self, rows: c.Flags) -> int:
+        nodes = self._cluster.ledger.pods.columns.node
+        return int(rows[nodes[nodes >= 0]].sum()) if rows.size else int((nodes >= 0).sum())
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:
         """List the pods on nodes that may go for a group, wherever they are."""
@@ -137,10 +142,13 @@ class Clearing:
         return Cleared(plan.binds, going, self._sum_costs(entity, going), ANYWHERE)
 
     def _clear_place(self, entity: Entity, rows: c.Flags, place: PlaceAmong) -> Cleared | None:
-        units = list_units(self._cluster, self._list_pods(entity, rows), entity.priority)
-        leaving = [unit for unit in units if all(pod.deleting for pod in unit.pods)]
-        staying = [unit for unit in units if unit not in leaving]
-        if not units:
+        pods = self._list_pods(entity, rows)
+        # Who is being deleted leaves room in any case, and nobody else need go for it.
+        leaving = [Unit((pod,)) for pod in pods if pod.deleting]
+        staying = list_units(
+            self._cluster, (pod for pod in pods if not pod.deleting), entity.priority
+        )
+        if not (leaving or staying):
             return None
         parts = leaving, staying
         if len(staying) > _MANY_UNITS:

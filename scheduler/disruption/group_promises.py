@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.api.door.decisions import Evict, Nominate, Why
 from scheduler.disruption import protectors
-from scheduler.disruption.clearing import Cleared
+from scheduler.disruption.cleared import Cleared
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord

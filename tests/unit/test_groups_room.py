@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from scheduler.api.door import events
+from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
-from scheduler.engine.allowance import Unlimited
+from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
 from tests import make, slices
@@ -116,3 +117,54 @@ def test_among_many_nodes_the_free_and_the_cheapest_are_taken() -> None:
         engine.handle(events.Seen(pod), 0.0)
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     assert sorted(evict.victims) == ["default/u0", "default/u1"]
+
+
+def _make_racks(n_racks: int) -> Engine:
+    """Racks of two nodes, each node full of pods; the pods of the last rack but one have the lowest priority."""
+    engine = Engine(Config())
+    for i in range(2 * n_racks):
+        rack = i // 2
+        engine.handle(
+            events.Seen(make.node(name=f"n{i:02}", cpu=64, labels={"rack": f"r{rack:02}"})), 0.0
+        )
+        for j in range(64):
+            priority = 1 if rack == n_racks - 2 else 2
+            pod = make.pod(name=f"p{i}-{j}", cpu=1, node=f"n{i:02}", priority=priority)
+            engine.handle(events.Seen(pod), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 2, topology="rack", priority=PRIORITY)), 0.0)
+    for i in range(2):
+        pod = make.pod(name=f"m{i}", cpu=64, priority=PRIORITY)
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    return engine
+
+
+def _decide_in_pieces(engine: Engine, limit: int = 100) -> tuple[int, Outcome]:
+    """How many calls it takes until somebody goes, with the outcome of the last one."""
+    for n in range(1, limit):
+        outcome = engine.decide(0.0, SpentAllowance(64, (0, 9, 1)))
+        if outcome.evicts:
+            return n, outcome
+    raise AssertionError("nobody goes")
+
+
+def test_a_large_search_is_done_in_pieces_between_which_others_are_served() -> None:
+    engine = _make_racks(12)
+    n_calls, outcome = _decide_in_pieces(engine)
+    assert n_calls >= 6
+    (evict,) = outcome.evicts
+    assert {uid.partition("-")[0] for uid in evict.victims} == {"default/p20", "default/p21"}
+    checks.verify(engine._cluster)
+
+
+def test_a_place_that_became_dear_while_the_search_went_on_is_not_taken() -> None:
+    """Between two pieces one pod of the cheapest rack is replaced by one that may not go."""
+    engine = _make_racks(12)
+    for _ in range(4):
+        assert not engine.decide(0.0, SpentAllowance(64, (0, 9, 1))).evicts
+    # The rack that is looked at first is free by now.
+    for i in range(2):
+        for j in range(64):
+            engine.handle(events.Gone("Pod", f"default/p{i}-{j}"), 0.0)
+    outcome = engine.decide(0.0, SpentAllowance(64, (0, 9, 1)))
+    assert {bind.node for bind in outcome.binds} == {"n00", "n01"}
+    checks.verify(engine._cluster)

@@ -47,11 +47,10 @@ def try_group(inside: Inside, question: ask.OutlookOf) -> ask.GroupOutlook | Non
         return ask.GroupOutlook(name, fits=False, message=str(entity.problem or entity.lacks))
     inside.cycle.learn()
     with inside.cluster.trial():
-        plans = inside.cycle.schedule([entity]).plans
-    result = plans[0].group if plans else None
-    if result is None:
+        plan = inside.cycle.decide_for_group(entity)
+    if plan is None or plan.group is None:
         return None
-    return ask.GroupOutlook(name, bool(plans[0].binds), words.count_fitting(result))
+    return ask.GroupOutlook(name, bool(plan.binds), words.count_fitting(plan.group))
 
 
 def _scene(inside: Inside) -> Scene:

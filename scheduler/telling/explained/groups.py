@@ -96,7 +96,7 @@ def _try_now(scene: Scene, entity: Entity) -> Json:
     """Try the group in the cluster as it is: whole, then in the best domains of each level, then with other wishes."""
     cluster = scene.asking.cluster
     with cluster.trial():
-        plan = scene.cycle.schedule([entity]).plans[0]
+        plan = scene.cycle.decide_for_group(entity) or Plan(entity.uid)
         evicted = [cluster.pods[uid] for evict in plan.evicts for uid in evict.victims]
         victims = [sentences.describe_pod(pod) for pod in evicted]
     found: Json = {
