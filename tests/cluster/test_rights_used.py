@@ -86,7 +86,7 @@ async def _do_everything(world: World) -> None:
         return (await world.call("GET", f"{_GROUPS}/gang")).get("status", {}).get("conditions")
 
     await world.wait_until(conditions)
-
+    await _hold_groups_of_others(world)
     await world.create(*(pod(name, requests={"cpu": "20"}) for name in ("low-a", "low-b")))
     await world.bound("low-a", "low-b")
     high = {"metadata": {"name": "high"}, "value": 100}
@@ -117,6 +117,27 @@ async def _do_everything(world: World) -> None:
     await cases_volumes.a_claim_is_provisioned_on_the_node_of_its_pod(world)
     await world.clear()
     await cases_volumes.a_free_volume_is_given_to_the_claim_and_the_pod_goes_where_it_is(world)
+
+
+async def _hold_groups_of_others(world: World) -> None:
+    """Let groups of KAI and Volcano wait: their objects have a status then."""
+    for group, spec_of_other, note in (
+        ("scheduling.run.ai/v2alpha2", {"minMember": 1}, "pod-group-name"),
+        ("scheduling.volcano.sh/v1beta1", {"minMember": 1}, "scheduling.k8s.io/group-name"),
+    ):
+        name = group.split(".")[1]
+        path = f"/apis/{group}/namespaces/default/podgroups"
+        kind = {"apiVersion": group, "kind": "PodGroup"}
+        made = {**kind, "metadata": {"name": name}, "spec": spec_of_other}
+        await world.call("POST", path, made)
+        member = pod(f"of-{name}", requests={"cpu": "1000"})
+        member["metadata"]["annotations"] = {note: name}
+        await world.create(member)
+
+        async def status(path: str = f"{path}/{name}") -> Any:
+            return (await world.call("GET", path)).get("status")
+
+        await world.wait_until(status)
 
 
 async def _serve_groups(world: World) -> None:

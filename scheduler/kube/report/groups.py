@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduler.api import names
+from scheduler.api import names, times
 from scheduler.api.door.decisions import GroupResult, Plan
 from scheduler.api.door.notes import GroupHeld
 from scheduler.api.groups.definitions import GroupKey
@@ -12,8 +12,9 @@ from scheduler.api.groups.readers import kubernetes
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.pods import KnownPod
 from scheduler.engine.questions.waiting import GroupFacts, ObjectsOf
+from scheduler.kube import wall_clock
 from scheduler.kube.report.reporter import Reporter
-from scheduler.telling import groups, sayings
+from scheduler.telling import group_statuses, groups, sayings
 from scheduler.telling.sayings import Saying
 
 
@@ -28,6 +29,8 @@ class GroupReports:
         self._engine, self._reporter, self._is_leading = engine, reporter, is_leading
         # By the uid of the pod that stood for a group in a report: the uid of the group's object.
         self._objects: dict[str, str] = {}
+        # By the uid of an object of another system: the message in its status.
+        self._messages: dict[str, str] = {}
 
     def report_plan(self, plan: Plan) -> None:
         """Report the result for a group."""
@@ -39,6 +42,7 @@ class GroupReports:
             return
         if plan.binds:
             self._set_condition(result.group, "True", "Scheduled", "")
+            self._set_status(result, "")
         if plan.hold is None:
             return
         saying = groups.say_group(result, plan.hold)
@@ -50,6 +54,7 @@ class GroupReports:
         self._report_event(result.group, plan.hold.uid, saying)
         if not plan.binds:
             self._set_condition(result.group, "False", sayings.UNSCHEDULABLE, saying.message)
+            self._set_status(result, saying.message)
 
     def _report_as_kube(self, result: GroupResult) -> None:
         """Report in kube-scheduler's way: on each member, and nothing but the condition on each PodGroup."""
@@ -80,6 +85,8 @@ class GroupReports:
         """Forget what was reported on a group when the pod that stood for it is gone or has a node."""
         if (group := self._objects.pop(uid, None)) is not None:
             self._reporter.forget_text(group)
+            if self._engine.ask(KnownPod(uid)) is None:
+                self._messages.pop(group, None)
 
     def _report_event(self, group: GroupKey, uid: str, saying: Saying) -> None:
         """Report on the object of a group, or on the pod that stands for it."""
@@ -91,6 +98,16 @@ class GroupReports:
             self._reporter.report_on_group(facts[0], saying, profile)
         elif pod is not None:
             self._reporter.report_waiting(pod, saying)
+
+    def _set_status(self, result: GroupResult, message: str) -> None:
+        """Set the status of the objects of other systems, once for each message; an empty message: the group is placed."""
+        for one in self._find_facts(result.group):
+            make_status = group_statuses.BY_KIND.get(one.kind)
+            if make_status is None or self._messages.get(one.uid) == message:
+                continue
+            self._messages[one.uid] = message
+            now = times.write_time(wall_clock.now().timestamp())
+            self._reporter.report_group_status(one, make_status(result, message, now))
 
     def _set_condition(self, group: GroupKey, status: str, reason: str, message: str) -> None:
         """Set the condition of Kubernetes' PodGroups; a group that was placed once stays so."""

@@ -170,6 +170,21 @@ class Reporter:
             )
         )
 
+    def report_group_status(self, group: GroupFacts, status: dict[str, Any]) -> None:
+        """Merge into the status of the object of a group; lists are replaced."""
+        path = kinds.BY_NAME[group.kind].find_path(group.name, group.namespace)
+        body = {"metadata": {"uid": group.uid}, "status": status}
+        self._outbox.put(
+            Report(
+                (group.uid, _CONDITION),
+                Lane.CONDITION,
+                "PATCH",
+                f"{path}/status",
+                partial(msgspec.json.encode, body),
+                client.MERGE_PATCH,
+            )
+        )
+
     def _report_why(self, pod: PodRecord, saying: Saying, *, with_event: bool) -> None:
         now = asyncio.get_running_loop().time()
         self._last_texts[pod.uid] = _LastText(saying.message, saying.about, now)
