@@ -11,7 +11,7 @@ from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
 from scheduler.placing.groups.choices import Choice, CountPlaces, Part
-from scheduler.placing.groups.domains import Domains, Level
+from scheduler.placing.groups.domains import Domains
 from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
@@ -175,8 +175,10 @@ class Attempt:
     def _place_by_wish(self, team: Team, among: c.Flags) -> bool:
         """Place a team in one domain of a preferred level if it fits there, else in few domains."""
         where = team.where
-        if where is None or not (where.preferred or where.spreads_freely):
+        if where is None:
             return self._place_members(team, among)
+        if not (where.preferred or where.spreads_freely):
+            return self._place_closely(team, among)
         for level in where.preferred:
             for rows in self._list_domains(team, level, among):
                 if self._try(self._place_members, team, rows):
@@ -184,11 +186,20 @@ class Attempt:
         finest = where.preferred[0] if where.preferred else len(where.labels) - 1
         for level in range(finest - 1, where.required, -1):
             for rows in self._list_domains(team, level, among):
-                if self._try(partial(self._place_in_few, finest), team, rows):
+                if self._try(partial(self._place_in_few, where.labels[: finest + 1]), team, rows):
                     return True
-        return self._try(partial(self._place_in_few, finest), team, among) or self._place_members(
-            team, among
-        )
+        few = partial(self._place_in_few, where.labels[: finest + 1])
+        return self._try(few, team, among) or self._place_members(team, among)
+
+    def _place_closely(self, team: Team, among: c.Flags) -> bool:
+        """Place a team within its domain in few domains of the narrower levels that the cluster has."""
+        where = team.where
+        inner = self._domains.list_inner(where.labels[: where.required + 1]) if where else ()
+        if where and inner and not team.teams and team.template is not None:
+            labels = *where.labels[: where.required + 1], inner[0]
+            if self._try(partial(self._place_in_few, labels), team, among):
+                return True
+        return self._place_members(team, among)
 
     def _place_members(self, team: Team, among: c.Flags) -> bool:
         """Place the pods or the teams of a team."""
@@ -255,25 +266,34 @@ class Attempt:
             return False
         return search.have_room(self._cluster, waiting, least, rows)
 
-    def _place_in_few(self, level: int, team: Team, among: c.Flags) -> bool:
-        """Place a team in few domains of a level; pods in a row go to the same domain."""
-        where = team.where
-        if where is None or team.teams:
-            return self._place_members(team, among)
+    def _place_in_few(self, labels: tuple[str, ...], team: Team, among: c.Flags) -> bool:
+        """Place a team in few domains of a level, and within these in few of each narrower level."""
         waiting = self._list_waiting(team)
-        domains = self._domains.get_level(where.labels[: level + 1])
-        if not waiting:
-            return self._is_enough(team)
-        places = choosing.sum_places(
-            self._get_places(waiting[0]), domains.domain, len(domains.names), among
-        )
-        at = 0
-        for number in choosing.pick_few(places, len(waiting)):
-            part = waiting[at : at + int(places[number])]
-            rows = domains.domain == number
-            self._place_pods_of(team, part, rows & among if among.size else rows)
-            at += len(part)
+        if team.teams or not waiting:
+            return self._place_members(team, among)
+        self._spread(waiting, among, labels)
         return self._is_enough(team)
+
+    def _spread(self, pods: list[PodRecord], among: c.Flags, labels: tuple[str, ...]) -> None:
+        """Place pods in few domains of a level; pods in a row go to the same domain."""
+        domains = self._domains.get_level(labels)
+        places = choosing.sum_places(
+            self._get_places(pods[0]), domains.domain, len(domains.names), among
+        )
+        inner = self._domains.list_inner(labels)
+        at = 0
+        for number, n in choosing.share_out(places, len(pods)):
+            part, rows = pods[at : at + n], domains.domain == number
+            rows = rows & among if among.size else rows
+            at += n
+            if inner:
+                self._spread(part, rows, (*labels, inner[0]))
+            else:
+                tried = self._place_here(part, rows)
+                self._binds += tried.binds
+                self._holds += tried.holds
+        if at < len(pods):
+            self._holds += self._place_here(pods[at:], among).holds
 
     def _list_waiting(self, team: Team) -> list[PodRecord]:
         pods = self._cluster.pods
@@ -290,7 +310,8 @@ class Attempt:
         before = self._domain
         if team.where is None:
             return
-        domains = self._domains.get_level(team.where.labels[: level + 1])
+        labels = team.where.labels[: level + 1]
+        domains = self._domains.get_level(labels)
         there = find_domains_there(self._cluster, team, domains.domain)
         if there:
             # Pods that come later join the others. If these are in several domains, no domain has them all.
@@ -301,11 +322,10 @@ class Attempt:
                     f"Its pods are in several domains of {label}, and all must be in one."
                 )
         else:
-            order = self._order_domains(team, domains, among).tolist()
+            order = self._order_domains(team, labels, among).tolist()
         self._n_domains = max(self._n_domains, len(domains.names))
         if not domains.names:
-            labels = " and ".join(team.where.labels[: level + 1])
-            self._no_domain = f"No node has the label{'s' * (level > 0)} {labels}."
+            self._no_domain = f"No node has the label{'s' * (level > 0)} {' and '.join(labels)}."
         for number in order:
             if number >= 0:
                 rows = domains.domain == number
@@ -313,8 +333,9 @@ class Attempt:
                 yield rows & among if among.size else rows
         self._domain = before
 
-    def _order_domains(self, team: Team, level: Level, among: c.Flags) -> c.Ints:
+    def _order_domains(self, team: Team, labels: tuple[str, ...], among: c.Flags) -> c.Ints:
         """Order the domains of a level that have places enough for the minimum of each leaf of a team."""
+        level = self._domains.get_level(labels)
         n_domains = len(level.names)
         could = np.ones(n_domains, np.bool_)
         wanted, places_of_most = 0, np.zeros(n_domains, np.int64)
@@ -331,7 +352,11 @@ class Attempt:
                 could &= places >= least
             if len(waiting) > wanted:
                 wanted, places_of_most = len(waiting), places
-        order = choosing.order_domains(np.where(could, places_of_most, 0), 1, wanted)
+        places = np.where(could, places_of_most, 0)
+        first = team.pods[0] if team.template is not None and not team.teams else None
+        inner = self._get_places(first) if first is not None else None
+        around = self._domains.look_around(labels, places_of_most, wanted, inner, among)
+        order = choosing.order_domains(places, 1, wanted, around)
         if order.size or not n_domains:
             return order
         # None takes the team. The one that comes closest is tried all the same, to find out which pod lacks what there.

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api import names
+from scheduler.placing.groups import choosing
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
@@ -42,6 +44,62 @@ class Domains:
             found = self._made[labels] = self._make_level(labels)
         return found
 
+    def look_around(
+        self,
+        labels: tuple[str, ...],
+        places: c.Ints,
+        wanted: int,
+        on_nodes: c.Ints | None,
+        among: c.Flags,
+    ) -> choosing.Around:
+        """Look at the levels around one: the wider and the narrower ones that the cluster has.
+
+        Args:
+            labels: the labels down to the level.
+            places: [domains] how many pods of a group fit in each domain of the level.
+            wanted: how many pods the group has.
+            on_nodes: [N] how many fit on each node, if its pods are alike; else narrower levels do not count.
+            among: [N] the only nodes that count; [0] for all.
+        """
+        outer = [
+            np.bincount(lies, places, lies.max() + 1).astype(np.int64)[lies]
+            for lies in self._list_outer(labels)
+        ]
+        inner = self.list_inner(labels)
+        if not inner or on_nodes is None:
+            return choosing.Around(outer)
+        level = self.get_level((*labels, inner[0]))
+        within = choosing.sum_places(on_nodes, level.domain, len(level.names), among)
+        lost = choosing.find_lost_within(within, level.parent, places.size, wanted)
+        return choosing.Around(outer, max(1, int(within.max(initial=0))), lost)
+
+    def _list_outer(self, labels: tuple[str, ...]) -> list[c.Ints]:
+        """List the wider levels of the cluster, the narrowest first: [domains] the domain within which each domain of a level lies.
+
+        Only levels count of which each domain of the level lies within one domain, and of which a domain has several.
+        """
+        default = self._cluster.groups.default_labels
+        if labels[-1] not in default:
+            return []
+        level, found = self.get_level(labels), []
+        for at in range(default.index(labels[-1]) - 1, -1, -1):
+            above = self._cluster.nodes.get_label_column(default[at])
+            rows = np.flatnonzero(level.domain >= 0)
+            lies = np.full(len(level.names), -1, np.int64)
+            lies[level.domain[rows]] = above[rows]
+            if rows.size and (lies[level.domain[rows]] == above[rows]).all() and lies.min() >= 0:
+                found.append(lies)
+        return found
+
+    def list_inner(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """List the labels of the narrower levels of the cluster, the widest first, down to the level above single nodes."""
+        default = self._cluster.groups.default_labels
+        if labels[-1] not in default:
+            return ()
+        nodes = self._cluster.nodes
+        inner = default[default.index(labels[-1]) + 1 :]
+        return tuple(one for one in inner if one != names.HOSTNAME and nodes.has_label(one))
+
     def _make_level(self, labels: tuple[str, ...]) -> Level:
         nodes = self._cluster.nodes
         own = nodes.get_label_column(labels[-1])
@@ -54,10 +112,10 @@ class Domains:
         # Domains are numbered by their names, so that equal clusters number them equally.
         values = nodes.label_values.values
         pairs, inverse = np.unique(np.stack((outer[rows], own[rows])), axis=1, return_inverse=True)
-        names = [(*outer_names[above], values[value]) for above, value in pairs.T.tolist()]
-        order = sorted(range(len(names)), key=names.__getitem__)
-        place = np.empty(len(names), np.int64)
-        place[order] = np.arange(len(names))
+        words = [(*outer_names[above], values[value]) for above, value in pairs.T.tolist()]
+        order = sorted(range(len(words)), key=words.__getitem__)
+        place = np.empty(len(words), np.int64)
+        place[order] = np.arange(len(words))
         domain = np.full(nodes.capacity, -1, np.int64)
         domain[rows] = place[inverse.ravel()]
-        return Level(domain, tuple(names[i] for i in order), pairs[0][order])
+        return Level(domain, tuple(words[i] for i in order), pairs[0][order])
