@@ -242,10 +242,15 @@ def _parse_metrics(given: Any) -> MetricsConfig:
 
 def _parse_groups(given: Any) -> GroupSettings:
     settings = values.read_mapping(given, "groups")
-    values.refuse_unknown(settings, "groups", tuple(f.name for f in fields(GroupSettings)))
-    changes = {
-        key: tuple(values.read_items(one, f"groups.{key}", str)) for key, one in settings.items()
+    values.refuse_unknown(settings, "groups", ("owners", "topology", "promisedPercent"))
+    changes: dict[str, Any] = {
+        key: tuple(values.read_items(one, f"groups.{key}", str))
+        for key, one in settings.items()
+        if key != "promisedPercent"
     }
+    if "promisedPercent" in settings:
+        percent = settings["promisedPercent"]
+        changes["promised_percent"] = values.read_integer(percent, "groups.promisedPercent", 0, 100)
     for i, label in enumerate(changes.get("topology", ())):
         if not label or not _LABEL.fullmatch(label) or "=" in label:
             raise BadInput(f"groups.topology[{i}]", f"{label!r} is not the key of a label")

@@ -35,11 +35,16 @@ class GroupCycle:
     """Places groups, and makes room for them."""
 
     def __init__(
-        self, cluster: Cluster, placer: Placer, clearing: Clearing, may_preempt: MayPreempt
+        self,
+        cluster: Cluster,
+        placer: Placer,
+        clearing: Clearing,
+        horizon: Horizon,
+        may_preempt: MayPreempt,
     ) -> None:
         self._cluster, self._placer, self._clearing = cluster, placer, clearing
         self._may_preempt = may_preempt
-        self._horizon = Horizon(cluster)
+        self._horizon = horizon
 
     def decide(self, entity: Entity, place_pods: PlacePods) -> Plan | None:
         """Decide for a group; None if the search for room goes on when the group is decided about again.

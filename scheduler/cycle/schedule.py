@@ -13,6 +13,7 @@ from scheduler.cycle.calls import Call, Nowhere
 from scheduler.cycle.groups import GroupCycle
 from scheduler.disruption.attempts import NOTHING
 from scheduler.disruption.clearing import Clearing
+from scheduler.disruption.horizon import Horizon
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
 from scheduler.placing.groups.placer import Closest, Placer, split_entities
@@ -45,8 +46,12 @@ class Cycle(Answers):
         policies: PolicyBook,
         known: Counts | None = None,
         seed: int = 0,
+        promised_percent: int = 100,
     ) -> None:
-        """With ``known`` the demand is given and not learnt; ``seed`` is for the mode that draws lots."""
+        """With ``known`` the demand is given and not learnt; ``seed`` is for the mode that draws lots.
+
+        ``promised_percent``: of the nodes, the most that is promised to a group for later.
+        """
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
@@ -58,6 +63,7 @@ class Cycle(Answers):
             cluster,
             self._placer,
             Clearing(cluster, self.boards, self.keys, partial(self._count_places, beside=None)),
+            Horizon(cluster, promised_percent),
             policies.preempts,
         )
 

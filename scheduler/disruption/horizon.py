@@ -29,8 +29,9 @@ Ends = list[tuple[float, str]]
 class Horizon:
     """Finds when groups fit on one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, most_percent: int) -> None:
+        """``most_percent``: a group that needs more of the nodes is promised none."""
+        self._cluster, self._most_percent = cluster, most_percent
 
     def find_room(
         self, entity: Entity, place: Place, place_group: Callable[[Entity], Plan]
@@ -112,6 +113,8 @@ class Horizon:
         kept = plan.binds if team.teams else plan.binds[: max(1, team.n_missing)]
         for bind in kept:
             on[bind.node] = (*on.get(bind.node, ()), bind.uid)
+        if 100 * len(on) > self._most_percent * len(cluster.nodes.rows):
+            return None
         domain = ("", ()) if plan.group is None else plan.group.domain
         until = ends[-1][0] if ends else cluster.now
         return LaterRoom(entity.uid, place, until, on, domain=domain)

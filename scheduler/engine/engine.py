@@ -106,7 +106,13 @@ class Engine:
             is_shared=self._is_shared,
             order=PriorityAndAge(seniority),
         )
-        self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed)
+        self._cycle = Cycle(
+            self._cluster,
+            self._policies,
+            self._known,
+            self._seed,
+            config.groups.promised_percent,
+        )
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(

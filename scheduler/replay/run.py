@@ -70,7 +70,10 @@ class Replay:
         self._trace, self._workload, self._options = trace, workload, options
         config = Config()
         mode = placement.Mode(options.mode)
-        self._config = replace(config, placement=replace(config.placement, mode=mode))
+        # No tenant of a trace keeps the cluster free on purpose.
+        groups = replace(config.groups, promised_percent=100)
+        placed = replace(config.placement, mode=mode)
+        self._config = replace(config, placement=placed, groups=groups)
         known = find_demand(trace, self._config) if options.learn == "trace" else None
         self.engine = Engine(
             self._config,

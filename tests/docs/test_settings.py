@@ -44,7 +44,7 @@ def test_the_configuration_file() -> None:
     assert named("### Pod limits") == {field.name for field in dataclasses.fields(PodLimits)}
     series = {config._write_camel(field.name) for field in dataclasses.fields(config.MetricsConfig)}
     assert named("### Metrics") == series
-    groups = {field.name for field in dataclasses.fields(GroupSettings)}
+    groups = {config._write_camel(field.name) for field in dataclasses.fields(GroupSettings)}
     assert named("### Groups") == groups
 
 

@@ -1,6 +1,7 @@
 """The first group in line is promised room for later, and others run there only if they do not delay it."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,8 +29,16 @@ def write_time(at: float) -> str:
 class Scene:
     """Some nodes with four CPUs each, in racks of two, and pods that come and end."""
 
-    def __init__(self, n_nodes: int = 2, config: Config | None = None, pace: Pace = PROMPT) -> None:
-        self.engine = Engine(config or Config(), pace=pace)
+    def __init__(
+        self,
+        n_nodes: int = 2,
+        config: Config | None = None,
+        pace: Pace = PROMPT,
+        promised_percent: int = 100,
+    ) -> None:
+        config = config or Config()
+        every = replace(config.groups, promised_percent=promised_percent)
+        self.engine = Engine(replace(config, groups=every), pace=pace)
         self.cluster = self.engine._cluster
         self.now = BEGIN
         self.notes: list[notes.Note] = []
@@ -200,7 +209,7 @@ def test_a_group_that_nobody_can_tell_a_time_is_promised_nothing_and_the_next_on
 
 def test_a_promise_follows_a_pod_that_runs_on() -> None:
     scene = Scene(pace=Pace(explain=1e9))
-    scene.add("a", run=100, node="n0")
+    scene.add("a", run=150, node="n0")
     scene.add("b", run=200, node="n1")
     scene.add_gang()
     scene.decide()
@@ -212,6 +221,34 @@ def test_a_promise_follows_a_pod_that_runs_on() -> None:
     found = scene.find_promise()
     assert found is not None
     assert found[0] > 220
+
+
+@pytest.mark.parametrize(("percent", "is_promised"), [(49, False), (50, True), (0, False)])
+def test_no_group_is_promised_more_of_the_nodes_than_the_configuration_allows(
+    percent: int, is_promised: bool
+) -> None:
+    """Whoever may create pods could otherwise keep the whole cluster free."""
+    scene = Scene(n_nodes=4, promised_percent=percent)
+    for i in range(4):
+        scene.add(f"p{i}", run=100, node=f"n{i}")
+    scene.add_gang()
+    scene.decide()
+    assert (scene.find_promise() is not None) == is_promised
+
+
+def test_a_pod_that_runs_twice_as_long_as_it_said_has_no_end_any_more() -> None:
+    scene = Scene(pace=Pace(explain=1e9))
+    scene.add("a", run=100, node="n0")
+    scene.add("b", run=100, node="n1")
+    scene.add_gang()
+    scene.decide()
+    scene.decide(1)
+    for at in (150, 190):
+        scene.decide(at)
+        assert scene.find_promise() is not None
+    scene.decide(210)
+    scene.decide(220)
+    assert scene.find_promise() is None
 
 
 def test_a_group_that_goes_takes_its_promise_with_it() -> None:

@@ -103,6 +103,8 @@ def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
         ({"backoffSeconds": -1}, "backoffSeconds"),
         ({"ageingPerHour": -1}, "ageingPerHour"),
         ({"ageingPerHour": True}, "ageingPerHour"),
+        ({"groups": {"promisedPercent": 101}}, "groups.promisedPercent"),
+        ({"groups": {"promisedPercent": "all"}}, "groups.promisedPercent"),
         ({"backoffSeconds": float("nan")}, "backoffSeconds"),
         ({"backoffMaxSeconds": float("inf")}, "backoffMaxSeconds"),
         ({"lockTimeoutSeconds": None}, "lockTimeoutSeconds"),

@@ -78,7 +78,9 @@ def _end_pod(engine: Engine, uid: str, now: float) -> None:
 async def test_promises_for_later_and_backfilled_pods_are_counted() -> None:
     replica = Replica()
     a = make.pod(name="a", cpu=4, node="n", annotations={"evenkeel.dev/run-time": "1000"})
-    replica.see(make.node(name="n", cpu=4), a, *members("gang", 2, 2, cpu=2))
+    # A node that is not promised: no more than half of the nodes may be.
+    other = make.node(name="m", cpu=0)
+    replica.see(make.node(name="n", cpu=4), other, a, *members("gang", 2, 2, cpu=2))
     replica.decide()
     replica.now = 150.0
     replica.engine.handle(events.Gone("Pod", "default/a"), replica.now)

@@ -24,7 +24,9 @@ class GroupSettings:
     Attributes:
         owners: kinds of owners whose pods are groups, such as JobSet.
         topology: the node labels of the levels, the widest first.
+        promised_percent: so many percent of the nodes at most are promised to a group for later; 0: no group is promised any.
     """
 
     owners: tuple[str, ...] = ()
     topology: tuple[str, ...] = _LEVELS
+    promised_percent: int = 50
