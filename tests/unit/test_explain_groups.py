@@ -335,3 +335,33 @@ def test_age_is_worth_priority_among_files_too() -> None:
             for one in scene.engine._pending.list_groups()
         }
         assert sorted(places, key=places.__getitem__, reverse=True) == before
+
+
+def test_a_higher_priority_is_advised_if_others_would_then_go() -> None:
+    """Two pods of priority 7 are on the only nodes; one of priority 9 on a node that alone is of no use."""
+    objects = [*racks(2, 1), native("train", 2), *members(2)]
+    for name, priority in (("r0-0", 7), ("r0-1", 7), ("r1-0", 9)):
+        taken = pod(f"on-{name}", cpu=4, node=name)
+        taken["spec"]["priority"] = priority
+        objects.append(taken)
+    advice = {one["text"]: one for one in answer("train", objects=objects)["advice"]}
+    text = "give it a priority above 7, by which 2 pods would be evicted"
+    assert advice[text] == {"text": text, "pods": 2, "nodes": 2}
+    # What is said to help does help.
+    urgent = [one for one in objects if one["metadata"]["name"] not in {"train", "w0", "w1"}]
+    group = native("train", 2)
+    group["spec"]["priority"] = 8
+    for one in (again := members(2)):
+        one["spec"]["priority"] = 8
+    assert answer("train", objects=[*urgent, group, *again])["state"] == "preempts"
+
+
+def test_no_priority_is_advised_to_a_group_that_evicts_nobody() -> None:
+    group = native("train", 2)
+    group["spec"]["preemptionPolicy"] = "Never"
+    waiting = members(2)
+    for one in waiting:
+        one["spec"]["preemptionPolicy"] = "Never"
+    taken = [pod(f"on-{i}", cpu=4, node=f"r0-{i}") for i in range(2)]
+    found = answer("train", objects=[*racks(2), group, *waiting, *taken])
+    assert not [one for one in found["advice"] if "priority" in one["text"]]

@@ -25,6 +25,8 @@ Json = dict[str, Any]
 _DOMAINS = 3
 # The most nodes that an advice names.
 _NAMES = 5
+# So many priorities above that of the group are tried.
+_PRIORITIES = 4
 
 
 def explain_group(scene: Scene, key: GroupKey, nodes: Mapping[str, wire.Node]) -> Json:
@@ -212,6 +214,7 @@ def _find_advice(scene: Scene, entity: Entity, nodes: Mapping[str, wire.Node]) -
         for text, team in _list_wishes(entity.team, most)
         if (tried := _place(scene, _replace_team(entity, team))).binds
     ]
+    found += _try_priorities(scene, entity)
     cluster = scene.asking.cluster
     plan, out = back.find_nodes_back_for_group(cluster, nodes, lambda: _place(scene, entity))
     if out:
@@ -220,6 +223,25 @@ def _find_advice(scene: Scene, entity: Entity, nodes: Mapping[str, wire.Node]) -
         text = f"bring back {', '.join(named[:_NAMES])}{f' and {more} more' if more > 0 else ''}"
         found.append(_write_advice(text, plan))
     return found
+
+
+def _try_priorities(scene: Scene, entity: Entity) -> list[Json]:
+    """Find the lowest priority by which others would go for a group; nothing if it takes nobody's place anyway."""
+    definition, cluster = entity.definition, scene.asking.cluster
+    if definition is None or definition.preempts is False:
+        return []
+    known = {pod.priority for pods in cluster.pods_on.values() for pod in pods.values()}
+    for priority in sorted(one for one in known if one >= entity.priority)[:_PRIORITIES]:
+        raised = structs.replace(definition, priority=priority + 1)
+        with cluster.trial():
+            plan = scene.cycle.decide_for_group(structs.replace(entity, definition=raised))
+        n_victims = sum(len(evict.victims) for evict in plan.evicts) if plan is not None else 0
+        if plan is not None and n_victims:
+            nodes = {one.node for one in plan.nominates if one.node}
+            text = f"give it a priority above {priority}, by which {words.count_nouns(n_victims, 'pod')} would be evicted"
+            n_pods = sum(bool(one.node) for one in plan.nominates)
+            return [{"text": text, "pods": n_pods, "nodes": len(nodes)}]
+    return []
 
 
 def _write_advice(text: str, plan: Plan) -> Json:
