@@ -10,6 +10,7 @@ from msgspec import structs
 from scheduler.api import times, wire
 from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import GroupKey
+from scheduler.disruption import protectors
 from scheduler.plugins import words
 from scheduler.schema import columns as c
 from scheduler.state.entities import Entity, Team, make_entity, make_uid
@@ -231,7 +232,8 @@ def _try_priorities(scene: Scene, entity: Entity) -> list[Json]:
     if definition is None or definition.preempts is False:
         return []
     known = {pod.priority for pods in cluster.pods_on.values() for pod in pods.values()}
-    for priority in sorted(one for one in known if one >= entity.priority)[:_PRIORITIES]:
+    kept = sorted(one for one in known if not protectors.outranks(entity.priority, one))
+    for priority in kept[:_PRIORITIES]:
         raised = structs.replace(definition, priority=priority + 1)
         with cluster.trial():
             plan = scene.cycle.decide_for_group(structs.replace(entity, definition=raised))
