@@ -153,6 +153,13 @@ def find_lowest_priority(cluster: Cluster, rows: c.Ints | None = None) -> int:
     return int(pods.priority[there].min()) if there.any() else p.NO_PRIORITY
 
 
+def list_kept_priorities(cluster: Cluster, priority: int) -> list[int]:
+    """List the priorities of pods on nodes that do not go for a pod of this priority, the lowest first."""
+    pods = cluster.ledger.pods.columns
+    known = np.unique(pods.priority[pods.node >= 0])
+    return [one for one in known.tolist() if not outranks(priority, one)]
+
+
 def outranks(priority: int, other: int) -> bool:
     """Whether a pod that runs, of the other priority, may go for a pod of a priority."""
     return other < priority

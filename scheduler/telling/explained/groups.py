@@ -231,9 +231,7 @@ def _try_priorities(scene: Scene, entity: Entity) -> list[Json]:
     definition, cluster = entity.definition, scene.asking.cluster
     if definition is None or definition.preempts is False:
         return []
-    known = {pod.priority for pods in cluster.pods_on.values() for pod in pods.values()}
-    kept = sorted(one for one in known if not protectors.outranks(entity.priority, one))
-    for priority in kept[:_PRIORITIES]:
+    for priority in protectors.list_kept_priorities(cluster, entity.priority)[:_PRIORITIES]:
         raised = structs.replace(definition, priority=priority + 1)
         with cluster.trial():
             plan = scene.cycle.decide_for_group(structs.replace(entity, definition=raised))
