@@ -392,3 +392,26 @@ def test_no_promise_is_broken_if_everybody_says_the_truth(seed: int) -> None:
     stream = Stream(seed)
     stream.live(60)
     assert stream.n_promises > 0
+
+
+@pytest.mark.parametrize("text", ["soon", "-5", "", "1e9", "9" * 400, "\x00", "1h30"])
+def test_a_pod_whose_run_time_is_no_time_waits_with_its_mistake_and_no_other_does(
+    text: str,
+) -> None:
+    scene = Scene()
+    wrong = make.pod(name="wrong", cpu=1, annotations={names.RUN_TIME: text})
+    scene.engine.handle(events.Seen(wrong), scene.now)
+    scene.add("right", cpu=1, run=5)
+    outcome = scene.engine.decide(scene.now, Unlimited())
+    assert [bind.uid for bind in outcome.binds] == ["default/right"]
+    (hold,) = outcome.holds
+    assert hold.problem is not None
+    assert "evenkeel.dev/run-time" in str(hold.problem)
+    # A pod that runs is charged and ends at an unknown time, whatever it says.
+    scene.engine.handle(
+        events.Seen(make.pod(name="runs", cpu=1, node="n0", annotations={names.RUN_TIME: text})),
+        scene.now,
+    )
+    checks.verify(scene.cluster)
+    pod = scene.cluster.pods["default/runs"]
+    assert scene.cluster.ends.find_end(pod, scene.now) == float("inf")
