@@ -22,7 +22,7 @@ from scheduler.disruption.reserved import Reserved
 from scheduler.kernels.devices import gpus
 from scheduler.placing.rooms import Rooms
 from scheduler.schema import columns as c
-from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.boards import Boards, Key, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.shapes.withheld import Withheld
 from scheduler.state.cluster import Cluster
@@ -145,10 +145,11 @@ class Promises:
         reserved = Reserved(self._cluster.cards.columns)
         try:
             with self._cluster.trial(is_quiet=True) as trial:
+                shapes: dict[Key, Shape] = {}
                 for row, pods in promised.items():
                     if in_the_end:
                         self._let_end(trial, row, pods)
-                    self._move_in(trial, row, pods, reserved)
+                    self._move_in(trial, row, pods, (reserved, shapes))
                 yield trial
         finally:
             reserved.undo()
@@ -289,13 +290,18 @@ class Promises:
                 trial.take_away(one.uid)
 
     def _move_in(
-        self, trial: Trial, row: int, pods: Sequence[PodRecord], reserved: Reserved
+        self,
+        trial: Trial,
+        row: int,
+        pods: Sequence[PodRecord],
+        kept: tuple[Reserved, dict[Key, Shape]],
     ) -> None:
+        """Put pods on the row that is promised to them; ``kept`` is what the trial keeps, with the shapes of like pods."""
         leaving = self._list_leaving(self._cluster.nodes.find_name(row), pods[0].priority)
         for uid in leaving:
             trial.take_away(uid)
         for pod in pods:
-            self._promise(pod, row, reserved)
+            self._promise(pod, row, *kept)
         for uid in leaving:
             trial.put_back(uid)
 
@@ -308,7 +314,9 @@ class Promises:
             if (one.deleting or one.uid in going) and protectors.outranks(priority, one.priority)
         ]
 
-    def _promise(self, pod: PodRecord, row: int, reserved: Reserved) -> None:
+    def _promise(
+        self, pod: PodRecord, row: int, reserved: Reserved, shapes: dict[Key, Shape]
+    ) -> None:
         """Charge a pod to the row that it is promised, with its cards."""
         cluster, name = self._cluster, self._cluster.nodes.find_name(row)
         # Most pods ask no cards, and are charged without being asked what they are.
@@ -316,7 +324,8 @@ class Promises:
         if key is None:
             cluster.assume(pod.uid, name, ())
             return
-        shape = self._boards.make_unscored(key)
+        if (shape := shapes.get(key)) is None:
+            shape = shapes[key] = self._boards.make_unscored(key)
         slots = self.find_own_cards(pod, shape, row)
         if slots or not self._takes_cards(shape, row):
             cluster.assume(pod.uid, name, slots)
