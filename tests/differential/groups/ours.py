@@ -17,7 +17,7 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.questions.pods import NamedPod, NominatedNode
 from scheduler.engine.questions.waiting import ObjectsOf
 from scheduler.simulate.changes.what_if import Changes
-from scheduler.simulate.situation import make_engine, prepare
+from scheduler.simulate.situation import find_time, make_engine, prepare
 from scheduler.telling import sayings
 from tests.differential.groups import oracle
 from tests.differential.groups.answers import Condition, GroupAnswer
@@ -34,10 +34,11 @@ def settings() -> Config:
 
 def answer(objects: Sequence[Json], waiting: Sequence[str]) -> GroupAnswer:
     """What becomes of the pods that wait, by name."""
-    engine = make_engine(prepare(objects, Changes(), strict=True).inventory, settings())
-    made = _Made(engine)
-    at = 0.0
-    while at < oracle.BACKOFF_SECONDS:
+    inventory = prepare(objects, Changes(), strict=True).inventory
+    engine = make_engine(inventory, settings())
+    at = begin = find_time(inventory)
+    made = _Made(engine, begin)
+    while at < begin + oracle.BACKOFF_SECONDS:
         outcome = engine.decide(at, Unlimited(pods=1))
         made.add(outcome)
         at = max(at, engine.find_due(at))
@@ -50,8 +51,8 @@ def answer(objects: Sequence[Json], waiting: Sequence[str]) -> GroupAnswer:
 class _Made:
     """What the engine has decided."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, now: float) -> None:
+        self._engine, self._now = engine, now
         self._nodes: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._victims: set[str] = set()
@@ -73,7 +74,7 @@ class _Made:
     def _add_plan(self, plan: Plan) -> None:
         for bind in plan.binds:
             self._nodes[self._name(bind.uid)] = bind.node
-            self._engine.handle(events.BindDone(bind.uid), 0.0)
+            self._engine.handle(events.BindDone(bind.uid), self._now)
         for evict in plan.evicts:
             self._victims |= {self._name(uid) for uid in evict.victims}
         for hold in plan.group.members if plan.group else ():
