@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine groups end-to-end starts hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine groups domains end-to-end starts hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from bench import (
     distinct,
+    domains,
     dumps,
     floors,
     groups,
@@ -81,6 +82,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "learning": (lambda given: learning.run(given.quick), lambda _: learning.FLOORS),
     "engine": (_alone, lambda given: alone.floors(given.plan.rows, given.nodes_alone)),
     "groups": (lambda given: groups.run(given.quick), lambda _: groups.FLOORS),
+    "domains": (lambda given: domains.run(given.quick), lambda _: domains.FLOORS),
     "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
     "starts": (lambda given: starts.run(given.quick), lambda _: starts.FLOORS),
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),
