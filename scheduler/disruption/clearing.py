@@ -15,17 +15,17 @@ import numpy as np
 
 from scheduler.api.door.decisions import Bind, Plan
 from scheduler.disruption.group_units import Unit, list_kube_units, list_units
+from scheduler.disruption.promises import Promises
+from scheduler.disruption.sparing import Guard, put_back
 from scheduler.disruption.units import find_costs, find_unit_costs
-from scheduler.kernels.devices import gpus
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
-from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.boards import Boards
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
 from scheduler.state.records import read_time
-from scheduler.state.trials import Trial
 
 _SECONDS_AN_HOUR = 3600.0
 # kube-scheduler's words if nobody may go for a group.
@@ -84,10 +84,11 @@ class Clearing:
         boards: Boards,
         keys: Keys,
         count_places: Callable[[PodRecord], c.Ints],
+        promises: Promises,
     ) -> None:
         """``count_places`` counts [N] how many pods like one fit on each node at most."""
         self._cluster, self._boards, self._keys = cluster, boards, keys
-        self._count_places = count_places
+        self._count_places, self._promises = count_places, promises
 
     def find_room(
         self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
@@ -129,7 +130,8 @@ class Clearing:
             if not plan.binds:
                 return "" if plan.group is None else plan.group.status
             order = sorted(range(len(units)), key=lambda i: not costs[i])
-            gone = self._put_back(trial, [units[i] for i in order], plan.binds)
+            guard = Guard(self._boards, self._keys, plan.binds, self._cluster, None)
+            gone = put_back(trial, [units[i] for i in order], guard)
         gone_ids = set(map(id, gone))
         going = tuple(unit for unit in units if id(unit) in gone_ids)
         return Cleared(plan.binds, going, self._sum_costs(entity, going), ANYWHERE)
@@ -178,7 +180,8 @@ class Clearing:
             plan = place(rows)
             if not plan.binds:
                 return None, places
-            gone = self._put_back(trial, order, plan.binds)
+            guard = Guard(self._boards, self._keys, plan.binds, self._cluster, self._promises)
+            gone = put_back(trial, order, guard)
         return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows), places
 
     def _choose_cheap_rows(
@@ -265,26 +268,6 @@ class Clearing:
             if pod.uid not in own
         ]
 
-    def _put_back(
-        self, trial: Trial, units: Sequence[Unit], binds: Sequence[Bind]
-    ) -> tuple[Unit, ...]:
-        """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
-        guard = _Guard(self._cluster, self._boards, self._keys, binds)
-        gone: list[Unit] = []
-        broken = set()
-        for unit in units:
-            if not (unit.is_extra and unit.group in broken):
-                for pod in unit.pods:
-                    trial.put_back(pod.uid)
-                if guard.still_fits(unit):
-                    continue
-                for pod in unit.pods:
-                    trial.take_away(pod.uid)
-            if not unit.is_extra and unit.group is not None:
-                broken.add(unit.group)
-            gone.append(unit)
-        return tuple(gone)
-
     def _sum_costs(self, entity: Entity, units: Sequence[Unit]) -> Cost:
         pods = [pod for unit in units for pod in unit.pods]
         costs = find_costs(self._cluster, pods) if pods else {}
@@ -328,64 +311,3 @@ def _find_worth(unit: Unit, costs: dict[str, int]) -> tuple[object, ...]:
         unit.pods[0].created,
         unit.pods[0].key,
     )
-
-
-class _Guard:
-    """Judges whether the pods of a group still fit where they were placed."""
-
-    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, binds: Sequence[Bind]) -> None:
-        self._cluster, self._boards, self._keys = cluster, boards, keys
-        # By the identity of a template: the shape of a pod of the group.
-        self._shapes: dict[int, Shape | None] = {}
-        self._on: dict[str, list[Bind]] = {}
-        for bind in binds:
-            self._on.setdefault(bind.node, []).append(bind)
-        # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
-        self._wide = [bind for bind in binds if self._is_wide(bind)]
-
-    def still_fits(self, unit: Unit) -> bool:
-        """Whether the group still fits beside a unit that has come back."""
-        nodes = dict.fromkeys(pod.node for pod in unit.pods)
-        near = [bind for node in nodes for bind in self._on.get(node, ())]
-        return all(map(self._fits, {bind.uid: bind for bind in (*near, *self._wide)}.values()))
-
-    def _is_wide(self, bind: Bind) -> bool:
-        shape = self._get_shape(self._cluster.pods[bind.uid])
-        return shape is not None and shape.view.is_wide
-
-    def _get_shape(self, pod: PodRecord) -> Shape | None:
-        key = id(pod.template)
-        if key not in self._shapes:
-            made = self._keys.make_key(pod)
-            self._shapes[key] = None if made is None else self._boards.make_unscored(made)
-        return self._shapes[key]
-
-    def _fits(self, bind: Bind) -> bool:
-        """Whether a pod still fits on its node, with its cards."""
-        cluster = self._cluster
-        shape, row = self._get_shape(cluster.pods[bind.uid]), cluster.nodes.find_row(bind.node)
-        if shape is None or self._is_short(shape, row):
-            return False
-        if not (bind.slots or len(shape.counted) or shape.view.storage is not None):
-            # Nothing but amounts can have changed for it.
-            return True
-        with cluster.trial():
-            cluster.forget(bind.uid)
-            if self._boards.find_refusals(shape, np.array([row], np.int64))[0, 0]:
-                return False
-            return not bind.slots or self._has_cards(shape, row, bind)
-
-    def _is_short(self, shape: Shape, row: int) -> bool:
-        """Whether more of a resource that the pod requests is in use on its node than the node has."""
-        nodes, ask = self._cluster.nodes.columns, shape.ask
-        over = nodes.requested[ask.resources, row] > nodes.allocatable[ask.resources, row]
-        pools = ask.by_cards
-        counted = (pools < 0) | ~nodes.managed[np.maximum(pools, 0), row]
-        return bool((over & counted & (ask.resources >= 0)).any())
-
-    def _has_cards(self, shape: Shape, row: int, bind: Bind) -> bool:
-        """Whether the pod could get its cards on a node, on which it is not."""
-        there = self._cluster.registers.list_cards(bind.uid, shape.ask.pool, row)
-        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(bind.slots) for use in uses]
-        world = self._boards.get_world(shape)
-        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64)))

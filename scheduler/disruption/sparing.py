@@ -1,0 +1,110 @@
+"""Spares units that need not go: they come back one by one as long as the group still fits as it was placed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.api.door.decisions import Bind
+from scheduler.disruption.group_units import Unit
+from scheduler.disruption.promises import Promises
+from scheduler.kernels.devices import gpus
+from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.keys import Keys
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from scheduler.state.trials import Trial
+
+
+def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, ...]:
+    """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
+    gone: list[Unit] = []
+    broken = set()
+    for unit in units:
+        if not (unit.is_extra and unit.group in broken):
+            for pod in unit.pods:
+                trial.put_back(pod.uid)
+            if guard.still_fits(unit):
+                continue
+            for pod in unit.pods:
+                trial.take_away(pod.uid)
+        if not unit.is_extra and unit.group is not None:
+            broken.add(unit.group)
+        gone.append(unit)
+    return tuple(gone)
+
+
+class Guard:
+    """Judges whether the pods of a group still fit where they were placed."""
+
+    def __init__(
+        self,
+        boards: Boards,
+        keys: Keys,
+        binds: Sequence[Bind],
+        cluster: Cluster,
+        promises: Promises | None,
+    ) -> None:
+        """With ``promises`` what is promised to other pods counts as if they were there."""
+        self._cluster, self._boards, self._keys = cluster, boards, keys
+        self._promises = promises
+        # By the identity of a template: the shape of a pod of the group.
+        self._shapes: dict[int, Shape | None] = {}
+        self._on: dict[str, list[Bind]] = {}
+        for bind in binds:
+            self._on.setdefault(bind.node, []).append(bind)
+        # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
+        self._wide = [bind for bind in binds if self._is_wide(bind)]
+
+    def still_fits(self, unit: Unit) -> bool:
+        """Whether the group still fits beside a unit that has come back."""
+        nodes = dict.fromkeys(pod.node for pod in unit.pods)
+        near = [bind for node in nodes for bind in self._on.get(node, ())]
+        return all(map(self._fits, {bind.uid: bind for bind in (*near, *self._wide)}.values()))
+
+    def _is_wide(self, bind: Bind) -> bool:
+        shape = self._get_shape(self._cluster.pods[bind.uid])
+        return shape is not None and shape.view.is_wide
+
+    def _get_shape(self, pod: PodRecord) -> Shape | None:
+        key = id(pod.template)
+        if key not in self._shapes:
+            made = self._keys.make_key(pod)
+            self._shapes[key] = None if made is None else self._boards.make_unscored(made)
+        return self._shapes[key]
+
+    def _fits(self, bind: Bind) -> bool:
+        """Whether a pod still fits on its node, with its cards."""
+        cluster = self._cluster
+        pod, row = cluster.pods[bind.uid], cluster.nodes.find_row(bind.node)
+        shape, promises = self._get_shape(pod), self._promises
+        is_promised = promises is not None and bool(cluster.nominations.list_on(bind.node))
+        if shape is None or self._is_short(shape, row):
+            return False
+        if not (is_promised or bind.slots or len(shape.counted) or shape.view.storage is not None):
+            # Nothing but amounts can have changed for it.
+            return True
+        rows = np.array([row], np.int64)
+        with cluster.trial():
+            cluster.forget(bind.uid)
+            if self._boards.find_refusals(shape, rows)[0, 0]:
+                return False
+            if promises and is_promised and not promises.leaves_room(pod, rows, but=pod.uid):
+                return False
+            return not bind.slots or self._has_cards(shape, row, bind)
+
+    def _is_short(self, shape: Shape, row: int) -> bool:
+        """Whether more of a resource that the pod requests is in use on its node than the node has."""
+        nodes, ask = self._cluster.nodes.columns, shape.ask
+        over = nodes.requested[ask.resources, row] > nodes.allocatable[ask.resources, row]
+        pools = ask.by_cards
+        counted = (pools < 0) | ~nodes.managed[np.maximum(pools, 0), row]
+        return bool((over & counted & (ask.resources >= 0)).any())
+
+    def _has_cards(self, shape: Shape, row: int, bind: Bind) -> bool:
+        """Whether the pod could get its cards on a node, on which it is not."""
+        there = self._cluster.registers.list_cards(bind.uid, shape.ask.pool, row)
+        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(bind.slots) for use in uses]
+        world = self._boards.get_world(shape)
+        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64)))
