@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 import msgspec
 
-from scheduler.api.door.decisions import Attempt, Hold, Plan
+from scheduler.api.door.decisions import Attempt, Hold, Nominate, Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.calls import Nowhere
 from scheduler.disruption import attempts, clearing, group_promises, group_units
@@ -51,6 +51,20 @@ class GroupCycle:
 
         ``place_pods`` decides for pods one by one, and makes no room.
         """
+        pods, nominations = self._cluster.pods, self._cluster.nominations
+        before = group_promises.list_nominated(self._cluster, entity)
+        plan = self._decide(entity, place_pods)
+        if plan is None or not before:
+            return plan
+        told = {*(one.uid for one in plan.binds), *(one.uid for one in plan.nominates)}
+        ended = [
+            Nominate(uid, "")
+            for uid in before
+            if not nominations.find_node(uid) and not pods[uid].node and uid not in told
+        ]
+        return msgspec.structs.replace(plan, nominates=(*plan.nominates, *ended))
+
+    def _decide(self, entity: Entity, place_pods: PlacePods) -> Plan | None:
         plan = self._place(entity, place_pods)
         if plan.group is not None and plan.group.leaves:
             return self._decide_as_kube(entity, place_pods, plan)

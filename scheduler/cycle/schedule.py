@@ -59,13 +59,10 @@ class Cycle(Answers):
         self._placer = Placer(
             cluster, self._domains, self._ways, self._count_places, self._find_plugins
         )
-        self._groups = GroupCycle(
-            cluster,
-            self._placer,
-            Clearing(cluster, self.boards, self.keys, partial(self._count_places, beside=None)),
-            Horizon(cluster, promised_percent),
-            policies.preempts,
-        )
+        count_places = partial(self._count_places, beside=None)
+        clearing = Clearing(cluster, self.boards, self.keys, count_places, self.promises)
+        horizon = Horizon(cluster, promised_percent)
+        self._groups = GroupCycle(cluster, self._placer, clearing, horizon, policies.preempts)
 
     def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
         """Decide for pending entities, in the order given.

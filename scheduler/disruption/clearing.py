@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from scheduler.api.door.decisions import Bind, Plan
+from scheduler.api.door.decisions import Plan
 from scheduler.api.times import read_time
 from scheduler.disruption.cleared import (
     UNFINISHED,
@@ -23,7 +23,8 @@ from scheduler.disruption.cleared import (
     choose_cheaper,
 )
 from scheduler.disruption.group_units import Unit, list_kube_units, list_units
-from scheduler.disruption.guard import Guard
+from scheduler.disruption.promises import Promises
+from scheduler.disruption.sparing import Guard, put_back
 from scheduler.disruption.units import find_costs, find_unit_costs
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
@@ -32,7 +33,6 @@ from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
-from scheduler.state.trials import Trial
 
 _SECONDS_AN_HOUR = 3600.0
 # kube-scheduler's words if nobody may go for a group.
@@ -59,10 +59,11 @@ class Clearing:
         boards: Boards,
         keys: Keys,
         count_places: Callable[[PodRecord], c.Ints],
+        promises: Promises,
     ) -> None:
         """``count_places`` counts [N] how many pods like one fit on each node at most."""
         self._cluster, self._boards, self._keys = cluster, boards, keys
-        self._count_places = count_places
+        self._count_places, self._promises = count_places, promises
         # The search that goes on; there is one at a time.
         self._search: Search | None = None
 
@@ -136,7 +137,8 @@ class Clearing:
             if not plan.binds:
                 return "" if plan.group is None else plan.group.status
             order = sorted(range(len(units)), key=lambda i: not costs[i])
-            gone = self._put_back(trial, [units[i] for i in order], plan.binds)
+            guard = Guard(self._boards, self._keys, plan.binds, self._cluster, None)
+            gone = put_back(trial, [units[i] for i in order], guard)
         gone_ids = set(map(id, gone))
         going = tuple(unit for unit in units if id(unit) in gone_ids)
         return Cleared(plan.binds, going, self._sum_costs(entity, going), ANYWHERE)
@@ -218,7 +220,8 @@ class Clearing:
             plan = place(rows)
             if not plan.binds:
                 return None
-            gone = self._put_back(trial, order, plan.binds)
+            guard = Guard(self._boards, self._keys, plan.binds, self._cluster, self._promises)
+            gone = put_back(trial, order, guard)
         return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
 
     def _choose_cheap_rows(
@@ -304,27 +307,6 @@ class Clearing:
             for pod in sorted(cluster.pods_on.get(name, {}).values(), key=lambda one: one.key)
             if pod.uid not in own
         ]
-
-    def _put_back(
-        self, trial: Trial, units: Sequence[Unit], binds: Sequence[Bind]
-    ) -> tuple[Unit, ...]:
-        """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
-        guard = Guard(self._cluster, self._boards, self._keys, binds)
-        gone: list[Unit] = []
-        broken = set()
-        for unit in units:
-            is_lost = unit.is_extra and unit.group in broken
-            if not is_lost and not guard.is_clearly_over(unit):
-                for pod in unit.pods:
-                    trial.put_back(pod.uid)
-                if guard.still_fits(unit):
-                    continue
-                for pod in unit.pods:
-                    trial.take_away(pod.uid)
-            if not unit.is_extra and unit.group is not None:
-                broken.add(unit.group)
-            gone.append(unit)
-        return tuple(gone)
 
     def _sum_costs(self, entity: Entity, units: Sequence[Unit]) -> Cost:
         pods = [pod for unit in units for pod in unit.pods]

@@ -81,6 +81,13 @@ def keep_room(cluster: Cluster, pod: PodRecord) -> None:
         end_nominations(cluster, [one.uid for one in members])
 
 
+def list_nominated(cluster: Cluster, entity: Entity) -> list[str]:
+    """List the pods of a group that are nominated, or of which this is written: it stays so if a bind fails."""
+    pods, nominations = cluster.pods, cluster.nominations
+    uids = [pod.uid for pod in entity.members]
+    return [uid for uid in uids if nominations.find_node(uid) or pods[uid].nominated]
+
+
 def end_nominations(cluster: Cluster, uids: list[str]) -> list[Nominate]:
     """End the nominations of pods; return what has to be written."""
     nominations = cluster.nominations

@@ -108,6 +108,11 @@ class Chores:
             self._barring.keep_entry_off(kind, entry, hold.barriers)
         if is_freed or (is_behind and self._may_follow(pod, hold.barriers)):
             self._note_kind(kind, None)
+        if is_freed and entry is not None and isinstance(entry.entity, Entity):
+            # What is promised to the group itself is no room for its kind: its own nodes are looked at for it.
+            nominations, find_row = self._cluster.nominations, self._cluster.nodes.find_row
+            nodes = (nominations.find_node(one.uid) for one in entry.entity.members)
+            self._promised.note_rows({find_row(node) for node in nodes if node})
 
     def _may_follow(self, pod: PodRecord, barriers: Barriers) -> bool:
         """Whether a pod that these barriers keep off nodes may fit once other pods have come."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Outcome, Plan
+from scheduler.api.door.decisions import Nominate, Outcome, Plan
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
@@ -35,7 +35,7 @@ from scheduler.engine.restoring import Knowledge
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import AnyEntity, count_pods
+from scheduler.state.entities import AnyEntity, Entity, count_pods
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.seniority import Seniority
 from scheduler.waiting.orders import PriorityAndAge
@@ -254,10 +254,13 @@ class Engine:
         for held in self._held.take_due(now):
             outcome.notes.append(held)
             entry = self._pending.find_entry(held.uid)
-            members = () if entry is None else entry.entity.members
-            ended = group_promises.end_nominations(self._cluster, [pod.uid for pod in members])
-            if ended:
-                outcome.plans.append(Plan(held.uid, nominates=tuple(ended)))
+            if entry is None or not isinstance(entry.entity, Entity):
+                continue
+            nominated = group_promises.list_nominated(self._cluster, entry.entity)
+            group_promises.end_nominations(self._cluster, nominated)
+            if nominated:
+                ended = tuple(Nominate(uid, "") for uid in nominated)
+                outcome.plans.append(Plan(entry.uid, nominates=ended))
 
     def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()

@@ -1,6 +1,5 @@
 """The first group in line is promised room for later, and others run there only if they do not delay it."""
 
-import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,8 +15,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT, Pace
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
-from scheduler.state.later import LaterRoom
-from tests import make, slices
+from tests import make
 
 BEGIN = 1_000_000.0
 
@@ -288,110 +286,6 @@ def test_age_is_worth_priority(points: float, first: str) -> None:
     scene.end("a")
     scene.end("b")
     assert sorted(scene.decide(2)) == [f"{first}-0", f"{first}-1"]
-
-
-class Stream(Scene):
-    """Pods and gangs that come and end over time; those that say how long they run say the truth."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
-        self.n_nodes = self.rng.randint(2, 4)
-        super().__init__(self.n_nodes)
-        self._ends: list[tuple[float, str]] = []
-        self._run: dict[str, float] = {}
-        # By the uid of a group: the time that it was promised first, until it is placed; and all those promises.
-        self.promised: dict[str, float] = {}
-        self.n_promises = self.n_in_time = 0
-
-    def live(self, n_steps: int) -> None:
-        for step in range(n_steps):
-            at = BEGIN + 10.0 * step
-            while self._ends and min(self._ends)[0] <= at:
-                self.now = min(self._ends)[0]
-                for one in [one for one in self._ends if one[0] == self.now]:
-                    self._ends.remove(one)
-                    self.end(one[1])
-                self.settle()
-            self.now = at
-            self._someone_comes(step)
-            self.settle()
-
-    def _someone_comes(self, step: int) -> None:
-        run = self.rng.choice((15.0, 40.0, 100.0))
-        if self.rng.random() < 0.2:
-            n = self.rng.randint(2, self.n_nodes)
-            group = make.pod_group(f"gang{step}", n)
-            self.engine.handle(events.Seen(group), self.now)
-            cpu = self.rng.choice((2, 3, 4))
-            for i in range(n):
-                self._run[f"gang{step}-{i}"] = run
-                name = f"gang{step}-{i}"
-                self.add(name, cpu, run=run, gang=f"gang{step}", created=10.0 * step)
-        else:
-            self._run[f"p{step}"] = run
-            cpu = self.rng.randint(1, 4)
-            self.add(f"p{step}", cpu, run=run, created=10.0 * step)
-
-    def settle(self) -> None:
-        """Decide until nobody else is placed, and compare with what was promised."""
-        while True:
-            room = self.cluster.later.room
-            if not (placed := self.decide(self.now - BEGIN)):
-                break
-            for name, node in placed.items():
-                if room is not None and node in room.on and self._comes_before(name, room):
-                    # Nobody promised anything for this case.
-                    self.promised.pop(room.entity.rpartition("/")[2], None)
-                self._ends.append((self.now + self._run[name], name))
-                gang = name.partition("-")[0]
-                if gang in self.promised:
-                    self.n_promises += 1
-                    assert self.now <= self.promised.pop(gang)
-        self.compare_with_twin()
-        room = self.cluster.later.room
-        if room is not None:
-            self.promised.setdefault(room.entity.rpartition("/")[2], room.until)
-
-    def _comes_before(self, name: str, room: LaterRoom) -> bool:
-        pod = self.cluster.pods[f"default/{name}"]
-        return pod.created < room.place[2] and not name.startswith(room.entity.rpartition("/")[2])
-
-    def compare_with_twin(self) -> None:
-        """The promised time is the first at which enough pods have ended, counted slowly."""
-        room = self.cluster.later.room
-        if room is None:
-            return
-        gang = room.entity.rpartition("/")[2]
-        pods = self.cluster.pods.values()
-        members = [pod for pod in pods if pod.name.startswith(f"{gang}-")]
-        cpu = {pod.name: _count_cpus(self._pods[pod.name]) for pod in pods}
-        running = [pod for pod in pods if pod.node]
-        end_of = {name: at for at, name in self._ends}
-        for at in sorted({end_of[pod.name] for pod in running}):
-            left = [pod for pod in running if end_of[pod.name] > at]
-            free = [
-                4 - sum(cpu[pod.name] for pod in left if pod.node == f"n{i}")
-                for i in range(self.n_nodes)
-            ]
-            if sum(one // cpu[members[0].name] for one in free) >= len(members):
-                assert room.until == at
-                return
-        raise AssertionError(f"{gang} fits at no time")
-
-
-def _count_cpus(pod: wire.Pod) -> int:
-    resources = pod.spec.containers[0].resources
-    assert resources is not None
-    assert resources.requests is not None
-    return int(str(resources.requests["cpu"]))
-
-
-@pytest.mark.parametrize("seed", slices.pick_part(tuple(range(100))))
-def test_no_promise_is_broken_if_everybody_says_the_truth(seed: int) -> None:
-    """The promised time is that of a slow twin, and whoever passes the group meanwhile does not delay it."""
-    stream = Stream(seed)
-    stream.live(60)
-    assert stream.n_promises > 0
 
 
 @pytest.mark.parametrize("text", ["soon", "-5", "", "1e9", "9" * 400, "\x00", "1h30"])

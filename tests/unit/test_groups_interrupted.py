@@ -219,3 +219,38 @@ def test_a_gang_that_was_nominated_by_the_scheduler_before_never_loses_its_nomin
     written = [(one.uid, one.node) for one in outcome.nominates]
     assert len(written) == len({uid for uid, _ in written}) == 2
     assert {node for _, node in written} == {"a", "b"}
+
+
+def test_a_gang_that_is_placed_by_the_search_waits_for_the_pod_that_found_no_node() -> None:
+    """The first try put the large pod on the node, and held the small ones, which have it now."""
+    engine = Engine(Config())
+    engine.handle(events.Seen(make.node(name="a", cpu=2)), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 2)), 0.0)
+    for name, cpu in (("large", 2), ("small", 1), ("smaller", 1)):
+        engine.handle(events.Seen(make.member(make.pod(name=name, cpu=cpu))), 0.0)
+    [plan] = engine.decide(0.0, Unlimited()).plans
+    assert {bind.uid for bind in plan.binds} == {"default/small", "default/smaller"}
+    assert plan.hold is not None
+    assert plan.hold.uid == "default/large"
+
+
+def test_room_for_a_gang_leaves_what_is_promised_to_others() -> None:
+    """Beside a promise of its own priority a pod may have to go that would have had room without the promise."""
+    engine = Engine(Config())
+    for name in ("a", "b"):
+        engine.handle(events.Seen(make.node(name=name, cpu=4)), 0.0)
+    promised = make.pod(
+        name="promised", cpu=3, priority=5, spec={"schedulingGates": [{"name": "g"}]}
+    )
+    promised.status.nominated_node_name = "a"
+    pods = [
+        promised,
+        make.pod(name="low-a", cpu=1, node="a"),
+        make.pod(name="low-b", cpu=4, node="b"),
+    ]
+    notes = {GANG + "name": "high", GANG + "min-available": "2"}
+    pods += [make.pod(name=f"p{cpu}", cpu=cpu, priority=5, annotations=notes) for cpu in (1, 4)]
+    for pod in pods:
+        engine.handle(events.Seen(pod), 0.0)
+    [evict] = engine.decide(0.0, Unlimited()).evicts
+    assert sorted(evict.victims) == ["default/low-a", "default/low-b"]

@@ -66,9 +66,8 @@ class Attempt:
         waiting = [
             pod.uid for leaf in entity.team.list_leaves() for pod in self._list_waiting(leaf)
         ]
-        n_placed, domain, holds = 0, _NOWHERE, self._holds
         if self._try(self._place_anew, entity.team, among):
-            n_placed, domain = len(self._binds), self._domain
+            n_placed, domain, holds = len(self._binds), self._domain, self._holds
         else:
             n_placed, domain, holds = self._closest
             holds = holds or [Hold(waiting[0], said=self._no_domain)] if waiting else []
@@ -246,12 +245,13 @@ class Attempt:
         if found is None:
             return False
         self._binds += found
-        placed = {bind.uid for bind in found}
+        placed, tried_before = {bind.uid for bind in found}, {pod.uid for pod in waiting}
+        self._holds = [hold for hold in self._holds if hold.uid not in tried_before]
         rest = [pod for pod in waiting if pod.uid not in placed]
         if rest:
             tried = self._place_pods(rest, among)
             self._binds += tried.binds
-        self._holds = [hold for hold in self._holds if hold.uid not in placed]
+            self._holds += tried.holds
         return True
 
     def _is_worth_a_search(self, waiting: list[PodRecord], least: int, rows: c.Ints) -> bool:

@@ -1,4 +1,4 @@
-"""Judges whether the pods of a group still fit where they were placed, once others come back."""
+"""Spares units that need not go: they come back one by one as long as the group still fits as it was placed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,48 @@ import numpy as np
 from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
 from scheduler.disruption.group_units import Unit
+from scheduler.disruption.promises import Promises
 from scheduler.kernels.devices import gpus
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from scheduler.state.trials import Trial
+
+
+def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, ...]:
+    """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
+    gone: list[Unit] = []
+    broken = set()
+    for unit in units:
+        is_lost = unit.is_extra and unit.group in broken
+        if not is_lost and not guard.is_clearly_over(unit):
+            for pod in unit.pods:
+                trial.put_back(pod.uid)
+            if guard.still_fits(unit):
+                continue
+            for pod in unit.pods:
+                trial.take_away(pod.uid)
+        if not unit.is_extra and unit.group is not None:
+            broken.add(unit.group)
+        gone.append(unit)
+    return tuple(gone)
 
 
 class Guard:
-    """Judges for one placement of one group."""
+    """Judges whether the pods of a group still fit where they were placed."""
 
-    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, binds: Sequence[Bind]) -> None:
+    def __init__(
+        self,
+        boards: Boards,
+        keys: Keys,
+        binds: Sequence[Bind],
+        cluster: Cluster,
+        promises: Promises | None,
+    ) -> None:
+        """With ``promises`` what is promised to other pods counts as if they were there."""
         self._cluster, self._boards, self._keys = cluster, boards, keys
+        self._promises = promises
         # By the identity of a template: the shape of a pod of the group.
         self._shapes: dict[int, Shape | None] = {}
         self._on: dict[str, list[Bind]] = {}
@@ -79,15 +109,20 @@ class Guard:
     def _fits(self, bind: Bind) -> bool:
         """Whether a pod still fits on its node, with its cards."""
         cluster = self._cluster
-        shape, row = self._get_shape(cluster.pods[bind.uid]), cluster.nodes.find_row(bind.node)
+        pod, row = cluster.pods[bind.uid], cluster.nodes.find_row(bind.node)
+        shape, promises = self._get_shape(pod), self._promises
+        is_promised = promises is not None and bool(cluster.nominations.list_on(bind.node))
         if shape is None or self._is_short(shape, row):
             return False
-        if not (bind.slots or len(shape.counted) or shape.view.storage is not None):
+        if not (is_promised or bind.slots or len(shape.counted) or shape.view.storage is not None):
             # Nothing but amounts can have changed for it.
             return True
+        rows = np.array([row], np.int64)
         with cluster.trial():
             cluster.forget(bind.uid)
-            if self._boards.find_refusals(shape, np.array([row], np.int64))[0, 0]:
+            if self._boards.find_refusals(shape, rows)[0, 0]:
+                return False
+            if promises and is_promised and not promises.leaves_room(pod, rows, but=pod.uid):
                 return False
             return not bind.slots or self._has_cards(shape, row, bind)
 
