@@ -15,7 +15,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Domain, Entity, Team, make_entity
+from scheduler.state.entities import Entity, Team, make_entity
 from scheduler.state.pods import Life, PodRecord
 
 Json = dict[str, Any]
@@ -326,10 +326,6 @@ def member(pod: wire.Pod, group: str = "gang") -> wire.Pod:
     return pod
 
 
-def entity(
-    name: str, pods: Iterable[PodRecord], minimum: int, domain: Domain | None = None
-) -> Entity:
-    """A group whose pods go to a domain."""
-    return make_entity(
-        GroupKey("Test", "default", name), Team("", minimum, tuple(pods)), domain=domain
-    )
+def entity(name: str, pods: Iterable[PodRecord], minimum: int) -> Entity:
+    """A group whose pods may go anywhere."""
+    return make_entity(GroupKey("Test", "default", name), Team("", minimum, tuple(pods)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -12,13 +11,6 @@ from scheduler.api.groups.definitions import Definition, GroupKey, Rule
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.pods import Life, PodRecord
-
-
-class Domain(NamedTuple):
-    """The nodes with a value of a label."""
-
-    label: str
-    value: str
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -118,7 +110,6 @@ class Entity(msgspec.Struct, frozen=True):
         team: its pods and what must be placed at once.
         members: its pods without a node and those whose bind is under way, in the order in which they are placed; at
             least one.
-        domain: the nodes to which all of them go; None: any nodes.
         definition: what its object or its pods say of it; None while nobody has said anything.
         lacks: what it waits for before it can be tried; empty for nothing.
         problem: what a person must mend before it can be placed; None for nothing.
@@ -128,7 +119,6 @@ class Entity(msgspec.Struct, frozen=True):
     key: GroupKey
     team: Team
     members: tuple[PodRecord, ...]
-    domain: Domain | None = None
     definition: Definition | None = None
     lacks: str = ""
     problem: Mistake | None = None
@@ -171,7 +161,6 @@ def make_entity(
     key: GroupKey,
     team: Team,
     *,
-    domain: Domain | None = None,
     definition: Definition | None = None,
     lacks: str = "",
     problem: Mistake | None = None,
@@ -179,7 +168,7 @@ def make_entity(
 ) -> Entity:
     """Make an entity of the pods of a team; there must be one."""
     members = tuple(pod for leaf in team.list_leaves() for pod in leaf.pods)
-    return Entity(key, team, members, domain, definition, lacks, problem, n_short)
+    return Entity(key, team, members, definition, lacks, problem, n_short)
 
 
 def make_anew(entity: Entity) -> Entity:

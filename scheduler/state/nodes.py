@@ -243,14 +243,6 @@ class NodeTable:
             self._label_columns[key] = column
         return column
 
-    def flag_rows(self, label: str, value: str) -> c.Flags:
-        """Return [N] whether a row has this label with this value."""
-        # The values of a label are numbered when its column is first asked for.
-        column = self.get_label_column(label)
-        number = self.label_values.find(value)
-        there: c.Flags = (column == number) & (column != ABSENT)
-        return there
-
     def read_label_integers(self) -> tuple[c.Ints, c.Flags]:
         """Read [values] each interned label value as an integer, and [values] whether it is one.
 

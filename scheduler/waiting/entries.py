@@ -89,12 +89,7 @@ def is_alike(a: AnyEntity, b: AnyEntity) -> bool:
         )
     if not (isinstance(a, Entity) and isinstance(b, Entity)):
         return False
-    same = (a.domain, a.definition, a.lacks, a.problem) == (
-        b.domain,
-        b.definition,
-        b.lacks,
-        b.problem,
-    )
+    same = (a.definition, a.lacks, a.problem) == (b.definition, b.lacks, b.problem)
     return same and _is_alike_team(a.team, b.team)
 
 

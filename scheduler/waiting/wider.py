@@ -1,6 +1,6 @@
 """Hints for entities of several pods: what could help them beside what could help one of their pods.
 
-That is room for several members on one node, and nodes that join the entity's domain.
+That is room for several members on one node, and nodes that join a domain.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ def widen_hints(entity: Entity, hints: Iterable[Hint]) -> list[Hint]:
     """List what may help an entity, beside the hints for the member that fitted nowhere."""
     resources = dict.fromkeys(resource for hint in hints for resource, _ in hint.amounts)
     wider = [Hint(amounts=_list_amounts(entity, resource)) for resource in resources]
-    if entity.domain is not None:
-        # A node that gets the domain's label was outside the domain, so no hint says yet what keeps the pod off it.
-        wider.append(Hint(here=((Change.NODE_LABELS, tuple(entity.domain)),)))
     labels = {label for team in entity.team.list_all() if team.where for label in team.where.labels}
     wider += [Hint(here=((Change.NODE_LABELS, label),)) for label in sorted(labels)]
     return wider

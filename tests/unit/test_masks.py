@@ -1,8 +1,9 @@
 """Pods that may go to some nodes only go where they would go if there were no others; boards stay as they are."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable
 
+import numpy as np
 import pytest
 
 from scheduler.api import wire
@@ -12,7 +13,6 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import AnyEntity, Domain
 from tests import make, slices
 from tests.model import clusters, workloads
 
@@ -45,13 +45,16 @@ def batches(seed: int, *, alike: bool) -> list[list[wire.Pod]]:
     return [[workloads.pod(kind, f"{kind}-{i}") for i in range(n)] for kind in kinds]
 
 
-def place(cycle: Cycle, cluster: Cluster, pods: list[wire.Pod], domain: Domain | None) -> Outcome:
-    """Decide for pods each by itself, or for all that fit in a domain."""
+def place(
+    cycle: Cycle, cluster: Cluster, pods: list[wire.Pod], inside: Iterable[int] | None
+) -> Outcome:
+    """Decide for pods each by itself, or for all that fit on some rows."""
     records = tuple(record for pod in pods if (record := cluster.see_pod(pod)) is not None)
-    batch: Sequence[AnyEntity] = (
-        records if domain is None else [make.entity("group", records, 1, domain)]
-    )
-    return cycle.schedule(batch)
+    if inside is None:
+        return cycle.schedule(records)
+    flags = np.zeros(cluster.nodes.capacity, np.bool_)
+    flags[list(inside)] = True
+    return Outcome([cycle.place_most(make.entity("group", records, 1), flags)])
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS, ids=lambda one: one.node_policy or one.mode)
@@ -68,7 +71,7 @@ def test_pods_in_a_domain_go_where_they_would_if_the_other_nodes_were_closed(
     one, other = (make.cycle(cluster=cluster, config=config) for cluster in (masked, closed))
     n_bound = 0
     for pods in batches(seed, alike=alike):
-        found = place(one, masked, pods, Domain("inside", "True"))
+        found = place(one, masked, pods, inside)
         expected = place(other, closed, pods, None)
         assert found.binds == expected.binds
         assert [hold.uid for hold in found.holds] == [hold.uid for hold in expected.holds][:1]
@@ -104,8 +107,10 @@ def test_a_trial_in_a_domain_leaves_boards_as_they_were(kind: str) -> None:
     n_bound = 0
     for block in range(NODES // DOMAIN):
         with cluster.trial():
-            entity = make.entity("group", pods[12:], 1, Domain("block", str(block)))
-            binds = cycle.schedule([entity]).binds
+            entity = make.entity("group", pods[12:], 1)
+            flags = np.zeros(cluster.nodes.capacity, np.bool_)
+            flags[block * DOMAIN : (block + 1) * DOMAIN] = True
+            binds = cycle.place_most(entity, flags).binds
             assert {cluster.nodes.find_row(bind.node) // DOMAIN for bind in binds} <= {block}
             n_bound += len(binds)
         cycle.boards.refresh(shape)

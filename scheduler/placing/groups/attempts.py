@@ -62,11 +62,10 @@ class Attempt:
 
     def place(self, entity: Entity, rows: c.Flags) -> Plan:
         """Place the group among some rows, or among all."""
-        among = self._cluster.nodes.flag_rows(*entity.domain) if entity.domain else rows
         waiting = [
             pod.uid for leaf in entity.team.list_leaves() for pod in self._list_waiting(leaf)
         ]
-        if self._try(self._place_anew, entity.team, among):
+        if self._try(self._place_anew, entity.team, rows):
             n_placed, domain, holds = len(self._binds), self._domain, self._holds
         else:
             n_placed, domain, holds = self._closest

@@ -203,7 +203,7 @@ def _place(scene: Scene, entity: Entity) -> Plan:
 
 
 def _replace_team(entity: Entity, team: Team) -> Entity:
-    return make_entity(entity.key, team, domain=entity.domain, definition=entity.definition)
+    return make_entity(entity.key, team, definition=entity.definition)
 
 
 def _find_advice(scene: Scene, entity: Entity, nodes: Mapping[str, wire.Node]) -> list[Json]:
