@@ -104,7 +104,12 @@ class Cluster:
         self.demand = Demand()
         self.nominations = Nominations(self._note_promised, self._note_leaving)
         self.lots = Lots()
-        self.groups = Groups(self.pods, groups.topology, lambda uid: uid in self.nominations.going)
+        self.groups = Groups(
+            self.pods,
+            groups.topology,
+            lambda uid: uid in self.nominations.going,
+            self.nodes.has_label,
+        )
         self.ends = Ends(self.groups, self.ledger)
         self.later = Later(self.nominations.note_change, seniority.find_place)
         self.now = 0.0
@@ -129,7 +134,10 @@ class Cluster:
         elif old is not None and old.labels != new.labels:
             self.storage.labelled.add(row)
         had_signed = self.registers.signed
+        keys = self.nodes.label_keys_version
         change = self.nodes.describe(row, new)
+        if keys != self.nodes.label_keys_version:
+            self.groups.note_label_keys()
         self._move_resources(change.offered, change.withdrawn)
         is_static = change.static
         if (
@@ -165,7 +173,10 @@ class Cluster:
         self.roster.charge(self.roster.strike(name), -1)
         self.registers.clear(row)
         self.storage.drop_node(name, row)
+        keys = self.nodes.label_keys_version
         self._move_resources((), self.nodes.remove(name))
+        if keys != self.nodes.label_keys_version:
+            self.groups.note_label_keys()
         self.moved.add(row)
         self.described.add(row)
         self.shaped += 1

@@ -68,6 +68,68 @@ def test_what_serves_is_spread_and_what_runs_in_batches_is_packed() -> None:
     assert cards(pods, "report").keys().isdisjoint(cards(pods, "embed"))
 
 
+def make_nodes(*sizes: int) -> list[Json]:
+    """Nodes with eight GPUs, in blocks of racks of so many nodes; a rack is an NVLink domain."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": f"n{rack:02}-{i:02}",
+                "labels": {
+                    "topology.kubernetes.io/block": f"b{rack // 8}",
+                    "topology.kubernetes.io/rack": f"r{rack:02}",
+                    "nvidia.com/gpu.clique": f"c{rack:02}",
+                },
+            },
+            "status": {
+                "allocatable": {
+                    "cpu": "128", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8",
+                }
+            },
+        }
+        for rack, size in enumerate(sizes)
+        for i in range(size)
+    ]  # fmt: skip
+
+
+def place_on(nodes: list[Json], file: str) -> dict[str, str | None]:
+    """Where the pods of a file go, by name."""
+    pods: list[Json] = schedule(nodes + examples.read(file))["pods"]
+    return {pod["name"]: pod["node"] for pod in pods}
+
+
+def test_512_gpus_are_given_at_once_in_one_block_and_whole_nvlink_domains() -> None:
+    """The first block has a rack too small: of its nodes none is taken."""
+    found = place_on(make_nodes(9, 9, 9, 9, 9, 9, 9, 7, *[9] * 8), "large-training.yaml")
+    assert len(found) == 64
+    racks: dict[int, set[str]] = {}
+    for name, node in found.items():
+        assert node is not None
+        racks.setdefault(int(name.split("-")[1]) // 8, set()).add(node.partition("-")[0])
+    assert all(len(one) == 1 for one in racks.values())
+    assert {int(rack[1:]) // 8 for one in racks.values() for rack in one} == {1}
+    # With a node less in each block none is placed.
+    short = place_on(make_nodes(*[9] * 7, 7, *[9] * 7, 7), "large-training.yaml")
+    assert set(short.values()) == {None}
+
+
+def test_prefill_and_decode_are_placed_together_and_decode_shares_a_rack() -> None:
+    found = place_on(make_nodes(1, 1, 1), "prefill-decode.yaml")
+    assert None not in found.values()
+    assert len({node for name, node in found.items() if name.startswith("decode")}) == 1
+    # Decode fits, prefill does not: neither is placed.
+    assert set(place_on(make_nodes(1), "prefill-decode.yaml").values()) == {None}
+
+
+def test_an_elastic_job_starts_with_two_workers_and_takes_what_is_there() -> None:
+    nodes = list(place_on(make_nodes(2), "elastic.yaml").values())
+    assert (len(nodes), nodes.count(None)) == (8, 4)
+    half = make_nodes(1)
+    half[0]["status"]["allocatable"]["nvidia.com/gpu"] = "4"
+    assert set(place_on(half, "elastic.yaml").values()) == {None}
+
+
 @pytest.mark.parametrize("path", examples.ALL, ids=lambda path: str(path.name))
 def test_an_example_says_what_it_is_for_and_stands_in_the_list(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

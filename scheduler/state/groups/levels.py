@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from scheduler.api import names
 from scheduler.api.groups.definitions import Constraint, Level, Rule, Topology
@@ -12,8 +12,12 @@ from scheduler.state.entities import Where
 class Topologies:
     """The topologies that objects describe, and the one of the configuration."""
 
-    def __init__(self, default: Iterable[str]) -> None:
-        """``default`` are the labels of the configuration's levels, the widest first."""
+    def __init__(self, default: Iterable[str], has_label: Callable[[str], bool]) -> None:
+        """``default`` are the labels of the configuration's levels, the widest first.
+
+        ``has_label`` says whether any node has a label: a level of the configuration that no node has does not count.
+        """
+        self._has_label = has_label
         levels = tuple(Level(label, label) for label in default)
         self._default = Topology(Rule.KEEL, "", levels)
         # By the kind of the object and its name.
@@ -87,12 +91,21 @@ class Topologies:
             # Kubernetes knows no tree: equal values of the label are one domain, wherever they are.
             return Topology(constraint.rule, "", tuple(Level(one, one) for one in wanted))
         named = [self._named[key] for key in sorted(self._named) if key[0] == constraint.rule]
-        for topology in (*named, self._default):
+        for topology in (*named, self._make_default(wanted)):
             if {level.name for level in topology.levels}.issuperset(wanted):
                 return topology
         # Nobody describes these levels: each label is a level of its own, down to single nodes.
         labels = dict.fromkeys([*wanted, names.HOSTNAME])
         return Topology(constraint.rule, "", tuple(Level(one, one) for one in labels))
+
+    def _make_default(self, wanted: Sequence[str]) -> Topology:
+        """Make the topology of the configuration, of the levels that the cluster has and of those that are wanted."""
+        levels = tuple(
+            level
+            for level in self._default.levels
+            if level.name in wanted or self._has_label(level.label)
+        )
+        return Topology(Rule.KEEL, "", levels)
 
 
 def _order_wishes(constraint: Constraint, places: Mapping[str, int]) -> list[int]:

@@ -47,6 +47,7 @@ class Groups:
         pods: Mapping[str, PodRecord],
         default_levels: Iterable[str],
         is_leaving: Callable[[str], bool],
+        has_label: Callable[[str], bool],
     ) -> None:
         """Know no group yet.
 
@@ -54,9 +55,10 @@ class Groups:
             pods: all pods of the cluster, by uid.
             default_levels: the labels of levels, the widest first.
             is_leaving: whether a pod is being evicted, although the API server may not say so yet.
+            has_label: whether any node has a label.
         """
         self._pods, self._is_leaving = pods, is_leaving
-        self._topologies = Topologies(default_levels)
+        self._topologies = Topologies(default_levels, has_label)
         self._sources = Sources()
         self._joints = Joints()
         self._children: dict[GroupKey, set[GroupKey]] = {}
@@ -114,6 +116,10 @@ class Groups:
         """Take over a topology that was added or changed; None for one that is gone or cannot be read."""
         if self._topologies.take(kind, name, topology):
             self._changed.update(dict.fromkeys(self._members))
+
+    def note_label_keys(self) -> None:
+        """Note that a label came to the first node, or left the last one: the cluster may have other levels."""
+        self._changed.update(dict.fromkeys(self._members))
 
     def list_topologies(self, kind: str) -> list[str]:
         """List the names of the topologies of a kind of objects."""
