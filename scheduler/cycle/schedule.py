@@ -104,9 +104,17 @@ class Cycle(Answers):
         self, entity: Entity, place: Place
     ) -> Generator[None, None, LaterRoom | None]:
         """Find when and where a group fits once pods have ended, piece by piece; None if nobody can tell."""
-        self._begin()
-        self._ways.n_tried = 0
-        return self._groups.find_later_room(entity, place, self._place_some)
+        search = self._groups.find_later_room(entity, place, self._place_some)
+        while True:
+            # Nodes may have come or gone since the last piece.
+            self._begin()
+            self._ways.n_tried = 0
+            try:
+                next(search)
+            except StopIteration as end:
+                room: LaterRoom | None = end.value
+                return room
+            yield
 
     def list_closest(self, entity: Entity, labels: tuple[str, ...], most: int) -> Closest:
         """List the domains of the last of some labels that come closest to taking a group."""

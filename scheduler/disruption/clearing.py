@@ -43,6 +43,8 @@ _FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
 _MANY_UNITS = 64
 # So many pods on nodes are looked at in one piece of a search, which takes a few milliseconds.
 _PODS_A_PIECE = 256
+# So many searches go on side by side; one more ends the oldest, which begins anew.
+_SEARCHES_MAX = 1024
 _NO_PLACES: c.Ints = np.zeros(0, np.int64)
 
 
@@ -64,8 +66,8 @@ class Clearing:
         """``count_places`` counts [N] how many pods like one fit on each node at most."""
         self._cluster, self._boards, self._keys = cluster, boards, keys
         self._count_places, self._promises = count_places, promises
-        # The search that goes on; there is one at a time.
-        self._search: Search | None = None
+        # The searches that go on, by the uid of the group.
+        self._searches: dict[str, Search] = {}
 
     def find_room(
         self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
@@ -90,9 +92,12 @@ class Clearing:
         Other decisions may be made in between. So the best place is looked at once more in the end, and if it is not
         as cheap any more, all places are looked at again in one piece.
         """
-        search = self._search
+        search = self._searches.get(entity.uid)
         if search is None or search.entity is not entity or search.n_places != len(places):
-            search = self._search = Search(entity, len(places))
+            if len(self._searches) >= _SEARCHES_MAX:
+                # A group that is gone or has changed has left its search behind.
+                del self._searches[next(iter(self._searches))]
+            search = self._searches[entity.uid] = Search(entity, len(places))
         n_pods = 0
         while search.n_done < len(places):
             if n_pods >= _PODS_A_PIECE:
@@ -102,7 +107,8 @@ class Clearing:
             search.n_done += 1
             search.is_resumed |= n_pods == 0 and search.n_done > 1
             n_pods += self._count_pods(rows)
-        self._search, best = None, search.best
+        del self._searches[entity.uid]
+        best = search.best
         if best is None or not search.is_resumed:
             return best
         again = self._clear_place(entity, best.rows, place)

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from scheduler.api.door.decisions import Plan
 from scheduler.state.cluster import Cluster
-from scheduler.state.ends import NEVER
 from scheduler.state.entities import Entity
 from scheduler.state.later import LaterRoom, Place
 
 # The ends of so many nodes' pods are read in one piece of work.
-_NODES_A_STEP = 512
+_NODES_A_STEP = 128
+# No room is promised for later than in a day: nodes are kept free until then.
+_LONGEST_SECONDS = 86_400.0
 
 Found = LaterRoom | None
 # The ends of pods, with their uids.
@@ -84,10 +85,10 @@ class Horizon:
             ends: Ends = []
             for pod in (pod for name in part for pod in cluster.pods_on.get(name, {}).values()):
                 end = cluster.ends.find_end(pod, cluster.now, is_leaving=pod.uid in going)
-                if end < NEVER:
+                if end <= cluster.now + _LONGEST_SECONDS:
                     ends.append((end, pod.uid))
-                    if cluster.ends.is_late(pod, cluster.now):
-                        doubted.add(pod.namespace)
+                if cluster.ends.is_late(pod, cluster.now):
+                    doubted.add(pod.namespace)
             yield ends
 
     def _try(
@@ -99,7 +100,7 @@ class Horizon:
     ) -> Found:
         """Place a group once these pods have ended; None if it does not fit."""
         cluster = self._cluster
-        with cluster.trial() as trial:
+        with cluster.later.set_aside(), cluster.trial() as trial:
             for _, uid in ends:
                 pod = cluster.pods.get(uid)
                 if pod is not None and pod.node:
@@ -110,7 +111,7 @@ class Horizon:
         on: dict[str, tuple[str, ...]] = {}
         team = entity.team
         # Pods beyond the minimum are promised nothing.
-        kept = plan.binds if team.teams else plan.binds[: max(1, team.n_missing)]
+        kept = plan.binds if team.teams else plan.binds[: team.count_least()]
         for bind in kept:
             on[bind.node] = (*on.get(bind.node, ()), bind.uid)
         if 100 * len(on) > self._most_percent * len(cluster.nodes.rows):

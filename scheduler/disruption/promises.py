@@ -1,10 +1,12 @@
 """Promised room: a node counts the pods that are nominated to it as if they already ran there.
 
 A pod yields to nominated pods of its own priority or of a higher one. It has to fit both with these pods and without
-them, because they may end up on other nodes. It yields to the pods of the group that was promised room for a later time, too,
-unless it will have ended by then: it has to fit beside these once the pods that stand in their way have ended. A promise has the cards that were chosen when the victims were chosen: by
-the mode of the nominated pod, from the cards that are free once all leaving pods have left. The cards are chosen anew
-each time in two cases: the nomination was read from the API server, or the cards do not suffice any more.
+them, because they may end up on other nodes. A pod also yields to the group that is promised room for a later time,
+unless the pod will have ended by then. It has to fit beside the pods of that group once those in their way have ended.
+
+A promise has the cards that were chosen when the victims were chosen: by the mode of the nominated pod, from the cards
+that are free once all leaving pods have left. The cards are chosen anew each time in three cases: the nomination was
+read from the API server, the cards do not suffice any more, or the room is promised for later.
 """
 
 from __future__ import annotations

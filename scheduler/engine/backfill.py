@@ -7,6 +7,7 @@ groups that come after it may use that room only if they will have ended by then
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 
 from scheduler.api.door import notes
@@ -15,14 +16,17 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
+from scheduler.state.later import LaterRoom
 from scheduler.waiting.entries import Entry, Where
 from scheduler.waiting.pending import Pending
 
 _NEVER = float("inf")
 # So many groups, from the first in line on, are looked at in one round for one that can be told a time.
 _CANDIDATES = 4
-# A group that cannot be told a time is asked about again after so many rounds' time.
-_ROUNDS_IN_VAIN = 12
+# So many of one namespace.
+_OF_A_NAMESPACE = 2
+# A group that cannot be told a time is looked at again after so many rounds' time.
+_ROUNDS_IN_VAIN = 60
 # A promise counts as kept if the group is placed no later than so many seconds after its time.
 _SLACK_SECONDS = 60.0
 
@@ -37,14 +41,27 @@ class Backfill:
         self._running: Generator[None, None, None] | None = None
         self._is_stale = False
         self._looked_at = -_NEVER
-        # The time that the group was promised at first.
-        self._promised_until = _NEVER
+        # By the uid of a waiting group: the time that it was promised first.
+        self._promised: dict[str, float] = {}
+        # The cluster's log of moved rows as of the last round.
+        self._position = -1
         # By the uid of a group: when it could be told no time.
         self._in_vain: dict[str, float] = {}
 
-    def note_change(self) -> None:
-        """Note that a group has begun to wait, has waited in vain, or waits no longer."""
+    def note_group(self, uid: str, entity: Entity | None) -> None:
+        """Note that a group has changed, or waits no longer: nothing is promised to one that may not be tried."""
         self._is_stale = True
+        room = self._cluster.later.room
+        if room is None or room.entity != uid:
+            return
+        if entity is None or entity.lacks or entity.problem is not None or entity.gated:
+            self._end_promise()
+
+    def _end_promise(self) -> None:
+        """End the promise; who comes next in line is looked for at once."""
+        if self._cluster.later.room is not None:
+            self._cluster.later.put(None)
+            self._looked_at = -_NEVER
 
     def find_due(self) -> float:
         """Return when the next round is due; infinite when only a change can bring one."""
@@ -53,7 +70,9 @@ class Backfill:
         due = self._looked_at + self._pause if self._is_stale else _NEVER
         room = self._cluster.later.room
         if room is not None and self._pause:
-            due = min(due, max(room.until, self._looked_at + self._pause))
+            # Pods may have ended early, or a promised node may be gone.
+            has_moved = self._cluster.moved.position != self._position
+            due = min(due, max(0.0 if has_moved else room.until, self._looked_at + self._pause))
         return due
 
     def work(self, now: float, allowance: Allowance) -> None:
@@ -62,6 +81,7 @@ class Backfill:
             if self.find_due() > now:
                 return
             self._is_stale, self._looked_at = False, now
+            self._position = self._cluster.moved.position
             self._running = self._look_for_first(now)
         for _ in self._running:
             if not allowance.allows(Work.CHORE):
@@ -78,16 +98,17 @@ class Backfill:
                 continue
             if plan.entity == later.room.entity:
                 if plan.group is not None:
-                    is_kept = now <= self._promised_until + _SLACK_SECONDS
+                    is_kept = now <= self._promised.pop(plan.entity, now) + _SLACK_SECONDS
                     outcome.notes.append(notes.PromiseEnded(plan.group.group, is_kept=is_kept))
-                later.put(None)
+                self._end_promise()
                 continue
             there = [bind.uid for bind in plan.binds if bind.node in later.on]
             filled = [uid for uid in there if self._comes_after(uid)]
             outcome.notes += [notes.Backfilled(uid) for uid in filled]
             if len(filled) < len(there):
                 # Who comes before the group has taken its room, so the group is promised another time.
-                self._is_stale, self._promised_until = True, _NEVER
+                self._is_stale = True
+                self._promised.pop(later.room.entity, None)
 
     def _comes_after(self, uid: str) -> bool:
         room = self._cluster.later.room
@@ -96,42 +117,72 @@ class Backfill:
 
     def _look_for_first(self, now: float) -> Generator[None, None, None]:
         """Find the first group in line that can be told a time, and promise it the room; else end the promise."""
-        later, n_asked = self._cluster.later, 0
-        for uid in self._list_waiting(now):
-            entry = self._pending.find_entry(uid)
-            if entry is None or not _waits_in_vain(entry):
+        later = self._cluster.later
+        uids, is_all = self._choose_candidates(now)
+        for uid in uids:
+            room = yield from self._search_room(uid, now)
+            if room is None:
                 continue
-            n_asked += 1
-            entity = entry.entity
-            if not isinstance(entity, Entity):
-                continue
-            place = self._pending.order.find_place(entity)
-            room = yield from self._cycle.find_later_room(entity, place)
+            self._in_vain.pop(uid, None)
+            self._promised.setdefault(uid, room.until)
+            later.put(room)
             entry = self._pending.find_entry(uid)
-            if room is not None and entry is not None and _waits_in_vain(entry):
-                self._in_vain.pop(uid, None)
-                is_new = later.room is None or later.room.entity != uid
-                if is_new or self._promised_until == _NEVER:
-                    self._promised_until = room.until
-                later.put(room)
-                if room.until <= now:
-                    self._pending.help_pod_at_once(entry.pod.uid, now)
-                return
-            self._in_vain[uid] = now
-            if n_asked >= _CANDIDATES:
-                break
-        later.put(None)
+            if entry is not None and room.until <= now:
+                self._pending.help_pod_at_once(entry.pod.uid, now)
+            return
+        self._end_promise()
+        # The groups behind those that can be told no time have their turn in the next rounds.
+        self._is_stale |= not is_all
 
-    def _list_waiting(self, now: float) -> list[str]:
-        """List the groups that were tried in vain, the first in line first, but those that were told no time lately."""
+    def _search_room(self, uid: str, now: float) -> Generator[None, None, LaterRoom | None]:
+        """Find when and where a waiting group fits; None if nobody can tell, or the group changes meanwhile."""
+        entry = self._pending.find_entry(uid)
+        if entry is None or not isinstance(entry.entity, Entity) or not _waits_in_vain(entry):
+            return None
+        entity = entry.entity
+        search = self._cycle.find_later_room(entity, self._pending.order.find_place(entity))
+        while (entry := self._pending.find_entry(uid)) is not None and entry.entity is entity:
+            try:
+                next(search)
+            except StopIteration as end:
+                room: LaterRoom | None = end.value
+                if room is None:
+                    self._in_vain[uid] = now
+                return room
+            yield
+        self._is_stale = True
+        return None
+
+    def _choose_candidates(self, now: float) -> tuple[list[str], bool]:
+        """Choose groups that were tried in vain, the first in line first; return also whether these are all.
+
+        Those that could be told no time lately are left out, except the one that the room is promised to. No namespace
+        has more than its part of a round.
+        """
         waiting = [entry for entry in self._pending.list_groups() if _waits_in_vain(entry)]
         since = now - _ROUNDS_IN_VAIN * self._pause
         uids = {entry.uid for entry in waiting}
         self._in_vain = {uid: at for uid, at in self._in_vain.items() if uid in uids and at > since}
+        self._promised = {uid: at for uid, at in self._promised.items() if uid in uids}
+        room = self._cluster.later.room
+        promised = "" if room is None else room.entity
+        waiting = [
+            entry for entry in waiting if entry.uid == promised or entry.uid not in self._in_vain
+        ]
         waiting.sort(key=lambda entry: self._pending.order.find_place(entry.entity))
-        return [entry.uid for entry in waiting if entry.uid not in self._in_vain]
+        n_of: Counter[str] = Counter()
+        chosen: list[str] = []
+        for entry in waiting:
+            namespace = entry.pod.namespace
+            is_due = len(chosen) < _CANDIDATES and n_of[namespace] < _OF_A_NAMESPACE
+            if is_due or entry.uid == promised:
+                n_of[namespace] += 1
+                chosen.append(entry.uid)
+        return chosen, len(chosen) == len(waiting)
 
 
 def _waits_in_vain(entry: Entry) -> bool:
-    """Whether a group was tried and found no room."""
-    return entry.result is not None and entry.where != Where.GATED
+    """Whether a group was tried and its minimum found no room. Pods beyond the minimum are promised nothing."""
+    if entry.result is None or entry.where == Where.GATED or not isinstance(entry.entity, Entity):
+        return False
+    return entry.entity.team.count_least() > 0

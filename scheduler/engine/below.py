@@ -76,13 +76,14 @@ class BelowMinimum:
         if definition.grace_seconds is not None:
             return True
         entry = self._pending.find_entry(make_uid(key))
-        if entry is None or not isinstance(entry.entity, Entity):
-            # Nobody makes the missing pods while the others run.
+        entity = None if entry is None else entry.entity
+        if entry is None or not isinstance(entity, Entity) or entity.lacks or entity.gated:
+            # Nobody makes the missing pods while the others run, or lets them in.
             return True
         pods = self._cluster.pods
-        if any(pods[pod.uid].life == Life.ASSUMED for pod in entry.entity.members):
+        if any(pods[pod.uid].life == Life.ASSUMED for pod in entity.members):
             return False
-        return entry.result is not None and self._cycle.could_start_anew(entry.entity)
+        return entry.result is not None and self._cycle.could_start_anew(entity)
 
     def _send_away(self, key: GroupKey, pods: list[PodRecord]) -> Plan:
         n = self._cluster.groups.below[key]

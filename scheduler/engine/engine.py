@@ -236,10 +236,10 @@ class Engine:
         if not self._cluster.groups.has_changed:
             return
         for uid, entity in self._cluster.groups.take_changed():
+            self._backfill.note_group(uid, entity)
             if entity is None:
                 self._pending.drop(uid)
                 self._held.drop(uid)
-                self._backfill.note_change()
             else:
                 self._pending.offer(entity, now)
                 self._held.see(entity, now)

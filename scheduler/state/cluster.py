@@ -312,6 +312,10 @@ class Cluster:
         """Whether a pod must leave the room free that is promised for a later time."""
         if self.later.room is None:
             return False
+        group = self.groups.find_group(pod.uid)
+        if group is not None and self.groups.find_root(group) in self.groups.below:
+            # What a group below its minimum holds is of no use, so it comes before the promise.
+            return False
         return self.later.binds(pod, self.now, self.ends.find_run_seconds(pod))
 
     def list_template_ids(self) -> set[int]:

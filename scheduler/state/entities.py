@@ -171,6 +171,14 @@ def make_entity(
     return Entity(key, team, members, definition, lacks, problem, n_short)
 
 
+def cut_extras(team: Team) -> Team:
+    """Cut the pods of a team that need not have a node at once."""
+    if team.teams:
+        return replace(team, teams=tuple(map(cut_extras, team.teams)))
+    n = team.n_missing
+    return replace(team, pods=team.pods[:n], ranks=team.ranks[:n])
+
+
 def make_anew(entity: Entity) -> Entity:
     """Make the entity that a group would be if none of its pods had a node."""
     return make_entity(entity.key, _make_team_anew(entity.team), definition=entity.definition)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -51,6 +52,16 @@ class Later:
         self.room: LaterRoom | None = None
         self.number = 0
         self._members: frozenset[str] = frozenset()
+        self._is_aside = False
+
+    @contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """Let nobody regard the promise meanwhile: it is found out what another group could be promised in its place."""
+        self._is_aside = True
+        try:
+            yield
+        finally:
+            self._is_aside = False
 
     @property
     def on(self) -> Mapping[str, tuple[str, ...]]:
@@ -75,7 +86,7 @@ class Later:
     def binds(self, pod: PodRecord, now: float, run_seconds: float | None) -> bool:
         """Whether a pod that runs for so long (None: nobody knows) must leave the promised room free."""
         room = self.room
-        if room is None or pod.uid in self._members:
+        if room is None or self._is_aside or pod.uid in self._members:
             return False
         is_believed = run_seconds is not None and pod.namespace not in room.doubted
         if is_believed and run_seconds is not None and now + run_seconds <= room.until:

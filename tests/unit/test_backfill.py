@@ -259,16 +259,26 @@ def test_a_group_that_goes_takes_its_promise_with_it() -> None:
     assert scene.find_promise() is None
 
 
-def test_a_namespace_whose_pods_run_longer_than_they_said_is_not_believed() -> None:
-    scene = make_full_scene()
-    scene.end("a")
-    scene.add("liar", run=10, node="n0")
-    for at in (20, 50, 100):
+@pytest.mark.parametrize("namespace", ["default", "other"])
+@pytest.mark.parametrize("said", [10, 300])
+def test_a_namespace_whose_pods_run_longer_than_they_said_is_not_believed(
+    namespace: str, said: int
+) -> None:
+    scene = Scene(n_nodes=3, pace=Pace(explain=1e9))
+    scene.add("liar", run=said, node="n2")
+    scene.add("a", run=2000, node="n0")
+    scene.add("b", run=3000, node="n1")
+    scene.add_gang(n=3, cpu=4)
+    scene.add_gang("pair", 2)
+    for at in (0, 1, 200, 206, 1000, 1006):
         assert not scene.decide(at)
-    scene.end("b")
-    scene.add("honest", run=5, created=1, namespace="other")
-    scene.add("second", run=5, created=1)
-    assert scene.decide(101) == {"honest": "n1"}
+    scene.end("a")
+    scene.add("short", run=5, created=1, namespace=namespace)
+    scene.decide(1012)
+    scene.decide(1018)
+    placed = f"{namespace}/short" in {uid for uid, pod in scene.cluster.pods.items() if pod.node}
+    assert scene.find_promise() is not None
+    assert placed == (namespace == "other")
 
 
 @pytest.mark.parametrize(("points", "first"), [(0.0, "new"), (10.0, "old")])

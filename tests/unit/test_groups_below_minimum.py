@@ -169,3 +169,15 @@ def test_another_word_is_a_mistake_that_names_what_is_allowed() -> None:
     found = [note for _ in range(3) for note in scene.decide(2).notes]
     (held,) = [note for note in found if isinstance(note, GroupHeld)]
     assert "on-failure]: 'explode' is neither" in held.why
+
+
+def test_a_group_of_which_only_some_pods_are_made_again_goes_too() -> None:
+    scene = Scene()
+    group = make.pod_group("gang", 3)
+    group.metadata.annotations = {names.ON_FAILURE: "restart"}
+    scene.see(group, member("a", "n0"), member("b", "n1"), member("c", "n2"))
+    scene.decide()
+    scene.gone("b", "c")
+    scene.see(member("b2"))
+    scene.decide()
+    assert [evict.units for evict in scene.evicts(70)] == [(("default/a",),)]

@@ -168,3 +168,16 @@ def test_a_place_that_became_dear_while_the_search_went_on_is_not_taken() -> Non
     outcome = engine.decide(0.0, SpentAllowance(64, (0, 9, 1)))
     assert {bind.node for bind in outcome.binds} == {"n00", "n01"}
     checks.verify(engine._cluster)
+
+
+def test_two_large_searches_go_on_side_by_side() -> None:
+    engine = _make_racks(12)
+    other = make.pod_group("other", 2, topology="rack", priority=PRIORITY)
+    engine.handle(events.Seen(other), 0.0)
+    for i in range(2):
+        pod = make.pod(name=f"o{i}", cpu=64, priority=PRIORITY)
+        engine.handle(events.Seen(make.member(pod, "other")), 0.0)
+    evicted = list(engine.decide(0.0, Unlimited()).evicts)
+    assert len(evicted) == 2
+    assert not set(evicted[0].victims) & set(evicted[1].victims)
+    checks.verify(engine._cluster)

@@ -16,7 +16,7 @@ from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, Team
+from scheduler.state.entities import Entity, Team, cut_extras
 from scheduler.state.pods import Life, PodRecord
 
 # Decides for each of these pods by itself, among some rows.
@@ -67,6 +67,12 @@ class Attempt:
         ]
         if self._try(self._place_anew, entity.team, rows):
             n_placed, domain, holds = len(self._binds), self._domain, self._holds
+        elif entity.team.teams and self._try(self._place_anew, cut_extras(entity.team), rows):
+            # The extra pods of one part had taken the room that another part needs. They come by themselves.
+            n_placed, domain = len(self._binds), self._domain
+            placed = {bind.uid for bind in self._binds}
+            holds = [one for one in self._closest[2] if one.uid not in placed]
+            holds = holds or [Hold(uid) for uid in waiting if uid not in placed]
         else:
             n_placed, domain, holds = self._closest
             holds = holds or [Hold(waiting[0], said=self._no_domain)] if waiting else []

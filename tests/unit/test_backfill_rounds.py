@@ -1,0 +1,110 @@
+"""The rounds in which a group is looked for that is promised room: whom they find, and what may happen between two pieces."""
+
+import pytest
+
+from scheduler.api.door import events
+from scheduler.engine.allowance import Work
+from scheduler.engine.chores import Pace
+from tests import make
+from tests.unit.test_backfill import Scene, make_full_scene
+
+
+class Few:
+    """Allows so many pieces of small work, and all decisions."""
+
+    pods = 1000
+
+    def __init__(self, n: int) -> None:
+        self._left = n
+
+    def allows(self, work: Work) -> bool:
+        if work != Work.CHORE:
+            return True
+        self._left -= 1
+        return self._left >= 0
+
+
+@pytest.mark.parametrize("n_pieces", range(5))
+@pytest.mark.parametrize("gone", ["pod", "node"])
+def test_a_round_goes_on_although_a_pod_or_a_node_goes_between_two_pieces(
+    n_pieces: int, gone: str
+) -> None:
+    scene = Scene(n_nodes=3, pace=Pace(explain=1e9))
+    for i in range(3):
+        scene.add(f"p{i}", run=100 * (i + 1), node=f"n{i}")
+    scene.add_gang(n=2)
+    scene.engine.decide(scene.now, Few(n_pieces))
+    if gone == "node":
+        scene.engine.handle(events.Gone("Node", "n1"), scene.now)
+    else:
+        scene.end("gang-1")
+        scene.add("gang-2", gang="gang")
+    for at in (1, 7, 13):
+        scene.decide(at)
+    assert scene.find_promise() == (
+        (300.0, ["n0", "n2"]) if gone == "node" else (200.0, ["n0", "n1"])
+    )
+
+
+def test_groups_that_can_be_told_no_time_do_not_stand_before_others_for_ever() -> None:
+    scene = Scene(pace=Pace(explain=1e9))
+    scene.add("a", run=1000, node="n0")
+    scene.add("b", run=1000, node="n1")
+    for i in range(9):
+        scene.add_gang(f"huge{i}", 2, cpu=99)
+    scene.add_gang("real", 2)
+    times = [scene.decide(at) or scene.find_promise() for at in range(0, 400, 5)]
+    first = next(i for i, one in enumerate(times) if one)
+    assert first < 10
+    assert all(one == (1000.0, ["n0", "n1"]) for one in times[first:])
+
+
+@pytest.mark.parametrize("how", ["pod", "object"])
+def test_nothing_is_promised_to_a_group_that_may_not_be_tried_any_more(how: str) -> None:
+    scene = make_full_scene()
+    if how == "pod":
+        scene.end("gang-1")
+    else:
+        scene.engine.handle(events.Gone("PodGroup.scheduling.k8s.io", "default/gang"), scene.now)
+    scene.end("a")
+    scene.add("endless", created=1)
+    assert scene.decide(1) == {"endless": "n0"}
+    assert scene.find_promise() is None
+
+
+def test_pods_beyond_the_minimum_are_promised_nothing() -> None:
+    scene = Scene(n_nodes=3)
+    for i in range(3):
+        scene.add(f"p{i}", run=100 * (i + 1), node=f"n{i}")
+    scene.engine.handle(events.Seen(make.pod_group("elastic", 1)), scene.now)
+    for i in range(3):
+        scene.add(f"elastic-{i}", gang="elastic")
+    scene.decide()
+    assert scene.find_promise() == (100.0, ["n0"])
+    scene.add_gang("gang", 2)
+    scene.end("p0")
+    assert len(scene.decide(1)) == 1
+    scene.decide(2)
+    assert scene.find_promise() == (300.0, ["n1", "n2"])
+
+
+def test_no_room_is_promised_for_later_than_in_a_day() -> None:
+    scene = Scene()
+    scene.add("a", run=86_401, node="n0")
+    scene.add("b", run=100, node="n1")
+    scene.add_gang()
+    scene.decide()
+    assert scene.find_promise() is None
+
+
+def test_a_node_that_is_gone_is_promised_no_longer() -> None:
+    scene = Scene(n_nodes=3, pace=Pace(explain=1e9))
+    for i in range(3):
+        scene.add(f"p{i}", run=1000 * (i + 1), node=f"n{i}")
+    scene.add_gang()
+    scene.decide()
+    scene.decide(1)
+    assert scene.find_promise() == (2000.0, ["n0", "n1"])
+    scene.engine.handle(events.Gone("Node", "n1"), scene.now)
+    scene.decide(8)
+    assert scene.find_promise() == (3000.0, ["n0", "n2"])
