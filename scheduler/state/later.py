@@ -88,7 +88,7 @@ class Later:
         room = self.room
         if room is None or self._is_aside or pod.uid in self._members:
             return False
-        is_believed = run_seconds is not None and pod.namespace not in room.doubted
-        if is_believed and run_seconds is not None and now + run_seconds <= room.until:
+        is_known = run_seconds is not None and pod.namespace not in room.doubted
+        if is_known and now + (run_seconds or 0.0) <= room.until:
             return False
         return self._find_place(pod) > room.place

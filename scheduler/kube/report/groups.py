@@ -103,9 +103,14 @@ class GroupReports:
         """Set the status of the objects of other systems, once for each message; an empty message: the group is placed."""
         for one in self._find_facts(result.group):
             make_status = group_statuses.BY_KIND.get(one.kind)
-            if make_status is None or self._messages.get(one.uid) == message:
+            before = self._messages.pop(one.uid, None)
+            if make_status is None:
                 continue
-            self._messages[one.uid] = message
+            if message:
+                self._messages[one.uid] = message
+            # Extra pods that are placed one by one change nothing for the group.
+            if before == message if message else before is None and not result.least:
+                continue
             now = times.write_time(wall_clock.now().timestamp())
             self._reporter.report_group_status(one, make_status(result, message, now))
 

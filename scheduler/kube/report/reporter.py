@@ -157,21 +157,13 @@ class Reporter:
     def report_group_condition(self, group: GroupFacts, condition: dict[str, Any]) -> None:
         """Report a condition of the object of a group."""
         made = {**condition, "lastTransitionTime": _now(micro=False)}
-        body = {"metadata": {"uid": group.uid}, "status": {"conditions": [made]}}
-        path = kinds.BY_NAME[group.kind].find_path(group.name, group.namespace)
-        self._outbox.put(
-            Report(
-                (group.uid, _CONDITION),
-                Lane.CONDITION,
-                "PATCH",
-                f"{path}/status",
-                partial(msgspec.json.encode, body),
-                client.STRATEGIC_PATCH,
-            )
-        )
+        self._patch_group(group, {"conditions": [made]}, client.STRATEGIC_PATCH)
 
     def report_group_status(self, group: GroupFacts, status: dict[str, Any]) -> None:
         """Merge into the status of the object of a group; lists are replaced."""
+        self._patch_group(group, status, client.MERGE_PATCH)
+
+    def _patch_group(self, group: GroupFacts, status: dict[str, Any], patch: str) -> None:
         path = kinds.BY_NAME[group.kind].find_path(group.name, group.namespace)
         body = {"metadata": {"uid": group.uid}, "status": status}
         self._outbox.put(
@@ -181,7 +173,7 @@ class Reporter:
                 "PATCH",
                 f"{path}/status",
                 partial(msgspec.json.encode, body),
-                client.MERGE_PATCH,
+                patch,
             )
         )
 

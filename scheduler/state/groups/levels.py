@@ -18,6 +18,8 @@ class Topologies:
         ``has_label`` says whether any node has a label: a level of the configuration that no node has does not count.
         """
         self._has_label = has_label
+        # The configuration's levels that the cluster has.
+        self._present: tuple[str, ...] = ()
         levels = tuple(Level(label, label) for label in default)
         self._default = Topology(Rule.KEEL, "", levels)
         # By the kind of the object and its name.
@@ -33,6 +35,12 @@ class Topologies:
             self._taken[kind, name] = topology
         self._named = {(one.rule, one.name): one for one in self._taken.values()}
         return before != topology
+
+    def follow_levels(self) -> bool:
+        """Return whether the cluster has other levels of the configuration than when this was called last."""
+        before = self._present
+        self._present = tuple(filter(self._has_label, self.default_labels))
+        return self._present != before
 
     @property
     def default_labels(self) -> tuple[str, ...]:

@@ -119,7 +119,8 @@ class Groups:
 
     def note_label_keys(self) -> None:
         """Note that a label came to the first node, or left the last one: the cluster may have other levels."""
-        self._changed.update(dict.fromkeys(self._members))
+        if self._topologies.follow_levels():
+            self._changed.update(dict.fromkeys(self._members))
 
     def list_topologies(self, kind: str) -> list[str]:
         """List the names of the topologies of a kind of objects."""
