@@ -156,9 +156,8 @@ class Answers:
         """Whether a group may fit as a whole once its pods have left their nodes; False only if it certainly would not."""
         self._begin()
         with self._cluster.trial() as trial:
-            for leaf in entity.team.list_leaves():
-                for pod in leaf.there:
-                    trial.take_away(pod.uid)
+            there = (pod.uid for leaf in entity.team.list_leaves() for pod in leaf.there)
+            trial.take_away(*there)
             return self._bounds.could_fit(make_anew(entity))
 
     def list_hints(self, pod: PodRecord, found: Barriers) -> list[Hint]:

@@ -137,8 +137,7 @@ class Clearing:
         # Budgets cover pods on nodes.
         costs = find_unit_costs(self._cluster, [unit.pods for unit in units])
         with self._cluster.trial() as trial:
-            for pod in (pod for unit in units for pod in unit.pods):
-                trial.take_away(pod.uid)
+            trial.take_away(*_list_uids(units))
             plan = place(ANYWHERE)
             if not plan.binds:
                 return "" if plan.group is None else plan.group.status
@@ -183,8 +182,7 @@ class Clearing:
         if entity.team.template is None:
             return _NO_PLACES
         with self._cluster.trial() as trial:
-            for pod in (pod for part in units for unit in part for pod in unit.pods):
-                trial.take_away(pod.uid)
+            trial.take_away(*(uid for part in units for uid in _list_uids(part)))
             return self._count_places(entity.members[0])
 
     def _has_places(self, entity: Entity, rows: c.Flags, places: c.Ints) -> bool:
@@ -221,8 +219,7 @@ class Clearing:
         costs = find_costs(self._cluster, [pod for unit in staying for pod in unit.pods])
         order = sorted(staying, key=lambda one: _find_worth(one, costs))
         with self._cluster.trial() as trial:
-            for pod in (pod for unit in (*leaving, *staying) for pod in unit.pods):
-                trial.take_away(pod.uid)
+            trial.take_away(*_list_uids(leaving), *_list_uids(staying))
             plan = place(rows)
             if not plan.binds:
                 return None
@@ -295,8 +292,7 @@ class Clearing:
         cheaper = sorted((one for one in sets if one[0] < found.cost), key=lambda one: one[0])
         for cost, chosen in cheaper[:_TRIES_MAX]:
             with self._cluster.trial() as trial:
-                for pod in (pod for unit in (*leaving, *chosen) for pod in unit.pods):
-                    trial.take_away(pod.uid)
+                trial.take_away(*_list_uids(leaving), *_list_uids(chosen))
                 plan = place(found.rows)
                 if plan.binds:
                     return Cleared(plan.binds, chosen, cost, found.rows)
@@ -338,6 +334,10 @@ def _keeps_groups(gone: Sequence[Unit], units: Sequence[Unit]) -> bool:
     """Whether no extra pod would stay of a group that goes."""
     broken = {unit.group for unit in gone if unit.group is not None and not unit.is_extra}
     return all(unit in gone for unit in units if unit.is_extra and unit.group in broken)
+
+
+def _list_uids(units: Sequence[Unit]) -> list[str]:
+    return [pod.uid for unit in units for pod in unit.pods]
 
 
 def _count_cards(pod: PodRecord) -> int:

@@ -101,10 +101,9 @@ class Horizon:
         """Place a group once these pods have ended; None if it does not fit."""
         cluster = self._cluster
         with cluster.later.set_aside(), cluster.trial() as trial:
-            for _, uid in ends:
-                pod = cluster.pods.get(uid)
-                if pod is not None and pod.node:
-                    trial.take_away(uid)
+            trial.take_away(
+                *(uid for _, uid in ends if uid in cluster.pods and cluster.pods[uid].node)
+            )
             plan = place_group(entity)
         if not plan.binds:
             return None

@@ -63,8 +63,7 @@ class Promises:
             return ()
         cluster, name = self._cluster, self._cluster.nodes.find_name(row)
         with self.keep_promises(self.list_before(pod, pod.uid, [name])) as trial:
-            for uid in {*self._list_leaving(name, pod.priority), *victims}:
-                trial.take_away(uid)
+            trial.take_away(*{*self._list_leaving(name, pod.priority), *victims})
             shape = self._boards.make_unscored(key)
             if not self._takes_cards(shape, row):
                 return ()
@@ -286,10 +285,12 @@ class Promises:
         name = cluster.nodes.find_name(row)
         if room is None or any(pod.uid not in room.on.get(name, ()) for pod in pods):
             return
-        for one in list(cluster.pods_on.get(name, {}).values()):
-            is_leaving = one.uid in self._nominations.going
-            if cluster.ends.find_end(one, cluster.now, is_leaving=is_leaving) <= room.until:
-                trial.take_away(one.uid)
+        going, now, until = self._nominations.going, cluster.now, room.until
+        there = cluster.pods_on.get(name, {}).values()
+        find_end = cluster.ends.find_end
+        trial.take_away(
+            *(one.uid for one in there if find_end(one, now, is_leaving=one.uid in going) <= until)
+        )
 
     def _move_in(
         self,
@@ -300,8 +301,7 @@ class Promises:
     ) -> None:
         """Put pods on the row that is promised to them; ``kept`` is what the trial keeps, with the shapes of like pods."""
         leaving = self._list_leaving(self._cluster.nodes.find_name(row), pods[0].priority)
-        for uid in leaving:
-            trial.take_away(uid)
+        trial.take_away(*leaving)
         for pod in pods:
             self._promise(pod, row, *kept)
         for uid in leaving:

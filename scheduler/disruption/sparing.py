@@ -30,8 +30,7 @@ def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, .
                 trial.put_back(pod.uid)
             if guard.still_fits(unit):
                 continue
-            for pod in unit.pods:
-                trial.take_away(pod.uid)
+            trial.take_away(*(pod.uid for pod in unit.pods))
         if not unit.is_extra and unit.group is not None:
             broken.add(unit.group)
         gone.append(unit)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
-from scheduler.schema.handles import Ints2
+from scheduler.schema.handles import Ints1, Ints2
 
 # Beyond any row: what is given back was in use before.
 _IN_USE = 1 << 62
@@ -68,6 +68,26 @@ def charge_again(tables: c.Tables, pod: int, node_row: int) -> None:
     """Charge a pod that was struck to the same node."""
     tables.pods.node[pod] = node_row
     add_charge(tables, pod, 1)
+
+
+@kernel
+def strike_pods(tables: c.Tables, pods: Ints1, node_rows: Ints1) -> None:
+    """Take back the charges of pods [k], as ``strike_pod`` does; note in ``node_rows`` [k] where they were charged."""
+    for i in range(pods.size):
+        pod = pods[i]
+        node_rows[i] = tables.pods.node[pod]
+        if node_rows[i] >= 0:
+            add_charge(tables, pod, -1)
+            tables.pods.node[pod] = -1
+
+
+@kernel
+def charge_pods_again(tables: c.Tables, pods: Ints1, node_rows: Ints1) -> None:
+    """Charge pods [k] that were struck to the same nodes; a pod that was charged to none (-1) is left out."""
+    for i in range(pods.size):
+        if node_rows[i] >= 0:
+            tables.pods.node[pods[i]] = node_rows[i]
+            add_charge(tables, pods[i], 1)
 
 
 @kernel

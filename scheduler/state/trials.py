@@ -72,18 +72,21 @@ class Trial:
         """Whether the trial is neither committed nor rolled back."""
         return self in self._open
 
-    def take_away(self, uid: str) -> None:
-        """Take a pod from its node, as if it were evicted.
+    def take_away(self, *uids: str) -> None:
+        """Take pods from their nodes, as if they were evicted.
 
         Raises:
-            BrokenInvariant: the pod has no node, or was put on it after it was taken from another, and must be
-                forgotten there; or the trial is not the innermost one.
+            BrokenInvariant: a pod has no node, or was put on it after it was taken from another, and must be
+                forgotten there; a pod is named twice; or the trial is not the innermost one.
         """
         self._check()
-        pod = self._roster.pods[uid]
-        if not pod.node or uid in self._roster.away:
-            raise BrokenInvariant(f"pod {pod.key} is on no node that it could be taken from")
-        self._roster.take_away(pod)
+        pods = [self._roster.pods[uid] for uid in uids]
+        for pod in pods:
+            if not pod.node or pod.uid in self._roster.away:
+                raise BrokenInvariant(f"pod {pod.key} is on no node that it could be taken from")
+        if len(set(uids)) < len(uids):
+            raise BrokenInvariant("a pod was to be taken from its node twice")
+        self._roster.take_away(pods)
 
     def put_back(self, uid: str) -> None:
         """Put back a pod that was taken away, in this trial or in one around it.

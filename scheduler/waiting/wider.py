@@ -5,6 +5,7 @@ That is room for several members on one node, and nodes that join a domain.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from scheduler.plugins.contract import Change, Hint
@@ -26,9 +27,13 @@ def widen_hints(entity: Entity, hints: Iterable[Hint]) -> list[Hint]:
 
 def _list_amounts(entity: Entity, resource: str) -> tuple[tuple[str, int], ...]:
     """List the sums that any members may ask together of a resource."""
+    templates = {id(pod.template): pod.template for pod in entity.members}
+    asked = {key: dict(one.requests.amounts).get(resource, 0) for key, one in templates.items()}
     sums = {0: None}
-    for pod in entity.members:
-        asked = dict(pod.template.requests.amounts).get(resource, 0)
-        if asked and len(sums) <= _AMOUNTS_MAX:
-            sums |= dict.fromkeys(amount + asked for amount in list(sums))
+    for amount, n in Counter(asked[id(pod.template)] for pod in entity.members).items():
+        before = list(sums)
+        for times in range(1, n + 1) if amount else ():
+            if len(sums) > _AMOUNTS_MAX:
+                break
+            sums |= dict.fromkeys(one + times * amount for one in before)
     return tuple((resource, amount) for amount in sums if amount)

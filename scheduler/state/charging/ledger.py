@@ -54,6 +54,12 @@ class Ledger:
         """Take back the charge of a pod; return the row of the node that it was charged to, -1 for none."""
         return kernel.strike_pod(self.tables, row)
 
+    def strike_many(self, rows: c.Ints) -> c.Ints:
+        """As ``strike``, of several pods [k]; return [k] the rows of the nodes."""
+        node_rows = np.zeros(rows.size, np.int64)
+        kernel.strike_pods(self.tables, rows, node_rows)
+        return node_rows
+
     def leave(self, row: int) -> int:
         """As ``strike``, of a pod that has no node any more; its row is given back."""
         return kernel.remove_pod(self.tables, row)
@@ -62,6 +68,10 @@ class Ledger:
         """Charge a pod that was struck out to the same node again; -1: it was charged to none."""
         if node_row >= 0:
             kernel.charge_again(self.tables, row, node_row)
+
+    def charge_many_again(self, rows: c.Ints, node_rows: c.Ints) -> None:
+        """As ``charge_again``, of several pods [k]."""
+        kernel.charge_pods_again(self.tables, rows, node_rows)
 
     def undo(self, row: int, ends: tuple[int, int]) -> int:
         """As ``leave``, of the pod that was entered last, if no pod has left since ``PodTable.ends`` were ``ends``."""

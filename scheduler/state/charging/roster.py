@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
+import numpy as np
 from msgspec.structs import replace
 
 from scheduler.errors import BrokenInvariant
@@ -31,8 +32,7 @@ class Did(IntEnum):
 
     ENTERED = 0
     FORGOTTEN = 1
-    TAKEN_AWAY = 2
-    PUT_BACK = 3
+    PUT_BACK = 2
 
 
 class Step(NamedTuple):
@@ -48,6 +48,20 @@ class Step(NamedTuple):
     after: PodRecord
     there: dict[str, PodRecord] | None = None
     seen: PodRecord | None = None
+
+
+class Taken(NamedTuple):
+    """Pods that were taken from their nodes together in a trial, with what is needed to undo it.
+
+    Attributes:
+        pods: the pods [k] as they were.
+        node_rows: [k] the rows of their nodes, -1 for a node that is not there.
+        there: the pods of each of the nodes before, as ``pods_on`` had them.
+    """
+
+    pods: list[PodRecord]
+    node_rows: c.Ints
+    there: dict[str, dict[str, PodRecord]]
 
 
 class Roster:
@@ -74,7 +88,7 @@ class Roster:
         self.ledger = Ledger(nodes, cards)
         self.registers = registers
         self.followers: list[Follower] = [nodes.ports]
-        self.log: list[Step] | None = None
+        self.log: list[Step | Taken] | None = None
         self.away: dict[str, PodRecord] = {}
 
     def keep(self, pod: PodRecord) -> PodRecord:
@@ -144,10 +158,20 @@ class Roster:
 
     # In a trial. A row is given back when the outermost trial ends: until then the pod can be charged as it was.
 
-    def take_away(self, pod: PodRecord) -> None:
-        """Take a pod from its node for now."""
-        self.away[pod.uid] = pod
-        self._take(Step(Did.TAKEN_AWAY, pod, replace(pod, node="", life=Life.AWAY, row=-1)))
+    def take_away(self, pods: list[PodRecord]) -> None:
+        """Take pods from their nodes for now."""
+        if self.log is None:
+            raise BrokenInvariant("there is no trial")
+        there: dict[str, dict[str, PodRecord]] = {}
+        for pod in pods:
+            if pod.node not in there:
+                there[pod.node] = self._copy_pods_on(pod.node)
+            del self.pods_on[pod.node][pod.uid]
+            self.away[pod.uid] = pod
+            self.pods[pod.uid] = replace(pod, node="", life=Life.AWAY, row=-1)
+        node_rows = self.ledger.strike_many(_list_rows(pods))
+        self.log.append(Taken(pods, node_rows, there))
+        self._tell_many(pods, node_rows, -1)
 
     def put_back(self, pod: PodRecord) -> None:
         """Put a pod that was taken away back on its node, by the record that it had."""
@@ -157,8 +181,11 @@ class Roster:
         self.pods_on[pod.node][pod.uid] = pod
         self._charge_again(pod)
 
-    def undo(self, step: Step, ends: tuple[int, int]) -> None:
+    def undo(self, step: Step | Taken, ends: tuple[int, int]) -> None:
         """Undo the last step that is left; ``ends`` are the ledger's ends from the beginning of the trial."""
+        if isinstance(step, Taken):
+            self._bring_back(step)
+            return
         before, after = step.before, step.after
         if step.did == Did.ENTERED:
             del self.pods_on[after.node][after.uid]
@@ -169,19 +196,26 @@ class Roster:
             self._note_struck(after, self.ledger.strike(after.row))
         else:
             self._charge_again(before)
-        if step.did == Did.TAKEN_AWAY:
-            del self.away[before.uid]
         if step.there is not None:
             self.pods_on[before.node or after.node] = step.there
         if step.seen is not None:
             self.meanwhile[before.uid] = step.seen
         self.keep(before)
 
-    def settle(self, step: Step) -> None:
+    def settle(self, step: Step | Taken) -> None:
         """Note that a step will not be undone any more."""
-        if step.did == Did.FORGOTTEN:
+        if isinstance(step, Step) and step.did == Did.FORGOTTEN:
             self._prune(step.before.node)
             self.ledger.leave(step.before.row)
+
+    def _bring_back(self, taken: Taken) -> None:
+        """Undo that pods were taken from their nodes."""
+        self.ledger.charge_many_again(_list_rows(taken.pods), taken.node_rows)
+        self.pods_on.update(taken.there)
+        for pod in taken.pods:
+            del self.away[pod.uid]
+            self.pods[pod.uid] = pod
+        self._tell_many(taken.pods, taken.node_rows, 1)
 
     def _take(self, step: Step) -> None:
         pod = step.before
@@ -241,3 +275,18 @@ class Roster:
         # A node that is not there has no row, and nothing is counted on it.
         for follower in self.followers if node_row >= 0 else ():
             follower.follow_pod(pod, node_row, sign)
+
+    def _tell_many(self, pods: list[PodRecord], node_rows: c.Ints, sign: int) -> None:
+        """Tell the followers of pods [k] that came to their nodes or left them together."""
+        rows = node_rows.tolist()
+        self._moved.add_many([row for row in dict.fromkeys(rows) if row >= 0])
+        for follower in self.followers:
+            follow = follower.follow_pod
+            for pod, row in zip(pods, rows, strict=True):
+                if row >= 0:
+                    follow(pod, row, sign)
+
+
+def _list_rows(pods: list[PodRecord]) -> c.Ints:
+    """List the rows of pods in the pod table."""
+    return np.array([pod.row for pod in pods], np.int64)

@@ -273,6 +273,5 @@ def _advise_endings(asking: Asking, pod: PodRecord, known: ObjectFacts) -> list[
 def _find_rows_without(asking: Asking, pod: PodRecord, others: Sequence[PodRecord]) -> c.Ints:
     """Find the rows on which a pod fits after other pods have ended."""
     with asking.cluster.trial() as trial:
-        for one in others:
-            trial.take_away(one.uid)
+        trial.take_away(*(one.uid for one in others))
         return asking.find_fitting(pod)

@@ -80,8 +80,7 @@ def lessen_ending(asking: Asking, shape: Shape, found: Ending) -> Ending:
     if len(needed) == len(found.pods):
         return found
     with asking.cluster.trial() as trial:
-        for pod in needed:
-            trial.take_away(pod.uid)
+        trial.take_away(*(pod.uid for pod in needed))
         judged = asking.judge_rows(shape)
         row = int(judged.rows[judged.bits[0] == 0][0])
     share = sum(_measure_share(asking, pod, row) for pod in needed)
@@ -98,8 +97,7 @@ def _find_needed(
     """Find which of some pods have to go; pods stay in the given order if they can. Empty if all are not enough."""
     going = list(pods)
     with asking.cluster.trial() as trial:
-        for pod in going:
-            trial.take_away(pod.uid)
+        trial.take_away(*(pod.uid for pod in going))
         if not fits():
             return ()
         needed = []
