@@ -56,6 +56,7 @@ class Answers:
             cluster,
             self._domains,
             partial(self._count_places, beside=None),
+            self._needs_only_amounts,
             self.promises.tell_yielding,
         )
 
@@ -266,6 +267,13 @@ class Answers:
         if fits and self.promises.leaves_room(pod, np.array([row], np.int64), but=pod.uid):
             return shape
         return None
+
+    def _needs_only_amounts(self, pod: PodRecord) -> bool:
+        """Whether no rule about other pods or volumes decides where a pod fits."""
+        key = self._make_key(pod)
+        if key is None or key.view.storage is not None:
+            return False
+        return not len(self._get_live_shape(key, pod).counted)
 
     def _count_places(self, pod: PodRecord, beside: PodRecord | None) -> c.Ints:
         """Count [N] how many pods like one fit on each node at most, if there is given, beside another pod."""

@@ -14,6 +14,7 @@ from scheduler.cycle.groups import GroupCycle
 from scheduler.disruption.attempts import NOTHING
 from scheduler.disruption.clearing import Clearing
 from scheduler.disruption.horizon import Horizon
+from scheduler.disruption.narrowing import Narrowing
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
 from scheduler.placing.groups.placer import Closest, Placer, split_entities
@@ -60,8 +61,9 @@ class Cycle(Answers):
             cluster, self._domains, self._ways, self._count_places, self._find_plugins
         )
         count_places = partial(self._count_places, beside=None)
-        clearing = Clearing(cluster, self.boards, self.keys, count_places, self.promises)
-        horizon = Horizon(cluster, promised_percent)
+        narrowing = Narrowing(cluster, self._bounds.count_without)
+        clearing = Clearing(cluster, self.boards, self.keys, count_places, self.promises, narrowing)
+        horizon = Horizon(cluster, self._bounds, promised_percent)
         self._groups = GroupCycle(cluster, self._placer, clearing, horizon, policies.preempts)
 
     def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:

@@ -61,6 +61,7 @@ class Search:
     Attributes:
         n_places: how many places there are.
         n_done: how many of them have been looked at.
+        is_narrowed: of the next one the nodes that cost least have been looked at, and are not enough.
         best: the cheapest room so far.
         is_resumed: it was done in more than one piece.
     """
@@ -68,6 +69,7 @@ class Search:
     entity: Entity
     n_places: int
     n_done: int = 0
+    is_narrowed: bool = False
     best: Cleared | None = None
     is_resumed: bool = False
 

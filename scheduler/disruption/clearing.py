@@ -23,6 +23,7 @@ from scheduler.disruption.cleared import (
     choose_cheaper,
 )
 from scheduler.disruption.group_units import Unit, list_kube_units, list_units
+from scheduler.disruption.narrowing import Narrowing
 from scheduler.disruption.promises import Promises
 from scheduler.disruption.sparing import Guard, put_back
 from scheduler.disruption.units import find_costs, find_unit_costs
@@ -62,8 +63,10 @@ class Clearing:
         keys: Keys,
         count_places: Callable[[PodRecord], c.Ints],
         promises: Promises,
+        narrowing: Narrowing,
     ) -> None:
         """``count_places`` counts [N] how many pods like one fit on each node at most."""
+        self._narrowing = narrowing
         self._cluster, self._boards, self._keys = cluster, boards, keys
         self._count_places, self._promises = count_places, promises
         # The searches that go on, by the uid of the group.
@@ -81,7 +84,11 @@ class Clearing:
         """
         best: Cleared | None = None
         for rows in places:
-            best = choose_cheaper(best, self._clear_place(entity, rows, place))
+            found = None
+            for part in self._list_parts(entity, rows):
+                if (found := self._clear_place(entity, part, place)) is not None:
+                    break
+            best = choose_cheaper(best, found)
         return best
 
     def go_on(
@@ -102,11 +109,14 @@ class Clearing:
         while search.n_done < len(places):
             if n_pods >= _PODS_A_PIECE:
                 return UNFINISHED
-            rows = places[search.n_done]
-            search.best = choose_cheaper(search.best, self._clear_place(entity, rows, place))
-            search.n_done += 1
-            search.is_resumed |= n_pods == 0 and search.n_done > 1
-            n_pods += self._count_pods(rows)
+            parts = self._list_parts(entity, places[search.n_done])
+            parts = parts[-1:] if search.is_narrowed else parts
+            found = self._clear_place(entity, parts[0], place) if parts else None
+            search.best = choose_cheaper(search.best, found)
+            search.is_resumed |= n_pods == 0 and (search.n_done > 0 or search.is_narrowed)
+            search.is_narrowed = found is None and len(parts) > 1
+            search.n_done += not search.is_narrowed
+            n_pods += self._count_pods(parts[0]) if parts else 0
         del self._searches[entity.uid]
         best = search.best
         if best is None or not search.is_resumed:
@@ -115,6 +125,15 @@ class Clearing:
         if again is not None and again.cost <= best.cost:
             return again
         return self.find_room(entity, places, place)
+
+    def _list_parts(self, entity: Entity, rows: c.Flags) -> list[c.Flags]:
+        """List what to look at of a place: the nodes that cost least, and all nodes if these are not enough."""
+        if self._count_pods(rows) <= _PODS_A_PIECE:
+            return [rows]
+        narrow = self._narrowing.narrow_place(entity, rows)
+        if narrow is None:
+            return []
+        return [rows] if narrow is rows else [narrow, rows]
 
     def _count_pods(self, rows: c.Flags) -> int:
         nodes = self._cluster.ledger.pods.columns.node
@@ -181,6 +200,10 @@ class Clearing:
         """Count [N] how many pods like the group's fit on each node without the units; [0] if its pods differ."""
         if entity.team.template is None:
             return _NO_PLACES
+        pods = [pod.row for part in units for unit in part for pod in unit.pods]
+        places = self._narrowing.count_without(entity.members[0], np.array(pods, np.int64))
+        if places is not None:
+            return places
         with self._cluster.trial() as trial:
             trial.take_away(*(uid for part in units for uid in _list_uids(part)))
             return self._count_places(entity.members[0])

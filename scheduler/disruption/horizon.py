@@ -1,21 +1,27 @@
 """The time by which a group fits: once enough of the pods have ended that say how long they run.
 
-The pods end one after another. In a trial those that end first leave, and the group is placed: twice as many pods leave
-in each trial until the group fits, then the first end is found that suffices by halving. More room never hurts a group,
-but for rules about other pods that are gone by then; the end that is found fits in any case.
+The pods end one after another. The first end is looked for at which amounts allow that the group fits; from there on the
+group is placed in trials, in which the pods that end by then leave. Both go on in steps that double, then by halving.
+More room never hurts a group, but for rules about other pods that are gone by then; the end that is found fits in any case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from itertools import islice
+from typing import NamedTuple, Protocol
 
+import numpy as np
 from msgspec.structs import replace
 
 from scheduler.api.door.decisions import Plan
+from scheduler.schema import columns as c
+from scheduler.schema.handles import Floats
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.later import LaterRoom, Place
+from scheduler.state.pods import PodRecord
 
 # The ends of so many nodes' pods are read in one piece of work.
 _NODES_A_STEP = 128
@@ -23,16 +29,44 @@ _NODES_A_STEP = 128
 _LONGEST_SECONDS = 86_400.0
 
 Found = LaterRoom | None
-# The ends of pods, with their uids.
-Ends = list[tuple[float, str]]
+_NEVER = float("inf")
+
+
+class Ends(NamedTuple):
+    """When pods [k] on nodes will have ended.
+
+    Attributes:
+        times: [k] the ends, in seconds since 1970.
+        uids: the uids of the pods.
+        rows: [k] their rows in the pod table as they were when the ends were read. Another pod may have a row by now; so
+            rows serve for bounds, which may promise too much.
+    """
+
+    times: Floats
+    uids: list[str]
+    rows: c.Ints
+
+    def get_first(self, n: int) -> Ends:
+        """Return the first n."""
+        return Ends(self.times[:n], self.uids[:n], self.rows[:n])
+
+
+class Bounds(Protocol):
+    """Answers by amounts alone; ``others`` [k] are rows of the pod table."""
+
+    def count_without(self, pod: PodRecord, others: c.Ints) -> c.Ints | None:
+        """Count [N] how many pods like one would fit on each node at most without others; None if it is not known."""
+
+    def could_fit_without(self, entity: Entity, others: c.Ints) -> bool:
+        """Whether the minimum of a group could have a node at once without others; True if it is not known."""
 
 
 class Horizon:
     """Finds when groups fit on one cluster."""
 
-    def __init__(self, cluster: Cluster, most_percent: int) -> None:
+    def __init__(self, cluster: Cluster, bounds: Bounds, most_percent: int) -> None:
         """``most_percent``: a group that needs more of the nodes is promised none."""
-        self._cluster, self._most_percent = cluster, most_percent
+        self._cluster, self._bounds, self._most_percent = cluster, bounds, most_percent
 
     def find_room(
         self, entity: Entity, place: Place, place_group: Callable[[Entity], Plan]
@@ -44,35 +78,34 @@ class Horizon:
             place: its place in the queue.
             place_group: places a group in the open trial.
         """
-        ends: Ends = []
+        parts: list[Ends] = []
         doubted: set[str] = set()
         for part in self._list_ends(doubted):
-            ends += part
+            parts.append(part)
             yield
-        ends.sort()
-        # So many of the first ends are not enough, and so many are.
-        short, n = 0, min(1, len(ends))
-        found = self._try(entity, place, [], place_group)
-        while found is None and n > short:
-            n = _include_equal(ends, n)
-            if (found := self._try(entity, place, ends[:n], place_group)) is not None:
-                break
-            yield
-            short, n = n, min(2 * n, len(ends))
-        while found is not None and ends and short + 1 < n:
-            yield
-            middle = _include_equal(ends, (short + n) // 2)
-            if middle >= n:
-                # All ends in between are equal to the last one.
-                middle = _exclude_equal(ends, (short + n) // 2)
-                if middle <= short:
-                    break
-            better = self._try(entity, place, ends[:middle], place_group)
-            if better is None:
-                short = middle
-            else:
-                n, found = middle, better
-        return None if found is None else replace(found, doubted=frozenset(doubted))
+        ends = _sort_ends(parts)
+        # How many pods will have ended at each time at which one ends; at the first of them none.
+        n_ended = [0, *(np.flatnonzero(np.diff(ends.times, append=_NEVER)) + 1).tolist()]
+        could_fit = partial(self._could_fit, entity, ends)
+        first = yield from _find_first(n_ended, could_fit)
+        rooms: dict[int, LaterRoom] = {}
+
+        def fits(n: int) -> bool:
+            room = self._try(entity, place, ends.get_first(n), place_group)
+            if room is not None:
+                rooms[n] = room
+            return room is not None
+
+        later = n_ended[first:]
+        first = yield from _find_first(later, fits)
+        if first == len(later):
+            return None
+        return replace(rooms[later[first]], doubted=frozenset(doubted))
+
+    def _could_fit(self, entity: Entity, ends: Ends, n: int) -> bool:
+        """Whether amounts allow that a group fits once the first n pods have ended."""
+        with self._cluster.later.set_aside():
+            return self._bounds.could_fit_without(entity, ends.rows[:n])
 
     def _list_ends(self, doubted: set[str]) -> Iterator[Ends]:
         """Yield the ends and the uids of pods that will have ended at some time, for a part of the nodes each time.
@@ -82,14 +115,30 @@ class Horizon:
         cluster, going = self._cluster, self._cluster.nominations.going
         names = iter(sorted(cluster.nodes.rows))
         while part := list(islice(names, _NODES_A_STEP)):
-            ends: Ends = []
+            times: list[float] = []
+            pods: list[PodRecord] = []
             for pod in (pod for name in part for pod in cluster.pods_on.get(name, {}).values()):
                 end = cluster.ends.find_end(pod, cluster.now, is_leaving=pod.uid in going)
                 if end <= cluster.now + _LONGEST_SECONDS:
-                    ends.append((end, pod.uid))
+                    times.append(end)
+                    pods.append(pod)
                 if cluster.ends.is_late(pod, cluster.now):
                     doubted.add(pod.namespace)
-            yield ends
+            rows = np.array([pod.row for pod in pods], np.int64)
+            yield Ends(np.array(times, np.float64), [pod.uid for pod in pods], rows)
+
+    def _list_useful(self, entity: Entity, ends: Ends) -> list[str]:
+        """List the pods of some ends that are still on nodes, without those whose end leaves no room for the group."""
+        cluster = self._cluster
+        places = None
+        if entity.team.template is not None and not entity.team.teams:
+            places = self._bounds.count_without(entity.members[0], ends.rows)
+        chosen = list(range(len(ends.uids)))
+        if places is not None:
+            there = cluster.ledger.pods.columns.node[ends.rows]
+            chosen = np.flatnonzero((there >= 0) & (places[there] > 0)).tolist()
+        found = (cluster.pods.get(ends.uids[i]) for i in chosen)
+        return [pod.uid for pod in found if pod is not None and pod.node]
 
     def _try(
         self,
@@ -101,9 +150,7 @@ class Horizon:
         """Place a group once these pods have ended; None if it does not fit."""
         cluster = self._cluster
         with cluster.later.set_aside(), cluster.trial() as trial:
-            trial.take_away(
-                *(uid for _, uid in ends if uid in cluster.pods and cluster.pods[uid].node)
-            )
+            trial.take_away(*self._list_useful(entity, ends))
             plan = place_group(entity)
         if not plan.binds:
             return None
@@ -116,19 +163,40 @@ class Horizon:
         if 100 * len(on) > self._most_percent * len(cluster.nodes.rows):
             return None
         domain = ("", ()) if plan.group is None else plan.group.domain
-        until = ends[-1][0] if ends else cluster.now
+        until = float(ends.times[-1]) if ends.uids else cluster.now
         return LaterRoom(entity.uid, place, until, on, domain=domain)
 
 
-def _include_equal(ends: Ends, n: int) -> int:
-    """Count the first n ends and all that are equal to the last of them."""
-    while n < len(ends) and ends[n][0] == ends[n - 1][0]:
-        n += 1
-    return n
+def _sort_ends(parts: list[Ends]) -> Ends:
+    """Put parts together, the earliest end first."""
+    if not parts:
+        return Ends(np.zeros(0), [], np.zeros(0, np.int64))
+    times = np.concatenate([part.times for part in parts])
+    uids = [uid for part in parts for uid in part.uids]
+    order = np.argsort(times, kind="stable")
+    rows = np.concatenate([part.rows for part in parts])[order]
+    return Ends(times[order], [uids[i] for i in order.tolist()], rows)
 
 
-def _exclude_equal(ends: Ends, n: int) -> int:
-    """Count the ends before the n-th that are less than it."""
-    while n > 0 and ends[n - 1][0] == ends[n][0]:
-        n -= 1
+def _find_first(options: Sequence[int], fits: Callable[[int], bool]) -> Generator[None, None, int]:
+    """Find the place of the first option that fits, piece by piece; their number if none does.
+
+    All options after one that fits are taken to fit as well.
+    """
+    short, step, n = -1, 1, len(options)
+    while short + 1 < n:
+        at = min(short + step, len(options) - 1)
+        if fits(options[at]):
+            n = at
+            break
+        short = at
+        step *= 2
+        yield
+    while short + 1 < n < len(options):
+        middle = (short + n) // 2
+        if fits(options[middle]):
+            n = middle
+        else:
+            short = middle
+        yield
     return n

@@ -165,6 +165,12 @@ def outranks(priority: int, other: int) -> bool:
     return other < priority
 
 
+def find_outranked(cluster: Cluster, priority: int) -> c.Flags:
+    """Find [P] which rows of the pod table have pods that may go, by their priority, for a pod of a priority."""
+    found: c.Flags = cluster.ledger.pods.columns.priority < priority
+    return found
+
+
 def _split_places(units: p.Units) -> Iterator[tuple[int, int]]:
     """The places in parts, from one to before another, on which there are so many pods: any budget may count of each."""
     pods = units.begins[units.first]

@@ -54,6 +54,8 @@ class Guard:
         # By the identity of a template: the shape of a pod of the group.
         self._shapes: dict[int, Shape | None] = {}
         self._on: dict[str, list[Bind]] = {}
+        # By the name of a node: the resources that are counted there, with their rows.
+        self._counted: dict[str, dict[str, int]] = {}
         for bind in binds:
             self._on.setdefault(bind.node, []).append(bind)
         # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
@@ -64,19 +66,27 @@ class Guard:
 
         This is for resources that are counted by nodes; what it does not see, ``still_fits`` sees.
         """
-        nodes = self._cluster.nodes
-        wanted: Counter[tuple[int, int]] = Counter()
+        wanted: Counter[tuple[str, int]] = Counter()
         for pod in unit.pods:
-            near, row = self._on.get(pod.node), nodes.find_row(pod.node)
-            if near and row >= 0:
-                amounts = dict(pod.template.requests.amounts)
-                for name, resource in self._list_counted(near[0], row):
-                    wanted[row, resource] += amounts.get(name, 0)
+            if pod.node in self._on:
+                for name, amount in pod.template.requests.amounts:
+                    if (resource := self._get_counted(pod.node).get(name, -1)) >= 0:
+                        wanted[pod.node, resource] += amount
+        nodes = self._cluster.nodes
         allocatable, requested = nodes.columns.allocatable, nodes.columns.requested
-        return any(
-            amount and requested[resource, row] + amount > allocatable[resource, row]
-            for (row, resource), amount in wanted.items()
-        )
+        for (node, resource), amount in wanted.items():
+            row = nodes.find_row(node)
+            if amount and requested[resource, row] + amount > allocatable[resource, row]:
+                return True
+        return False
+
+    def _get_counted(self, node: str) -> dict[str, int]:
+        """Return the resources that the group takes of a node and that are counted by nodes, with their rows."""
+        if node not in self._counted:
+            row = self._cluster.nodes.find_row(node)
+            found = self._list_counted(self._on[node][0], row) if row >= 0 else ()
+            self._counted[node] = dict(found)
+        return self._counted[node]
 
     def _list_counted(self, bind: Bind, row: int) -> Iterator[tuple[str, int]]:
         """Yield what a pod of the group requests that is counted by nodes, and not card by card: names and rows."""

@@ -22,11 +22,20 @@ class Bounds:
         cluster: Cluster,
         domains: Domains,
         count_places: Callable[[PodRecord], c.Ints],
+        needs_only_amounts: Callable[[PodRecord], bool],
         tell_yielding: Callable[[PodRecord], Hashable],
     ) -> None:
-        """``tell_yielding`` returns a value that is equal for pods that leave the same promised room free."""
+        """Take the questions that the bounds are found by.
+
+        Args:
+            cluster: the cluster.
+            domains: its domains.
+            count_places: counts [N] how many pods like one fit on each node at most.
+            needs_only_amounts: whether no rule about other pods or volumes decides where a pod fits.
+            tell_yielding: returns a value that is equal for pods that leave the same promised room free.
+        """
         self._cluster, self._domains, self._count_places = cluster, domains, count_places
-        self._tell_yielding = tell_yielding
+        self._needs_only_amounts, self._tell_yielding = needs_only_amounts, tell_yielding
         # With the template: while it is kept, no other template has its identity.
         self._known: dict[Hashable, tuple[PodTemplate, int]] = {}
         self._known_at = -1
@@ -45,6 +54,23 @@ class Bounds:
             self._known[by] = template, self._find_most(team.pods[0], labels)
         _, most = self._known[by]
         return team.n_missing <= most
+
+    def count_without(self, pod: PodRecord, others: c.Ints) -> c.Ints | None:
+        """Count [N] how many pods like one would fit on each node at most without others, by rows of the pod table.
+
+        None if amounts alone do not say so.
+        """
+        if not self._needs_only_amounts(pod):
+            return None
+        with self._cluster.roster.lift_charges(others):
+            return self._count_places(pod)
+
+    def could_fit_without(self, entity: Entity, others: c.Ints) -> bool:
+        """Whether the minimum of a group could have a node at once without others; True if amounts do not say so."""
+        if not self._needs_only_amounts(entity.members[0]):
+            return True
+        with self._cluster.roster.lift_charges(others):
+            return self.could_fit(entity)
 
     def _find_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:
         places = self._count_places(pod)

@@ -1,0 +1,90 @@
+"""Which nodes of a large place are worth a search for room, by amounts and priorities alone.
+
+A search takes pods from their nodes, one unit after another. A place with thousands of pods is narrowed down first: to the
+nodes that would have room for a pod of the group, and of these to the ones that cost least to clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scheduler.disruption import protectors
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity
+from scheduler.state.pods import PodRecord
+
+# Counts [N] how many pods like one fit on each node at most without others; None if amounts alone do not say so.
+CountWithout = Callable[[PodRecord, c.Ints], c.Ints | None]
+# Of the cheapest nodes, the places for so many times the pods of the group are kept: not every node takes as many pods as
+# its amounts say, and some pods do not go though their priority is lower.
+_SPARE = 1.25
+
+
+class Narrowing:
+    """Narrows places down for one cluster."""
+
+    def __init__(self, cluster: Cluster, count_without: CountWithout) -> None:
+        self._cluster, self.count_without = cluster, count_without
+
+    def narrow_place(self, entity: Entity, rows: c.Flags) -> c.Flags | None:
+        """Choose [N] the nodes of a place that are worth a search; None if the group does not fit there in any case.
+
+        Args:
+            entity: the group.
+            rows: [N] the nodes of the place, [0] for all nodes.
+
+        Returns:
+            The nodes; ``rows`` itself if all are, or amounts do not say which.
+        """
+        if entity.team.teams or entity.team.template is None:
+            return rows
+        pods, there = self._list_outranked(entity, rows)
+        places = self.count_without(entity.members[0], pods)
+        if places is None:
+            return rows
+        if rows.size:
+            places = np.where(rows, places, 0)
+        if int(places.sum()) < entity.team.n_missing:
+            return None
+        return self._choose_cheapest(entity, pods, there, places)
+
+    def _list_outranked(self, entity: Entity, rows: c.Flags) -> tuple[c.Ints, c.Ints]:
+        """List [k] the rows of pods that may go or are leaving, and [k] the rows of their nodes."""
+        cluster = self._cluster
+        table = cluster.ledger.pods.columns
+        chosen = protectors.find_outranked(cluster, entity.priority)
+        leaving = [
+            pod.row for on in cluster.pods_on.values() for pod in on.values() if pod.deleting
+        ]
+        chosen[leaving] = True
+        own = (pod for leaf in entity.team.list_leaves() for pod in (*leaf.pods, *leaf.there))
+        chosen[[pod.row for pod in own if pod.row >= 0]] = False
+        chosen &= table.node >= 0
+        pods = np.flatnonzero(chosen)
+        there = table.node[pods]
+        if rows.size:
+            pods, there = pods[rows[there]], there[rows[there]]
+        return pods, there
+
+    def _choose_cheapest(
+        self, entity: Entity, pods: c.Ints, there: c.Ints, places: c.Ints
+    ) -> c.Flags:
+        """Choose [N] the nodes that cost least to clear: by the highest priority, by groups, by the number of pods."""
+        nodes, table = self._cluster.nodes, self._cluster.ledger.pods.columns
+        highest = np.full(nodes.capacity, -(2**62))
+        np.maximum.at(highest, there, table.priority[pods])
+        in_group = np.zeros(table.node.size, np.bool_)
+        in_group[[self._cluster.pods[uid].row for uid in self._cluster.groups.kept.uids]] = True
+        has_group = np.zeros(nodes.capacity, np.bool_)
+        has_group[there[in_group[pods]]] = True
+        n_pods = np.bincount(there, minlength=nodes.capacity)
+        useful = np.flatnonzero(places > 0)
+        keys = nodes.columns.rank, n_pods, has_group, highest
+        order = useful[np.lexsort([key[useful] for key in keys])]
+        enough = np.cumsum(places[order]) >= _SPARE * len(entity.members)
+        chosen = np.zeros(nodes.capacity, np.bool_)
+        chosen[order[: int(enough.argmax()) + 1] if enough.any() else order] = True
+        return chosen
