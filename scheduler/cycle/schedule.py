@@ -21,7 +21,7 @@ from scheduler.placing.groups.placer import Closest, Placer, split_entities
 from scheduler.placing.groups.ways import Ways
 from scheduler.plugins import barriers, table
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANYWHERE
+from scheduler.schema.world import ANYWHERE, NOWHERE
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Key, Shape
 from scheduler.shapes.cold import Cold
@@ -255,16 +255,22 @@ class Cycle(Answers):
                 self.boards.draw_lots(shape, self._cluster.lots.draw())
             # Only a shape that is up to date knows how many picks a pod may have.
             moved = self.boards.find_stale_rows(shape)
-            is_single = draws_lots or key.yields is not None
+            yields = key.yields is not None
+            is_single = draws_lots or (yields and self.promises.reach_beyond_nodes(key))
             step = 1 if is_single else max(1, _PICKS_MAX // shape.most_picks)
             part = run[at : at + step]
-            binds = self._rooms.place(part, shape, moved, call.among)
+            # Whatever lands on a promised node may change what is left for the next pod there.
+            stops = self.promises.find_rows() if yields else NOWHERE
+            binds = self._rooms.place(part, shape, moved, call.among, stops)
             n = len(binds)
             self._bind(shape, part[:n], binds, call)
-            if n < len(part):
+            if n < len(part) and not (n and self._is_on(stops, binds[-1].node)):
                 self._hold(run[at + n :], self._explain_nowhere(shape, call), call)
                 return
             at += n
+
+    def _is_on(self, rows: c.Flags, node: str) -> bool:
+        return bool(rows.size) and bool(rows[self._cluster.nodes.find_row(node)])
 
     def _explain_nowhere(self, shape: Shape, call: Call) -> Nowhere:
         rows = diagnosis.list_rows(self._cluster)

@@ -114,6 +114,18 @@ class Promises:
         """Whether room is promised to any pod."""
         return bool(self._nominations) or self._later.room is not None
 
+    def find_rows(self) -> c.Flags:
+        """Find [N] the nodes on which room is promised to anybody."""
+        nodes = self._cluster.nodes
+        found = np.zeros(nodes.capacity, np.bool_)
+        names = (*self._nominations.list_nodes(), *self._later.on)
+        found[[row for row in map(nodes.find_row, names) if row >= 0]] = True
+        return found
+
+    def reach_beyond_nodes(self, key: Key) -> bool:
+        """Whether promises may mean something for pods of a kind on nodes on which nothing is promised."""
+        return key.view.is_wide or self._have_terms()
+
     def list_before(
         self, pod: PodRecord, but: str = "", nodes: Iterable[str] | None = None
     ) -> ByRow:
@@ -202,15 +214,18 @@ class Promises:
             withheld.bits = np.zeros((len(withheld.bits), capacity), np.int64)
             names = None
         before = self.list_before(pod, nodes=names)
-        held = np.flatnonzero(withheld.bits[0])
-        if names is not None:
-            asked = {cluster.nodes.find_row(name) for name in names}
-            held = np.array([row for row in held.tolist() if row in asked], np.int64)
+        if names is None:
+            held = np.flatnonzero(withheld.bits[0])
+        else:
+            there = [row for row in map(cluster.nodes.find_row, names) if row >= 0]
+            asked = np.array(there, np.int64)
+            held = asked[withheld.bits[0, asked] != 0]
         withheld.bits[:, held] = 0
         rows = np.array(list(before), np.int64)
         if rows.size:
             withheld.bits[:, rows] = self.judge_beside(pod, before)
-        withheld.changed = np.unique(np.concatenate((withheld.changed, held, rows)))
+        if held.size or rows.size:
+            withheld.changed = np.unique(np.concatenate((withheld.changed, held, rows)))
 
     def _list_changed(self, seen: tuple[int, int], *, wide: bool) -> set[str] | None:
         """The nodes to judge again; None for all."""

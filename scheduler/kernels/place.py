@@ -15,7 +15,7 @@ from scheduler.schema.world import Run, World
 
 @kernel
 def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
-    """Place up to K pods of one shape; stops at the first that fits nowhere.
+    """Place up to K pods of one shape; stops at the first that fits nowhere, and after one on a row of ``run.stops``.
 
     Reads ask and demand; writes board, ``run`` and the tables. The board must be up to date but for the rows that
     moved; these are scored first, because a call of its own would cost more. For K = 0 nothing else is done. Where the
@@ -27,13 +27,13 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
     Cost: O(N / 64 + 64) a pod, O(N) for shapes with preferences or where only some rows may be chosen; and the cost of
     scoring the rows that moved.
     """
-    stale, n = run.moved, run.priority.size
+    stale, n, is_over = run.moved, run.priority.size, False
     for k in range(n + 1):
         # At one place, so that it is compiled once.
         if stale.size > 0 and run.chosen < 0:
             boards.rescore_rows(world, ask, board, stale)
-        if k == n:
-            break
+        if k == n or is_over:
+            return k
         row = run.chosen
         if row < 0:
             row = boards.find_winner(world.tables.nodes, board, run.among)
@@ -45,6 +45,7 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
             domains.count_placed(board, row)
         world.scratch.changed[0] = row
         stale = world.scratch.changed
+        is_over = run.stops.size > 0 and bool(run.stops[row])
     return int(n)
 
 

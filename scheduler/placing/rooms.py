@@ -12,7 +12,7 @@ from scheduler.kernels import place
 from scheduler.modes.learning import Learner
 from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANY_ROW, ANYWHERE, Run
+from scheduler.schema.world import ANY_ROW, ANYWHERE, NOWHERE, Run
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -38,10 +38,11 @@ class Rooms:
         shape: Shape,
         moved: c.Ints = _NONE,
         among: c.Flags = ANYWHERE,
+        stops: c.Flags = NOWHERE,
     ) -> Run:
         """Return buffers to which a kernel writes how it places pods of a shape, ``among`` some rows.
 
-        They are valid until the next call.
+        After a pod on a row of ``stops`` [N] the kernel stops. The buffers are valid until the next call.
         """
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
@@ -49,6 +50,7 @@ class Rooms:
         room = self._given.get((n, picks)) or self._cut(n, picks)
         room.priority[:] = [pod.priority for pod in part]
         room.moved, room.chosen, room.among = moved, ANY_ROW, among
+        room.stops = stops
         return room
 
     def _cut(self, n: int, picks: int) -> Run:
@@ -63,7 +65,7 @@ class Rooms:
             self._given.clear()
         of_picks = self._of_picks[:size].reshape(3, n, picks)
         room = self._given[n, picks] = Run(
-            _NONE, ANY_ROW, ANYWHERE, *self._of_pods[:, :n], *of_picks
+            _NONE, ANY_ROW, ANYWHERE, NOWHERE, *self._of_pods[:, :n], *of_picks
         )
         return room
 
@@ -79,17 +81,23 @@ class Rooms:
         return tuple(map(tuple, slots))
 
     def place(
-        self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints, among: c.Flags
+        self,
+        part: Sequence[PodRecord],
+        shape: Shape,
+        moved: c.Ints,
+        among: c.Flags,
+        stops: c.Flags = NOWHERE,
     ) -> list[Bind]:
         """Place pods of a shape ``among`` some rows, one after another, until one fits on none; charge those placed.
 
-        ``moved`` are the rows that ``Boards.find_stale_rows`` has returned.
+        ``moved`` are the rows that ``Boards.find_stale_rows`` has returned. Nothing more is placed after a pod on a row
+        of ``stops`` [N].
         """
         board = None
         if among.size:
             self._boards.refresh(shape)
             board, moved = self._boards.restrict(shape, among)
-        placed = self.make_room(part, shape, moved, among)
+        placed = self.make_room(part, shape, moved, among, stops)
         world = self._boards.get_world(shape)
         n = place.place_run(world, shape.ask, shape.board if board is None else board, placed)
         binds = self.assume(shape, part[:n], placed)

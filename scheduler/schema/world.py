@@ -25,6 +25,7 @@ class Run(Handle):
     moved: Ints1  # [k] rows that are to be looked at again before the first; this one is read
     chosen: int  # the row that the pods go to, -1: the best; likewise
     among: Flags1  # [N] the rows of which that is the best, [0]: of all; likewise
+    stops: Flags1  # [N] the rows after which nothing more is placed, [0]: none; likewise
     priority: Ints1  # [K] of each pod; likewise
     row: Ints1  # [K] node row
     pod: Ints1  # [K] row of the pod table
@@ -37,3 +38,5 @@ class Run(Handle):
 ANY_ROW = -1
 # As ``Run.among``.
 ANYWHERE: Flags = np.zeros(0, np.bool_)
+# As ``Run.stops``.
+NOWHERE: Flags = ANYWHERE

@@ -1,8 +1,12 @@
 """The rounds in which a group is looked for that is promised room: whom they find, and what may happen between two pieces."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
 from scheduler.api.door import events
+from scheduler.config import Config
 from scheduler.engine.allowance import Work
 from scheduler.engine.chores import Pace
 from tests import make
@@ -108,3 +112,36 @@ def test_a_node_that_is_gone_is_promised_no_longer() -> None:
     scene.engine.handle(events.Gone("Node", "n1"), scene.now)
     scene.decide(8)
     assert scene.find_promise() == (3000.0, ["n0", "n2"])
+
+
+def _place_beside_promise(seed: int, slice_pods: int) -> tuple[dict[str, str], object]:
+    """Where pods go that come in any order while some of eight nodes are promised to a gang."""
+    rng = random.Random(seed)
+    scene = Scene(n_nodes=8, config=replace(Config(), slice_pods=slice_pods))
+    for i in range(8):
+        if rng.random() < 0.7:
+            scene.add(f"old{i}", cpu=rng.randint(1, 4), run=rng.choice((100, 200)), node=f"n{i}")
+    # What its pods leave of a node is for anybody.
+    scene.add_gang(n=rng.randint(5, 8), cpu=rng.randint(2, 4))
+    scene.decide()
+    promise = scene.find_promise()
+    for i in range(rng.randint(4, 20)):
+        run = rng.choice((None, 50, 150, 300))
+        for j in range(rng.randint(1, 4)):
+            scene.add(f"new{i:02}-{j}", cpu=1, run=run, created=1)
+    return scene.decide(1), promise
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_pods_that_come_together_go_where_they_would_go_one_by_one(seed: int) -> None:
+    """While a promise stands, a run of like pods is placed in one call until one lands on a promised node."""
+    assert _place_beside_promise(seed, 64) == _place_beside_promise(seed, 1)
+
+
+def test_pods_land_on_promised_nodes_and_elsewhere() -> None:
+    kinds = set()
+    for seed in range(40):
+        placed, promise = _place_beside_promise(seed, 64)
+        on = set(promise[1]) if isinstance(promise, tuple) else set()
+        kinds |= {(name.startswith("new"), node in on) for name, node in placed.items()}
+    assert {(True, True), (True, False)} <= kinds
