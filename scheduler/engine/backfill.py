@@ -8,14 +8,14 @@ groups that come after it may use that room only if they will have ended by then
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 from scheduler.api.door import notes
 from scheduler.api.door.decisions import Outcome, Plan
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.later import LaterRoom
 from scheduler.waiting.entries import Entry, Where
 from scheduler.waiting.pending import Pending
@@ -27,6 +27,8 @@ _CANDIDATES = 4
 _OF_A_NAMESPACE = 2
 # A group that cannot be told a time is looked at again after so many rounds' time.
 _ROUNDS_IN_VAIN = 60
+# So many groups that fit nowhere are looked at for a first promise before the pods behind them are placed.
+_FIRST_ROUNDS = 4
 # A promise counts as kept if the group is placed no later than so many seconds after its time.
 _SLACK_SECONDS = 60.0
 
@@ -41,6 +43,7 @@ class Backfill:
         self._running: Generator[None, None, None] | None = None
         self._is_stale = False
         self._looked_at = -_NEVER
+        self._n_first = _FIRST_ROUNDS
         # By the uid of a waiting group: the time that it was promised first.
         self._promised: dict[str, float] = {}
         # The cluster's log of moved rows as of the last round.
@@ -74,6 +77,27 @@ class Backfill:
             has_moved = self._cluster.moved.position != self._position
             due = min(due, max(0.0 if has_moved else room.until, self._looked_at + self._pause))
         return due
+
+    def split_batch(self, batch: list[AnyEntity]) -> Iterator[list[AnyEntity]]:
+        """Yield the parts of a batch; as long as nothing was promised since the start, a part ends with each group."""
+        begin = 0
+        for end in range(1, len(batch) + 1):
+            if end == len(batch) or (self._n_first and isinstance(batch[end - 1], Entity)):
+                yield batch[begin:end]
+                begin = end
+
+    def promise_first(self, entity: AnyEntity, now: float) -> None:
+        """Look at once for the first promise since the start, if a group that was tried fits nowhere.
+
+        Nothing is known of what an earlier leader promised, and pods behind the group may not take its room for that.
+        """
+        if self._cluster.later.room is not None:
+            self._n_first = 0
+        entry = self._pending.find_entry(entity.uid) if self._n_first else None
+        if entry is not None and _waits_in_vain(entry):
+            self._n_first -= 1
+            for _ in self._look_for_first(now):
+                pass
 
     def work(self, now: float, allowance: Allowance) -> None:
         """Go on with the running round, or begin one that is due, as far as the allowance goes."""

@@ -168,7 +168,9 @@ class Engine:
             if not batch:
                 break
             left -= count_pods(batch)
-            self._decide_for(batch, now, outcome)
+            for part in self._backfill.split_batch(batch):
+                self._decide_for(part, now, outcome)
+                self._backfill.promise_first(part[-1], now)
             # The first batch has taken the pods whose backoff is over, and ``now`` has not moved since.
             if not self._pending.has_active:
                 break

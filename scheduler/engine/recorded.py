@@ -101,7 +101,7 @@ class Recorded(Engine):
             yield events.ListEnds(kinds.PODS.name, scheduler)
 
     def _knowledge(self) -> Iterator[Event]:
-        """Yield events for what no object tells: silent plugins, assumed pods, nominations, evictions and the demand."""
+        """Yield events for what no object tells: silent plugins, assumed pods, nominations, evictions, promises and the demand."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
         for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
             if facts and is_silent:
@@ -115,6 +115,10 @@ class Recorded(Engine):
                 yield events.PodNominated(uid, name, nominations.find_cards(uid))
         for uid, makes_room_for in nominations.going.items():
             yield events.PodGoing(uid, makes_room_for)
+        room = self._cluster.later.room
+        if room is not None:
+            doubted = tuple(sorted(room.doubted))
+            yield events.PromisedLater(room.entity, room.until, dict(room.on), doubted, room.domain)
         yield events.DemandKnown(self._cluster.demand.list_known())
 
     def _write_head(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.api.door import events
 from scheduler.state.cluster import Cluster
+from scheduler.state.later import LaterRoom
 from scheduler.state.pods import Life
 from scheduler.waiting.pending import Pending
 
@@ -13,6 +14,7 @@ Knowledge = (
     | events.PodAssumed
     | events.PodNominated
     | events.PodGoing
+    | events.PromisedLater
 )
 KINDS: tuple[type[Knowledge], ...] = (
     events.DemandRecalled,
@@ -20,6 +22,7 @@ KINDS: tuple[type[Knowledge], ...] = (
     events.PodAssumed,
     events.PodNominated,
     events.PodGoing,
+    events.PromisedLater,
 )
 
 
@@ -40,6 +43,18 @@ def restore(cluster: Cluster, pending: Pending, event: Knowledge, now: float) ->
         case events.PodGoing(uid, makes_room_for):
             if uid in cluster.pods:
                 cluster.nominations.send_away(uid, makes_room_for)
+        case events.PromisedLater():
+            _promise(cluster, pending, event)
+
+
+def _promise(cluster: Cluster, pending: Pending, event: events.PromisedLater) -> None:
+    """Promise a group the room again that it was promised for later, if it still waits."""
+    entry = pending.find_entry(event.entity)
+    if entry is not None:
+        place = pending.order.find_place(entry.entity)
+        doubted = frozenset(event.doubted)
+        room = LaterRoom(event.entity, place, event.until, event.on, doubted, event.domain)
+        cluster.later.put(room)
 
 
 def _is_pending(cluster: Cluster, uid: str) -> bool:

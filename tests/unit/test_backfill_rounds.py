@@ -9,6 +9,8 @@ from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import Work
 from scheduler.engine.chores import Pace
+from scheduler.engine.recorded import Recorded
+from scheduler.engine.rerun import rerun
 from tests import make
 from tests.unit.test_backfill import Scene, make_full_scene
 
@@ -145,3 +147,39 @@ def test_pods_land_on_promised_nodes_and_elsewhere() -> None:
         on = set(promise[1]) if isinstance(promise, tuple) else set()
         kinds |= {(name.startswith("new"), node in on) for name, node in placed.items()}
     assert {(True, True), (True, False)} <= kinds
+
+
+def test_the_first_promise_comes_before_the_pods_behind_the_group_are_placed() -> None:
+    """After a change of leader nobody knows what was promised, and all pods wait at once."""
+    scene = Scene(n_nodes=3, pace=Pace(explain=1e9))
+    scene.add("a", run=100, node="n0")
+    scene.add_gang(n=3)
+    for i in range(4):
+        scene.add(f"endless{i}", created=1)
+        scene.add(f"short{i}", cpu=2, run=50, created=2)
+    assert sorted(scene.decide()) == ["short0", "short1", "short2", "short3"]
+    assert scene.find_promise() == (100.0, ["n0", "n1", "n2"])
+
+
+def test_a_fresh_start_of_the_log_keeps_the_promise() -> None:
+    lines: list[bytes] = []
+    scene = Scene(n_nodes=0)
+    scene.engine = engine = Recorded(Config(), "test", lines.append)
+    scene.cluster = engine._cluster
+    for i in range(4):
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu=4)), scene.now)
+        scene.add(f"p{i}", run=(100, 200, None, None)[i], node=f"n{i}")
+    scene.add_gang(n=2)
+    scene.decide()
+    promise, first = engine._cluster.later.room, len(lines)
+    assert promise is not None
+    engine.start_anew(scene.now)
+    assert engine._cluster.later.room == promise
+    scene.cluster = engine._cluster
+    scene.end("p0")
+    scene.add("endless", created=1)
+    assert not scene.decide(20)
+    scene.end("p1")
+    assert sorted(scene.decide(40)) == ["gang-0", "gang-1"]
+    for part in (lines[:first], lines[first:]):
+        assert rerun(part).difference is None

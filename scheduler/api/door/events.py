@@ -132,6 +132,16 @@ class PodGoing(_Event, frozen=True):
     makes_room_for: str
 
 
+class PromisedLater(_Event, frozen=True):
+    """A group was promised room for a later time before the engine made a fresh start, see ``state/later.py``."""
+
+    entity: str
+    until: float
+    on: dict[str, tuple[str, ...]]
+    doubted: tuple[str, ...] = ()
+    domain: tuple[str, tuple[str, ...]] = ("", ())
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -140,7 +150,7 @@ class DemandKnown(_Event, frozen=True):
 
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
-    | DemandRecalled | PodAssumed | PodNominated | PodGoing | DemandKnown
+    | DemandRecalled | PodAssumed | PodNominated | PodGoing | PromisedLater | DemandKnown
 )  # fmt: skip
 
 
