@@ -6,8 +6,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
-from scheduler.api.kube_plugins import KubePlugins
-from scheduler.api.placement import Mode
+from scheduler.api.placement import Placement
 from scheduler.cycle.asking import Answers
 from scheduler.cycle.calls import Call, Nowhere
 from scheduler.cycle.groups import GroupCycle
@@ -58,7 +57,7 @@ class Cycle(Answers):
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._ways = Ways(cluster, self.boards, self.keys, self._rooms)
         self._placer = Placer(
-            cluster, self._domains, self._ways, self._count_places, self._find_plugins
+            cluster, self._domains, self._ways, self._count_places, self._find_placement
         )
         count_places = partial(self._count_places, beside=None)
         narrowing = Narrowing(cluster, self._bounds.count_without)
@@ -150,10 +149,8 @@ class Cycle(Answers):
         self._place_pods(pods, call)
         return call.outcome
 
-    def _find_plugins(self, pod: PodRecord) -> KubePlugins | None:
-        """Find what the profile of a pod sets for kube-scheduler's plugins, if kube-scheduler's rules are to hold."""
-        placement = self._policies.resolve(pod).placement
-        return placement.kube if placement.mode == Mode.KUBE_SCHEDULER else None
+    def _find_placement(self, pod: PodRecord) -> Placement:
+        return self._policies.resolve(pod).placement
 
     def _place_pods(self, pods: list[PodRecord], call: Call) -> None:
         """Decide for each of these pods by itself."""

@@ -1,6 +1,7 @@
 """Groups are placed whenever they can be placed: a slow twin tries every node and every set of cards for every member."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from tests import make, slices
 from tests.oracles import together
 from tests.oracles.together import Card, Group, Member, Node
 
+# Levels that Evenkeel knows without being told. Not all nodes have a rack.
+_BLOCK, _RACK = "topology.kubernetes.io/block", "topology.kubernetes.io/rack"
+
 
 def make_world(seed: int) -> tuple[Group, list[Node]]:
     """A group of up to six members, and up to five nodes with cards, which are about as large as the group."""
@@ -23,12 +27,18 @@ def make_world(seed: int) -> tuple[Group, list[Node]]:
     for i in range(rng.randint(1, 5)):
         sizes = [rng.choice((8000, 12000, 16000)) for _ in range(rng.randint(0, 3))]
         cards = tuple(Card(memory=size, cores=100, sharers=4) for size in sizes)
-        labels = {"rack": rng.choice("xy")}
+        labels = {_BLOCK: rng.choice("xy")}
+        if rng.random() < 0.6:
+            labels[_RACK] = rng.choice("12")
         nodes.append(
             Node(name=f"n{i}", free={"cpu": rng.randint(2, 8)}, cards=cards, labels=labels)
         )
-    members = []
+    members: list[Member] = []
+    is_alike = rng.random() < 0.3
     for i in range(rng.randint(2, 6)):
+        if members and is_alike:
+            members.append(replace(members[0], name=f"m{i}"))
+            continue
         n_cards = rng.choice((0, 1, 1, 2))
         memory, cores = rng.choice((2000, 4000, 6000, 8000)), rng.choice((0, 30, 50, 100))
         members.append(
@@ -41,7 +51,7 @@ def make_world(seed: int) -> tuple[Group, list[Node]]:
             )
         )
     minimum = rng.choice((len(members), len(members), max(1, len(members) - 1)))
-    return Group(members=tuple(members), minimum=minimum, domain=rng.choice(("", "rack"))), nodes
+    return Group(members=tuple(members), minimum=minimum, domain=rng.choice(("", _BLOCK))), nodes
 
 
 def make_node(node: Node) -> wire.Node:
@@ -76,6 +86,9 @@ def place(group: Group, nodes: list[Node]) -> list[str]:
         engine.handle(events.Seen(make.member(pod)), 0.0)
     binds = engine.decide(0.0, Unlimited()).binds
     checks.verify(engine._cluster)
+    # Nothing is charged that is not bound.
+    charged = {pod.uid for pod in engine._cluster.pods.values() if pod.node}
+    assert charged == {bind.uid for bind in binds}
     return [bind.node for bind in binds]
 
 
@@ -87,8 +100,8 @@ def test_a_group_is_placed_where_the_twin_finds_a_way(seed: int) -> None:
     assert bool(placed) == twin.fits
     if placed:
         assert group.minimum <= len(placed) <= twin.most
-        racks = {node.name: node.labels["rack"] for node in nodes}
-        assert not group.domain or len({racks[name] for name in placed}) == 1
+        blocks = {node.name: node.labels[_BLOCK] for node in nodes}
+        assert not group.domain or len({blocks[name] for name in placed}) == 1
 
 
 def test_the_worlds_are_of_both_kinds() -> None:

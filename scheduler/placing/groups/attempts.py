@@ -44,8 +44,11 @@ class Attempt:
         count_places: CountPlaces,
         place_pods: PlacePods,
         ways: Ways,
+        *,
+        gathers: bool,
     ) -> None:
-        self._cluster, self._domains = cluster, domains
+        """``gathers``: pods without a constraint go to few domains as well."""
+        self._cluster, self._domains, self._gathers = cluster, domains, gathers
         self._count_places, self._place_pods = count_places, place_pods
         self._ways = ways
         self._binds: list[Bind] = []
@@ -120,7 +123,8 @@ class Attempt:
         """Place a team where its constraint allows; return whether its minimum has a node."""
         where = team.where
         if where is None:
-            return self._place_members(team, among)
+            few = self._gathers and self._place_closely(team, among, ())
+            return few or self._place_members(team, among)
         if where.rule in _ASSIGN and not self._is_there(team):
             if self._try(self._place_assigned, team, among):
                 return True
@@ -182,7 +186,8 @@ class Attempt:
         if where is None:
             return self._place_members(team, among)
         if not (where.preferred or where.spreads_freely):
-            return self._place_closely(team, among)
+            labels = where.labels[: where.required + 1]
+            return self._place_closely(team, among, labels) or self._place_members(team, among)
         for level in where.preferred:
             for rows in self._list_domains(team, level, among):
                 if self._try(self._place_members, team, rows):
@@ -195,15 +200,13 @@ class Attempt:
         few = partial(self._place_in_few, where.labels[: finest + 1])
         return self._try(few, team, among) or self._place_members(team, among)
 
-    def _place_closely(self, team: Team, among: c.Flags) -> bool:
-        """Place a team within its domain in few domains of the narrower levels that the cluster has."""
-        where = team.where
-        inner = self._domains.list_inner(where.labels[: where.required + 1]) if where else ()
-        if where and inner and not team.teams and team.template is not None:
-            labels = *where.labels[: where.required + 1], inner[0]
-            if self._try(partial(self._place_in_few, labels), team, among):
-                return True
-        return self._place_members(team, among)
+    def _place_closely(self, team: Team, among: c.Flags, labels: tuple[str, ...]) -> bool:
+        """Place a team within its domain, of the last of these labels, in few domains of the cluster's narrower levels."""
+        inner = self._domains.list_inner(labels)
+        if not inner or team.teams or team.template is None:
+            return False
+        few = partial(self._place_in_few, (*labels, inner[0]))
+        return self._try(few, team, among)
 
     def _place_members(self, team: Team, among: c.Flags) -> bool:
         """Place the pods or the teams of a team."""
@@ -298,7 +301,10 @@ class Attempt:
                 self._binds += tried.binds
                 self._holds += tried.holds
         if at < len(pods):
-            self._holds += self._place_here(pods[at:], among).holds
+            # Nodes without the label are in no domain.
+            tried = self._place_here(pods[at:], among)
+            self._binds += tried.binds
+            self._holds += tried.holds
 
     def _list_waiting(self, team: Team) -> list[PodRecord]:
         pods = self._cluster.pods

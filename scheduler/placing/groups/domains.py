@@ -92,12 +92,15 @@ class Domains:
         return found
 
     def list_inner(self, labels: tuple[str, ...]) -> tuple[str, ...]:
-        """List the labels of the narrower levels of the cluster, the widest first, down to the level above single nodes."""
+        """List the labels of the narrower levels of the cluster, the widest first, down to the level above single nodes.
+
+        Without ``labels`` these are all levels above single nodes.
+        """
         default = self._cluster.groups.default_labels
-        if labels[-1] not in default:
+        if labels and labels[-1] not in default:
             return ()
         nodes = self._cluster.nodes
-        inner = default[default.index(labels[-1]) + 1 :]
+        inner = default[default.index(labels[-1]) + 1 :] if labels else default
         return tuple(one for one in inner if one != names.HOSTNAME and nodes.has_label(one))
 
     def _make_level(self, labels: tuple[str, ...]) -> Level:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.door.decisions import Plan
-from scheduler.api.kube_plugins import KubePlugins
+from scheduler.api.groups.definitions import Rule
+from scheduler.api.placement import SPREAD, Mode, Placement
 from scheduler.placing.groups import by_kai, choosing
 from scheduler.placing.groups.attempts import Attempt, PlacePods, find_domains_there
 from scheduler.placing.groups.choices import CountPlaces
@@ -22,8 +23,8 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
 
-# Finds what the profile of a pod sets for kube-scheduler's plugins; None if it is not to be placed as kube-scheduler does.
-FindPlugins = Callable[[PodRecord], KubePlugins | None]
+# Finds how a pod is to be placed.
+FindPlacement = Callable[[PodRecord], Placement]
 
 
 class Closest(NamedTuple):
@@ -38,6 +39,19 @@ class Closest(NamedTuple):
     label: str
     n_domains: int
     domains: list[tuple[tuple[str, ...], c.Flags]]
+
+
+def _gathers(entity: Entity, placement: Placement) -> bool:
+    """Whether a group without a constraint goes to few domains: one with devices, whose owner does not spread pods.
+
+    Pods with rules about other pods of theirs go where these rules lead.
+    """
+    if any(one.where is not None and one.where.rule != Rule.KEEL for one in entity.team.list_all()):
+        return False
+    first = entity.members[0].template
+    is_plain = first.gpu is not None and not first.has_terms and not first.spread
+    is_free = not placement.node_policy and placement.objective != SPREAD
+    return placement.mode == Mode.KEEL and is_plain and is_free
 
 
 def split_entities(batch: Iterable[AnyEntity]) -> Iterator[list[PodRecord] | Entity]:
@@ -64,10 +78,10 @@ class Placer:
         domains: Domains,
         ways: Ways,
         count_places: CountPlaces,
-        find_plugins: FindPlugins,
+        find_placement: FindPlacement,
     ) -> None:
         self._cluster, self._count_places = cluster, count_places
-        self._ways, self._find_plugins = ways, find_plugins
+        self._ways, self._find_placement = ways, find_placement
         self._domains = domains
 
     def place(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
@@ -80,19 +94,28 @@ class Placer:
             place_pods: decides for pods one by one, and charges those that it places.
             rows: [N] the only nodes that may be chosen, [0] for all nodes.
         """
-        if (plugins := self._find_plugins(entity.members[0])) is not None:
+        if self.is_exact(entity):
+            plugins = self._find_placement(entity.members[0]).kube
             exact = KubeAttempt(self._cluster, self._domains, place_pods, plugins)
             return exact.place(entity, rows)
         return self.place_most(entity, place_pods, rows)
 
     def is_exact(self, entity: Entity) -> bool:
         """Whether a group is placed as kube-scheduler does, to the letter."""
-        return self._find_plugins(entity.members[0]) is not None
+        return self._find_placement(entity.members[0]).mode == Mode.KUBE_SCHEDULER
 
     def place_most(self, entity: Entity, place_pods: PlacePods, rows: c.Flags = ANYWHERE) -> Plan:
         """Place a group as ``place`` does, but by keel's rules: these count how many of its pods fit if too few do."""
         make = KaiAttempt if by_kai.is_asked(entity.team) else Attempt
-        attempt = make(self._cluster, self._domains, self._count_places, place_pods, self._ways)
+        gathers = _gathers(entity, self._find_placement(entity.members[0]))
+        attempt = make(
+            self._cluster,
+            self._domains,
+            self._count_places,
+            place_pods,
+            self._ways,
+            gathers=gathers,
+        )
         return attempt.place(entity, rows)
 
     def list_places(self, entity: Entity) -> list[c.Flags]:
