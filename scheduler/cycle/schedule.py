@@ -11,6 +11,7 @@ from scheduler.cycle.asking import Answers
 from scheduler.cycle.calls import Call, Nowhere
 from scheduler.cycle.groups import GroupCycle
 from scheduler.disruption.attempts import NOTHING
+from scheduler.disruption.card_promises import CardPromises
 from scheduler.disruption.clearing import Clearing
 from scheduler.disruption.horizon import Horizon
 from scheduler.disruption.narrowing import Narrowing
@@ -54,6 +55,7 @@ class Cycle(Answers):
         """
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
+        self._cards = CardPromises(cluster, self.boards, self._rooms, self.promises)
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._ways = Ways(cluster, self.boards, self.keys, self._rooms)
         self._placer = Placer(
@@ -208,7 +210,7 @@ class Cycle(Answers):
         if self._cluster.nominations and binds:
             for pod in pods:
                 self._cluster.nominations.drop(pod.uid)
-            binds[-1] = self.promises.spare_promised(pods[-1], shape, binds[-1])
+            binds[-1] = self._cards.spare_nominated(pods[-1], shape, binds[-1])
         call.outcome.plans += [Plan(bind.uid, (bind,)) for bind in binds]
 
     def _place_cold(self, shape: Shape, pod: PodRecord, call: Call) -> bool:
@@ -259,12 +261,33 @@ class Cycle(Answers):
             # Whatever lands on a promised node may change what is left for the next pod there.
             stops = self.promises.find_rows() if yields else NOWHERE
             binds = self._rooms.place(part, shape, moved, call.among, stops)
+            is_over = not binds or not self._is_on(stops, binds[-1].node)
+            if not is_over and not self._spare_later(key, shape, part, binds):
+                binds.pop()
             n = len(binds)
             self._bind(shape, part[:n], binds, call)
-            if n < len(part) and not (n and self._is_on(stops, binds[-1].node)):
+            if n < len(part) and is_over:
                 self._hold(run[at + n :], self._explain_nowhere(shape, call), call)
                 return
             at += n
+
+    def _spare_later(
+        self, key: Key, shape: Shape, pods: list[PodRecord], binds: list[Bind]
+    ) -> bool:
+        """Let the last of the placed pods leave a group its cards; return whether the pod stays on its node.
+
+        If it does not, the node is withheld from pods of its kind until anything changes there.
+        """
+        pod, bind = pods[len(binds) - 1], binds[-1]
+        spared = self._cards.spare_later(pod, shape, bind)
+        if spared is not None:
+            binds[-1] = spared
+            return True
+        self._get_live_shape(key, pod)
+        if shape.withheld is not None:
+            row = self._cluster.nodes.find_row(bind.node)
+            shape.withheld.add(row, 1 << int(shape.ask.prefers.bits[c.BIT_CARDS]))
+        return False
 
     def _is_on(self, rows: c.Flags, node: str) -> bool:
         return bool(rows.size) and bool(rows[self._cluster.nodes.find_row(node)])

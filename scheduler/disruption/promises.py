@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 
 from scheduler.api.cards import Slots
-from scheduler.api.door.decisions import Bind
 from scheduler.disruption import protectors
 from scheduler.disruption.reserved import Reserved
 from scheduler.kernels.devices import gpus
@@ -161,7 +159,7 @@ class Promises:
                 shapes: dict[Key, Shape] = {}
                 for row, pods in promised.items():
                     if in_the_end:
-                        self._let_end(trial, row, pods)
+                        self.let_pods_end(trial, row, pods)
                     self._move_in(trial, row, pods, (reserved, shapes))
                 yield trial
         finally:
@@ -239,22 +237,6 @@ class Promises:
         facts = cluster.nodes.facts
         return names | {one.name for row in rows.tolist() if (one := facts[row]) is not None}
 
-    def spare_promised(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
-        """The bind of a pod that is placed, with other cards where its node has promised cards to those before it.
-
-        That there is room for all of them does not say that any cards would do.
-        """
-        before = self._list_nominated(pod, bind.node) if bind.slots else {}
-        if not any(one.template.most for pods in before.values() for one in pods):
-            return bind
-        cluster, (row,) = self._cluster, before
-        cluster.forget(pod.uid)
-        with self.keep_promises(before):
-            self._rooms.put(pod, shape, row)
-            slots = cluster.pods[pod.uid].claim
-        cluster.assume(pod.uid, bind.node, slots, bind.given)
-        return replace(bind, slots=slots)
-
     def try_parts(
         self, pod: PodRecord, promised: ByRow, *, in_the_end: bool = False
     ) -> Iterator[ByRow]:
@@ -287,14 +269,7 @@ class Promises:
             return np.zeros((1, rows.size), np.int64)
         return self.judge_alone(pod, self._boards.make_unscored(key), rows)
 
-    def _list_nominated(self, pod: PodRecord, node: str) -> ByRow:
-        """List by row the nominated pods on a node to which a pod yields. No cards are promised for later."""
-        later = self._later.on.get(node, ())
-        before = self.list_before(pod, pod.uid, [node])
-        kept = {row: [one for one in pods if one.uid not in later] for row, pods in before.items()}
-        return {row: pods for row, pods in kept.items() if pods}
-
-    def _let_end(self, trial: Trial, row: int, pods: Sequence[PodRecord]) -> None:
+    def let_pods_end(self, trial: Trial, row: int, pods: Sequence[PodRecord]) -> None:
         """Take the pods away that will have ended when the promise for later falls due, if it is all that counts."""
         cluster, room = self._cluster, self._later.room
         name = cluster.nodes.find_name(row)

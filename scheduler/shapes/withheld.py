@@ -23,6 +23,11 @@ class Withheld:
         self.changed = _NONE
         self.seen = -1, -1
 
+    def add(self, row: int, bits: int) -> None:
+        """Withhold a node as well, until it is judged again."""
+        self.bits[0, row] |= bits
+        self.changed = np.union1d(self.changed, [row])
+
     def mark_read(self) -> None:
         """Note that the board has taken over all changes."""
         self.changed = _NONE

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.api import names, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -86,13 +86,17 @@ class Scene:
         for bind in outcome.binds:
             name = bind.uid.partition("/")[2]
             placed[name] = bind.node
-            pod = self._pods[name]
-            pod.spec.node_name = bind.node
-            pod.status.start_time = write_time(self.now)
+            self.write_bind(bind)
             self.engine.handle(events.BindDone(bind.uid), self.now)
-            self.engine.handle(events.Seen(pod), self.now)
+            self.engine.handle(events.Seen(self._pods[name]), self.now)
         checks.verify(self.cluster)
         return placed
+
+    def write_bind(self, bind: Bind) -> None:
+        """Write into the pod what binding it and starting it there changes."""
+        pod = self._pods[bind.uid.partition("/")[2]]
+        pod.spec.node_name = bind.node
+        pod.status.start_time = write_time(self.now)
 
     def _turn(self) -> Outcome:
         return self.engine.decide(self.now, Unlimited())

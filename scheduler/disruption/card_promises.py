@@ -1,0 +1,94 @@
+"""Cards that a placed pod leaves to the pods that are promised room on its node.
+
+That a node has room for all of them does not say that any cards would do for the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from scheduler.api.cards import Slots
+from scheduler.api.door.decisions import Bind
+from scheduler.disruption.promises import ByRow, Promises
+from scheduler.kernels.devices import gpus
+from scheduler.placing.rooms import Rooms
+from scheduler.shapes.boards import Boards, Shape
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+
+
+class CardPromises:
+    """Gives placed pods other cards where promised pods need those that were chosen."""
+
+    def __init__(self, cluster: Cluster, boards: Boards, rooms: Rooms, promises: Promises) -> None:
+        self._cluster, self._boards, self._rooms = cluster, boards, rooms
+        self._promises = promises
+
+    def spare_nominated(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
+        """The bind of a pod that is placed, with other cards where its node has promised cards to those before it."""
+        before = self._list_nominated(pod, bind.node) if bind.slots else {}
+        if not any(one.template.most for pods in before.values() for one in pods):
+            return bind
+        cluster, (row,) = self._cluster, before
+        cluster.forget(pod.uid)
+        with self._promises.keep_promises(before):
+            self._rooms.put(pod, shape, row)
+            slots = cluster.pods[pod.uid].claim
+        cluster.assume(pod.uid, bind.node, slots, bind.given)
+        return replace(bind, slots=slots)
+
+    def spare_later(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind | None:
+        """The bind of a pod that is placed, with other cards where a group that is promised the node needs the chosen ones.
+
+        None if the pod gets no cards there that the group does not need; then the pod is not placed any more.
+        """
+        cluster = self._cluster
+        later = cluster.later.on.get(bind.node, ())
+        if not (later and bind.slots and cluster.is_bound_later(pod)):
+            return bind
+        row = cluster.nodes.find_row(bind.node)
+        group = [one for uid in later if (one := cluster.pods.get(uid)) and not one.node]
+        if self._fit_in_the_end(group, row):
+            return bind
+        cluster.forget(pod.uid)
+        with self._promises.keep_promises({row: group}, in_the_end=True):
+            self._rooms.put(pod, shape, row)
+            slots = cluster.pods[pod.uid].claim
+        if self._suffices(pod, shape, row, slots):
+            cluster.assume(pod.uid, bind.node, slots, bind.given)
+            if self._fit_in_the_end(group, row):
+                return replace(bind, slots=slots)
+            cluster.forget(pod.uid)
+        return None
+
+    def _fit_in_the_end(self, pods: Sequence[PodRecord], row: int) -> bool:
+        """Whether pods that are promised a node for later fit there once those in their way have ended."""
+        cluster, rows = self._cluster, np.array([row], np.int64)
+        with cluster.trial(is_quiet=True) as trial:
+            self._promises.let_pods_end(trial, row, pods)
+            for pod in pods:
+                key = self._promises.make_key(pod)
+                if key is None:
+                    continue
+                shape = self._boards.make_unscored(key)
+                if self._boards.find_refusals(shape, rows)[0, 0]:
+                    return False
+                self._rooms.put(pod, shape, row)
+        return True
+
+    def _suffices(self, pod: PodRecord, shape: Shape, row: int, slots: Slots) -> bool:
+        """Whether a pod that is not placed could get these cards now."""
+        there = self._cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
+        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        world = self._boards.get_world(shape)
+        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64)))
+
+    def _list_nominated(self, pod: PodRecord, node: str) -> ByRow:
+        """List by row the nominated pods on a node to which a pod yields. No cards are promised for later."""
+        later = self._cluster.later.on.get(node, ())
+        before = self._promises.list_before(pod, pod.uid, [node])
+        kept = {row: [one for one in pods if one.uid not in later] for row, pods in before.items()}
+        return {row: pods for row, pods in kept.items() if pods}
