@@ -201,9 +201,9 @@ class Clearing:
         if entity.team.template is None:
             return _NO_PLACES
         pods = [pod.row for part in units for unit in part for pod in unit.pods]
-        places = self._narrowing.count_without(entity.members[0], np.array(pods, np.int64))
-        if places is not None:
-            return places
+        counts = self._narrowing.count_without([entity.members], np.array(pods, np.int64))
+        if counts is not None:
+            return counts[0]
         with self._cluster.trial() as trial:
             trial.take_away(*(uid for part in units for uid in _list_uids(part)))
             return self._count_places(entity.members[0])

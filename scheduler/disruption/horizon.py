@@ -19,7 +19,7 @@ from scheduler.api.door.decisions import Plan
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Floats
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import Entity, list_kinds
 from scheduler.state.later import LaterRoom, Place
 from scheduler.state.pods import PodRecord
 
@@ -29,6 +29,8 @@ _NODES_A_STEP = 128
 _LONGEST_SECONDS = 86_400.0
 
 Found = LaterRoom | None
+# Nodes with places for so many times the pods of a group are looked at, and so many nodes at least: amounts do not say all.
+_SPARE, _ROWS_MIN = 2, 64
 _NEVER = float("inf")
 
 
@@ -54,8 +56,10 @@ class Ends(NamedTuple):
 class Bounds(Protocol):
     """Answers by amounts alone; ``others`` [k] are rows of the pod table."""
 
-    def count_without(self, pod: PodRecord, others: c.Ints) -> c.Ints | None:
-        """Count [N] how many pods like one would fit on each node at most without others; None if it is not known."""
+    def count_without(
+        self, kinds: Sequence[Sequence[PodRecord]], others: c.Ints
+    ) -> list[c.Ints] | None:
+        """Count [N] for each kind of pods how many would fit on each node at most without others; None: unknown."""
 
     def could_fit_without(self, entity: Entity, others: c.Ints) -> bool:
         """Whether the minimum of a group could have a node at once without others; True if it is not known."""
@@ -128,15 +132,25 @@ class Horizon:
             yield Ends(np.array(times, np.float64), [pod.uid for pod in pods], rows)
 
     def _list_useful(self, entity: Entity, ends: Ends) -> list[str]:
-        """List the pods of some ends that are still on nodes, without those whose end leaves no room for the group."""
+        """List the pods of some ends that are still on nodes, without those whose end leaves no room that is needed.
+
+        Of the nodes with room for a kind of pods, those count on which the fewest pods have to end, as many as may be
+        needed for pods of this kind.
+        """
         cluster = self._cluster
-        places = None
-        if entity.team.template is not None and not entity.team.teams:
-            places = self._bounds.count_without(entity.members[0], ends.rows)
+        kinds = list_kinds(entity.members)
+        counts = self._bounds.count_without(kinds, ends.rows)
         chosen = list(range(len(ends.uids)))
-        if places is not None:
+        if counts is not None:
             there = cluster.ledger.pods.columns.node[ends.rows]
-            chosen = np.flatnonzero((there >= 0) & (places[there] > 0)).tolist()
+            useful = np.zeros(cluster.nodes.capacity, np.bool_)
+            n_ended = np.bincount(there[there >= 0], minlength=useful.size)
+            for like, places in zip(kinds, counts, strict=True):
+                rows = np.flatnonzero(places > 0)
+                rows = rows[np.argsort(n_ended[rows], kind="stable")]
+                n = int(np.searchsorted(np.cumsum(places[rows]), _SPARE * len(like)))
+                useful[rows[: max(n + 1, _ROWS_MIN)]] = True
+            chosen = np.flatnonzero((there >= 0) & useful[there]).tolist()
         found = (cluster.pods.get(ends.uids[i]) for i in chosen)
         return [pod.uid for pod in found if pod is not None and pod.node]
 

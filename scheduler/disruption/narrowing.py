@@ -6,18 +6,18 @@ nodes that would have room for a pod of the group, and of these to the ones that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from scheduler.disruption import protectors
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import Entity, list_kinds
 from scheduler.state.pods import PodRecord
 
-# Counts [N] how many pods like one fit on each node at most without others; None if amounts alone do not say so.
-CountWithout = Callable[[PodRecord, c.Ints], c.Ints | None]
+# Counts [N] for each kind of pods how many fit on each node at most without others; None if amounts alone do not say so.
+CountWithout = Callable[[Sequence[Sequence[PodRecord]], c.Ints], list[c.Ints] | None]
 # Of the cheapest nodes, the places for so many times the pods of the group are kept: not every node takes as many pods as
 # its amounts say, and some pods do not go though their priority is lower.
 _SPARE = 1.25
@@ -39,17 +39,22 @@ class Narrowing:
         Returns:
             The nodes; ``rows`` itself if all are, or amounts do not say which.
         """
-        if entity.team.teams or entity.team.template is None:
-            return rows
         pods, there = self._list_outranked(entity, rows)
-        places = self.count_without(entity.members[0], pods)
-        if places is None:
+        kinds = list_kinds(entity.members)
+        counts = self.count_without(kinds, pods)
+        if counts is None:
             return rows
-        if rows.size:
-            places = np.where(rows, places, 0)
-        if int(places.sum()) < entity.team.n_missing:
+        counts = [np.where(rows, places, 0) for places in counts] if rows.size else counts
+        most = {id(like[0].template): int(n.sum()) for like, n in zip(kinds, counts, strict=True)}
+        if any(most[id(pod.template)] < n for pod, n in entity.team.list_needs()):
             return None
-        return self._choose_cheapest(entity, pods, there, places)
+        order = self._order_by_cost(pods, there)
+        chosen = np.zeros(self._cluster.nodes.capacity, np.bool_)
+        for like, places in zip(kinds, counts, strict=True):
+            useful = order[places[order] > 0]
+            enough = np.cumsum(places[useful]) >= _SPARE * len(like)
+            chosen[useful[: int(enough.argmax()) + 1] if enough.any() else useful] = True
+        return chosen
 
     def _list_outranked(self, entity: Entity, rows: c.Flags) -> tuple[c.Ints, c.Ints]:
         """List [k] the rows of pods that may go or are leaving, and [k] the rows of their nodes."""
@@ -69,10 +74,8 @@ class Narrowing:
             pods, there = pods[rows[there]], there[rows[there]]
         return pods, there
 
-    def _choose_cheapest(
-        self, entity: Entity, pods: c.Ints, there: c.Ints, places: c.Ints
-    ) -> c.Flags:
-        """Choose [N] the nodes that cost least to clear: by the highest priority, by groups, by the number of pods."""
+    def _order_by_cost(self, pods: c.Ints, there: c.Ints) -> c.Ints:
+        """Order the nodes by what it costs to clear them: by the highest priority, by groups, by the number of pods."""
         nodes, table = self._cluster.nodes, self._cluster.ledger.pods.columns
         highest = np.full(nodes.capacity, -(2**62))
         np.maximum.at(highest, there, table.priority[pods])
@@ -81,10 +84,5 @@ class Narrowing:
         has_group = np.zeros(nodes.capacity, np.bool_)
         has_group[there[in_group[pods]]] = True
         n_pods = np.bincount(there, minlength=nodes.capacity)
-        useful = np.flatnonzero(places > 0)
-        keys = nodes.columns.rank, n_pods, has_group, highest
-        order = useful[np.lexsort([key[useful] for key in keys])]
-        enough = np.cumsum(places[order]) >= _SPARE * len(entity.members)
-        chosen = np.zeros(nodes.capacity, np.bool_)
-        chosen[order[: int(enough.argmax()) + 1] if enough.any() else order] = True
-        return chosen
+        order: c.Ints = np.lexsort((nodes.columns.rank, n_pods, has_group, highest))
+        return order

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -69,6 +69,26 @@ class Team(msgspec.Struct, frozen=True):
         if not self.teams:
             return len(self.pods) >= self.n_missing
         return sum(team.is_complete for team in self.teams) >= self.minimum
+
+    def list_needs(self) -> list[tuple[PodRecord, int]]:
+        """List how many pods of a template must have a node at once at least, each time with one of them."""
+        if not self.teams and self.template is not None:
+            return [(self.pods[0], self.n_missing)]
+        needs: dict[int, tuple[PodRecord, int]] = {}
+        for pod, n in self._list_parts_of_needs():
+            one, so_far = needs.get(id(pod.template), (pod, 0))
+            needs[id(pod.template)] = one, so_far + n
+        return list(needs.values())
+
+    def _list_parts_of_needs(self) -> Iterator[tuple[PodRecord, int]]:
+        if self.teams:
+            for team in self.teams if self.minimum >= len(self.teams) else ():
+                yield from team.list_needs()
+            return
+        n_left_out = len(self.pods) - self.n_missing
+        for like in list_kinds(self.pods):
+            if len(like) > n_left_out:
+                yield like[0], len(like) - n_left_out
 
     def list_all(self) -> Iterator[Team]:
         """Yield the team and all teams within it."""
@@ -155,6 +175,14 @@ class Entity(msgspec.Struct, frozen=True):
     def gated(self) -> bool:
         """Whether a member waits behind scheduling gates."""
         return any(pod.gated for pod in self.members)
+
+
+def list_kinds(pods: Sequence[PodRecord]) -> list[list[PodRecord]]:
+    """Split pods by their templates."""
+    kinds: dict[int, list[PodRecord]] = {}
+    for pod in pods:
+        kinds.setdefault(id(pod.template), []).append(pod)
+    return list(kinds.values())
 
 
 def make_entity(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.placing.groups import choosing
@@ -12,6 +12,9 @@ from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Where
 from scheduler.state.pods import PodRecord
+
+# Of a group with more kinds of pods not all are counted, because each takes as long as a decision.
+_KINDS_MAX = 8
 
 
 class Bounds:
@@ -41,33 +44,40 @@ class Bounds:
         self._known_at = -1
 
     def could_fit(self, entity: Entity) -> bool:
-        """Whether the minimum of a group could have a node at once; True for a group whose pods are not alike."""
-        team = entity.team
-        template = team.template
-        if team.teams or template is None:
-            return True
-        labels = _list_labels(team.where)
+        """Whether the minimum of a group could have a node at once, if each template's pods had all room for themselves."""
+        labels = _list_labels(entity.team.where)
+        return all(n <= self._get_most(pod, labels) for pod, n in entity.team.list_needs())
+
+    def _get_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:
+        """Return the most pods like one that fit in one domain."""
         if self._known_at != self._cluster.moved.position:
             self._known, self._known_at = {}, self._cluster.moved.position
-        by = id(template), labels, self._tell_yielding(team.pods[0])
+        by = id(pod.template), labels, self._tell_yielding(pod)
         if by not in self._known:
-            self._known[by] = template, self._find_most(team.pods[0], labels)
-        _, most = self._known[by]
-        return team.n_missing <= most
+            self._known[by] = pod.template, self._find_most(pod, labels)
+        return self._known[by][1]
 
-    def count_without(self, pod: PodRecord, others: c.Ints) -> c.Ints | None:
-        """Count [N] how many pods like one would fit on each node at most without others, by rows of the pod table.
+    def count_without(
+        self, kinds: Sequence[Sequence[PodRecord]], others: c.Ints
+    ) -> list[c.Ints] | None:
+        """Count [N] for each kind of pods how many would fit on each node at most without others.
 
-        None if amounts alone do not say so.
+        Args:
+            kinds: pods of one template each.
+            others: [k] rows of the pod table.
+
+        Returns:
+            The counts; None if amounts alone do not say so, or there are many kinds.
         """
-        if not self._needs_only_amounts(pod):
+        if len(kinds) > _KINDS_MAX or not all(self._needs_only_amounts(like[0]) for like in kinds):
             return None
         with self._cluster.roster.lift_charges(others):
-            return self._count_places(pod)
+            return [self._count_places(like[0]) for like in kinds]
 
     def could_fit_without(self, entity: Entity, others: c.Ints) -> bool:
         """Whether the minimum of a group could have a node at once without others; True if amounts do not say so."""
-        if not self._needs_only_amounts(entity.members[0]):
+        needs = entity.team.list_needs()
+        if len(needs) > _KINDS_MAX or not all(self._needs_only_amounts(pod) for pod, _ in needs):
             return True
         with self._cluster.roster.lift_charges(others):
             return self.could_fit(entity)
