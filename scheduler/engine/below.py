@@ -7,6 +7,8 @@ goes as a whole, so that its controller can start it anew: a group of KAI always
 
 from __future__ import annotations
 
+from itertools import islice
+
 from scheduler.api.door.decisions import Evict, Outcome, Plan, Why
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.schedule import Cycle
@@ -18,6 +20,8 @@ from scheduler.waiting.pending import Pending
 _NEVER = float("inf")
 # The grace period of a group that names none.
 _GRACE_SECONDS = 60.0
+# So many groups are looked at in one call: it may be tried whether all of a group would fit.
+_GROUPS_A_CALL = 8
 
 
 class BelowMinimum:
@@ -29,6 +33,8 @@ class BelowMinimum:
         self._cluster, self._cycle, self._pending = cluster, cycle, pending
         # The time from which the grace period of a group counts.
         self._since: dict[GroupKey, float] = {}
+        # When the first grace period ends; None if it has to be found anew.
+        self._due: float | None = None
 
     def follow(self, now: float) -> None:
         """Note which groups are below their minimum now."""
@@ -36,6 +42,7 @@ class BelowMinimum:
         if self._is_on and (below or self._since):
             since = self._since
             self._since = {key: since.get(key, now) for key in below if self._has_grace(key)}
+            self._due = None
 
     def _has_grace(self, key: GroupKey) -> bool:
         """Whether a group does not simply wait for its missing pods."""
@@ -46,15 +53,18 @@ class BelowMinimum:
 
     def find_due(self) -> float:
         """Return when the first grace period ends; infinite for none."""
-        if not self._since:
-            return _NEVER
-        return min(at + self._find_grace(key) for key, at in self._since.items())
+        if self._due is None:
+            ends = (at + self._find_grace(key) for key, at in self._since.items())
+            self._due = min(ends, default=_NEVER)
+        return self._due
 
     def work(self, now: float, outcome: Outcome) -> None:
-        """Send those away whose grace period is over."""
-        for key in list(self._since) if self.find_due() <= now else ():
-            if self._since[key] + self._find_grace(key) > now:
-                continue
+        """Send those away whose grace period is over, a few with each call."""
+        if self.find_due() > now:
+            return
+        due = (key for key, at in self._since.items() if at + self._find_grace(key) <= now)
+        self._due = None
+        for key in list(islice(due, _GROUPS_A_CALL)):
             # A group that stays, or of which a pod stays, has its grace period once more.
             self._since[key] = now
             pods = [pod for pod in self._list_there(key) if not pod.deleting]

@@ -181,3 +181,23 @@ def test_a_group_of_which_only_some_pods_are_made_again_goes_too() -> None:
     scene.see(member("b2"))
     scene.decide()
     assert [evict.units for evict in scene.evicts(70)] == [(("default/a",),)]
+
+
+def test_many_groups_go_a_few_with_each_call() -> None:
+    scene = Scene(n_nodes=30)
+    for i in range(30):
+        group = make.pod_group(f"g{i}", 2)
+        group.metadata.annotations = {names.ON_FAILURE: "restart"}
+        scene.see(group)
+        for j in range(2):
+            pod = make.pod(name=f"g{i}-{j}", cpu=1, node=f"n{i}")
+            scene.see(make.member(pod, f"g{i}"))
+    assert not scene.evicts(1)
+    scene.gone(*(f"g{i}-0" for i in range(30)))
+    assert not scene.evicts(1)
+    gone = [scene.evicts(after) for after in (60, 0, 0, 0)]
+    assert max(map(len, gone)) < 30
+    assert {uid for evicts in gone for one in evicts for uid in one.victims} == {
+        f"default/g{i}-1" for i in range(30)
+    }
+    assert scene.engine.find_due(scene.now) > scene.now
