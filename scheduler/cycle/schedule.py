@@ -36,6 +36,8 @@ from scheduler.state.pods import PodRecord
 _PICKS_MAX = 65_536
 # After so many nodes were asked for victims in one call, the rest of the batch is left for later: about 10 ms.
 _ASKED_MAX = 8192
+# A try in the search for places for a group takes as long as asking so many nodes.
+_NODES_A_TRY = 160
 
 
 class Cycle(Answers):
@@ -76,14 +78,16 @@ class Cycle(Answers):
         """
         self._begin()
         outcome = Outcome()
-        self.attempts.spent = self._ways.n_tried = 0
+        self.attempts.spent = self._ways.spent = 0
 
         for part in split_entities(batch):
             if not isinstance(part, Entity):
                 self._place_pods(part, Call(outcome, explain))
                 continue
             is_late = self.attempts.spent >= _ASKED_MAX
+            searched = self._ways.spent
             plan = None if is_late else self._decide_for_group(part, explain=explain)
+            self.attempts.spent += _NODES_A_TRY * (self._ways.spent - searched)
             if plan is None:
                 outcome.left.append(part.uid)
             else:
@@ -111,7 +115,7 @@ class Cycle(Answers):
         while True:
             # Nodes may have come or gone since the last piece.
             self._begin()
-            self._ways.n_tried = 0
+            self._ways.spent = 0
             try:
                 next(search)
             except StopIteration as end:
@@ -127,7 +131,7 @@ class Cycle(Answers):
     def place_group(self, entity: Entity) -> Plan:
         """Place a group in the caller's trial. Nobody is evicted for it."""
         self._begin()
-        self._ways.n_tried = 0
+        self._ways.spent = 0
         return self._placer.place(entity, partial(self._place_some, explain=True))
 
     def place_most(self, entity: Entity, rows: c.Flags = ANYWHERE) -> Plan:
@@ -136,7 +140,7 @@ class Cycle(Answers):
         If these are too few, the plan's result counts them, in every mode.
         """
         self._begin()
-        self._ways.n_tried = 0
+        self._ways.spent = 0
         return self._placer.place_most(entity, partial(self._place_some, explain=True), rows)
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:

@@ -75,6 +75,28 @@ class Counted:
             kernel.find_refusals(self.arrays, rows, bits)
         return bits
 
+    def describe_rows(self, rows: c.Ints) -> c.Ints:
+        """Describe [F, n] n rows by what their pods are counted by: rows with equal figures are alike for the shape.
+
+        That is the domain where nodes share one, else the count of the node. The arrays must be up to date.
+        """
+        arrays = self.arrays
+        if not self._topologies:
+            return np.zeros((0, rows.size), np.int64)
+        found = [arrays.counted[:, rows].astype(np.int64)]
+        for t, topology in enumerate(self._topologies):
+            if topology is None:
+                found.append(arrays.counts[t, rows][None])
+                continue
+            domain = topology.domain
+            there = domain[domain >= 0]
+            if there.size and np.bincount(there).max() > 1:
+                found.append(domain[rows][None])
+            else:
+                counts = arrays.counts[t, np.maximum(domain[rows], 0)]
+                found.append(np.where(domain[rows] >= 0, counts, -1)[None])
+        return np.concatenate(found).reshape(-1, rows.size)
+
     def find_opposing_rows(self, row: int) -> c.Ints:
         """Find the rows whose pods may keep the shape off a row: counted pods in a domain of the row.
 

@@ -11,13 +11,14 @@ from collections.abc import Hashable
 import numpy as np
 
 from scheduler.api.door.decisions import Bind
+from scheduler.placing.groups.alike import AlikeRows
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
-# How many members may be placed and taken back in all searches of one call, and of how many members a group may be.
-STEPS_MAX, MEMBERS_MAX = 2000, 16
+# Larger groups are not searched for.
+MEMBERS_MAX = 16
 
 
 class Search:
@@ -29,29 +30,31 @@ class Search:
 
     def find(self, pods: list[PodRecord], least: int) -> list[Bind] | None:
         """Place at least so many of the pods, in the open trial; None if that is impossible, or takes too long."""
-        order = sorted(pods, key=_find_size)
-        return self._place_rest(order, least)
+        alike = self._ways.find_alike(pods, self._rows)
+        return self._place_rest(sorted(pods, key=_find_size), least, alike)
 
-    def _place_rest(self, pods: list[PodRecord], least: int) -> list[Bind] | None:
+    def _place_rest(self, pods: list[PodRecord], least: int, alike: AlikeRows) -> list[Bind] | None:
         if least <= 0:
             return []
         if len(pods) < least:
             return None
-        state = len(pods), least, self._ways.describe_rows(self._rows)
+        state = len(pods), least, alike.describe_taken()
         if state in self._dead:
             return None
         first, *rest = pods
-        for way in self._ways.list_ways(first, self._rows):
-            if self._ways.n_tried >= STEPS_MAX:
+        for way in self._ways.list_ways(first, alike):
+            if self._ways.is_spent:
                 return None
-            self._ways.n_tried += 1
+            self._ways.spent += 1
             with self._cluster.trial() as trial:
                 bind = self._ways.put(first, way)
-                found = self._place_rest(rest, least - 1)
+                alike.take(way.row)
+                found = self._place_rest(rest, least - 1, alike)
+                alike.release(way.row)
                 if found is not None:
                     trial.commit()
                     return [bind, *found]
-        found = self._place_rest(rest, least)
+        found = self._place_rest(rest, least, alike)
         if found is None:
             self._dead.add(state)
         return found

@@ -5,8 +5,7 @@ Nodes that are alike, and cards of a node that are alike, are one way: what is p
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from itertools import combinations
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +13,20 @@ import numpy as np
 from scheduler.api.cards import CardUse, Slots
 from scheduler.api.door.decisions import Bind
 from scheduler.kernels.devices import gpus
+from scheduler.placing.groups.alike import AlikeRows
 from scheduler.placing.rooms import Rooms
 from scheduler.schema import columns as c
-from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.boards import Boards, Key, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+
+# The most work in one call.
+_WORK_MAX = 1000
+# So many rows, or sets of cards, are looked at in the time of one try.
+_ROWS_A_TRY, _SETS_A_TRY = 64, 16
+# It takes as long as a try to find out which of so many rows are alike.
+_ALIKE_A_TRY = 32
 
 
 class Way(NamedTuple):
@@ -34,15 +41,31 @@ class Ways:
     """The ways to place pods on one cluster.
 
     Attributes:
-        n_tried: how many ways were tried since it was set to 0: no call of the cycle tries ways without end.
+        spent: the work since it was set to 0, in tries of one way: no call of the cycle works without end.
     """
 
     def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, rooms: Rooms) -> None:
         self._cluster, self._boards, self._keys, self._rooms = cluster, boards, keys, rooms
-        self.n_tried = 0
+        self.spent = 0
 
-    def list_ways(self, pod: PodRecord, rows: c.Ints) -> Iterator[Way]:
-        """Yield every way to place a pod on some rows as they are now, one of those that are alike.
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more ways are to be tried in this call."""
+        return self.spent >= _WORK_MAX
+
+    def find_alike(self, pods: Sequence[PodRecord], rows: c.Ints) -> AlikeRows:
+        """Find out which rows are alike for some pods."""
+        self.spent += rows.size // _ALIKE_A_TRY
+        keys: dict[Key, None] = {}
+        for pod in pods:
+            key = self._keys.make_key(pod)
+            if key is not None and key.refusal is None:
+                keys[key] = None
+        shapes = [self._boards.make_unscored(key) for key in keys]
+        return AlikeRows(self._cluster, self._boards, shapes, rows)
+
+    def list_ways(self, pod: PodRecord, alike: AlikeRows) -> Iterator[Way]:
+        """Yield every way to place a pod as things are now, one of those that are alike.
 
         Rows on which room is promised to another pod are left out, even if both had room there.
         """
@@ -50,15 +73,11 @@ class Ways:
         if key is None or key.refusal is not None:
             return
         shape = self._boards.make_unscored(key)
-        fitting = rows[self._boards.find_refusals(shape, rows)[0] == 0]
-        known: set[Hashable] = set()
-        for row in fitting.tolist():
-            if self._is_promised(pod, row):
-                continue
-            like = self._describe_row(shape, row)
-            if like not in known:
-                known.add(like)
-                yield from self._list_on_row(shape, row)
+        rows = alike.list_rows()
+        self.spent += rows.size // _ROWS_A_TRY
+        for row in rows[self._boards.find_refusals(shape, rows)[0] == 0].tolist():
+            if not self._is_promised(pod, row):
+                yield from self._list_on_row(shape, row, alike)
 
     def _is_promised(self, pod: PodRecord, row: int) -> bool:
         nominations, later = self._cluster.nominations, self._cluster.later
@@ -76,42 +95,7 @@ class Ways:
         placed = self._rooms.put_at(pod, way.shape, way.row)
         return self._rooms.assume(way.shape, [pod], placed)[0]
 
-    def describe_rows(self, rows: c.Ints) -> Hashable:
-        """Describe what is left on rows: equal descriptions leave room for the same pods."""
-        nodes = self._cluster.nodes.columns
-        return nodes.requested[:, rows].tobytes(), *(
-            self._describe_cards(row) for row in rows.tolist()
-        )
-
-    def _describe_row(self, shape: Shape, row: int) -> Hashable:
-        """Describe a row as far as it matters which of several rows a pod gets."""
-        if len(shape.counted) or shape.view.storage is not None or shape.view.is_wide:
-            return row
-        nodes = self._cluster.nodes.columns
-        facts = self._cluster.nodes.facts[row]
-        labels = {} if facts is None else facts.labels
-        # The name of a node makes no difference to a pod without rules about other pods.
-        words = frozenset(one for one in labels.items() if facts is None or one[1] != facts.name)
-        free = (nodes.allocatable[:, row] - nodes.requested[:, row]).tobytes()
-        return free, words, self._describe_cards(row)
-
-    def _describe_cards(self, row: int) -> Hashable:
-        nodes, cards = self._cluster.nodes.columns, self._cluster.cards.columns
-        found = []
-        for pool in range(len(nodes.managed)):
-            start, n = int(nodes.card_start[pool, row]), int(nodes.card_count[pool, row])
-            found += sorted(self._describe_card(cards, d) for d in range(start, start + n))
-        return tuple(found)
-
-    def _describe_card(self, cards: c.Cards, d: int) -> tuple[int, ...]:
-        return (
-            *cards.total[:, d].tolist(),
-            *cards.used[:, d].tolist(),
-            int(cards.healthy[d]),
-            int(cards.cordoned[d]),
-        )
-
-    def _list_on_row(self, shape: Shape, row: int) -> Iterator[Way]:
+    def _list_on_row(self, shape: Shape, row: int, alike: AlikeRows) -> Iterator[Way]:
         """Yield the ways on one row: first as the mode chooses, then with every other set of cards."""
         yield Way(shape, row)
         pool, containers = shape.ask.pool, shape.ask.containers
@@ -122,16 +106,19 @@ class Ways:
         slot = takers[0]
         start = int(self._cluster.nodes.columns.card_start[pool, row])
         end = start + int(self._cluster.nodes.columns.card_count[pool, row])
-        world, known = self._boards.get_world(shape), set()
-        cards = self._cluster.cards.columns
-        for picks in combinations(range(start, end), int(containers[c.N_CARDS, slot])):
-            like = tuple(sorted(self._describe_card(cards, d) for d in picks))
-            if like in known:
-                continue
-            known.add(like)
+        kinds: dict[tuple[int, ...], list[int]] = {}
+        for d in range(start, end):
+            kinds.setdefault(alike.describe_card(d), []).append(d)
+        world = self._boards.get_world(shape)
+        n_cards = int(containers[c.N_CARDS, slot])
+        for n_sets, picks in enumerate(_list_sets(list(kinds.values()), n_cards)):
+            self.spent += n_sets % _SETS_A_TRY == 0
             asked = np.array([(d, slot) for d in picks], np.int64)
             if gpus.suffices(world, shape.ask, row, asked):
                 yield Way(shape, row, self._write_slots(shape, slot, picks))
+            elif self.is_spent:
+                # There may be very many sets that do not suffice.
+                return
 
     def _write_slots(self, shape: Shape, slot: int, picks: tuple[int, ...]) -> Slots:
         containers, cards = shape.ask.containers, self._cluster.cards
@@ -147,3 +134,14 @@ class Ways:
         )
         n = len(shape.asked.template.kinds)
         return tuple(uses if i == slot else () for i in range(n))
+
+
+def _list_sets(kinds: Sequence[Sequence[int]], n: int) -> Iterator[tuple[int, ...]]:
+    """Yield the sets of n cards, one of those that are alike; each kind lists cards that are alike."""
+    if n == 0:
+        yield ()
+    elif kinds:
+        first, *rest = kinds
+        for k in range(min(n, len(first)), -1, -1):
+            for others in _list_sets(rest, n - k):
+                yield *first[:k], *others

@@ -1,0 +1,124 @@
+"""Which nodes are alike for the pods of a group: what is placed on one of them later fits as on any other of them.
+
+Nodes are alike if the same is free, the same static rules refuse them, they are in the same domains as far as rules of
+the group look at domains, and their cards are alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from scheduler.schema import columns as c
+from scheduler.shapes.boards import Boards, Shape
+from scheduler.state.cluster import Cluster
+
+
+class AlikeRows:
+    """The rows on which a search for a group may place pods; of alike rows without a pod of the search one stands for all.
+
+    Attributes:
+        by_uuid: whether a pod of the group names cards, so that no two cards are alike.
+    """
+
+    def __init__(
+        self, cluster: Cluster, boards: Boards, shapes: Sequence[Shape], rows: c.Ints
+    ) -> None:
+        """``shapes``: those of the pods; ``rows`` [n] the rows among which they go."""
+        self._cluster = cluster
+        self._rows = rows
+        self.by_uuid = any(map(_names_cards, shapes))
+        alone = any(shape.view.storage is not None for shape in shapes)
+        # [n] by the place in ``rows``: the number of its class.
+        self._class = np.arange(rows.size) if alone else self._classify(boards, shapes)
+        # How many pods of the search are on each row.
+        self._taken: Counter[int] = Counter()
+
+    def take(self, row: int) -> None:
+        """Note that the search has placed a pod on a row."""
+        self._taken[row] += 1
+
+    def release(self, row: int) -> None:
+        """Note that the search has taken a pod back from a row."""
+        self._taken[row] -= 1
+        if not self._taken[row]:
+            del self._taken[row]
+
+    def list_rows(self) -> c.Ints:
+        """List the rows with pods of the search, and the first row of each class among the others."""
+        taken = np.array(sorted(self._taken), np.int64)
+        free = ~np.isin(self._rows, taken)
+        _, first = np.unique(self._class[free], return_index=True)
+        return np.sort(np.concatenate((taken, self._rows[free][first])))
+
+    def describe_taken(self) -> Hashable:
+        """Describe the rows with pods of the search: equal descriptions leave room for the same pods."""
+        rows = sorted(self._taken)
+        return (
+            tuple(rows),
+            self._cluster.nodes.columns.requested[:, rows].tobytes(),
+            *(self.describe_card(d) for row in rows for d in self._list_cards(row)),
+        )
+
+    def describe_card(self, d: int) -> tuple[int, ...]:
+        """Describe a card: a pod may get any of the cards of a node with the same description."""
+        return tuple(self._read_cards(np.array([d], np.int64))[:, 0].tolist())
+
+    def _list_cards(self, row: int) -> list[int]:
+        nodes = self._cluster.nodes.columns
+        return [
+            d
+            for start, n in zip(
+                nodes.card_start[:, row].tolist(), nodes.card_count[:, row].tolist(), strict=True
+            )
+            for d in range(start, start + n)
+        ]
+
+    def _classify(self, boards: Boards, shapes: Sequence[Shape]) -> c.Ints:
+        """Number [n] the classes of the rows."""
+        nodes, rows = self._cluster.nodes.columns, self._rows
+        facts = [nodes.allocatable[:, rows] - nodes.requested[:, rows]]
+        for shape in shapes:
+            boards.refresh_counts(shape)
+            facts.append(boards.statics.find_refusals(shape.asked, rows)[None])
+            facts.append(shape.counted.describe_rows(rows))
+        facts += [self._classify_cards(pool)[None] for pool in range(len(nodes.managed))]
+        _, numbers = np.unique(np.concatenate(facts), axis=1, return_inverse=True)
+        return numbers.ravel()
+
+    def _classify_cards(self, pool: int) -> c.Ints:
+        """Number [n] the rows by their cards of a pool, in whatever order these are."""
+        nodes, rows = self._cluster.nodes.columns, self._rows
+        counts = np.where(nodes.managed[pool, rows], nodes.card_count[pool, rows], -1)
+        numbers, n_known = np.zeros(rows.size, np.int64), 0
+        for n in np.unique(counts).tolist():
+            mine = np.flatnonzero(counts == n)
+            if n > 0:
+                cards = nodes.card_start[pool, rows[mine]][:, None] + np.arange(n)
+                figures = np.moveaxis(self._read_cards(cards), 0, -1)
+                each = np.unique(
+                    figures.reshape(-1, figures.shape[-1]), axis=0, return_inverse=True
+                )
+                kinds = np.sort(each[1].reshape(cards.shape), axis=1)
+                numbers[mine] = np.unique(kinds, axis=0, return_inverse=True)[1].ravel() + n_known
+                n_known += mine.size
+            else:
+                numbers[mine] = n_known
+                n_known += 1
+        return numbers
+
+    def _read_cards(self, cards: c.Ints) -> c.Ints:
+        """Read [figures, *cards.shape] all that may matter of cards."""
+        table = self._cluster.cards.columns
+        more = (table.healthy, table.cordoned, table.mig, table.numa, table.model, table.mode)
+        found = [*table.total[:, cards], *table.used[:, cards], *(one[cards] for one in more)]
+        if self.by_uuid:
+            found.append(cards)
+        return np.stack(found).astype(np.int64)
+
+
+def _names_cards(shape: Shape) -> bool:
+    gpu = shape.asked.template.gpu
+    return gpu is not None and bool(gpu.use_uuids or gpu.nouse_uuids)
