@@ -184,7 +184,7 @@ class GroupCycle:
         def place(rows: c.Flags) -> Plan:
             return Plan(pod.uid, tuple(place_pods([pod], rows).binds))
 
-        cleared = self._clearing.find_room(entity, places, place)
+        cleared = self._clearing.find_room_for_pod(entity, places, place)
         if cleared is None:
             return None
         evicts, nominates = group_promises.promise_room(

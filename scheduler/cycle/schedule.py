@@ -38,6 +38,8 @@ _PICKS_MAX = 65_536
 _ASKED_MAX = 8192
 # A try in the search for places for a group takes as long as asking so many nodes.
 _NODES_A_TRY = 160
+# So does the search for a node where a single pod takes the place of groups.
+_NODES_A_SEARCH = 8192
 
 
 class Cycle(Answers):
@@ -238,6 +240,7 @@ class Cycle(Answers):
             tried = NOTHING if key is None else self.attempts.try_to_make_room(pod, key, found.why)
             if key is not None and tried.evict is None and not tried.keeps and pod.preempts:
                 plan = self._groups.make_room_for_pod(pod, self._place_some, found)
+                self.attempts.spent += _NODES_A_SEARCH
                 if plan is not None:
                     call.outcome.plans.append(plan)
                     continue

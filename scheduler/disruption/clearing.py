@@ -42,6 +42,8 @@ NOBODY = "No preemption victims found for incoming preemptor"
 _FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
 # Of more units, only those on the cheapest nodes are tried if they are enough.
 _MANY_UNITS = 64
+# Of the nodes on which a single pod could take the place of groups, so many are compared thoroughly.
+_NODES_COMPARED = 2
 # So many pods on nodes are looked at in one piece of a search, which takes a few milliseconds.
 _PODS_A_PIECE = 256
 # So many searches go on side by side; one more ends the oldest, which begins anew.
@@ -84,12 +86,26 @@ class Clearing:
         """
         best: Cleared | None = None
         for rows in places:
-            found = None
-            for part in self._list_parts(entity, rows):
-                if (found := self._clear_place(entity, part, place)) is not None:
-                    break
-            best = choose_cheaper(best, found)
+            best = choose_cheaper(best, self._clear_parts(entity, rows, place))
         return best
+
+    def find_room_for_pod(
+        self, entity: Entity, nodes: Sequence[c.Flags], place: PlaceAmong
+    ) -> Cleared | None:
+        """Find the node where a single pod fits at the least cost, as ``find_room`` does.
+
+        There may be many nodes. So it is only on the cheapest of them that all sets of units are compared.
+        """
+        found = [self._clear_place(entity, rows, place, is_thorough=False) for rows in nodes]
+        cheapest = sorted((one for one in found if one is not None), key=lambda one: one.cost)
+        return self.find_room(entity, [one.rows for one in cheapest[:_NODES_COMPARED]], place)
+
+    def _clear_parts(self, entity: Entity, rows: c.Flags, place: PlaceAmong) -> Cleared | None:
+        """Place a group on the nodes of a place that cost least to clear, or on all its nodes if these do not do."""
+        for part in self._list_parts(entity, rows):
+            if (found := self._clear_place(entity, part, place)) is not None:
+                return found
+        return None
 
     def go_on(
         self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
@@ -167,7 +183,9 @@ class Clearing:
         going = tuple(unit for unit in units if id(unit) in gone_ids)
         return Cleared(plan.binds, going, self._sum_costs(entity, going), ANYWHERE)
 
-    def _clear_place(self, entity: Entity, rows: c.Flags, place: PlaceAmong) -> Cleared | None:
+    def _clear_place(
+        self, entity: Entity, rows: c.Flags, place: PlaceAmong, *, is_thorough: bool = True
+    ) -> Cleared | None:
         pods = self._list_pods(entity, rows)
         # Who is being deleted leaves room in any case, and nobody else need go for it.
         leaving = [Unit((pod,)) for pod in pods if pod.deleting]
@@ -185,8 +203,8 @@ class Clearing:
             found = self._place_on_cheap(entity, rows, parts, places, place)
             return found or self._place_on_cleared(entity, rows, parts, place)
         found = self._place_on_cleared(entity, rows, parts, place)
-        if found is None:
-            return None
+        if found is None or not is_thorough:
+            return found
         if len(staying) <= _FEW_UNITS and len(entity.members) <= _FEW_MEMBERS:
             return self._find_cheaper(entity, found, parts, place)
         # The group may have been placed where dear pods were, though cheaper nodes would have been enough.
@@ -325,10 +343,10 @@ class Clearing:
         """List the pods on some rows that are not the group's own, by node and name."""
         own = {pod.uid for leaf in entity.team.list_leaves() for pod in (*leaf.pods, *leaf.there)}
         cluster = self._cluster
+        names = map(cluster.nodes.find_name, np.flatnonzero(rows).tolist())
         return [
             pod
-            for name in sorted(cluster.nodes.rows)
-            if not rows.size or rows[cluster.nodes.rows[name]]
+            for name in sorted(names if rows.size else cluster.nodes.rows)
             for pod in sorted(cluster.pods_on.get(name, {}).values(), key=lambda one: one.key)
             if pod.uid not in own
         ]

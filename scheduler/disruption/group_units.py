@@ -15,7 +15,7 @@ from scheduler.state.groups.forming import DEPTH_MAX
 from scheduler.state.pods import PodRecord
 
 # So many nodes are tried for a pod that would have to take the place of groups.
-_NODES_MAX = 32
+_NODES_MAX = 16
 
 
 class Unit(NamedTuple):

@@ -31,6 +31,7 @@ def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, .
             if guard.still_fits(unit):
                 continue
             trial.take_away(*(pod.uid for pod in unit.pods))
+            guard.note_fitting()
         if not unit.is_extra and unit.group is not None:
             broken.add(unit.group)
         gone.append(unit)
@@ -60,6 +61,9 @@ class Guard:
             self._on.setdefault(bind.node, []).append(bind)
         # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
         self._wide = [bind for bind in binds if self._is_wide(bind)]
+        # By the identity of such a shape: the versions of its counts when its pods fitted last.
+        self._versions: dict[int, tuple[int, ...]] = {}
+        self.note_fitting()
 
     def is_clearly_over(self, unit: Unit) -> bool:
         """Whether a unit that is away would exceed what a node has of something that the group takes there.
@@ -102,7 +106,24 @@ class Guard:
         """Whether the group still fits beside a unit that has come back."""
         nodes = dict.fromkeys(pod.node for pod in unit.pods)
         near = [bind for node in nodes for bind in self._on.get(node, ())]
-        return all(map(self._fits, {bind.uid: bind for bind in (*near, *self._wide)}.values()))
+        counted = [bind for bind in self._wide if self._has_changed(bind)]
+        if not all(map(self._fits, {bind.uid: bind for bind in (*near, *counted)}.values())):
+            return False
+        if counted:
+            self.note_fitting()
+        return True
+
+    def note_fitting(self) -> None:
+        """Note that all pods of the group fit as things are."""
+        for bind in self._wide:
+            shape = self._get_shape(self._cluster.pods[bind.uid])
+            if shape is not None:
+                self._versions[id(shape)] = shape.counted.read_versions()
+
+    def _has_changed(self, bind: Bind) -> bool:
+        """Whether pods that count for a pod of the group have come or gone since it fitted last."""
+        shape = self._get_shape(self._cluster.pods[bind.uid])
+        return shape is None or self._versions[id(shape)] != shape.counted.read_versions()
 
     def _is_wide(self, bind: Bind) -> bool:
         shape = self._get_shape(self._cluster.pods[bind.uid])

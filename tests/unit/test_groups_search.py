@@ -53,9 +53,11 @@ def make_engine(seed: int) -> tuple[Engine, int]:
             spread(rng.choice((_ZONE, _HOST)), app=app),
             {"nodeSelector": {"disk": "ssd"}},
         ]
-        cards = {"gpu": 1, "gpumem": rng.choice((6000, 9000))} if rng.random() < 0.4 else {}
+        asked: dict[str, Any] = {}
+        if rng.random() < 0.4:
+            asked = {"gpu": 1, "gpumem": rng.choice((6000, 9000))}
         spec = rng.choice(rules)
-        pod = make.pod(name=f"p{i}", cpu=rng.randint(1, 3), labels={"app": app}, spec=spec, **cards)
+        pod = make.pod(name=f"p{i}", cpu=rng.randint(1, 3), labels={"app": app}, spec=spec, **asked)
         engine.handle(events.Seen(make.member(pod)), 0.0)
     return engine, n
 
