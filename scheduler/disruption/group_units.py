@@ -44,8 +44,12 @@ def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> li
     """
     units: list[Unit] = []
     seen: set[GroupKey] = set()
+    root_of: dict[GroupKey, GroupKey | None] = {}
     for pod in pods:
-        root = _find_root(cluster, pod)
+        key = cluster.groups.find_group(pod.uid)
+        if key is not None and key not in root_of:
+            root_of[key] = _find_root(cluster, key)
+        root = root_of[key] if key is not None else None
         if root is None:
             if protectors.outranks(priority, pod.priority):
                 units.append(Unit((pod,)))
@@ -55,14 +59,10 @@ def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> li
     return units
 
 
-def _find_root(cluster: Cluster, pod: PodRecord) -> GroupKey | None:
-    """Find the group with which a pod goes; None for a pod that goes by itself."""
-    groups = cluster.groups
-    key = groups.find_group(pod.uid)
-    if key is None:
-        return None
-    root = groups.find_root(key)
-    definition = groups.find_definition(root)
+def _find_root(cluster: Cluster, key: GroupKey) -> GroupKey | None:
+    """Find the group with which the pods of a group go; None if each goes by itself."""
+    root = cluster.groups.find_root(key)
+    definition = cluster.groups.find_definition(root)
     if definition is None or definition.disruption == Disruption.SINGLE:
         return None
     return root

@@ -32,6 +32,9 @@ def find_units(cluster: Cluster, asker: PodRecord, rows: c.Ints) -> tuple[p.Unit
 def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     """Find by uid what protectors say that it costs if pods go together, by whomever they are sent away."""
     rows = np.array([pod.row for pod in pods], np.int64)
+    table = cluster.ledger.pods.columns
+    # The kernel sorts by insertion: thousands of pods on one place have to come to it in order.
+    rows = rows[np.lexsort((table.start[rows], -table.priority[rows]))]
     first = np.array([0, rows.size], np.int64)
     # All pods count as on one place; -1 is the row of no node.
     units = _gather(cluster, np.array([-1]), (first, rows), np.ones(rows.size, np.bool_))

@@ -127,7 +127,7 @@ class Roster:
             self.detach(pod)
             self.keep(after)
         else:
-            self._take(Step(Did.FORGOTTEN, pod, after, seen=seen))
+            self._take(Did.FORGOTTEN, pod, after, seen)
 
     def strike(self, node: str) -> list[PodRecord]:
         """Take back the charges of all pods of a node, and return the pods, for ``charge``."""
@@ -147,7 +147,7 @@ class Roster:
     def take_away(self, pod: PodRecord) -> None:
         """Take a pod from its node for now."""
         self.away[pod.uid] = pod
-        self._take(Step(Did.TAKEN_AWAY, pod, replace(pod, node="", life=Life.AWAY, row=-1)))
+        self._take(Did.TAKEN_AWAY, pod, replace(pod, node="", life=Life.AWAY, row=-1), None)
 
     def put_back(self, pod: PodRecord) -> None:
         """Put a pod that was taken away back on its node, by the record that it had."""
@@ -183,9 +183,8 @@ class Roster:
             self._prune(step.before.node)
             self.ledger.leave(step.before.row)
 
-    def _take(self, step: Step) -> None:
-        pod = step.before
-        self._note(step._replace(there=self._copy_pods_on(pod.node)))
+    def _take(self, did: Did, pod: PodRecord, after: PodRecord, seen: PodRecord | None) -> None:
+        self._note(Step(did, pod, after, self._copy_pods_on(pod.node), seen))
         del self.pods_on[pod.node][pod.uid]
         self._note_struck(pod, self.ledger.strike(pod.row))
 
