@@ -24,9 +24,13 @@ class GroupWorld(World):
 
     Attributes:
         groups: the objects of the group that comes, the root last: kube-scheduler then sees all pods at once.
+        raised: the minimum that its PodGroup gets once all its pods have nodes; 0 if it keeps its own.
+        late: the pods that come then.
     """
 
     groups: list[Json] = field(default_factory=list)
+    raised: int = 0
+    late: list[Json] = field(default_factory=list)
 
 
 def build(seed: int) -> GroupWorld:
@@ -41,6 +45,8 @@ def build(seed: int) -> GroupWorld:
     else:
         _add_group(rng, world)
     _add_budgets(rng, world)
+    if len(world.groups) == 1 and rng.random() < 0.5:
+        _raise_minimum(rng, world)
     return world
 
 
@@ -196,9 +202,26 @@ def _add_group(rng: Random, world: GroupWorld) -> None:
         _make_mistakes(rng, world)
 
 
+def _raise_minimum(rng: Random, world: GroupWorld) -> None:
+    """Let more pods of a gang come, and its minimum rise with them, or by one more than all pods are."""
+    gang = world.groups[0]["spec"]["schedulingPolicy"].get("gang")
+    if gang is None:
+        return
+    n_late = rng.randint(1, 3)
+    n_pods = len(world.incoming) + len(_list_running_members(world)) + n_late
+    world.raised = rng.randint(gang["minCount"] + 1, max(n_pods, gang["minCount"] + 1))
+    world.raised += rng.random() < 0.1
+    priority = world.groups[0]["spec"].get("priorityClassName", "")
+    world.late = [_pod(rng, f"late-{i}", priority, world, "new") for i in range(n_late)]
+
+
+def _list_running_members(world: GroupWorld) -> list[Json]:
+    return [one for one in world.pods if one["metadata"]["name"].startswith("new-")]
+
+
 def _bring_together(world: GroupWorld) -> None:
     """Give all pods of the group that run the node of the first of them."""
-    there = [one for one in world.pods if one["metadata"]["name"].startswith("new-")]
+    there = _list_running_members(world)
     for one in there[1:]:
         one["spec"]["nodeName"] = there[0]["spec"]["nodeName"]
 
