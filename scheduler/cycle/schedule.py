@@ -231,7 +231,9 @@ class Cycle(Answers):
             key = self._make_key(pod) if may_take else None
             # A pod that may not preempt loses any room that was promised to it: nobody makes this room.
             tried = NOTHING if key is None else self.attempts.try_to_make_room(pod, key, found.why)
-            if key is not None and tried.evict is None and not tried.keeps and pod.preempts:
+            # By kube-scheduler's rules whole groups were among those who may go.
+            is_left = key is not None and key.placement.mode != Mode.KUBE_SCHEDULER
+            if is_left and tried.evict is None and not tried.keeps and pod.preempts:
                 plan = self._groups.make_room_for_pod(pod, self._place_some, found)
                 if plan is not None:
                     call.outcome.plans.append(plan)

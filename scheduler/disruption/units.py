@@ -51,8 +51,6 @@ def find_unit_costs(cluster: Cluster, units: Sequence[Sequence[PodRecord]]) -> l
         first=np.array([0, len(units)], np.int64),
         begins=begins,
         pods=np.array([pod.row for unit in units for pod in unit], np.int64),
-        priority=np.zeros(len(units), np.int64),
-        start=np.zeros(len(units), np.int64),
         cost=np.zeros(len(units), np.int64),
     )
     protectors.add_costs(cluster, found)
@@ -70,8 +68,6 @@ def _gather(
         first=np.zeros(rows.size + 1, np.int64),
         begins=np.zeros(most + 1, np.int64),
         pods=np.zeros(most, np.int64),
-        priority=np.zeros(most, np.int64),
-        start=np.zeros(most, np.int64),
         cost=np.zeros(most, np.int64),
     )
     kernel.gather_units(cluster.ledger.tables, *there, may_go, units)

@@ -94,7 +94,7 @@ class GroupOracle(oracle.Oracle):
         there = [
             one | {"spec": one["spec"] | {"schedulingGates": []}} if one["kind"] == "Pod" else one
             for one in await self.found(world)
-            if one["kind"] != "PodGroup"
+            if one["kind"] not in {"PodGroup", "CompositePodGroup"}
         ]
         path = f"{objects.collection(gated)}/{gated['metadata']['name']}"
         await self.call("PATCH", path, {"spec": {"schedulingGates": []}})

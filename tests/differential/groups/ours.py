@@ -95,6 +95,9 @@ class _Made:
             self._engine.handle(events.BindDone(bind.uid), self._now)
         for evict in plan.evicts:
             self._victims |= {self._name(uid) for uid in evict.victims}
+        if plan.group is None and plan.hold is not None:
+            # A pod by itself.
+            self._messages[self._name(plan.hold.uid)] = sayings.write_sentence(plan.hold)
         for hold in plan.group.members if plan.group else ():
             self._messages[self._name(hold.uid)] = sayings.write_sentence(hold)
         for leaf in plan.group.leaves if plan.group else ():
