@@ -32,7 +32,11 @@ MayPreempt = Callable[[PodRecord], bool]
 
 
 class GroupCycle:
-    """Places groups, and makes room for them."""
+    """Places groups, and makes room for them.
+
+    Attributes:
+        n_searches: how often a node was looked for where a single pod takes the place of groups.
+    """
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class GroupCycle:
         may_preempt: MayPreempt,
     ) -> None:
         self._cluster, self._placer, self._clearing = cluster, placer, clearing
+        self.n_searches = 0
         self._may_preempt = may_preempt
         self._horizon = horizon
 
@@ -178,6 +183,7 @@ class GroupCycle:
         places = group_units.list_nodes_of_groups(self._cluster, pod.priority)
         if not places:
             return None
+        self.n_searches += 1
         key = GroupKey("Pod", pod.namespace, pod.name)
         entity = make_entity(key, Team("", 1, (pod,), template=pod.template))
 

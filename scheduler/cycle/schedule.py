@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
-from scheduler.api.placement import Placement
+from scheduler.api.placement import Mode, Placement
 from scheduler.cycle.asking import Answers
 from scheduler.cycle.calls import Call, Nowhere
 from scheduler.cycle.groups import GroupCycle
@@ -164,7 +164,7 @@ class Cycle(Answers):
         """Decide for each of these pods by itself."""
         n_done = 0
         for key, run in runs.split_runs(pods, self._make_key, self._cluster):
-            if self.attempts.spent >= _ASKED_MAX:
+            if call.makes_room and self.attempts.spent >= _ASKED_MAX:
                 call.outcome.left += [pod.uid for pod in pods[n_done:]]
                 break
             n_done += len(run)
@@ -238,9 +238,12 @@ class Cycle(Answers):
             key = self._make_key(pod) if may_take else None
             # A pod that may not preempt loses any room that was promised to it: nobody makes this room.
             tried = NOTHING if key is None else self.attempts.try_to_make_room(pod, key, found.why)
-            if key is not None and tried.evict is None and not tried.keeps and pod.preempts:
+            # By kube-scheduler's rules whole groups were among those who may go.
+            is_left = key is not None and key.placement.mode != Mode.KUBE_SCHEDULER
+            if is_left and tried.evict is None and not tried.keeps and pod.preempts:
+                before = self._groups.n_searches
                 plan = self._groups.make_room_for_pod(pod, self._place_some, found)
-                self.attempts.spent += _NODES_A_SEARCH
+                self.attempts.spent += _NODES_A_SEARCH * (self._groups.n_searches - before)
                 if plan is not None:
                     call.outcome.plans.append(plan)
                     continue

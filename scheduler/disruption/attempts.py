@@ -12,7 +12,9 @@ import numpy as np
 
 from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate, Why
+from scheduler.api.placement import Mode
 from scheduler.disruption import protectors
+from scheduler.disruption.group_units import find_kube_priority
 from scheduler.disruption.hunts import TEXTS, Hunt
 from scheduler.disruption.promises import Promises
 from scheduler.plugins import table
@@ -74,7 +76,7 @@ class Attempts:
             return Made(Attempt(why=NEVER), keeps=bool(self._cluster.nodes.rows))
         if self.awaits_victims(pod, key):
             return Made(Attempt(why=WAITS), keeps=True)
-        if not self.has_lower(pod.priority):
+        if not self._may_find_lower(pod, key):
             return Made(Attempt(diagnosis=_explain_nobody(why) if why is not None else None))
         hunt = self._get_hunt(pod, key)
         row = hunt.find_best()
@@ -96,11 +98,13 @@ class Attempts:
 
     def is_cheap(self, pod: PodRecord, key: Key) -> bool:
         """Whether what ``try_to_make_room`` answers is known but for what has changed since it was asked last."""
-        return not self.has_lower(pod.priority) or (key, pod.priority) in self._hunts
+        return not self._may_find_lower(pod, key) or (key, pod.priority) in self._hunts
 
     def could_make_room(self, pod: PodRecord, key: Key) -> bool:
         """Whether it would find room now."""
-        if not pod.preempts or not self.has_lower(pod.priority) or self.awaits_victims(pod, key):
+        if not pod.preempts or not self._may_find_lower(pod, key):
+            return False
+        if self.awaits_victims(pod, key):
             return False
         return self._get_hunt(pod, key).find_best() >= 0
 
@@ -112,9 +116,13 @@ class Attempts:
             return False
         going = cluster.nominations.going
         there = cluster.pods_on.get(name, {}).values()
+        is_kube = key.placement.mode == Mode.KUBE_SCHEDULER
         leaving = any(
-            protectors.outranks(pod.priority, one.priority) and (one.evicted or one.uid in going)
+            protectors.outranks(
+                pod.priority, find_kube_priority(cluster, one) if is_kube else one.priority
+            )
             for one in there
+            if one.evicted or one.uid in going
         )
         row = cluster.nodes.find_row(name)
         if not leaving or row < 0:
@@ -163,6 +171,11 @@ class Attempts:
         if own >= 0:
             hunt.ask_own(pod, own)
         return hunt
+
+    def _may_find_lower(self, pod: PodRecord, key: Key) -> bool:
+        """Whether somebody of a lower priority may be on a node. For kube-scheduler groups have priorities of their own."""
+        are_groups = key.placement.mode == Mode.KUBE_SCHEDULER and self._cluster.groups.have_pods
+        return are_groups or self.has_lower(pod.priority)
 
     def has_lower(self, priority: int) -> bool:
         """Whether there is a pod of a lower priority on any node."""

@@ -13,11 +13,9 @@ from itertools import combinations
 import numpy as np
 
 from scheduler.api.door.decisions import Plan
-from scheduler.api.times import read_time
 from scheduler.disruption.cleared import (
     UNFINISHED,
     Cleared,
-    Cost,
     Search,
     Unfinished,
     choose_cheaper,
@@ -27,6 +25,7 @@ from scheduler.disruption.narrowing import Narrowing
 from scheduler.disruption.promises import Promises
 from scheduler.disruption.sparing import Guard, put_back
 from scheduler.disruption.units import find_costs, find_unit_costs
+from scheduler.disruption.weighing import find_worth, sum_costs
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.shapes.boards import Boards
@@ -35,7 +34,6 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
 
-_SECONDS_AN_HOUR = 3600.0
 # kube-scheduler's words if nobody may go for a group.
 NOBODY = "No preemption victims found for incoming preemptor"
 # If so few units may go for a group of so few members, all sets of units are compared, up to so many of them.
@@ -181,7 +179,7 @@ class Clearing:
             gone = put_back(trial, [units[i] for i in order], guard)
         gone_ids = set(map(id, gone))
         going = tuple(unit for unit in units if id(unit) in gone_ids)
-        return Cleared(plan.binds, going, self._sum_costs(entity, going), ANYWHERE)
+        return Cleared(plan.binds, going, sum_costs(self._cluster, entity, going), ANYWHERE)
 
     def _clear_place(
         self, entity: Entity, rows: c.Flags, place: PlaceAmong, *, is_thorough: bool = True
@@ -258,7 +256,7 @@ class Clearing:
         leaving, staying = units
         # Budgets cover pods on nodes.
         costs = find_costs(self._cluster, [pod for unit in staying for pod in unit.pods])
-        order = sorted(staying, key=lambda one: _find_worth(one, costs))
+        order = sorted(staying, key=lambda one: find_worth(one, costs))
         with self._cluster.trial() as trial:
             trial.take_away(*_list_uids(leaving), *_list_uids(staying))
             plan = place(rows)
@@ -266,7 +264,7 @@ class Clearing:
                 return None
             guard = Guard(self._boards, self._keys, plan.binds, self._cluster, self._promises)
             gone = put_back(trial, order, guard)
-        return Cleared(plan.binds, gone, self._sum_costs(entity, gone), rows)
+        return Cleared(plan.binds, gone, sum_costs(self._cluster, entity, gone), rows)
 
     def _choose_cheap_rows(
         self, entity: Entity, rows: c.Flags, units: Sequence[Unit], places: c.Ints
@@ -325,7 +323,7 @@ class Clearing:
         """
         leaving, staying = units
         sets = [
-            (self._sum_costs(entity, chosen), chosen)
+            (sum_costs(self._cluster, entity, chosen), chosen)
             for n in range(len(staying) + 1)
             for chosen in combinations(staying, n)
             if _keeps_groups(chosen, staying)
@@ -351,25 +349,6 @@ class Clearing:
             if pod.uid not in own
         ]
 
-    def _sum_costs(self, entity: Entity, units: Sequence[Unit]) -> Cost:
-        pods = [pod for unit in units for pod in unit.pods]
-        costs = find_costs(self._cluster, pods) if pods else {}
-        came = max((read_time(pod.created) or 0 for pod in entity.members), default=0)
-        start = self._cluster.ledger.pods.columns.start
-        hours = sum(
-            _count_cards(pod) * max(0, came - int(start[pod.row])) / _SECONDS_AN_HOUR
-            for pod in pods
-            if start[pod.row] != c.NOT_STARTED
-        )
-        return Cost(
-            sum(costs.values()),
-            max((pod.priority for pod in pods), default=-(2**62)),
-            len({unit.group for unit in units if unit.group is not None and not unit.is_extra}),
-            hours,
-            len(pods),
-            tuple(sorted(pod.key for pod in pods)),
-        )
-
 
 def _keeps_groups(gone: Sequence[Unit], units: Sequence[Unit]) -> bool:
     """Whether no extra pod would stay of a group that goes."""
@@ -379,22 +358,3 @@ def _keeps_groups(gone: Sequence[Unit], units: Sequence[Unit]) -> bool:
 
 def _list_uids(units: Sequence[Unit]) -> list[str]:
     return [pod.uid for unit in units for pod in unit.pods]
-
-
-def _count_cards(pod: PodRecord) -> int:
-    return max(1, sum(len(uses) for uses in pod.claim))
-
-
-def _find_worth(unit: Unit, costs: dict[str, int]) -> tuple[object, ...]:
-    """Return a key that puts the unit first that is dearest; an extra pod comes after its group."""
-    cost = sum(costs[pod.uid] for pod in unit.pods)
-    is_alone = unit.group is None or unit.is_extra
-    return (
-        unit.is_extra,
-        -cost,
-        -unit.priority,
-        is_alone,
-        -len(unit.pods),
-        unit.pods[0].created,
-        unit.pods[0].key,
-    )

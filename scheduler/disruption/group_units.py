@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.groups.definitions import Disruption, GroupKey
+from scheduler.api.groups.definitions import Definition, Disruption, GroupKey
 from scheduler.disruption import protectors
 from scheduler.schema import columns as c
+from scheduler.schema import preempting as p
 from scheduler.state.cluster import Cluster
 from scheduler.state.groups.forming import DEPTH_MAX
 from scheduler.state.pods import PodRecord
@@ -44,8 +45,12 @@ def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> li
     """
     units: list[Unit] = []
     seen: set[GroupKey] = set()
+    root_of: dict[GroupKey, GroupKey | None] = {}
     for pod in pods:
-        root = _find_root(cluster, pod)
+        key = cluster.groups.find_group(pod.uid)
+        if key is not None and key not in root_of:
+            root_of[key] = _find_root(cluster, key)
+        root = root_of[key] if key is not None else None
         if root is None:
             if protectors.outranks(priority, pod.priority):
                 units.append(Unit((pod,)))
@@ -55,14 +60,10 @@ def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> li
     return units
 
 
-def _find_root(cluster: Cluster, pod: PodRecord) -> GroupKey | None:
-    """Find the group with which a pod goes; None for a pod that goes by itself."""
-    groups = cluster.groups
-    key = groups.find_group(pod.uid)
-    if key is None:
-        return None
-    root = groups.find_root(key)
-    definition = groups.find_definition(root)
+def _find_root(cluster: Cluster, key: GroupKey) -> GroupKey | None:
+    """Find the group with which the pods of a group go; None if each goes by itself."""
+    root = cluster.groups.find_root(key)
+    definition = cluster.groups.find_definition(root)
     if definition is None or definition.disruption == Disruption.SINGLE:
         return None
     return root
@@ -117,17 +118,20 @@ class KubeUnit(NamedTuple):
     rank: int
 
 
-def list_kube_units(cluster: Cluster, priority: int) -> list[KubeUnit]:
-    """List kube-scheduler's units that may go for a group of a priority, the most important first.
+def list_kube_units(
+    cluster: Cluster, priority: int, names: Iterable[str] | None = None
+) -> list[KubeUnit]:
+    """List kube-scheduler's units that may go for a pod or group of a priority, the most important first.
 
-    A pod goes with the highest group around it that goes as a whole, else by itself, even from a gang.
+    A pod goes with the highest group around it that goes as a whole, else by itself, even from a gang. With ``names``
+    the units have a pod on one of these nodes.
     """
     units: list[KubeUnit] = []
     seen: set[GroupKey] = set()
-    for name in sorted(cluster.nodes.rows):
+    for name in sorted(cluster.nodes.rows) if names is None else names:
         for pod in cluster.pods_on.get(name, {}).values():
             key = cluster.groups.find_group(pod.uid)
-            urgency = _find_kube_priority(cluster, pod, key)
+            urgency = find_kube_priority(cluster, pod)
             if not protectors.outranks(priority, urgency):
                 continue
             whole = _find_whole(cluster, key)
@@ -135,9 +139,9 @@ def list_kube_units(cluster: Cluster, priority: int) -> list[KubeUnit]:
                 units.append(KubeUnit((pod,), urgency, 1 if key is None else 2))
             elif whole not in seen:
                 seen.add(whole)
-                there = [one for _, pods in cluster.groups.list_running(whole) for one in pods]
-                rank = 2 if whole == key else 3
-                units.append(KubeUnit(tuple(there or [pod]), urgency, rank))
+                there = [one for one in cluster.groups.list_pods(whole) if one.node]
+                there.sort(key=lambda one: -one.priority)
+                units.append(KubeUnit(tuple(there), urgency, 2 if whole == key else 3))
     start = cluster.ledger.pods.columns.start
     return sorted(
         units,
@@ -150,22 +154,69 @@ def list_kube_units(cluster: Cluster, priority: int) -> list[KubeUnit]:
     )
 
 
-def _find_kube_priority(cluster: Cluster, pod: PodRecord, key: GroupKey | None) -> int:
-    """Find the priority of the whole group of a pod; that of the pod if it has no group, or none that exists."""
-    definition = cluster.groups.find_definition(cluster.groups.find_root(key)) if key else None
-    if definition is None or definition.priority is None:
-        return pod.priority
-    return definition.priority
+def find_kube_units(cluster: Cluster, asker: PodRecord, rows: c.Ints) -> tuple[p.Units, int]:
+    """Find kube-scheduler's units on node rows [n] that may go for a pod, and at what cost, as ``units.find_units``."""
+    pods: list[int] = []
+    first, begins = [0], [0]
+    node = cluster.ledger.pods.columns.node
+    for row in rows.tolist():
+        for unit in list_kube_units(cluster, asker.priority, [cluster.nodes.find_name(row)]):
+            # Nothing is known of a node that is not there, and nobody has to go from it.
+            pods += [one.row for one in unit.pods if node[one.row] >= 0]
+            begins.append(len(pods))
+        first.append(len(begins) - 1)
+    units = p.Units(
+        rows=rows,
+        first=np.array(first, np.int64),
+        begins=np.array(begins, np.int64),
+        pods=np.array(pods, np.int64),
+        cost=np.zeros(len(begins) - 1, np.int64),
+    )
+    return units, protectors.add_costs(cluster, units)
 
 
-def _find_whole(cluster: Cluster, key: GroupKey | None) -> GroupKey | None:
-    """Find the highest group around a group, or itself, that goes as a whole; None if none does."""
-    found = None
+def find_rows_with_groups(cluster: Cluster, rows: c.Ints) -> c.Flags:
+    """Find [n] which node rows have a pod of a group."""
+    find_group, find_name = cluster.groups.find_group, cluster.nodes.find_name
+    found = (
+        any(find_group(uid) is not None for uid in cluster.pods_on.get(find_name(row), ()))
+        for row in rows.tolist()
+    )
+    return np.fromiter(found, np.bool_, rows.size)
+
+
+def list_rows_beside(cluster: Cluster, rows: Iterable[int], groups: Iterable[GroupKey]) -> set[int]:
+    """List the node rows on which units have changed: those with pods of some groups, or of groups that are on some rows."""
+    find_name, find_group = cluster.nodes.find_name, cluster.groups.find_group
+    there = (uid for row in rows for uid in cluster.pods_on.get(find_name(row), ()))
+    keys = {key for uid in there if (key := find_group(uid)) is not None}
+    roots = {cluster.groups.find_root(key) for key in keys.union(groups)}
+    pods = (pod for root in roots for pod in cluster.groups.list_pods(root) if pod.node)
+    return {cluster.nodes.find_row(pod.node) for pod in pods}
+
+
+def find_kube_priority(cluster: Cluster, pod: PodRecord) -> int:
+    """Find the priority of the highest group around a pod that exists; that of the pod if none does."""
+    found, key = pod.priority, cluster.groups.find_group(pod.uid)
+    for definition in _list_definitions(cluster, key):
+        found = pod.priority if definition.priority is None else definition.priority
+    return found
+
+
+def _list_definitions(cluster: Cluster, key: GroupKey | None) -> Iterator[Definition]:
+    """Yield what is said of a group and of those around it, as far as they exist."""
     for _ in range(DEPTH_MAX):
         definition = cluster.groups.find_definition(key) if key is not None else None
         if definition is None:
             break
-        if definition.disruption == Disruption.WHOLE:
-            found = key
+        yield definition
         key = definition.parent
+
+
+def _find_whole(cluster: Cluster, key: GroupKey | None) -> GroupKey | None:
+    """Find the highest group around a group, or itself, that does not go pod by pod; None if each pod goes by itself."""
+    found = None
+    for definition in _list_definitions(cluster, key):
+        if definition.disruption != Disruption.SINGLE:
+            found = definition.key
     return found

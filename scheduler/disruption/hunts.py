@@ -6,13 +6,19 @@ changed since the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from scheduler.api.door.decisions import Diagnosis
+from scheduler.api.placement import Mode
 from scheduler.disruption import protectors
 from scheduler.disruption.gains import Gains
+from scheduler.disruption.group_units import (
+    find_kube_units,
+    find_rows_with_groups,
+    list_rows_beside,
+)
 from scheduler.disruption.promises import ByRow, Promises
 from scheduler.disruption.units import find_units
 from scheduler.kernels import preempt as kernel
@@ -29,6 +35,8 @@ _NOBODY, _NOT_HELPFUL = (
     "Preemption is not helpful for scheduling",
 )
 TEXTS = (_NOBODY, _NOT_HELPFUL)
+# Finds the units on some rows that may go for a pod, and how much work it was.
+FindUnits = Callable[[Cluster, PodRecord, c.Ints], tuple[p.Units, int]]
 
 
 class Hunt:
@@ -41,10 +49,11 @@ class Hunt:
     def __init__(self, cluster: Cluster, boards: Boards, promises: Promises, key: Key) -> None:
         self._cluster, self._boards, self._promises = cluster, boards, promises
         self._key = key
+        self._is_kube = key.placement.mode == Mode.KUBE_SCHEDULER
         self._words: tuple[int, ...] = ()
         self._shape = boards.make_unscored(key)
         self._gains = Gains(cluster)
-        self._moved = self._version = -1
+        self._moved = self._version = self._grouped = -1
         self._versions: tuple[int, ...] = ()
         self.n_asked = 0
         self._summed: Diagnosis | None = None
@@ -66,6 +75,7 @@ class Hunt:
             self._forget()
         rows = self._list_stale()
         self._moved, self._version = cluster.moved.position, cluster.nominations.version
+        self._grouped = cluster.groups.changes.position
         self._versions = protectors.get_versions(cluster)
         self.n_asked = rows.size
         if not rows.size:
@@ -124,7 +134,14 @@ class Hunt:
         name = self._cluster.nodes.find_name(row)
         before = self._promises.list_before(pod, pod.uid, [name])
         units = self.ask(pod, np.array([row], np.int64), self.bits[:, row : row + 1], before)
-        uid_of = {one.row: one.uid for one in self._cluster.pods_on[name].values()}
+        if not units:
+            return ()
+        nodes = np.unique(self._cluster.ledger.pods.columns.node[np.concatenate(units)])
+        uid_of = {
+            one.row: one.uid
+            for at in nodes.tolist()
+            for one in self._cluster.pods_on[self._cluster.nodes.find_name(at)].values()
+        }
         return tuple(tuple(uid_of[at] for at in pods.tolist()) for pods in units)
 
     def find_best(self) -> int:
@@ -188,17 +205,21 @@ class Hunt:
         again, self._again = self._again, set()
         moved = cluster.moved.list_since(self._moved) if self._moved >= 0 else None
         names = cluster.nominations.list_since(self._version)
+        groups = cluster.groups.changes.list_since(self._grouped) if self._is_kube else {}
         others = protectors.find_changed(cluster, self._versions) if self._versions else None
         if (
             moved is None
             or names is None
             or others is None
+            or groups is None
             or (self._key.view.is_wide and moved.size)
         ):
             self._codes[:] = p.NOT_ASKED
             return diagnosis.list_rows(cluster)
         rows = {*again, *moved.tolist(), *(cluster.nodes.find_row(name) for name in names)}
         rows.update(cluster.ledger.pods.columns.node[others].tolist())
+        if self._is_kube:
+            rows |= list_rows_beside(cluster, [row for row in rows if row >= 0], groups)
         gone = [row for row in rows if row >= 0 and cluster.nodes.facts[row] is None]
         self._codes[gone] = p.NOT_ASKED
         return np.array(sorted(row for row in rows if row >= 0 and row not in gone), np.int64)
@@ -207,29 +228,49 @@ class Hunt:
         self, pod: PodRecord, rows: c.Ints, shape: Shape, kept: Iterable[PodRecord]
     ) -> list[c.Ints]:
         """Ask the rows as they are now, with ``kept`` on them."""
-        if not rows.size:
-            return []
-        units, work = find_units(self._cluster, pod, rows)
-        self.n_asked += work
+        found: list[c.Ints] = []
+        for part, finds_units in self._split(rows):
+            units, work = finds_units(self._cluster, pod, part)
+            self.n_asked += work
+            goes = self._search(units, shape, kept)
+            if part[-1] == rows[-1]:
+                last = range(int(units.first[-2]), int(units.first[-1]))
+                found = [
+                    units.pods[units.begins[unit] : units.begins[unit + 1]]
+                    for unit in last
+                    if goes[unit]
+                ]
+        return found
+
+    def _split(self, rows: c.Ints) -> Iterator[tuple[c.Ints, FindUnits]]:
+        """Yield rows, and what finds the units on them: whole groups go as kube-scheduler has them, if its rules are to hold."""
+        has_groups = np.zeros(rows.size, np.bool_)
+        if self._is_kube:
+            has_groups = find_rows_with_groups(self._cluster, rows)
+        if not has_groups.all():
+            yield rows[~has_groups], find_units
+        if has_groups.any():
+            yield rows[has_groups], find_kube_units
+
+    def _search(self, units: p.Units, shape: Shape, kept: Iterable[PodRecord]) -> c.Flags:
+        """Search some places; return which units go."""
         self._boards.refresh_counts(shape)
-        gains = self._gains.find_gains(shape.counted, rows, units.pods)
+        near = units.rows
+        if len(shape.counted):
+            near = np.union1d(near, self._cluster.ledger.pods.columns.node[units.pods])
+        gains = self._gains.find_gains(shape.counted, near, units.pods)
         for one in kept:
             # What is needed near has to be there without them as well.
             self._gains.set_apart(shape.counted, self._cluster.pods[one.uid])
         search = p.Search(
-            words=self._boards.statics.find_refusals(shape.asked, rows),
+            words=self._boards.statics.find_refusals(shape.asked, units.rows),
             gains=gains,
             fewest=np.zeros(len(gains), np.int64),
-            order=np.zeros(units.pods.size, np.int64),
-            goes=np.zeros(units.pods.size, np.bool_),
+            order=np.zeros(units.cost.size, np.int64),
+            goes=np.zeros(units.cost.size, np.bool_),
             figures=self.figures,
             refused=self.refused,
         )
         world = self._boards.get_world(shape)
         kernel.search_places(world, shape.ask, shape.counted.arrays, units, search)
-        last = range(int(units.first[-2]), int(units.first[-1]))
-        return [
-            units.pods[units.begins[unit] : units.begins[unit + 1]]
-            for unit in last
-            if search.goes[unit]
-        ]
+        return search.goes

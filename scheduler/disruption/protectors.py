@@ -62,7 +62,8 @@ class Budgets(Protector):
         if not len(cluster.budgets) or not units.pods.size:
             return 0
         may_go = set(units.pods.tolist())
-        size, most = cluster.ledger.pods.columns.node.size, int(np.diff(units.first).max())
+        size = cluster.ledger.pods.columns.node.size
+        most = int(np.diff(units.begins[units.first]).max())
         work = 0
         for begin, end in _split_places(units):
             # The pods of a place need not be on one node.

@@ -32,6 +32,9 @@ def find_units(cluster: Cluster, asker: PodRecord, rows: c.Ints) -> tuple[p.Unit
 def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     """Find by uid what protectors say that it costs if pods go together, by whomever they are sent away."""
     rows = np.array([pod.row for pod in pods], np.int64)
+    table = cluster.ledger.pods.columns
+    # The kernel sorts by insertion: thousands of pods on one place have to come to it in order.
+    rows = rows[np.lexsort((table.start[rows], -table.priority[rows]))]
     first = np.array([0, rows.size], np.int64)
     # All pods count as on one place; -1 is the row of no node.
     units = _gather(cluster, np.array([-1]), (first, rows), np.ones(rows.size, np.bool_))
@@ -48,8 +51,6 @@ def find_unit_costs(cluster: Cluster, units: Sequence[Sequence[PodRecord]]) -> l
         first=np.array([0, len(units)], np.int64),
         begins=begins,
         pods=np.array([pod.row for unit in units for pod in unit], np.int64),
-        priority=np.zeros(len(units), np.int64),
-        start=np.zeros(len(units), np.int64),
         cost=np.zeros(len(units), np.int64),
     )
     protectors.add_costs(cluster, found)
@@ -67,8 +68,6 @@ def _gather(
         first=np.zeros(rows.size + 1, np.int64),
         begins=np.zeros(most + 1, np.int64),
         pods=np.zeros(most, np.int64),
-        priority=np.zeros(most, np.int64),
-        start=np.zeros(most, np.int64),
         cost=np.zeros(most, np.int64),
     )
     kernel.gather_units(cluster.ledger.tables, *there, may_go, units)

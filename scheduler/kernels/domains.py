@@ -29,14 +29,19 @@ def prepare_tallies(d: c.Domains) -> None:
         if d.tallies[t, c.TALLY_KIND] == c.NEAR:
             for v in range(d.counts.shape[1]):
                 d.figures[c.FIGURE_NEAR] += d.counts[t, v]
-        if d.tallies[t, c.TALLY_KIND] != c.EVEN:
-            continue
-        n, fewest = 0, 1 << 62
-        for v in range(d.there.shape[1]):
-            if d.there[t, v]:
-                n += 1
-                fewest = min(fewest, d.counts[t, v])
-        d.tallies[t, c.TALLY_FEWEST] = 0 if n < d.tallies[t, c.TALLY_LEAST] or n == 0 else fewest
+        if d.tallies[t, c.TALLY_KIND] == c.EVEN:
+            d.tallies[t, c.TALLY_FEWEST] = count_fewest(d, t)
+
+
+@part
+def count_fewest(d: c.Domains, t: int) -> int:
+    """Count how many pods the emptiest domain of a tally of evenness has. O(domains)."""
+    n, fewest = 0, 1 << 62
+    for v in range(d.there.shape[1]):
+        if d.there[t, v]:
+            n += 1
+            fewest = min(fewest, d.counts[t, v])
+    return 0 if n < d.tallies[t, c.TALLY_LEAST] or n == 0 else int(fewest)
 
 
 @part

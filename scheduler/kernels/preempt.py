@@ -63,8 +63,6 @@ def gather_units(
     units.first[first.size - 1] = n
     for k in range(n):
         units.begins[k] = k
-        units.priority[k] = tables.pods.priority[units.pods[k]]
-        units.start[k] = tables.pods.start[units.pods[k]]
         units.cost[k] = 0
     units.begins[n] = n
 
@@ -114,23 +112,24 @@ def search_places(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found:
     """Find who would have to go from each place.
 
     Writes who goes, the figures, and the bits of places where it is not enough that all go. Totals, cards and counts
-    are as before when it returns. The pods of a unit are on its place.
+    are as before when it returns. Pods of a unit that are on other nodes leave these as well.
 
     Cost: O(pods · (resources + cards² + tallies)) for a place.
     """
     tables = world.tables
     if d.tallies.shape[0] > 0:
         domains.prepare_tallies(d)
-        for t in range(d.tallies.shape[0]):
-            found.fewest[t] = d.tallies[t, c.TALLY_FEWEST]
     for place in range(units.rows.size):
         row = units.rows[place]
         begin, end = units.first[place], units.first[place + 1]
         if begin == end:
             found.figures[p.PLACE_CODE, row] = p.NONE
             continue
+        is_wide = d.tallies.shape[0] > 0 and _is_wide(tables, units, place)
+        for t in range(d.tallies.shape[0]):
+            found.fewest[t] = -1 if is_wide else d.tallies[t, c.TALLY_FEWEST]
         for unit in range(begin, end):
-            _move_unit(tables, d, units, found, row, unit, -1)
+            _move_unit(tables, d, units, found, unit, -1)
         for word in range(found.refused.shape[0]):
             found.refused[word, row] = 0
         found.refused[0, row] = found.words[place] | _find_bits(world, ask, d, row)
@@ -140,27 +139,37 @@ def search_places(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found:
             found.figures[p.PLACE_CODE, row] = p.NOT_ENOUGH
             for unit in range(begin, end):
                 found.goes[unit] = False
-                _move_unit(tables, d, units, found, row, unit, 1)
+                _move_unit(tables, d, units, found, unit, 1)
             continue
         _sort_units(units, found, begin, end)
         for k in range(begin, end):
             unit = found.order[k]
-            _move_unit(tables, d, units, found, row, unit, 1)
+            _move_unit(tables, d, units, found, unit, 1)
             found.goes[unit] = _find_bits(world, ask, d, row) != 0
             if found.goes[unit]:
-                _move_unit(tables, d, units, found, row, unit, -1)
+                _move_unit(tables, d, units, found, unit, -1)
         _sum_up(tables, d, units, found, place)
 
 
 @part
+def _is_wide(tables: c.Tables, units: p.Units, place: int) -> bool:
+    """Whether a unit of a place has pods on other nodes."""
+    first, last = units.first[place], units.first[place + 1]
+    for i in range(units.begins[first], units.begins[last]):
+        if tables.pods.node[units.pods[i]] != units.rows[place]:
+            return True
+    return False
+
+
+@part
 def _sort_units(units: p.Units, found: p.Search, begin: int, end: int) -> None:
-    """The dearest are put back first, and of those that cost the same the most important."""
-    for unit in range(begin, end):
-        k = unit
-        while k > begin and units.cost[found.order[k - 1]] < units.cost[unit]:
-            found.order[k] = found.order[k - 1]
-            k -= 1
-        found.order[k] = unit
+    """Those whose going costs anything are put back first; of these, and of the others, the most important."""
+    at = begin
+    for has_cost in (True, False):
+        for unit in range(begin, end):
+            if (units.cost[unit] > 0) == has_cost:
+                found.order[at] = unit
+                at += 1
 
 
 @part
@@ -169,39 +178,43 @@ def _sum_up(tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, pla
     figures, row = found.figures, units.rows[place]
     for figure in range(p.N_FIGURES):
         figures[figure, row] = 0
-    n_units = 0
+    n_pods, highest = 0, 0
     for unit in range(units.first[place], units.first[place + 1]):
         if not found.goes[unit]:
             continue
-        _move_unit(tables, d, units, found, row, unit, 1)
-        priority, start = units.priority[unit], units.start[unit]
+        _move_unit(tables, d, units, found, unit, 1)
         figures[p.PLACE_COST, row] += units.cost[unit]
-        figures[p.PLACE_SUM, row] += priority + _LEAST_PRIORITY
-        figures[p.PLACE_COUNT, row] += units.begins[unit + 1] - units.begins[unit]
-        if n_units == 0:
-            figures[p.PLACE_TOP, row] = priority
-            figures[p.PLACE_START, row] = start
-        elif priority == figures[p.PLACE_TOP, row]:
-            figures[p.PLACE_START, row] = min(figures[p.PLACE_START, row], start)
-        n_units += 1
+        for i in range(units.begins[unit], units.begins[unit + 1]):
+            pod = units.pods[i]
+            priority, start = tables.pods.priority[pod], tables.pods.start[pod]
+            figures[p.PLACE_SUM, row] += priority + _LEAST_PRIORITY
+            if n_pods == 0:
+                figures[p.PLACE_TOP, row] = priority
+            if n_pods == 0 or priority > highest:
+                highest = priority
+                figures[p.PLACE_START, row] = start
+            elif priority == highest:
+                figures[p.PLACE_START, row] = min(figures[p.PLACE_START, row], start)
+            n_pods += 1
+    figures[p.PLACE_COUNT, row] = n_pods
     # Where nobody has to go there is nothing to gain.
-    figures[p.PLACE_CODE, row] = p.ENOUGH if n_units > 0 else p.NOT_ASKED
+    figures[p.PLACE_CODE, row] = p.ENOUGH if n_pods > 0 else p.NOT_ASKED
 
 
 @part
 def _move_unit(
-    tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, row: int, unit: int, sign: int
+    tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, unit: int, sign: int
 ) -> None:
-    """Take a unit away from its place (-1), or put it back (1), with what is counted of its pods."""
+    """Take a unit away from its nodes (-1), or put it back (1), with what is counted of its pods."""
     for i in range(units.begins[unit], units.begins[unit + 1]):
         pod = units.pods[i]
         charge.add_charge(tables, pod, sign)
         for t in range(d.tallies.shape[0]):
-            _count_unit(d, found, row, t, sign * found.gains[t, pod])
+            _count_pod(d, found, tables.pods.node[pod], t, sign * found.gains[t, pod])
 
 
 @part
-def _count_unit(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
+def _count_pod(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
     """A tally counts so many more on a row."""
     mask = d.tallies[t, c.TALLY_MASK]
     if gain == 0 or (mask >= 0 and not d.counted[mask, row]):
@@ -214,8 +227,11 @@ def _count_unit(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> N
     if kind == c.NEAR:
         d.figures[c.FIGURE_NEAR] += gain
     elif kind == c.EVEN and d.there[t, v]:
-        # Nothing but this domain has changed, and it has no more than it had.
-        d.tallies[t, c.TALLY_FEWEST] = min(found.fewest[t], d.counts[t, v])
+        if found.fewest[t] < 0:
+            d.tallies[t, c.TALLY_FEWEST] = domains.count_fewest(d, t)
+        else:
+            # Nothing but this domain has changed, and it has no more than it had.
+            d.tallies[t, c.TALLY_FEWEST] = min(found.fewest[t], d.counts[t, v])
 
 
 @part

@@ -8,8 +8,8 @@ from scheduler.schema.handles import Flags1, Handle, Ints, Ints1, Ints2
 
 # What came of asking a place, in its figures: see PLACE_CODE. Others may stand where no place was asked.
 NOT_ASKED, NONE, NOT_ENOUGH, ENOUGH = 0, 1, 2, 3
-# How good it is to take a place: the least cost by the protectors, the lowest of the highest priorities of a victim,
-# the least sum of priorities, the fewest victims, the latest start of the oldest victim of the highest priority.
+# How good it is to take a place: the least cost by the protectors, the lowest priority of the first victim, the least
+# sum of priorities, the fewest victims, the latest start of the oldest victim of the highest priority.
 (
     PLACE_CODE,
     PLACE_COST,
@@ -26,15 +26,13 @@ NO_PRIORITY = 1 << 62
 class Units(Handle):
     """Who may go from places. A unit goes as a whole or stays. n = places, U = units.
 
-    The units of a place stand together, the most important first.
+    The units of a place stand together, the most important first. Pods of a unit may be on other nodes than its place.
     """
 
     rows: Ints1  # [n] node rows of the places
     first: Ints1  # [n + 1] where the units of each place begin
     begins: Ints1  # [U + 1] where the pods of each unit begin in ``pods``
     pods: Ints1  # [..] rows of the pod table
-    priority: Ints1  # [U]
-    start: Ints1  # [U] when it began to run, in seconds
     cost: Ints1  # [U] what protectors say that its going costs
 
 
@@ -53,7 +51,7 @@ class Search(Handle):
 
     words: Ints1  # [n] why each place is refused for what it is, whoever goes
     gains: Ints2  # [T, M] what each pod adds to each tally, where that can refuse a node
-    fewest: Ints1  # [T] working space: what the emptiest domains have with all pods in place
+    fewest: Ints1  # [T] working space: what the emptiest domains have with all pods in place; -1: count anew
     order: Ints1  # [U] working space: the units of a place in the order in which they are put back
     goes: Flags1  # [U] who has to go
     figures: Ints2  # [N_FIGURES, N] what came of it, see PLACE_*

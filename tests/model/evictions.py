@@ -127,6 +127,6 @@ def _compare(evict: Evict, pod: Json, world: twin.World) -> Judged:
         for one in running
         if one["spec"]["nodeName"] == evict.node and twin.priority(one) < twin.priority(pod)
     ]
-    violating, _ = twin.split_by_budgets(sorted(there, key=twin.importance), world.budgets)
+    violating, _ = twin.split_by_budgets(sorted(there, key=twin.importance_of_pod), world.budgets)
     n = sum(twin.uid(one) in victims for one in violating)
     return Judged(evict.makes_room_for, evict.node, len(victims), n, min(least, default=-1))

@@ -21,11 +21,24 @@ RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 
 @dataclass
 class World:
-    """Pods run where ``spec.nodeName`` says, and are nominated where ``status.nominatedNodeName`` does."""
+    """Pods run where ``spec.nodeName`` says, and are nominated where ``status.nominatedNodeName`` does.
+
+    ``groups`` are PodGroups and CompositePodGroups.
+    """
 
     nodes: list[Json]
     pods: list[Json]
     budgets: list[Json] = field(default_factory=list)
+    groups: list[Json] = field(default_factory=list)
+
+
+@dataclass
+class Unit:
+    """Pods that go together or stay together; the rank is 1 for pods, 2 for PodGroups, 3 for CompositePodGroups."""
+
+    pods: list[Json]
+    priority: int
+    rank: int
 
 
 @dataclass
@@ -95,30 +108,72 @@ def targets(pod: Json, world: World) -> tuple[list[Target], dict[str, str]]:
 def select_victims(
     pod: Json, node: Json, world: World, running: list[Json]
 ) -> tuple[Target | None, str]:
-    lower = [
-        one
-        for one in running
-        if one["spec"]["nodeName"] == name(node) and priority(one) < priority(pod)
-    ]
+    units = list_units(node, world, running)
+    lower = [one for one in units if one.priority < priority(pod)]
     if not lower:
         return None, NOBODY
-    gone = {uid(one) for one in lower}
+    gone = {uid(pod) for one in lower for pod in one.pods}
     kept = [one for one in running if uid(one) not in gone]
     reason, _ = beside_nominated(pod, node, world, kept)
     if reason:
         return None, reason
     lower.sort(key=importance)
-    violating, others = split_by_budgets(lower, world.budgets)
+    counts = count_violations([one.pods for one in lower], world.budgets)
+    violating = [one for one, n in zip(lower, counts, strict=True) if n]
+    others = [one for one, n in zip(lower, counts, strict=True) if not n]
     victims, violations = [], 0
     for one in [*violating, *others]:
-        if beside_nominated(pod, node, world, [*kept, one])[0]:
+        if beside_nominated(pod, node, world, [*kept, *one.pods])[0]:
             victims.append(one)
-            violations += any(uid(one) == uid(other) for other in violating)
+            violations += counts[lower.index(one)]
         else:
-            kept.append(one)
+            kept += one.pods
     if violating and others:
         victims.sort(key=lambda one: (importance(one), lower.index(one)))
-    return (Target(name(node), victims, violations), "") if victims else (None, "nobody")
+    flat = [pod for one in victims for pod in one.pods]
+    return (Target(name(node), flat, violations), "") if victims else (None, "nobody")
+
+
+def list_units(node: Json, world: World, running: list[Json]) -> list[Unit]:
+    """The units with a pod on a node: of a group that goes as a whole all pods, wherever they run."""
+    groups = {name(one): one for one in world.groups}
+    units: list[Unit] = []
+    seen = set()
+    for one in running:
+        if one["spec"]["nodeName"] != name(node):
+            continue
+        above = list_groups_of(one, groups)
+        urgency = int(above[-1]["spec"].get("priority", 0)) if above else priority(one)
+        whole = [name(group) for group in above if "all" in group["spec"]["disruptionMode"]]
+        if not whole:
+            units.append(Unit([one], urgency, 2 if "schedulingGroup" in one["spec"] else 1))
+        elif whole[-1] not in seen:
+            seen.add(whole[-1])
+            there = [
+                other for other in running if whole[-1] in map(name, list_groups_of(other, groups))
+            ]
+            # Their order is chance for kube-scheduler.
+            there.sort(key=lambda pod: -priority(pod))
+            rank = 2 if groups[whole[-1]]["kind"] == "PodGroup" else 3
+            units.append(Unit(there, urgency, rank))
+    return units
+
+
+def list_groups_of(pod: Json, groups: dict[str, Json]) -> list[Json]:
+    """The group of a pod and those around it, the root last."""
+    found = []
+    at = pod["spec"].get("schedulingGroup", {}).get("podGroupName")
+    while at in groups:
+        found.append(groups[at])
+        at = groups[at]["spec"].get("parentCompositePodGroupName")
+    return found
+
+
+def count_violations(units: list[list[Json]], budgets: list[Json]) -> list[int]:
+    """How many pods of each unit violate a budget if all go, the most important first."""
+    violating, _ = split_by_budgets([pod for unit in units for pod in unit], budgets)
+    uids = {uid(one) for one in violating}
+    return [sum(uid(pod) in uids for pod in unit) for unit in units]
 
 
 def split_by_budgets(pods: list[Json], budgets: list[Json]) -> tuple[list[Json], list[Json]]:
@@ -150,7 +205,8 @@ def choose(found: list[Target]) -> Target | None:
 
     def rank(target: Target) -> tuple[Any, ...]:
         first = priority(target.victims[0])
-        starts = [started(one) for one in target.victims if priority(one) == first]
+        highest = max(map(priority, target.victims))
+        starts = [started(one) for one in target.victims if priority(one) == highest]
         return (
             target.violations,
             first,
@@ -163,9 +219,14 @@ def choose(found: list[Target]) -> Target | None:
     return min(found, key=rank)
 
 
-def importance(pod: Json) -> tuple[int, float]:
+def importance_of_pod(pod: Json) -> tuple[float, ...]:
+    """As ``importance``, of a pod by itself."""
+    return importance(Unit([pod], priority(pod), 1))
+
+
+def importance(unit: Unit) -> tuple[float, ...]:
     """The most important first; ties stay in the order in which pods came, which kube-scheduler leaves open."""
-    return -priority(pod), started(pod)
+    return -unit.priority, -unit.rank, -len(unit.pods), min(map(started, unit.pods))
 
 
 def started(pod: Json) -> float:

@@ -26,7 +26,7 @@ def nodes(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
 
 
 @given(nodes(), st.integers(1, CPUS), st.integers(1, 2))
-def test_the_dearest_units_stay_as_long_as_the_pod_fits(
+def test_units_that_cost_anything_stay_first_as_long_as_the_pod_fits(
     placed: list[list[tuple[int, int, int]]], asked: int, n_pods: int
 ) -> None:
     cluster = make.cluster(nodes=[make.node(name=f"n{i}", cpu=CPUS) for i in range(len(placed))])
@@ -57,8 +57,6 @@ def test_the_dearest_units_stay_as_long_as_the_pod_fits(
         first=np.cumsum([0, *map(len, placed)]),
         begins=np.cumsum([0, *sizes]),
         pods=np.array(pods, np.int64),
-        priority=np.array([one[1] for there in placed for one in there], np.int64),
-        start=np.zeros(len(sizes), np.int64),
         cost=np.array([one[2] for there in placed for one in there], np.int64),
     )
     search = p.Search(
@@ -94,9 +92,9 @@ def test_the_dearest_units_stay_as_long_as_the_pod_fits(
 
 
 def _try(there: list[tuple[int, int, int]], asked: int, n_pods: int) -> list[bool]:
-    """Whether each unit goes: the dearest are put back first, of those that cost the same the most important."""
+    """Whether each unit goes: those that cost anything are put back first, of these and of the others the most important."""
     free, goes = CPUS, [True] * len(there)
-    for i in sorted(range(len(there)), key=lambda i: (-there[i][2], i)):
+    for i in sorted(range(len(there)), key=lambda i: (there[i][2] == 0, i)):
         if n_pods * there[i][0] + asked <= free:
             free -= n_pods * there[i][0]
             goes[i] = False

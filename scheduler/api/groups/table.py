@@ -226,7 +226,7 @@ def _read_ray_cluster(found: objects.RayJob) -> str:
 
 def find_object(group: GroupKey) -> GroupKey:
     """Find the key of the object that stands for a group: a LeaderWorkerSet stands for several."""
-    return group._replace(name=group.name.partition("/")[0])
+    return group._replace(name=group.name.partition("/")[0]) if "/" in group.name else group
 
 
 def is_gang_asked(found: GroupSource) -> bool:

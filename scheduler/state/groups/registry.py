@@ -30,6 +30,7 @@ from scheduler.state.groups.kept import Kept
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.sources import Sources
 from scheduler.state.pods import Life, PodRecord
+from scheduler.state.structures.changes import Log
 
 
 class Groups:
@@ -40,6 +41,7 @@ class Groups:
 
     Attributes:
         below: running groups that are below their minimum, each with how many pods it lacks.
+        changes: the groups whose pods or objects have changed.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Groups:
         # Groups of which other pods may have to go together since ``kept`` was read last.
         self._stale: dict[GroupKey, None] = {}
         self._kept = Kept()
+        self.changes: Log[GroupKey] = Log()
         # The roots whose entities were formed last, by a group within: a group may leave its root.
         self._root_of: dict[GroupKey, GroupKey] = {}
 
@@ -217,6 +220,11 @@ class Groups:
                 key = definition.parent
         return min(said, default=None)
 
+    @property
+    def have_pods(self) -> bool:
+        """Whether any pod is in a group."""
+        return bool(self._members)
+
     def list_roots(self) -> dict[GroupKey, GroupKey]:
         """List the groups that have pods and the groups above them, each with the group that is decided about."""
         roots = {key: self.find_root(key) for key in self._members}
@@ -260,6 +268,7 @@ class Groups:
 
     def _mark(self, key: GroupKey) -> None:
         self._changed[key] = self._stale[key] = None
+        self.changes.add(key)
 
     def _form(self, root: GroupKey) -> Entity | None:
         # A root that has become a part of another one is no entity any more.

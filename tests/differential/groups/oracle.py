@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -73,8 +73,20 @@ class GroupOracle(oracle.Oracle):
         """Let a world's group come; return all objects as they were when it did, and what became of it."""
         await self.load(world)
         await self.create(world.groups)
+        return await self._let_come(world, world.incoming)
+
+    async def ask_raised(self, world: GroupWorld) -> tuple[list[Json], GroupAnswer]:
+        """Raise the minimum of a world's group, and let its late pods come; return as ``ask_group``."""
+        path = f"{_GROUPS}/{world.groups[0]['metadata']['name']}"
+        policy = {"gang": {"minCount": world.raised}}
+        await self.call("PATCH", path, {"spec": {"schedulingPolicy": policy}})
+        return await self._let_come(world, world.late)
+
+    async def _let_come(
+        self, world: GroupWorld, pods: Sequence[Json]
+    ) -> tuple[list[Json], GroupAnswer]:
         # As long as one pod has a gate the whole group waits, and then all of it is tried at once.
-        gated, *rest = world.incoming
+        gated, *rest = pods
         await self.call("POST", objects.collection(gated), _with_gate(gated))
         for one in rest:
             await self.call("POST", objects.collection(one), one)
@@ -82,7 +94,7 @@ class GroupOracle(oracle.Oracle):
         there = [
             one | {"spec": one["spec"] | {"schedulingGates": []}} if one["kind"] == "Pod" else one
             for one in await self.found(world)
-            if one["kind"] != "PodGroup"
+            if one["kind"] not in {"PodGroup", "CompositePodGroup"}
         ]
         path = f"{objects.collection(gated)}/{gated['metadata']['name']}"
         await self.call("PATCH", path, {"spec": {"schedulingGates": []}})
@@ -92,7 +104,7 @@ class GroupOracle(oracle.Oracle):
             for found in [await self.call("GET", path)]
             for item in found["items"]
         ]
-        waiting = [one["metadata"]["name"] for one in world.incoming]
+        waiting = [one["metadata"]["name"] for one in pods]
         return [*there, *map(_without_status, groups)], await self._wait(waiting)
 
     async def _wait(self, waiting: list[str]) -> GroupAnswer:

@@ -17,6 +17,7 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.questions.pods import NamedPod, NominatedNode
 from scheduler.engine.questions.waiting import ObjectsOf
 from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import find_time, make_engine, prepare
 from scheduler.telling import sayings
 from tests.differential.groups import oracle
@@ -32,31 +33,48 @@ def settings() -> Config:
     return config.parse_config(kind | oracle.make_file())
 
 
-def answer(objects: Sequence[Json], waiting: Sequence[str]) -> GroupAnswer:
-    """What becomes of the pods that wait, by name."""
-    inventory = prepare(objects, Changes(), strict=True).inventory
-    engine = make_engine(inventory, settings())
-    at = begin = find_time(inventory)
-    made = _Made(engine, begin)
-    while at < begin + oracle.BACKOFF_SECONDS:
-        outcome = engine.decide(at, Unlimited(pods=1))
-        made.add(outcome)
-        at = max(at, engine.find_due(at))
-    uids = {
-        one["metadata"]["name"]: one["metadata"]["uid"] for one in objects if one["kind"] == "Pod"
-    }
-    return made.write({name: uids[name] for name in waiting})
+class Evenkeel:
+    """The engine, in one world."""
+
+    def __init__(self, objects: Sequence[Json]) -> None:
+        self._uids: dict[str, str] = {}
+        self._conditions: dict[str, Condition] = {}
+        inventory = self._read(objects)
+        self._engine = make_engine(inventory, settings())
+        self._now = find_time(inventory)
+
+    def see(self, objects: Sequence[Json]) -> None:
+        """See what of these objects may be new: groups, and pods without a node."""
+        inventory = self._read(objects)
+        pods = [pod for pod in inventory.pods if not pod.spec.node_name]
+        for found in (*inventory.grouping, *pods):
+            self._engine.handle(events.Seen(found), self._now)
+
+    def _read(self, objects: Sequence[Json]) -> Inventory:
+        meta = [one["metadata"] for one in objects if one["kind"] == "Pod"]
+        self._uids |= {one["name"]: one["uid"] for one in meta}
+        return prepare(objects, Changes(), strict=True).inventory
+
+    def answer(self, waiting: Sequence[str]) -> GroupAnswer:
+        """Decide, and say what becomes of the pods that wait, by name."""
+        made = _Made(self._engine, self._now, self._conditions)
+        at = self._now
+        while at < self._now + oracle.BACKOFF_SECONDS:
+            made.add(self._engine.decide(at, Unlimited(pods=1)))
+            at = max(at, self._engine.find_due(at))
+        return made.write({name: self._uids[name] for name in waiting})
 
 
 class _Made:
     """What the engine has decided."""
 
-    def __init__(self, engine: Engine, now: float) -> None:
+    def __init__(self, engine: Engine, now: float, conditions: dict[str, Condition]) -> None:
+        """``conditions``: those of the PodGroups up to now."""
         self._engine, self._now = engine, now
         self._nodes: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._victims: set[str] = set()
-        self._conditions: dict[str, Condition] = {}
+        self._conditions = conditions
         self._of_all = ""
 
     def add(self, outcome: Outcome) -> None:
@@ -77,6 +95,9 @@ class _Made:
             self._engine.handle(events.BindDone(bind.uid), self._now)
         for evict in plan.evicts:
             self._victims |= {self._name(uid) for uid in evict.victims}
+        if plan.group is None and plan.hold is not None:
+            # A pod by itself.
+            self._messages[self._name(plan.hold.uid)] = sayings.write_sentence(plan.hold)
         for hold in plan.group.members if plan.group else ():
             self._messages[self._name(hold.uid)] = sayings.write_sentence(hold)
         for leaf in plan.group.leaves if plan.group else ():
@@ -95,7 +116,7 @@ class _Made:
             {name: said for name in pending if (said := self._messages.get(name, self._of_all))},
             {name: node for name, node in nominated.items() if node},
             frozenset(self._victims),
-            self._conditions,
+            dict(self._conditions),
         )
 
     def _name(self, uid: str) -> str:

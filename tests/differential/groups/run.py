@@ -19,6 +19,7 @@ Json = dict[str, Any]
 _WORLDS = 1_000_000
 # Of three domains that are as good, it misses one so many times once in some hundred worlds.
 _TIMES = 12
+_WHOLE = "placed whole"
 
 
 class Case(NamedTuple):
@@ -44,7 +45,8 @@ class Tally:
     Attributes:
         cases: how many.
         again: how many were alike only when they were asked again.
-        became: how many groups were placed whole, placed in part, promised room, told that they wait, not told anything.
+        became: how many groups were placed whole, placed in part, promised room, told that they wait, not told anything;
+            those that were placed whole, and whose minimum was raised then, by what became of their late pods.
         known: how many differ because kube-scheduler also makes room for members of a PodGroup that is not placed even
             then, if other PodGroups of its CompositePodGroup are. Evenkeel sends nobody away for these.
         failed: those that differ for another reason.
@@ -66,6 +68,22 @@ class Tally:
         return "\n".join(lines)
 
 
+class _Asked:
+    """What both said to one question, which is asked again as long as they differ."""
+
+    def __init__(self) -> None:
+        self._heads: list[GroupAnswer] = []
+        self._rests: list[frozenset[str]] = []
+
+    def agree(self, theirs: GroupAnswer, mine: GroupAnswer) -> bool:
+        """Take over one more answer of each; return whether ours is one that kube-scheduler has given."""
+        head, rest = theirs.split()
+        self._heads.append(head)
+        self._rests.append(rest)
+        head, rest = mine.split()
+        return head in self._heads and rest in self._rests
+
+
 async def run(
     oracle: GroupOracle, seed: int, numbers: Sequence[int], tell: Callable[[Tally], None]
 ) -> Tally:
@@ -73,25 +91,30 @@ async def run(
     tally = Tally()
     for number in numbers:
         n_asked, is_same = 0, False
-        heads: list[GroupAnswer] = []
-        rests: list[frozenset[str]] = []
+        first, second = _Asked(), _Asked()
         while n_asked < _TIMES and not is_same:
             n_asked += 1
+            name = f"seed {seed} group {number}"
             world = build(seed * _WORLDS + number)
             there, theirs = await oracle.ask_group(world)
-            mine = ours.answer(there, [one["metadata"]["name"] for one in world.incoming])
-            head, rest = theirs.split()
-            heads.append(head)
-            rests.append(rest)
-            head, rest = mine.split()
-            is_same = head in heads and rest in rests
+            evenkeel = ours.Evenkeel(there)
+            mine = evenkeel.answer([one["metadata"]["name"] for one in world.incoming])
+            is_same = first.agree(theirs, mine)
+            became = _name_fate(theirs)
+            if is_same and world.raised and became == _WHOLE and mine.nodes == theirs.nodes:
+                name += ", raised"
+                there, theirs = await oracle.ask_raised(world)
+                evenkeel.see(there)
+                mine = evenkeel.answer([one["metadata"]["name"] for one in world.late])
+                is_same = second.agree(theirs, mine)
+                became = f"{_name_fate(theirs)} after its minimum was raised"
         tally.cases += 1
         tally.again += n_asked > 1 and is_same
-        tally.became[_name_fate(theirs)] += 1
+        tally.became[became] += 1
         if not is_same and _promises_in_vain(there, theirs):
             tally.known += 1
         elif not is_same:
-            tally.failed.append(Case(f"seed {seed} group {number}", there, theirs, mine))
+            tally.failed.append(Case(name, there, theirs, mine))
         tell(tally)
     return tally
 
@@ -116,7 +139,7 @@ def _promises_in_vain(there: Sequence[Json], answer: GroupAnswer) -> bool:
 
 def _name_fate(answer: GroupAnswer) -> str:
     if answer.nodes:
-        return "placed in part" if answer.messages else "placed whole"
+        return "placed in part" if answer.messages else _WHOLE
     if answer.nominated:
         return "promised room"
     return "told that they wait" if answer.messages else "not told anything"
@@ -125,7 +148,7 @@ def _name_fate(answer: GroupAnswer) -> str:
 def write(case: Case, folder: Path) -> Path:
     """Write the cluster of a case and what is not the same, in a file that ``evenkeel simulate`` reads."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (case.name.replace(" ", "-") + ".yaml")
+    path = folder / (case.name.replace(", ", "-").replace(" ", "-") + ".yaml")
     (folder / "config.json").write_text(json.dumps(make_file(), indent=1) + "\n", encoding="utf-8")
     told = [case.name]
     for what, (theirs, mine) in case.theirs.differences(case.ours).items():

@@ -15,18 +15,26 @@ RACK, BLOCK = "rack", "block"
 OTHER_SCHEDULER = "other-scheduler"
 # Classes by name; pods and groups of no class have priority 0.
 _PRIORITIES = ("low", "", "middle", "high")
+# How often a pod comes by itself.
+_ALONE = 0.2
+_REFERENCE = {"workloadName": "none", "templateName": "none"}
 _GROUP, _COMPOSITE = "scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3"
 
 
 @dataclass(slots=True)
 class GroupWorld(World):
-    """A cluster to which a group comes.
+    """A cluster to which a group comes, or a pod by itself.
 
     Attributes:
-        groups: the objects of the group that comes, the root last: kube-scheduler then sees all pods at once.
+        groups: the objects of the group that comes, the root last: kube-scheduler then sees all pods at once; none for a
+            pod by itself.
+        raised: the minimum that its PodGroup gets once all its pods have nodes; 0 if it keeps its own.
+        late: the pods that come then.
     """
 
     groups: list[Json] = field(default_factory=list)
+    raised: int = 0
+    late: list[Json] = field(default_factory=list)
 
 
 def build(seed: int) -> GroupWorld:
@@ -36,11 +44,15 @@ def build(seed: int) -> GroupWorld:
     n_racks = rng.randint(1, 3)
     world.nodes = [_node(rng, f"node-{i}", n_racks) for i in range(rng.randint(2, 8))]
     _add_running(rng, world)
-    if rng.random() < 0.25:
+    if Random(f"{seed}/alone").random() < _ALONE:
+        _add_pod(rng, world)
+    elif rng.random() < 0.25:
         _add_composite(rng, world)
     else:
         _add_group(rng, world)
     _add_budgets(rng, world)
+    if len(world.groups) == 1 and rng.random() < 0.5:
+        _raise_minimum(rng, world)
     return world
 
 
@@ -94,7 +106,7 @@ def _make_group(name: str, priority: str, minimum: int, *, parent: str = "") -> 
     spec: Json = {"schedulingPolicy": policy} | _rank(priority)
     if parent:
         spec["parentCompositePodGroupName"] = parent
-        spec["workloadRef"] = {"workloadName": "none", "templateName": "none"}
+        spec["workloadRef"] = dict(_REFERENCE)
     meta = {"name": name, "namespace": NAMESPACE}
     return {"apiVersion": _GROUP, "kind": "PodGroup", "metadata": meta, "spec": spec}
 
@@ -196,9 +208,26 @@ def _add_group(rng: Random, world: GroupWorld) -> None:
         _make_mistakes(rng, world)
 
 
+def _raise_minimum(rng: Random, world: GroupWorld) -> None:
+    """Let more pods of a gang come, and its minimum rise with them, or by one more than all pods are."""
+    gang = world.groups[0]["spec"]["schedulingPolicy"].get("gang")
+    if gang is None:
+        return
+    n_late = rng.randint(1, 3)
+    n_pods = len(world.incoming) + len(_list_running_members(world)) + n_late
+    world.raised = rng.randint(gang["minCount"] + 1, max(n_pods, gang["minCount"] + 1))
+    world.raised += rng.random() < 0.1
+    priority = world.groups[0]["spec"].get("priorityClassName", "")
+    world.late = [_pod(rng, f"late-{i}", priority, world, "new") for i in range(n_late)]
+
+
+def _list_running_members(world: GroupWorld) -> list[Json]:
+    return [one for one in world.pods if one["metadata"]["name"].startswith("new-")]
+
+
 def _bring_together(world: GroupWorld) -> None:
     """Give all pods of the group that run the node of the first of them."""
-    there = [one for one in world.pods if one["metadata"]["name"].startswith("new-")]
+    there = _list_running_members(world)
     for one in there[1:]:
         one["spec"]["nodeName"] = there[0]["spec"]["nodeName"]
 
@@ -212,15 +241,56 @@ def _make_mistakes(rng: Random, world: GroupWorld) -> None:
         )
 
 
+def _add_pod(rng: Random, world: GroupWorld) -> None:
+    """Let a pod come that needs much room; groups that run may have a group around them."""
+    running = [one for one in world.others if one["kind"] == "PodGroup"]
+    if running and rng.random() < 0.5:
+        world.others.append(_make_composite("old", rng.choice(_PRIORITIES), 0))
+        if rng.random() < 0.5:
+            world.others[-1]["spec"]["disruptionMode"] = {"all": {}}
+        for one in running:
+            one["spec"] |= {"parentCompositePodGroupName": "old", "workloadRef": dict(_REFERENCE)}
+    pod = _pod(rng, "new", rng.choice(["middle", "high", "high", "high"]), world)
+    most = max(int(one["status"]["allocatable"]["cpu"]) for one in world.nodes)
+    requests = pod["spec"]["containers"][0]["resources"]["requests"]
+    requests["cpu"] = str(max(1, most - rng.choice([0, 0, 1, 2])))
+    if rng.random() < 0.4:
+        _keep_apart(rng, pod)
+    world.incoming = [pod]
+
+
+def _keep_apart(rng: Random, pod: Json) -> None:
+    """Let a pod keep away from others, wherever in its domain they run."""
+    selector = {"matchLabels": {"app": rng.choice(["web", "db"])}}
+    key = rng.choice([HOST, RACK, RACK])
+    if rng.random() < 0.5:
+        term = {"topologyKey": key, "labelSelector": selector}
+        terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        pod["spec"]["affinity"]["podAntiAffinity"] = terms
+        return
+    pod["metadata"]["labels"] = dict(selector["matchLabels"])
+    pod["spec"]["topologySpreadConstraints"] = [
+        {
+            "maxSkew": rng.randint(1, 2),
+            "topologyKey": key,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector,
+        }
+    ]
+
+
+def _make_composite(name: str, priority: str, minimum: int) -> Json:
+    policy: Json = {"gang": {"minGroupCount": minimum}} if minimum else {"basic": {}}
+    spec: Json = {"schedulingPolicy": policy, "workloadRef": dict(_REFERENCE)} | _rank(priority)
+    meta = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": _COMPOSITE, "kind": "CompositePodGroup", "metadata": meta, "spec": spec}
+
+
 def _add_composite(rng: Random, world: GroupWorld) -> None:
     priority = _choose_priority(rng)
     n_leaves = rng.randint(1, 3)
     minimum = rng.choice([0, 1, n_leaves, n_leaves])
-    policy: Json = {"gang": {"minGroupCount": minimum}} if minimum else {"basic": {}}
-    reference = {"workloadName": "none", "templateName": "none"}
-    spec: Json = {"schedulingPolicy": policy, "workloadRef": reference} | _rank(priority)
-    meta = {"name": "root", "namespace": NAMESPACE}
-    root = {"apiVersion": _COMPOSITE, "kind": "CompositePodGroup", "metadata": meta, "spec": spec}
+    root = _make_composite("root", priority, minimum)
     if rng.random() < 0.5:
         _constrain(root, BLOCK)
     for i in range(n_leaves):
