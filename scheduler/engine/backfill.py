@@ -183,15 +183,15 @@ class Backfill:
         Those that could be told no time lately are left out, except the one that the room is promised to. No namespace
         has more than its part of a round.
         """
-        waiting = [entry for entry in self._pending.list_groups() if _waits_in_vain(entry)]
-        since = now - _ROUNDS_IN_VAIN * self._pause
-        uids = {entry.uid for entry in waiting}
-        self._in_vain = {uid: at for uid, at in self._in_vain.items() if uid in uids and at > since}
-        self._promised = {uid: at for uid, at in self._promised.items() if uid in uids}
+        since, find = now - _ROUNDS_IN_VAIN * self._pause, self._pending.find_entry
+        self._in_vain = {uid: at for uid, at in self._in_vain.items() if find(uid) and at > since}
+        self._promised = {uid: at for uid, at in self._promised.items() if find(uid)}
         room = self._cluster.later.room
         promised = "" if room is None else room.entity
         waiting = [
-            entry for entry in waiting if entry.uid == promised or entry.uid not in self._in_vain
+            entry
+            for entry in self._pending.list_groups()
+            if _waits_in_vain(entry) and (entry.uid == promised or entry.uid not in self._in_vain)
         ]
         waiting.sort(key=lambda entry: self._pending.order.find_place(entry.entity))
         n_of: Counter[str] = Counter()

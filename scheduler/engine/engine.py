@@ -175,6 +175,7 @@ class Engine:
             if not self._pending.has_active:
                 break
         self._backfill.work(now, allowance)
+        self._cluster.groups.urgency.end_start()
         return outcome
 
     def ask(self, question: Question[T]) -> T:
@@ -302,6 +303,7 @@ class Engine:
             self._cluster.groups.note_pod(pod)
         if before is not None and before.life == Life.ASSUMED:
             group_promises.keep_room(self._cluster, before)
+            self._cluster.groups.note_failed_bind(uid)
         if pod is None or event.gone or pod.life == Life.BOUND or pod.deleting:
             self._pending.drop(uid)
             return _NOTHING

@@ -109,6 +109,7 @@ class Cluster:
             groups.topology,
             lambda uid: uid in self.nominations.going,
             self.nodes.has_label,
+            lambda: self.now,
         )
         self.ends = Ends(self.groups, self.ledger)
         self.later = Later(self.nominations.note_change, seniority.find_place)
@@ -313,7 +314,8 @@ class Cluster:
         if self.later.room is None:
             return False
         group = self.groups.find_group(pod.uid)
-        if group is not None and self.groups.find_root(group) in self.groups.below:
+        root = None if group is None else self.groups.find_root(group)
+        if root in self.groups.below and self.groups.urgency.is_urgent(root):
             # What a group below its minimum holds is of no use, so it comes before the promise.
             return False
         return self.later.binds(pod, self.now, self.ends.find_run_seconds(pod))

@@ -134,6 +134,7 @@ class Entity(msgspec.Struct, frozen=True):
         lacks: what it waits for before it can be tried; empty for nothing.
         problem: what a person must mend before it can be placed; None for nothing.
         n_short: of a group that has pods on nodes, how many it lacks there until it has its minimum; else 0.
+        is_urgent: whether such a group comes before others.
     """
 
     key: GroupKey
@@ -143,6 +144,7 @@ class Entity(msgspec.Struct, frozen=True):
     lacks: str = ""
     problem: Mistake | None = None
     n_short: int = 0
+    is_urgent: bool = True
 
     @property
     def uid(self) -> str:

@@ -23,9 +23,10 @@ class Seniority:
         """Find the place of an entity, the lowest first.
 
         That is the priority with what age adds, whether it is no group below its minimum, the time of creation, the
-        number of arrival. What a group below its minimum holds is of no use, so it counts as older than all others.
+        number of arrival. What a group below its minimum holds is of no use, so it counts as older than all others if
+        it is urgent, see ``state/groups/urgency.py``.
         """
-        is_short = isinstance(entity, Entity) and entity.n_short > 0
+        is_short = isinstance(entity, Entity) and entity.n_short > 0 and entity.is_urgent
         urgency: float = -entity.priority
         if self._points_per_second and not is_short:
             urgency += self._points_per_second * (read_time(entity.created) or 0)

@@ -38,6 +38,7 @@ class Entry(msgspec.Struct):
     """One waiting entity.
 
     Attributes:
+        uid: the uid of the entity.
         pod: the pod that stands for the entity: of several pods the one that fitted nowhere.
         ticket: a new number with every move; an item of a heap that has an older ticket is stale.
         attempts: how often the entity was tried.
@@ -51,6 +52,7 @@ class Entry(msgspec.Struct):
         held: while the entity is gated, why it may not be tried; else None.
     """
 
+    uid: str
     entity: AnyEntity
     pod: PodRecord
     where: Where
@@ -64,11 +66,6 @@ class Entry(msgspec.Struct):
     result: GroupResult | None = None
     why: Hold | None = None
     held: Held | None = None
-
-    @property
-    def uid(self) -> str:
-        """The uid of the entity."""
-        return self.entity.uid
 
     def stand_for(self, entity: AnyEntity) -> None:
         """Take over a newer state of the entity."""

@@ -77,7 +77,7 @@ class Pending:
             self._join(entity)
         if entry is None:
             pod = entity.members[0] if isinstance(entity, Entity) else entity
-            entry = self._entries[uid] = Entry(entity, pod, Where.GATED, 0)
+            entry = self._entries[uid] = Entry(uid, entity, pod, Where.GATED, 0)
             if isinstance(entity, Entity):
                 self._groups[uid] = entry
             self._parts.activate(entry, now, Came.POD_ADDED)

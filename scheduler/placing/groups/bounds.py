@@ -45,8 +45,11 @@ class Bounds:
 
     def could_fit(self, entity: Entity) -> bool:
         """Whether the minimum of a group could have a node at once, if each template's pods had all room for themselves."""
-        labels = _list_labels(entity.team.where)
-        return all(n <= self._get_most(pod, labels) for pod, n in entity.team.list_needs())
+        team = entity.team
+        labels = _list_labels(team.where)
+        if team.template is not None and not team.teams:
+            return team.n_missing <= self._get_most(team.pods[0], labels)
+        return all(n <= self._get_most(pod, labels) for pod, n in team.list_needs())
 
     def _get_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:
         """Return the most pods like one that fit in one domain."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from msgspec import structs
+
 from scheduler.api.groups import table
 from scheduler.api.groups.definitions import (
     Constraint,
@@ -29,6 +31,7 @@ from scheduler.state.groups.joint import Joints
 from scheduler.state.groups.kept import Kept
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.sources import Sources
+from scheduler.state.groups.urgency import Urgency
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.structures.changes import Log
 
@@ -50,6 +53,7 @@ class Groups:
         default_levels: Iterable[str],
         is_leaving: Callable[[str], bool],
         has_label: Callable[[str], bool],
+        tell_time: Callable[[], float],
     ) -> None:
         """Know no group yet.
 
@@ -58,6 +62,7 @@ class Groups:
             default_levels: the labels of levels, the widest first.
             is_leaving: whether a pod is being evicted, although the API server may not say so yet.
             has_label: whether any node has a label.
+            tell_time: returns the present time, in seconds.
         """
         self._pods, self._is_leaving = pods, is_leaving
         self._topologies = Topologies(default_levels, has_label)
@@ -76,6 +81,7 @@ class Groups:
         self._changed: dict[GroupKey, None] = {}
         self._left: dict[str, None] = {}
         self.below: dict[GroupKey, int] = {}
+        self.urgency = Urgency(tell_time)
         # Groups of which other pods may have to go together since ``kept`` was read last.
         self._stale: dict[GroupKey, None] = {}
         self._kept = Kept()
@@ -191,6 +197,11 @@ class Groups:
         """List the pods that say by this word that they belong near each other."""
         return self._company.get(word, ())
 
+    def note_failed_bind(self, uid: str) -> None:
+        """Note that the bind of a pod has failed."""
+        if (group := self._group_of.get(uid)) is not None:
+            self.urgency.note_cut(self.find_root(group))
+
     def note_bind(self, uid: str) -> None:
         """Note that the bind of a pod was made; the watch will say so, too."""
         if (key := self._group_of.get(uid)) is not None:
@@ -276,6 +287,8 @@ class Groups:
         if entity is None:
             self._joints.forget(root)
         self._note_below(root, entity)
+        if entity is not None and entity.n_short and not self.urgency.is_urgent(root):
+            return structs.replace(entity, is_urgent=False)
         return entity
 
     def _note_below(self, root: GroupKey, entity: Entity | None) -> None:
@@ -285,6 +298,11 @@ class Groups:
             n_below = entity.team.count_below() if entity.n_short else 0
         elif self.find_root(root) == root:
             n_below = count_below(root, self)
+        if entity is not None:
+            n_there = sum(len(leaf.there) for leaf in entity.team.list_leaves())
+        else:
+            n_there = len(self.list_pods(root))
+        self.urgency.note_size(root, n_below, n_there)
         if n_below:
             self.below[root] = n_below
         else:
