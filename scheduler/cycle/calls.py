@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from scheduler.api.door.decisions import Barriers, Diagnosis, Outcome
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANYWHERE
+from scheduler.schema.world import ANY_ROWS, ANYWHERE
 
 
 class Nowhere(NamedTuple):
@@ -22,6 +22,7 @@ class Call(NamedTuple):
     Attributes:
         explain: holds say why the pod fits nowhere.
         among: [N] the only rows that may be chosen; [0]: all rows may be chosen.
+        wanted: [k] the row that each pod of the call goes to if it fits there; [0]: the best row each time.
         makes_room: a pod that fits nowhere may preempt.
     """
 
@@ -29,3 +30,4 @@ class Call(NamedTuple):
     explain: bool
     among: c.Flags = ANYWHERE
     makes_room: bool = True
+    wanted: c.Ints = ANY_ROWS

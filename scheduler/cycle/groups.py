@@ -14,7 +14,7 @@ from scheduler.disruption.cleared import Cleared, Unfinished
 from scheduler.disruption.clearing import Clearing
 from scheduler.disruption.horizon import Horizon
 from scheduler.placing.groups import kubernetes
-from scheduler.placing.groups.attempts import PlacePods
+from scheduler.placing.groups.choices import PlacePods
 from scheduler.placing.groups.placer import Placer
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -57,6 +57,7 @@ class GroupCycle:
         ``place_pods`` decides for pods one by one, and makes no room.
         """
         pods, nominations = self._cluster.pods, self._cluster.nominations
+        self._clearing.begin_piece(entity)
         before = group_promises.list_nominated(self._cluster, entity)
         plan = self._decide(entity, place_pods)
         if plan is None or not before:

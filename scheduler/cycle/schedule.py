@@ -19,9 +19,10 @@ from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
 from scheduler.placing.groups.placer import Closest, Placer, split_entities
 from scheduler.placing.groups.ways import Ways
+from scheduler.placing.rooms import Rows
 from scheduler.plugins import barriers, table
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANYWHERE, NOWHERE
+from scheduler.schema.world import ANY_ROWS, ANYWHERE, NOWHERE
 from scheduler.shapes import diagnosis
 from scheduler.shapes.boards import Key, Shape
 from scheduler.shapes.cold import Cold
@@ -150,10 +151,15 @@ class Cycle(Answers):
         return self._groups.list_evictable(entity)
 
     def _place_some(
-        self, pods: list[PodRecord], among: c.Flags, *, explain: bool = False
+        self,
+        pods: list[PodRecord],
+        among: c.Flags,
+        wanted: c.Ints = ANY_ROWS,
+        *,
+        explain: bool = False,
     ) -> Outcome:
         """Place members of a group. None of them makes room for itself alone."""
-        call = Call(Outcome(), explain, among, makes_room=False)
+        call = Call(Outcome(), explain, among, makes_room=False, wanted=wanted)
         self._place_pods(pods, call)
         return call.outcome
 
@@ -167,6 +173,7 @@ class Cycle(Answers):
             if call.makes_room and self.attempts.spent >= _ASKED_MAX:
                 call.outcome.left += [pod.uid for pod in pods[n_done:]]
                 break
+            part = call._replace(wanted=call.wanted[n_done : n_done + len(run)])
             n_done += len(run)
             if key is None:
                 call.outcome.plans += [
@@ -174,7 +181,7 @@ class Cycle(Answers):
                     for pod in run
                 ]
             else:
-                self._place(key, run, call)
+                self._place(key, run, part)
 
     def _place(self, key: Key, run: list[PodRecord], call: Call) -> None:
         if key.refusal is not None:
@@ -182,10 +189,12 @@ class Cycle(Answers):
             self._hold(run, Nowhere(why, barriers.OF_CLAIMS), call)
             return
         n = 0
-        if self._cluster.nominations and self._place_own(key, run[0], call):
+        is_free = not call.wanted.size
+        if is_free and self._cluster.nominations and self._place_own(key, run[0], call):
             return
         # A shape whose pods are counted, or that has to spare promised room, gets a board at once.
-        if key.view is ALONE and key.yields is None and not self.boards.has(key):
+        is_cold = key.view is ALONE and key.yields is None and not self.boards.has(key)
+        if is_free and is_cold:
             shape = self.boards.make_unscored(key)
             for _ in range(self.cold.count_taken(shape, len(run))):
                 if not self._place_cold(shape, run[n], call):
@@ -221,7 +230,7 @@ class Cycle(Answers):
 
     def _place_cold(self, shape: Shape, pod: PodRecord, call: Call) -> bool:
         """Place a pod of a shape that has no board; return whether it fits anywhere."""
-        placed = self._rooms.make_room([pod], shape, among=call.among)
+        placed = self._rooms.make_room([pod], shape, where=Rows(call.among))
         fits = self.cold.place(shape, self.boards.get_world(shape), placed)
         if fits:
             self._bind(shape, [pod], self._rooms.assume(shape, [pod], placed), call)
@@ -270,7 +279,8 @@ class Cycle(Answers):
             part = run[at : at + step]
             # Whatever lands on a promised node may change what is left for the next pod there.
             stops = self.promises.find_rows() if yields else NOWHERE
-            binds = self._rooms.place(part, shape, moved, call.among, stops)
+            where = Rows(call.among, call.wanted[at : at + len(part)], stops)
+            binds = self._rooms.place(part, shape, moved, where)
             is_over = not binds or not self._is_on(stops, binds[-1].node)
             if not is_over and not self._spare_later(key, shape, part, binds):
                 binds.pop()

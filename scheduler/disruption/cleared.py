@@ -63,7 +63,8 @@ class Search:
         n_done: how many of them have been looked at.
         is_narrowed: of the next one the nodes that cost least have been looked at, and are not enough.
         best: the cheapest room so far.
-        is_resumed: it was done in more than one piece.
+        seen: the state of the cluster at the end of the last piece.
+        is_stale: anything has changed between two pieces.
     """
 
     entity: Entity
@@ -71,7 +72,8 @@ class Search:
     n_done: int = 0
     is_narrowed: bool = False
     best: Cleared | None = None
-    is_resumed: bool = False
+    seen: tuple[int, ...] = ()
+    is_stale: bool = False
 
 
 def choose_cheaper(one: Cleared | None, other: Cleared | None) -> Cleared | None:

@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from scheduler.api.door.decisions import Plan
+from scheduler.disruption import protectors
 from scheduler.disruption.cleared import (
     UNFINISHED,
     Cleared,
@@ -110,8 +111,8 @@ class Clearing:
     ) -> Cleared | Unfinished | None:
         """Find the place as ``find_room`` does, but in pieces: look at a few places with each call.
 
-        Other decisions may be made in between. So the best place is looked at once more in the end, and if it is not
-        as cheap any more, all places are looked at again in one piece.
+        Other decisions may be made in between: ``begin_piece`` notes it. Then the best place is looked at once more in
+        the end, and if it is not as cheap any more, all places are looked at again in one piece.
         """
         search = self._searches.get(entity.uid)
         if search is None or search.entity is not entity or search.n_places != len(places):
@@ -122,23 +123,41 @@ class Clearing:
         n_pods = 0
         while search.n_done < len(places):
             if n_pods >= _PODS_A_PIECE:
+                search.seen = self._read_state()
                 return UNFINISHED
             parts = self._list_parts(entity, places[search.n_done])
             parts = parts[-1:] if search.is_narrowed else parts
             found = self._clear_place(entity, parts[0], place) if parts else None
             search.best = choose_cheaper(search.best, found)
-            search.is_resumed |= n_pods == 0 and (search.n_done > 0 or search.is_narrowed)
             search.is_narrowed = found is None and len(parts) > 1
             search.n_done += not search.is_narrowed
             n_pods += self._count_pods(parts[0]) if parts else 0
         del self._searches[entity.uid]
         best = search.best
-        if best is None or not search.is_resumed:
+        if best is None or not search.is_stale:
             return best
         again = self._clear_place(entity, best.rows, place)
         if again is not None and again.cost <= best.cost:
             return again
         return self.find_room(entity, places, place)
+
+    def begin_piece(self, entity: Entity) -> None:
+        """Note whether anything has changed since the last piece; to be called before anything is tried for the group."""
+        search = self._searches.get(entity.uid)
+        if search is not None and search.seen != self._read_state():
+            search.is_stale = True
+
+    def _read_state(self) -> tuple[int, ...]:
+        """Return numbers that change with anything that may decide who goes, or where a group fits."""
+        cluster = self._cluster
+        return (
+            cluster.moved.position,
+            cluster.described.position,
+            cluster.nominations.version,
+            cluster.groups.changes.position,
+            cluster.terms.version,
+            *protectors.get_versions(cluster),
+        )
 
     def _list_parts(self, entity: Entity, rows: c.Flags) -> list[c.Flags]:
         """List what to look at of a place: the nodes that cost least, and all nodes if these are not enough."""

@@ -35,7 +35,9 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
         if k == n or is_over:
             return k
         row = run.chosen
-        if row < 0:
+        if run.wanted.size > 0:
+            row = run.wanted[k] if board.part[run.wanted[k]] >= 0 else -1
+        elif row < 0:
             row = boards.find_winner(world.tables.nodes, board, run.among)
         if row < 0:
             return k

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from scheduler.kernels import place
 from scheduler.modes.learning import Learner
 from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
-from scheduler.schema.world import ANY_ROW, ANYWHERE, NOWHERE, Run
+from scheduler.schema.world import ANY_ROW, ANY_ROWS, ANYWHERE, NOWHERE, Run
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -20,6 +21,23 @@ from scheduler.state.pods import PodRecord
 # How many sizes of calls have their parts of the buffers kept.
 _ROOMS_MAX = 64
 _NONE: c.Ints = np.zeros(0, np.int64)
+
+
+class Rows(NamedTuple):
+    """Where pods may go.
+
+    Attributes:
+        among: [N] the only rows that may be chosen; [0] for all.
+        wanted: [K] the row that each pod goes to if it fits there; [0] for the best row each time.
+        stops: [N] the rows after which nothing more is placed; [0] for none.
+    """
+
+    among: c.Flags = ANYWHERE
+    wanted: c.Ints = ANY_ROWS
+    stops: c.Flags = NOWHERE
+
+
+EVERYWHERE = Rows()
 
 
 class Rooms:
@@ -37,20 +55,19 @@ class Rooms:
         part: Sequence[PodRecord],
         shape: Shape,
         moved: c.Ints = _NONE,
-        among: c.Flags = ANYWHERE,
-        stops: c.Flags = NOWHERE,
+        where: Rows = EVERYWHERE,
     ) -> Run:
-        """Return buffers to which a kernel writes how it places pods of a shape, ``among`` some rows.
+        """Return buffers to which a kernel writes how it places pods of a shape.
 
-        After a pod on a row of ``stops`` [N] the kernel stops. The buffers are valid until the next call.
+        The buffers are valid until the next call.
         """
         cluster, n, picks = self._cluster, len(part), shape.most_picks
         held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
         room = self._given.get((n, picks)) or self._cut(n, picks)
         room.priority[:] = [pod.priority for pod in part]
-        room.moved, room.chosen, room.among = moved, ANY_ROW, among
-        room.stops = stops
+        room.moved, room.chosen = moved, ANY_ROW
+        room.among, room.wanted, room.stops = where
         return room
 
     def _cut(self, n: int, picks: int) -> Run:
@@ -65,7 +82,7 @@ class Rooms:
             self._given.clear()
         of_picks = self._of_picks[:size].reshape(3, n, picks)
         room = self._given[n, picks] = Run(
-            _NONE, ANY_ROW, ANYWHERE, NOWHERE, *self._of_pods[:, :n], *of_picks
+            _NONE, ANY_ROW, *EVERYWHERE, *self._of_pods[:, :n], *of_picks
         )
         return room
 
@@ -81,23 +98,17 @@ class Rooms:
         return tuple(map(tuple, slots))
 
     def place(
-        self,
-        part: Sequence[PodRecord],
-        shape: Shape,
-        moved: c.Ints,
-        among: c.Flags,
-        stops: c.Flags = NOWHERE,
+        self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints, where: Rows
     ) -> list[Bind]:
-        """Place pods of a shape ``among`` some rows, one after another, until one fits on none; charge those placed.
+        """Place pods of a shape, one after another, until one fits nowhere; charge those placed.
 
-        ``moved`` are the rows that ``Boards.find_stale_rows`` has returned. Nothing more is placed after a pod on a row
-        of ``stops`` [N].
+        ``moved`` are the rows that ``Boards.find_stale_rows`` has returned.
         """
         board = None
-        if among.size:
+        if where.among.size:
             self._boards.refresh(shape)
-            board, moved = self._boards.restrict(shape, among)
-        placed = self.make_room(part, shape, moved, among, stops)
+            board, moved = self._boards.restrict(shape, where.among)
+        placed = self.make_room(part, shape, moved, where)
         world = self._boards.get_world(shape)
         n = place.place_run(world, shape.ask, shape.board if board is None else board, placed)
         binds = self.assume(shape, part[:n], placed)

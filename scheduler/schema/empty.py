@@ -103,7 +103,7 @@ def make_board(capacity: int, words: int = 1) -> c.Board:
 def make_run() -> Run:
     """Make a run of no pods: it only brings a board up to date."""
     none, no_picks = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-    return Run(none, ANY_ROW, ANYWHERE, NOWHERE, *[none] * 4, *[no_picks] * 3)
+    return Run(none, ANY_ROW, ANYWHERE, none, NOWHERE, *[none] * 4, *[no_picks] * 3)
 
 
 def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:

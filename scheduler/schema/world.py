@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.schema.columns import Demand, Scratch, Tables
-from scheduler.schema.handles import Flags, Flags1, Handle, Ints1, Ints2
+from scheduler.schema.handles import Flags, Flags1, Handle, Ints, Ints1, Ints2
 
 
 class World(Handle):
@@ -25,6 +25,7 @@ class Run(Handle):
     moved: Ints1  # [k] rows that are to be looked at again before the first; this one is read
     chosen: int  # the row that the pods go to, -1: the best; likewise
     among: Flags1  # [N] the rows of which that is the best, [0]: of all; likewise
+    wanted: Ints1  # [K] the row that each pod goes to if it fits there, [0]: the best row for each; likewise
     stops: Flags1  # [N] the rows after which nothing more is placed, [0]: none; likewise
     priority: Ints1  # [K] of each pod; likewise
     row: Ints1  # [K] node row
@@ -38,5 +39,7 @@ class Run(Handle):
 ANY_ROW = -1
 # As ``Run.among``.
 ANYWHERE: Flags = np.zeros(0, np.bool_)
+# As ``Run.wanted``.
+ANY_ROWS: Ints = np.zeros(0, np.int64)
 # As ``Run.stops``.
 NOWHERE: Flags = ANYWHERE

@@ -10,7 +10,7 @@ import numpy as np
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
-from scheduler.placing.groups.choices import Choice, CountPlaces, Part
+from scheduler.placing.groups.choices import Choice, CountPlaces, Part, PlacePods, join_parts
 from scheduler.placing.groups.domains import Domains
 from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
@@ -19,8 +19,6 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, cut_extras
 from scheduler.state.pods import Life, PodRecord
 
-# Decides for each of these pods by itself, among some rows.
-PlacePods = Callable[[list[PodRecord], c.Flags], Outcome]
 # The rules of other systems that say for each pod to which nodes it goes; None: they find no place for all.
 _ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
     Rule.KUEUE: by_kueue.assign_team,
@@ -159,8 +157,8 @@ class Attempt:
         parts = _ASSIGN[team.where.rule](choice) if team.where is not None else None
         if not parts:
             return False
-        for part in parts:
-            tried = self._place_pods(part.pods, part.rows)
+        for pods, rows, wanted in join_parts(parts):
+            tried = self._place_pods(pods, rows, wanted)
             self._binds += tried.binds
             self._holds += tried.holds
         self._note_shared_domain(team)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from scheduler.api.door.decisions import Outcome
 from scheduler.placing.groups.domains import Domains
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANY_ROWS, ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Team
 from scheduler.state.pods import PodRecord
 
 # Counts [N] how many pods like one fit on each node at most; beside another one, if there is one.
 CountPlaces = Callable[[PodRecord, PodRecord | None], c.Ints]
+
+
+class PlacePods(Protocol):
+    """Decides for each of some pods by itself."""
+
+    def __call__(self, pods: list[PodRecord], among: c.Flags, wanted: c.Ints = ANY_ROWS) -> Outcome:
+        """Place pods [k] among rows [N], [0] for all; each on its own row of ``wanted`` [k] if there are any."""
 
 
 class Part(NamedTuple):
@@ -38,3 +49,21 @@ class Choice(NamedTuple):
     waiting: list[tuple[Team, list[PodRecord]]]
     count_places: CountPlaces
     among: c.Flags
+
+
+def join_parts(parts: list[Part]) -> Iterator[tuple[list[PodRecord], c.Flags, c.Ints]]:
+    """Yield the pods of parts with the rows among which they go, or, for parts of one row each, the row of each pod."""
+    pods: list[PodRecord] = []
+    wanted: list[int] = []
+    for part in parts:
+        rows = np.flatnonzero(part.rows)
+        if rows.size == 1:
+            pods += part.pods
+            wanted += rows.tolist() * len(part.pods)
+            continue
+        if pods:
+            yield pods, ANYWHERE, np.array(wanted, np.int64)
+            pods, wanted = [], []
+        yield part.pods, part.rows, ANY_ROWS
+    if pods:
+        yield pods, ANYWHERE, np.array(wanted, np.int64)
