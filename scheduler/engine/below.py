@@ -49,7 +49,7 @@ class BelowMinimum:
         definition = self._cluster.groups.find_definition(key)
         if definition is None:
             return False
-        return definition.restarts or definition.grace_seconds is not None
+        return definition.grace_seconds is not None or key in self._cluster.groups.restarting
 
     def find_due(self) -> float:
         """Return when the first grace period ends; infinite for none."""

@@ -98,6 +98,7 @@ class Engine:
             config.pod_limits,
             config.groups,
             seniority,
+            config.kube_names,
         )
         self._policies = PolicyBook(config)
         self._pending = Pending(

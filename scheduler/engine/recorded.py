@@ -101,11 +101,16 @@ class Recorded(Engine):
             yield events.ListEnds(kinds.PODS.name, scheduler)
 
     def _knowledge(self) -> Iterator[Event]:
-        """Yield events for what no object tells: silent plugins, assumed pods, nominations, evictions, promises and the demand."""
+        """Yield events for what no object tells: silent plugins, pods that have succeeded, decisions, promises, the demand."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
         for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
             if facts and is_silent:
                 yield events.PluginSilent(facts.name, silent=True)
+        for one in self._cluster.groups.successes.list_all():
+            says = one.says
+            yield events.MemberSucceeded(
+                one.uid, one.name, says.group, says.part, says.index, says.scheduler, one.is_deleted
+            )
         for pod in pods.values():
             if pod.life == Life.ASSUMED:
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)

@@ -36,7 +36,7 @@ class Joints:
         return self._parts.get(key, ())
 
     def forget(self, key: GroupKey) -> None:
-        """Forget a group of groups of which no pod waits."""
+        """Forget a group of groups of which no pod waits, and none is missing."""
         self._parts.pop(key, None)
 
 

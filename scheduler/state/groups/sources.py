@@ -46,6 +46,14 @@ class Sources:
         self._forget(key)
         return key
 
+    def find_uid(self, found: GroupSource) -> str:
+        """Find the uid that the object of this kind and name had when it was seen last; empty for none."""
+        meta = found.metadata
+        key = self._key_of.get((kinds.read_kind_name(found), meta.namespace, meta.name))
+        known = self._askers if isinstance(found, _ASKERS) else self._objects
+        before = None if key is None else known.get(key)
+        return "" if before is None else before.metadata.uid
+
     def drop(self, kind: str, namespace: str, name: str) -> GroupKey | None:
         """Forget an object that is gone; return the key of its group."""
         key = self._key_of.pop((kind, namespace, name), None)
