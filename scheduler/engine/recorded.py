@@ -91,6 +91,8 @@ class Recorded(Engine):
         streams = (*self.config.scheduler_names, "")
         for scheduler in streams:
             yield events.ListBegins(kinds.PODS.name, scheduler)
+        for kind in self._cluster.groups.awaited.list_listed():
+            yield events.ListEnds(kind)
         for key in kept:
             event = log.decode_event(self._lines[key])
             match event:

@@ -10,13 +10,12 @@ from scheduler.api.groups.definitions import (
     Definition,
     GroupKey,
     Membership,
-    Part,
     Topology,
 )
 from scheduler.api.groups.readers import kubernetes
 from scheduler.api.groups.table import GroupSource
-from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Where, make_uid
+from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
     Member,
@@ -28,7 +27,7 @@ from scheduler.state.groups.forming import (
     list_running,
 )
 from scheduler.state.groups.index import Index
-from scheduler.state.groups.joint import Joints
+from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.sources import Sources
@@ -48,6 +47,7 @@ class Groups:
         below: running groups that are below their minimum, each with how many pods it lacks.
         restarting: those of them that are to start anew as a whole if they cannot go on.
         successes: pods of groups that have succeeded.
+        awaited: pods whose owner is not known yet.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Groups:
         self.below: dict[GroupKey, int] = {}
         self.restarting: set[GroupKey] = set()
         self.successes = Successes()
+        self.awaited = Awaited()
         # Groups of which other pods may have to go together since ``kept`` was read last.
         self._stale: dict[GroupKey, None] = {}
         self._kept = Kept()
@@ -153,7 +154,7 @@ class Groups:
         owner = table.find_object(pod.owned.group) if pod.owned is not None else None
         self._owners.put(uid, says.owner if says is not None else owner)
         if says is None and owner is not None:
-            says = pod.owned if self._sources.is_asked(owner) else None
+            says = pod.owned if self._is_asked(pod, owner) else None
         old, new = self._group_of.get(uid), None if says is None else says.group
         if old is not None and old != new:
             self._leave(uid)
@@ -168,8 +169,21 @@ class Groups:
             self._sources.note_group(says.group)
             self._mark(says.group)
 
+    def _is_asked(self, pod: PodRecord, owner: GroupKey) -> bool:
+        """Whether an owner asks that its pods be a group, or may do so once it is seen."""
+        if not self._sources.has_object(owner):
+            return self.awaited.waits(pod, owner.kind.partition(".")[0])
+        self.awaited.drop(pod.uid)
+        return self._sources.is_asked(owner)
+
+    def give_up_owner(self, uid: str) -> None:
+        """Let a pod go alone whose owner has not been seen."""
+        self.awaited.give_up(uid)
+        self.note_pod(self._pods[uid])
+
     def drop_pod(self, pod: PodRecord) -> None:
         """Forget a pod that is gone."""
+        self.awaited.drop(pod.uid)
         self._owners.put(pod.uid, None)
         self._leave(pod.uid)
 
@@ -313,7 +327,7 @@ class Groups:
     def find_definition(self, key: GroupKey) -> Definition | None:
         """Return what an object, or else the first of the pods, says of a group."""
         if parts := self._joints.find_parts(key):
-            return self._define_joint(key, parts)
+            return define_joint(key, {one: self.find_definition(one) for one in parts})
         if (found := self._sources.define(key)) is not None:
             return found
         members = self._members.get(key, {}).values()
@@ -325,20 +339,6 @@ class Groups:
             return parts
         children = [(self._sources.define(one), one) for one in self._children.get(key, ())]
         return [one for _, one in sorted(children, key=lambda pair: _find_age(*pair))]
-
-    def _define_joint(self, key: GroupKey, together: tuple[GroupKey, ...]) -> Definition:
-        """Define the group of several groups that name each other."""
-        said = {one: self.find_definition(one) for one in together}
-        others = [one for one, found in said.items() if found and found.together != together]
-        problem = None
-        if others:
-            text = f"{others[0]} does not name the same groups; each group must name all of them"
-            problem = Mistake("gang groups", text)
-        # Pods of all of them go where the first one says that its own go.
-        constraint = next(
-            (one.root.constraint for one in said.values() if one and one.root.constraint), None
-        )
-        return Definition(key, Part("", len(together), constraint=constraint), problem=problem)
 
     def list_members(self, key: GroupKey) -> list[Member]:
         """List the pods of a group that are not finished."""

@@ -81,6 +81,10 @@ class Sources:
         both = self._objects.get(key), self._askers.get(key)
         return any(one is not None and table.is_gang_asked(one) for one in both)
 
+    def has_object(self, key: GroupKey) -> bool:
+        """Whether the object that stands for a group, or asks for it, is known."""
+        return key in self._objects or key in self._askers
+
     def define(self, group: GroupKey) -> Definition | None:
         """Return what the object of a group says of it; None if there is no object."""
         known = self._defined.get(group)
