@@ -92,6 +92,14 @@ class Config:
         """The names by which pods are ours."""
         return (self.scheduler_name, *(one.scheduler_name for one in self.profiles))
 
+    @property
+    def kube_names(self) -> tuple[str, ...]:
+        """The names whose pods are placed by kube-scheduler's rules."""
+        profiles = map(self.profile, self.scheduler_names)
+        return tuple(
+            one.scheduler_name for one in profiles if one.placement.mode == Mode.KUBE_SCHEDULER
+        )
+
     def profile(self, scheduler_name: str) -> Profile:
         """Return the profile of a name; the first profile for a name that is not ours."""
         for one in self.profiles:

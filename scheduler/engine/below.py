@@ -38,7 +38,7 @@ class BelowMinimum:
 
     def follow(self, now: float) -> None:
         """Note which groups are below their minimum now."""
-        below = self._cluster.groups.below
+        below = self._cluster.groups.shortages.below
         if self._is_on and (below or self._since):
             since = self._since
             self._since = {key: since.get(key, now) for key in below if self._has_grace(key)}
@@ -49,7 +49,9 @@ class BelowMinimum:
         definition = self._cluster.groups.find_definition(key)
         if definition is None:
             return False
-        return definition.restarts or definition.grace_seconds is not None
+        return (
+            definition.grace_seconds is not None or key in self._cluster.groups.shortages.restarting
+        )
 
     def find_due(self) -> float:
         """Return when the first grace period ends; infinite for none."""
@@ -96,7 +98,7 @@ class BelowMinimum:
         return entry.result is not None and self._cycle.could_start_anew(entity)
 
     def _send_away(self, key: GroupKey, pods: list[PodRecord]) -> Plan:
-        n = self._cluster.groups.below[key]
+        n = self._cluster.groups.shortages.below[key]
         for pod in pods:
             self._cluster.nominations.send_away(pod.uid, "")
         unit = tuple(sorted(pod.uid for pod in pods))

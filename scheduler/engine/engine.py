@@ -30,6 +30,7 @@ from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.held_groups import HeldGroups
 from scheduler.engine.intake import Intake
 from scheduler.engine.keepers import Keeper
+from scheduler.engine.owners_awaited import OwnersAwaited
 from scheduler.engine.questions.contract import Question
 from scheduler.engine.restoring import Knowledge
 from scheduler.modes.demand_tables import Counts
@@ -98,6 +99,7 @@ class Engine:
             config.pod_limits,
             config.groups,
             seniority,
+            config.kube_names,
         )
         self._policies = PolicyBook(config)
         self._pending = Pending(
@@ -125,6 +127,7 @@ class Engine:
         self._below = BelowMinimum(
             self._cluster, self._cycle, self._pending, is_on=self._pace.restarts
         )
+        self._owners_awaited = OwnersAwaited(self._cluster)
         self._chores = Chores(self._cluster, self._cycle, self._pending, self._pace)
         self._forgetting = Forgetting(self._cluster, self._cycle, self._pace.forget)
         self._inside = Inside(
@@ -146,6 +149,7 @@ class Engine:
         """
         outcome = Outcome()
         self._cluster.now = now
+        self._owners_awaited.work(now)
         self._settle_groups(now)
         self._note_held_groups(now, outcome)
         while self.is_compiling and allowance.allows(Work.COMPILE):
@@ -175,7 +179,7 @@ class Engine:
             if not self._pending.has_active:
                 break
         self._backfill.work(now, allowance)
-        self._cluster.groups.urgency.end_start()
+        self._cluster.groups.shortages.urgency.end_start()
         return outcome
 
     def ask(self, question: Question[T]) -> T:
@@ -189,7 +193,7 @@ class Engine:
         if self._pending.has_active or self._cluster.groups.has_changed:
             return now
         parts = self._chores, self._forgetting, self._held, self._backfill, self._below
-        dues = [part.find_due() for part in parts]
+        dues = [part.find_due() for part in (*parts, self._owners_awaited)]
         pending = self._pending.find_next_due()
         return min(dues) if pending is None else min(pending, *dues)
 
@@ -283,6 +287,8 @@ class Engine:
     def _end_list(self, event: events.ListEnds, _: float) -> Sequence[Note]:
         if event.kind == kinds.PODS.name:
             self._first_lists.end_list(event.scheduler)
+        else:
+            self._cluster.groups.awaited.note_listed(event.kind)
         return _NOTHING
 
     # Binds.

@@ -91,6 +91,8 @@ class Recorded(Engine):
         streams = (*self.config.scheduler_names, "")
         for scheduler in streams:
             yield events.ListBegins(kinds.PODS.name, scheduler)
+        for kind in self._cluster.groups.awaited.list_listed():
+            yield events.ListEnds(kind)
         for key in kept:
             event = log.decode_event(self._lines[key])
             match event:
@@ -101,11 +103,16 @@ class Recorded(Engine):
             yield events.ListEnds(kinds.PODS.name, scheduler)
 
     def _knowledge(self) -> Iterator[Event]:
-        """Yield events for what no object tells: silent plugins, assumed pods, nominations, evictions, promises and the demand."""
+        """Yield events for what no object tells: silent plugins, pods that have succeeded, decisions, promises, the demand."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
         for facts, is_silent in zip(nodes.facts, nodes.silent, strict=True):
             if facts and is_silent:
                 yield events.PluginSilent(facts.name, silent=True)
+        for one in self._cluster.groups.successes.list_all():
+            says = one.says
+            yield events.MemberSucceeded(
+                one.uid, one.name, says.group, says.part, says.index, says.scheduler, one.is_deleted
+            )
         for pod in pods.values():
             if pod.life == Life.ASSUMED:
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)

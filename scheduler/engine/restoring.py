@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api.door import events
+from scheduler.api.groups.definitions import Membership
 from scheduler.state.cluster import Cluster
 from scheduler.state.later import LaterRoom
 from scheduler.state.pods import Life
@@ -15,6 +16,7 @@ Knowledge = (
     | events.PodNominated
     | events.PodGoing
     | events.PromisedLater
+    | events.MemberSucceeded
 )
 KINDS: tuple[type[Knowledge], ...] = (
     events.DemandRecalled,
@@ -23,6 +25,7 @@ KINDS: tuple[type[Knowledge], ...] = (
     events.PodNominated,
     events.PodGoing,
     events.PromisedLater,
+    events.MemberSucceeded,
 )
 
 
@@ -33,18 +36,31 @@ def restore(cluster: Cluster, pending: Pending, event: Knowledge, now: float) ->
             cluster.demand.recall(event)
         case events.DemandKnown(demand):
             cluster.demand.restore(demand)
-        case events.PodAssumed(uid, node, slots, given):
-            if _is_pending(cluster, uid):
-                cluster.assume(uid, node, slots, given)
-                pending.take_pod(uid, now)
-        case events.PodNominated(uid, node, cards):
-            if _is_pending(cluster, uid):
-                cluster.nominations.put(uid, node, cluster.pods[uid].priority, cards)
+        case events.PodAssumed() | events.PodNominated():
+            _restore_decision(cluster, pending, event, now)
         case events.PodGoing(uid, makes_room_for):
             if uid in cluster.pods:
                 cluster.nominations.send_away(uid, makes_room_for)
         case events.PromisedLater():
             _promise(cluster, pending, event)
+        case events.MemberSucceeded(uid, name, group, part, index, scheduler, is_deleted):
+            says = Membership(group, part, index, scheduler=scheduler)
+            cluster.groups.note_success(uid, name, says, is_deleted=is_deleted)
+
+
+def _restore_decision(
+    cluster: Cluster, pending: Pending, event: events.PodAssumed | events.PodNominated, now: float
+) -> None:
+    """Take over what was decided for a pod, if it still waits."""
+    uid = event.uid
+    pod = cluster.pods.get(uid)
+    if pod is None or pod.life != Life.PENDING:
+        return
+    if isinstance(event, events.PodNominated):
+        cluster.nominations.put(uid, event.node, pod.priority, event.cards)
+    else:
+        cluster.assume(uid, event.node, event.slots, event.given)
+        pending.take_pod(uid, now)
 
 
 def _promise(cluster: Cluster, pending: Pending, event: events.PromisedLater) -> None:
@@ -55,8 +71,3 @@ def _promise(cluster: Cluster, pending: Pending, event: events.PromisedLater) ->
         doubted = frozenset(event.doubted)
         room = LaterRoom(event.entity, place, event.until, event.on, doubted, event.domain)
         cluster.later.put(room)
-
-
-def _is_pending(cluster: Cluster, uid: str) -> bool:
-    pod = cluster.pods.get(uid)
-    return pod is not None and pod.life == Life.PENDING

@@ -15,7 +15,7 @@ A pod with a node holds on cards what its claim says, as far as its own requests
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 
 from msgspec.structs import replace
 
@@ -87,7 +87,9 @@ class Cluster:
         limits: PodLimits = DEFAULT,
         groups: GroupSettings = _NO_SETTINGS,
         seniority: Seniority = _BY_AGE,
+        by_kube: Collection[str] = (),
     ) -> None:
+        """Know nothing; ``by_kube`` are the schedulers whose pods are placed by kube-scheduler's rules."""
         self.nodes = NodeTable([family.resource for family in families])
         self.cards = CardTable()
         self.registers = Registers(self.nodes, self.cards, families)
@@ -110,6 +112,7 @@ class Cluster:
             lambda uid: uid in self.nominations.going,
             self.nodes.has_label,
             lambda: self.now,
+            by_kube,
         )
         self.ends = Ends(self.groups, self.ledger)
         self.later = Later(self.nominations.note_change, seniority.find_place)
@@ -243,7 +246,9 @@ class Cluster:
         uid = pod.metadata.uid
         old = self.pods.get(uid)
         if pod.status.phase in _FINISHED:
-            self.drop_pod(uid)
+            if uid not in self.groups.successes and (says := self._records.read_success(pod)):
+                self.groups.note_success(uid, pod.metadata.name, says)
+            self._drop_pod(uid)
             return None
         new = self._records.make_record(pod, old)
         self._nominate(new, old)
@@ -272,8 +277,12 @@ class Cluster:
         return replace(record, volumes=volumes.read_volumes(pod))
 
     def drop_pod(self, uid: str) -> None:
-        """Drop a pod that was deleted or is finished."""
+        """Drop a pod that was deleted."""
         self._refuse_in_trial()
+        self.groups.note_deleted(uid)
+        self._drop_pod(uid)
+
+    def _drop_pod(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
         self.roster.meanwhile.pop(uid, None)
         self.nominations.drop(uid)
@@ -314,9 +323,7 @@ class Cluster:
         if self.later.room is None:
             return False
         group = self.groups.find_group(pod.uid)
-        root = None if group is None else self.groups.find_root(group)
-        if root in self.groups.below and self.groups.urgency.is_urgent(root):
-            # What a group below its minimum holds is of no use, so it comes before the promise.
+        if group is not None and self.groups.shortages.comes_first(self.groups.find_root(group)):
             return False
         return self.later.binds(pod, self.now, self.ends.find_run_seconds(pod))
 
@@ -328,7 +335,8 @@ class Cluster:
     def list_missing(self, present: Container[str], scheduler: str) -> list[str]:
         """List the uids of the pods of one stream that are not among ``present``."""
         pods = self.pods.items()
-        return [uid for uid, pod in pods if pod.profile == scheduler and uid not in present]
+        missing = [uid for uid, pod in pods if pod.profile == scheduler and uid not in present]
+        return missing + self.groups.successes.list_missing(present, scheduler)
 
     def read_held(self, pod: PodRecord) -> dict[int, Figures]:
         """Return the cores, MiB and sharers that a pod holds, by card row; empty when it is not charged to a node."""

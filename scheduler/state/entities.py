@@ -46,6 +46,7 @@ class Team(msgspec.Struct, frozen=True):
         where: where its pods go; None: anywhere.
         teams: the teams within; empty for a team with pods.
         n_short: how many pods it lacks on nodes until it has its minimum; of a team with teams it has no meaning.
+        n_done: by how much its minimum is smaller than that of its part, as pods have succeeded.
     """
 
     name: str = ""
@@ -57,6 +58,7 @@ class Team(msgspec.Struct, frozen=True):
     where: Where | None = None
     teams: tuple[Team, ...] = ()
     n_short: int = 0
+    n_done: int = 0
 
     @property
     def n_missing(self) -> int:

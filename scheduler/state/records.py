@@ -113,13 +113,29 @@ class Records:
             run_seconds=run_seconds,
         )
 
+    def read_success(self, pod: wire.Pod) -> Membership | None:
+        """Read what a pod that has succeeded was in its group: its part and its rank. None for all other pods.
+
+        A pod that is sent away may end well, too, and has not done its work then.
+        """
+        if pod.status.phase != "Succeeded" or pod.metadata.deletion_timestamp is not None:
+            return None
+        if pod.spec.scheduler_name not in self._schedulers:
+            return None
+        member, owned = self._read_membership(pod)
+        says = member or owned
+        if says is None or says.problem is not None:
+            return None
+        return Membership(says.group, says.part, says.index, scheduler=says.scheduler)
+
     def _read_membership(self, pod: wire.Pod) -> tuple[Membership | None, Membership | None]:
         """Read of which group a pod is, and of which group it is if its owner asks for it."""
         scheduler = pod.spec.scheduler_name or ""
         says = groups.read_membership(pod, self._group_kinds)
-        if says is not None:
-            return msgspec.structs.replace(says, scheduler=scheduler), None
         owner = find_owner(pod) if pod.metadata.owner_references else None
+        if says is not None:
+            above = owner.group if owner is not None and owner.group != says.group else None
+            return msgspec.structs.replace(says, scheduler=scheduler, owner=above), None
         if owner is None:
             return None, None
         owned = Membership(owner.group, owner.part, owner.index, scheduler=scheduler)

@@ -127,6 +127,21 @@ async def finished_pods_hold_nothing(world: World) -> None:
     assert await world.bound("second") == ["n0"]
 
 
+async def a_group_goes_on_when_some_of_its_pods_have_succeeded(world: World) -> None:
+    notes = {
+        "gang.scheduling.koordinator.sh/name": "g",
+        "gang.scheduling.koordinator.sh/min-available": "3",
+    }
+    await world.create(nodes.make_plain_node("n0"))
+    await world.create(*(pod(f"p{i}", annotations=notes) for i in range(3)))
+    await world.bound("p0", "p1", "p2")
+    for name in ("p0", "p1"):
+        await world.call("PATCH", f"{PODS}/{name}/status", {"status": {"phase": "Succeeded"}})
+    await world.delete(f"{PODS}/p2")
+    await world.create(pod("again", annotations=notes))
+    assert await world.bound("again") == ["n0"]
+
+
 async def cpu_only_pods_stay_off_gpu_nodes_while_others_fit(world: World) -> None:
     await world.create(
         nodes.make_gpu_node("gpu", cpu="64"),
@@ -203,6 +218,7 @@ ALL = (
     host_ports_are_taken_once,
     pods_of_other_schedulers_are_left_alone_and_counted,
     finished_pods_hold_nothing,
+    a_group_goes_on_when_some_of_its_pods_have_succeeded,
     cpu_only_pods_stay_off_gpu_nodes_while_others_fit,
     whole_gpus_of_plain_nodes_are_an_extended_resource,
     higher_priority_goes_first,

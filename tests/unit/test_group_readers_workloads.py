@@ -9,7 +9,7 @@ from hypothesis import given
 from scheduler.api import steering, wire
 from scheduler.api.door import events
 from scheduler.api.groups import objects, table
-from scheduler.api.groups.definitions import Constraint, GroupKey, Part, Rule, Slice
+from scheduler.api.groups.definitions import Constraint, GroupKey, Part, Progress, Rule, Slice
 from scheduler.engine import log
 from tests.unit import group_objects as group
 
@@ -155,6 +155,37 @@ def test_a_job_set_is_one_group_with_a_part_for_each_of_its_jobs() -> None:
     assert group.read(found).key == GroupKey("JobSet.jobset.x-k8s.io", "ns", "g")
     assert group.read(found).root.minimum == 2
     assert read_parts(found) == {"driver": (1, 1), "workers": (8, 8)}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "notes", "spare", "succeeded"),
+    [
+        # Five others follow the first that succeed.
+        (job(4, completions=9), {}, {}, 5, 0),
+        (job(4, completions=9), {"succeeded": 3}, {}, 5, 3),
+        # Two of the four are left, and that is the minimum already.
+        (job(4, completions=9), {"succeeded": 7}, {}, 7, 7),
+        (job(4, completions=4), {"succeeded": 3}, {GANG: "3"}, 2, 3),
+        (job(4), {"succeeded": 1}, {}, 0, 1),
+    ],
+)
+def test_a_job_counts_what_has_succeeded(
+    spec: Json, status: Json, notes: dict[str, str], spare: int, succeeded: int
+) -> None:
+    found = group.make_object(objects.Job, spec, status=status, annotations=notes)
+    assert group.read(found).progress == (Progress("", spare, succeeded),)
+
+
+def test_a_job_of_which_nothing_has_succeeded_has_made_no_progress() -> None:
+    assert group.read(group.make_object(objects.Job, job(4, completions=4))).progress == ()
+
+
+def test_a_job_set_counts_jobs_each_with_all_its_pods() -> None:
+    jobs = [{"name": "w", "replicas": 3, "template": {"spec": job(2, completions=5)}}]
+    status = {"replicatedJobsStatus": [{"name": "w", "succeeded": 2}]}
+    found = group.make_object(objects.JobSet, {"replicatedJobs": jobs}, status=status)
+    assert read_parts(found) == {"w": (6, 6)}
+    assert group.read(found).progress == (Progress("w", 9, 10),)
 
 
 def test_a_smaller_minimum_is_taken_from_the_parts_in_their_order() -> None:

@@ -163,6 +163,76 @@ def test_the_pods_may_say_it_where_no_object_does() -> None:
     assert len(scene.evicts(70)) == 1
 
 
+def lose_one(group: objects.KubePodGroup, owner: objects.Job | None, **more: Any) -> list[Evict]:
+    """Let a gang with an object lose a pod that nobody makes again; return who goes then."""
+    scene = Scene()
+    pods = [member("a", "n0", **more), member("b", "n1", **more)]
+    scene.see(group, *([owner] if owner else []))
+    for pod in pods:
+        pod.metadata.owner_references = [
+            wire.Owner(kind="Job", name="j", api_version="batch/v1", controller=True)
+        ]
+        scene.see(pod)
+    scene.decide()
+    scene.gone("b")
+    scene.decide()
+    return scene.evicts(70)
+
+
+def job(on_failure: str) -> objects.Job:
+    meta = wire.Meta(name="j", namespace="default", uid="j")
+    meta.annotations = {names.ON_FAILURE: on_failure}
+    return objects.Job(metadata=meta, spec={"parallelism": 2})
+
+
+@pytest.mark.parametrize(
+    ("by_object", "by_owner", "by_pods", "is_to_go"),
+    [
+        ("", "", "", False),
+        ("", "", "restart", True),
+        ("", "restart", "", True),
+        ("", "replace", "restart", False),
+        ("replace", "", "restart", False),
+        ("replace", "restart", "restart", False),
+        ("restart", "replace", "replace", True),
+    ],
+)
+def test_the_object_has_the_first_word_then_the_owner_then_the_pods(
+    by_object: str, by_owner: str, by_pods: str, *, is_to_go: bool
+) -> None:
+    owner = job(by_owner) if by_owner else None
+    annotations = {names.ON_FAILURE: by_pods} if by_pods else {}
+    assert bool(lose_one(train(by_object), owner, annotations=annotations)) == is_to_go
+
+
+def test_an_owner_that_changes_its_mind_is_heard() -> None:
+    scene = Scene()
+    pod = member("a", "n0")
+    pod.metadata.owner_references = [
+        wire.Owner(kind="Job", name="j", api_version="batch/v1", controller=True)
+    ]
+    scene.see(train(), pod, member("b", "n1"))
+    scene.decide()
+    scene.gone("b")
+    assert not scene.evicts(100)
+    scene.see(job("restart"))
+    scene.decide()
+    assert scene.evicts(70)
+
+
+def test_pods_of_groups_that_name_each_other_may_say_it_too() -> None:
+    scene = Scene()
+    for name, own, minimum in (("a", "g0", "2"), ("b", "g0", "2"), ("c", "g1", "1")):
+        notes = {GANG + "name": own, GANG + "min-available": minimum, names.ON_FAILURE: "restart"}
+        notes[GANG + "groups"] = '["default/g0", "default/g1"]'
+        scene.see(make.pod(name=name, cpu=1, node="n0", annotations=notes))
+    scene.decide()
+    scene.gone("b")
+    scene.decide()
+    (evict,) = scene.evicts(70)
+    assert evict.victims == ("default/a", "default/c")
+
+
 def test_another_word_is_a_mistake_that_names_what_is_allowed() -> None:
     scene = Scene()
     scene.see(train("explode"), member("a"), member("b"))

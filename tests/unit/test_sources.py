@@ -23,7 +23,8 @@ from scheduler.kube.watch.sources import Source
 from tests import make
 
 ROOT = Path(__file__).parents[2]
-UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+NOT_FAILED = "status.phase!=Failed"
+UNFINISHED = f"status.phase!=Succeeded,{NOT_FAILED}"
 
 
 def by_name(*schedulers: str) -> dict[str, Source[Any]]:
@@ -43,7 +44,7 @@ def selectors(*schedulers: str) -> dict[str, str]:
 def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
     """Their names are in metrics and probes, on which people's alerts stand."""
     assert selectors("evenkeel") == {
-        "pods-ours": f"spec.schedulerName=evenkeel,{UNFINISHED}",
+        "pods-ours": f"spec.schedulerName=evenkeel,{NOT_FAILED}",
         "pods-others": f"spec.nodeName!=,spec.schedulerName!=evenkeel,{UNFINISHED}",
     }
     raw = [name for name, source in by_name("evenkeel").items() if not source.kind.is_rare]
@@ -63,8 +64,8 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
 
 def test_several_names_have_a_stream_each_and_others_pods_leave_out_all_of_them() -> None:
     assert selectors("evenkeel", "default-scheduler") == {
-        "pods-ours-evenkeel": f"spec.schedulerName=evenkeel,{UNFINISHED}",
-        "pods-ours-default-scheduler": f"spec.schedulerName=default-scheduler,{UNFINISHED}",
+        "pods-ours-evenkeel": f"spec.schedulerName=evenkeel,{NOT_FAILED}",
+        "pods-ours-default-scheduler": f"spec.schedulerName=default-scheduler,{NOT_FAILED}",
         "pods-others": "spec.nodeName!=,spec.schedulerName!=evenkeel,"
         f"spec.schedulerName!=default-scheduler,{UNFINISHED}",
     }

@@ -12,6 +12,7 @@ import msgspec
 from scheduler.api import steering, wire
 from scheduler.api.cards import Slots
 from scheduler.api.groups import objects
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.storage import Given, StorageObject
 
 # The objects of all kinds that are watched; each names its kind.
@@ -41,8 +42,9 @@ class Gone(_Event, frozen=True):
 class ListBegins(_Event, frozen=True):
     """A list of all objects of a kind begins; changes of other objects may come before it ends.
 
-    A list of pods has all unfinished pods of one stream: ``scheduler`` is our scheduler name that these pods have, and
-    is empty for the bound pods of other schedulers. A list that broke off begins again and does not end twice.
+    A list of pods has all pods of one stream: ``scheduler`` is our scheduler name that these pods have, and is empty for
+    the bound pods of other schedulers. Pods that have failed are in none, and those that have succeeded only in ours. A
+    list that broke off begins again and does not end twice.
     """
 
     kind: str
@@ -142,6 +144,18 @@ class PromisedLater(_Event, frozen=True):
     domain: tuple[str, tuple[str, ...]] = ("", ())
 
 
+class MemberSucceeded(_Event, frozen=True):
+    """A pod of a group had succeeded before the engine made a fresh start, see ``state/groups/successes.py``."""
+
+    uid: str
+    name: str
+    group: GroupKey
+    part: str
+    index: int
+    scheduler: str
+    is_deleted: bool
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -150,7 +164,7 @@ class DemandKnown(_Event, frozen=True):
 
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
-    | DemandRecalled | PodAssumed | PodNominated | PodGoing | PromisedLater | DemandKnown
+    | DemandRecalled | PodAssumed | PodNominated | PodGoing | PromisedLater | MemberSucceeded | DemandKnown
 )  # fmt: skip
 
 

@@ -134,6 +134,21 @@ class Match(StrEnum):
     WAITING_AND_RUNNING = "waiting-and-running"
 
 
+class Progress(NamedTuple):
+    """How far a part of a group has come.
+
+    Attributes:
+        part: the name of the part.
+        spare: so many of its pods may succeed before one that does counts towards the minimum: others follow them, or the
+            minimum is only what is left.
+        succeeded: so many have succeeded, as the owner counts.
+    """
+
+    part: str
+    spare: int
+    succeeded: int
+
+
 class Definition(msgspec.Struct, frozen=True):
     """What an object, or the pods themselves, say of one group.
 
@@ -151,9 +166,12 @@ class Definition(msgspec.Struct, frozen=True):
         parent: the group of which this group is a part; None for none.
         together: groups that are placed with it, or none of them is; itself among them. Empty for none.
         match: which members count towards the minimum.
+        stays_placed: once placed, its pods come again one by one, even if those that ran with them have all succeeded.
         grace_seconds: a running group that is below its minimum for longer is evicted; None: never.
         run_seconds: after so many seconds it will have ended; None: nobody says so.
-        restarts: a running group that is below its minimum, and of which the missing pods fit nowhere, is evicted whole.
+        restarts: a running group that is below its minimum, and of which the missing pods fit nowhere, is evicted whole;
+            None: this object, or these pods, do not say.
+        progress: of parts whose owner counts what has succeeded, or makes pods after those that have.
         problem: what a person must mend before the group can be placed.
     """
 
@@ -170,9 +188,11 @@ class Definition(msgspec.Struct, frozen=True):
     parent: GroupKey | None = None
     together: tuple[GroupKey, ...] = ()
     match: Match = Match.ONCE
+    stays_placed: bool = False
     grace_seconds: float | None = None
     run_seconds: float | None = None
-    restarts: bool = False
+    restarts: bool | None = None
+    progress: tuple[Progress, ...] = ()
     problem: Mistake | None = None
 
 
@@ -188,6 +208,8 @@ class Membership(msgspec.Struct, frozen=True):
         constraint: where the pod says that the pods of its part go; an object's constraint comes first.
         company: pods with this word belong near each other, whatever group they are in; empty for none.
         scheduler: the name of the scheduler that is to place the pod.
+        owner: the group of its owner if it names another group itself; None for a pod without such an owner.
+        restarts: what it says of ``Definition.restarts``, if neither the object of the group nor an owner says anything.
         problem: what a person must mend before the pod can be placed.
     """
 
@@ -199,6 +221,8 @@ class Membership(msgspec.Struct, frozen=True):
     constraint: Constraint | None = None
     company: str = ""
     scheduler: str = ""
+    owner: GroupKey | None = None
+    restarts: bool | None = None
     problem: Mistake | None = None
 
 

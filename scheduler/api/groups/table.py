@@ -131,8 +131,10 @@ def _read_named(pod: wire.Pod, labels: Texts, annotations: Texts) -> Membership 
         problem = Mistake("metadata", f"the pod names {both}; it can be in one group only")
         return Membership(key, problem=problem)
     try:
-        member = reader.read_member(pod, key)
-        return msgspec.structs.replace(member, constraint=kueue.read_constraint(Notes(annotations)))
+        member, notes = reader.read_member(pod, key), Notes(annotations)
+        return msgspec.structs.replace(
+            member, constraint=kueue.read_constraint(notes), restarts=reading.read_restart(notes)
+        )
     except BadInput as error:
         return Membership(key, problem=error.mistake)
 
@@ -175,6 +177,7 @@ def _read_part(pod: wire.Pod, owner: OwnerPart, notes: Notes) -> Membership:
         kueue.move_index(owner.index, notes),
         definition=_define_alone(pod, owner.group) if owner.kind == _ALONE else None,
         constraint=workloads.read_placement(notes),
+        restarts=reading.read_restart(notes),
     )
 
 

@@ -85,7 +85,7 @@ def count_queue(inside: Inside, _: ask.QueueCounts) -> ask.QueueFigures:
         {str(where): n for where, n in pending.count_pods().items()},
         {str(where): n for where, n in pending.count_groups().items()},
         {(str(where), str(why)): n for (where, why), n in pending.came.items()},
-        len(inside.cluster.groups.below),
+        len(inside.cluster.groups.shortages.below),
     )
 
 

@@ -21,7 +21,8 @@ from scheduler.kube.watch.listing import Read
 T = TypeVar("T")
 Put = Callable[[Heard], None]
 
-UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+_NOT_FAILED = "status.phase!=Failed"
+UNFINISHED = f"status.phase!=Succeeded,{_NOT_FAILED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def _make_pod_sources(schedulers: tuple[str, ...], limits: PodLimits) -> Iterabl
     read = listing.make_pod_reader(limits)
     for one in schedulers:
         name = "pods-ours" if len(schedulers) == 1 else f"pods-ours-{one}"
-        yield Source(name, kinds.PODS, read, f"spec.schedulerName={one},{UNFINISHED}", one)
+        # A pod that leaves a stream shows what it was before, so whether it has succeeded would not be seen.
+        yield Source(name, kinds.PODS, read, f"spec.schedulerName={one},{_NOT_FAILED}", one)
     others = ",".join(("spec.nodeName!=", *(f"spec.schedulerName!={one}" for one in schedulers)))
     yield Source("pods-others", kinds.PODS, read, f"{others},{UNFINISHED}")

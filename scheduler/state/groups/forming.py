@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from msgspec import structs
 
 from scheduler.api.groups.definitions import (
-    OTHERS,
     Constraint,
     Definition,
     Disruption,
@@ -16,11 +15,12 @@ from scheduler.api.groups.definitions import (
     Match,
     Membership,
     Part,
-    Take,
 )
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Team, Where, make_entity
+from scheduler.state.groups.parts import Parts, count_done, count_successes
+from scheduler.state.groups.successes import Success
 from scheduler.state.pods import Life, PodRecord
 
 # The deepest tree of groups; Kubernetes allows four levels.
@@ -75,19 +75,33 @@ class Lore(Protocol):
     def list_members(self, key: GroupKey) -> Sequence[Member]:
         """List the pods of a group that are not finished."""
 
+    def list_successes(self, key: GroupKey) -> Collection[Success]:
+        """List the pods of a group that have succeeded."""
+
+    def misses_finished(self, key: GroupKey) -> bool:
+        """Whether a pod that has succeeded is missing like any that is gone, when its group is placed."""
+
     def resolve(self, constraint: Constraint) -> Where | str:
         """Return where a constraint says that pods go; a text if its topology is not there."""
 
 
 def form_entity(key: GroupKey, lore: Lore) -> Entity | None:
     """Form the entity of a root group; None if none of its pods waits for a node or a bind."""
-    former = _Former(key, lore)
+    former = _Former(key, lore, misses_finished=lore.misses_finished(key))
     return former.form()
 
 
 def count_below(key: GroupKey, lore: Lore) -> int:
-    """Count the pods that a running root group lacks until it has its minimum; 0 for a group that does not run."""
-    former = _Former(key, lore)
+    """Count the pods that a running root group lacks until it has its minimum; 0 for a group that does not run.
+
+    Those that have succeeded are not missing. Of a group that goes by itself when pods are missing, KAI's, none is missing
+    once one has succeeded.
+    """
+    definition = lore.find_definition(key)
+    is_kai = definition is not None and definition.grace_seconds is not None
+    if is_kai and any(lore.list_successes(leaf) for leaf in _list_leaf_keys(key, lore)):
+        return 0
+    former = _Former(key, lore, misses_finished=False)
     return former.count_below()
 
 
@@ -100,10 +114,12 @@ def list_running(key: GroupKey, lore: Lore) -> list[tuple[int, list[PodRecord]]]
         if definition is None or not there:
             continue
         leaves = list(definition.root.list_leaves())
-        parts = _Parts(leaves)
+        parts = Parts(leaves)
+        successes = count_successes(definition, lore.list_successes(group))
         for leaf in leaves:
             pods = [one.pod for one in there if parts.find(one.says) == leaf.name]
-            found.append((leaf.minimum if definition.is_gang else 0, pods))
+            least = leaf.minimum - count_done(leaf, definition, successes)
+            found.append((max(0, least) if definition.is_gang else 0, pods))
     return found
 
 
@@ -125,15 +141,28 @@ def list_all_members(key: GroupKey, lore: Lore) -> list[Member]:
     return [one for leaf in _list_leaf_keys(key, lore) for one in lore.list_members(leaf)]
 
 
+def is_to_restart(key: GroupKey, lore: Lore) -> bool:
+    """Whether a root group starts anew as a whole: its objects say it, or else owners of its pods, or else a pod."""
+    members = list_all_members(key, lore)
+    groups = dict.fromkeys((key, *(one.says.group for one in members)))
+    owners = dict.fromkeys(one.says.owner for one in members if one.says.owner is not None)
+    for one in (*groups, *owners):
+        definition = lore.find_definition(one)
+        if definition is not None and definition.restarts is not None:
+            return definition.restarts
+    return any(one.says.restarts for one in members)
+
+
 class _Former:
     """Forms one entity; notes what is missing and what is wrong on the way."""
 
-    def __init__(self, key: GroupKey, lore: Lore) -> None:
-        self._key, self._lore = key, lore
+    def __init__(self, key: GroupKey, lore: Lore, *, misses_finished: bool) -> None:
+        self._key, self._lore, self._misses_finished = key, lore, misses_finished
         self._definition = lore.find_definition(key)
         self._members = list_all_members(key, lore)
         # A group of which a pod runs has had its minimum: a pod that comes again joins it alone.
         self._was_placed = any(one.is_kept for one in self._members)
+        self._successes: dict[GroupKey, Mapping[str, int]] = {}
         self._lacks = ""
         self._problem: Mistake | None = None
 
@@ -201,13 +230,17 @@ class _Former:
         if part.parts:
             teams = tuple(self._make_team(one, definition, members) for one in part.parts)
             return Team(part.name, part.minimum, where=self._resolve(part.constraint), teams=teams)
-        parts = _Parts(definition.root.list_leaves() if definition else ())
+        parts = Parts(definition.root.list_leaves() if definition else ())
         mine = [one for one in members if parts.find(one.says) == part.name]
         n_there = sum(one.is_kept for one in mine)
-        minimum = self._find_minimum(part, definition, n_there)
+        n_done = 0
+        if definition is not None and not self._misses_finished:
+            n_done = count_done(part, definition, self._find_successes(definition))
+        minimum = self._find_minimum(part, definition, n_there, n_done)
         team = self._make_leaf(part.name, minimum, mine, part.constraint)
         is_gang = definition is not None and definition.is_gang
-        return structs.replace(team, n_short=max(0, part.minimum - n_there) if is_gang else 0)
+        n_short = max(0, part.minimum - n_done - n_there) if is_gang else 0
+        return structs.replace(team, n_short=n_short, n_done=n_done)
 
     def _make_leaf(
         self, name: str, minimum: int, members: Sequence[Member], constraint: Constraint | None
@@ -227,15 +260,28 @@ class _Former:
             n_short=max(0, minimum - len(there)),
         )
 
-    def _find_minimum(self, part: Part, definition: Definition | None, n_there: int) -> int:
+    def _find_minimum(
+        self, part: Part, definition: Definition | None, n_there: int, n_done: int
+    ) -> int:
         """Find how many pods of a part, with those that are there, must have a node at once."""
         if definition is None or not definition.is_gang:
             return 0
-        if definition.match == Match.ONCE and self._was_placed:
+        if definition.match == Match.ONCE and (self._was_placed or self._stays_placed(definition)):
             return 0
         if definition.match == Match.WAITING:
             return part.minimum + n_there
-        return part.minimum
+        return max(0, part.minimum - n_done)
+
+    def _find_successes(self, definition: Definition) -> Mapping[str, int]:
+        """Count the pods of each part of a group that have succeeded; once, as there may be many."""
+        key = definition.key
+        if key not in self._successes:
+            self._successes[key] = count_successes(definition, self._lore.list_successes(key))
+        return self._successes[key]
+
+    def _stays_placed(self, definition: Definition) -> bool:
+        """Whether a group of which no pod runs any more is still one that was placed."""
+        return definition.stays_placed and bool(self._lore.list_successes(definition.key))
 
     def _resolve(self, constraint: Constraint | None) -> Where | None:
         if constraint is None:
@@ -256,7 +302,7 @@ class _Former:
         self, key: GroupKey, definition: Definition, members: Sequence[Member]
     ) -> None:
         """Refuse a group one of whose pods names a part that the group has not."""
-        parts = _Parts(definition.root.list_leaves())
+        parts = Parts(definition.root.list_leaves())
         if "" in parts.names:
             return
         for one in members:
@@ -308,36 +354,10 @@ class _Former:
         short = [one for one in team.list_leaves() if not one.is_complete]
         names = [f' of part "{one.name}"' if one.name else "" for one in short]
         parts = [
-            f"{one.minimum} pods{name}, and {len(one.pods) + len(one.there)} exist"
+            f"{one.minimum} {'more ' * bool(one.n_done)}pods{name}, and {len(one.pods) + len(one.there)} exist"
             for one, name in zip(short, names, strict=True)
         ]
         return f"{self._key} needs {'; '.join(parts)}"
-
-
-class _Parts:
-    """Finds the parts of pods.
-
-    Attributes:
-        names: the names of the parts with pods.
-        cuts: by the part that pods name: the parts that take some of them, by their ranks.
-    """
-
-    def __init__(self, leaves: Iterable[Part]) -> None:
-        self.names: list[str] = []
-        self.cuts: dict[str, list[tuple[Take, str]]] = {}
-        for leaf in leaves:
-            self.names.append(leaf.name)
-            for take in leaf.takes:
-                self.cuts.setdefault(take.part, []).append((take, leaf.name))
-
-    def find(self, says: Membership) -> str:
-        """Find the part of a pod; in a group without parts all pods are in the one part that there is."""
-        for take, name in self.cuts.get(says.part, ()):
-            if take.first <= says.index < take.end:
-                return name
-        if says.part in self.names and says.part not in self.cuts:
-            return says.part
-        return OTHERS if OTHERS in self.names else ""
 
 
 def _list_leaf_keys(key: GroupKey, lore: Lore, depth: int = 0) -> Iterator[GroupKey]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
-from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.groups.definitions import Definition, GroupKey, Part
+from scheduler.errors import Mistake
 
 # The kind of such a group. The kind of its parts stands behind it.
 _JOINT = "Groups"
@@ -36,8 +38,23 @@ class Joints:
         return self._parts.get(key, ())
 
     def forget(self, key: GroupKey) -> None:
-        """Forget a group of groups of which no pod waits."""
+        """Forget a group of groups of which no pod waits, and none is missing."""
         self._parts.pop(key, None)
+
+
+def define_joint(key: GroupKey, said: Mapping[GroupKey, Definition | None]) -> Definition:
+    """Define the group of several groups that name each other, of which each says something, or nothing yet."""
+    together = tuple(said)
+    others = [one for one, found in said.items() if found and found.together != together]
+    problem = None
+    if others:
+        text = f"{others[0]} does not name the same groups; each group must name all of them"
+        problem = Mistake("gang groups", text)
+    # Pods of all of them go where the first one says that its own go.
+    constraint = next(
+        (one.root.constraint for one in said.values() if one and one.root.constraint), None
+    )
+    return Definition(key, Part("", len(together), constraint=constraint), problem=problem)
 
 
 def _write_name(name: str) -> str:

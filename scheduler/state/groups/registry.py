@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import structs
 
@@ -12,28 +12,31 @@ from scheduler.api.groups.definitions import (
     Definition,
     GroupKey,
     Membership,
-    Part,
     Topology,
 )
+from scheduler.api.groups.readers import kubernetes
 from scheduler.api.groups.table import GroupSource
-from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Where, make_uid
+from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
     Member,
-    count_below,
     form_entity,
     list_all_members,
     list_kept,
     list_running,
 )
-from scheduler.state.groups.joint import Joints
+from scheduler.state.groups.index import Index
+from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept
 from scheduler.state.groups.levels import Topologies
+from scheduler.state.groups.shortages import Shortages
 from scheduler.state.groups.sources import Sources
-from scheduler.state.groups.urgency import Urgency
+from scheduler.state.groups.successes import Success, Successes
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.structures.changes import Log
+
+_KUBERNETES = (kubernetes.KIND, kubernetes.COMPOSITE_KIND)
 
 
 class Groups:
@@ -43,8 +46,11 @@ class Groups:
     pods have changed.
 
     Attributes:
-        below: running groups that are below their minimum, each with how many pods it lacks.
+        shortages: running groups that are below their minimum.
         changes: the groups whose pods or objects have changed.
+        restarting: those of them that are to start anew as a whole if they cannot go on.
+        successes: pods of groups that have succeeded.
+        awaited: pods whose owner is not known yet.
     """
 
     def __init__(
@@ -54,6 +60,7 @@ class Groups:
         is_leaving: Callable[[str], bool],
         has_label: Callable[[str], bool],
         tell_time: Callable[[], float],
+        by_kube: Collection[str] = (),
     ) -> None:
         """Know no group yet.
 
@@ -63,25 +70,28 @@ class Groups:
             is_leaving: whether a pod is being evicted, although the API server may not say so yet.
             has_label: whether any node has a label.
             tell_time: returns the present time, in seconds.
+            by_kube: the schedulers whose pods are placed by kube-scheduler's rules.
         """
+        self._by_kube = by_kube
         self._pods, self._is_leaving = pods, is_leaving
         self._topologies = Topologies(default_levels, has_label)
         self._sources = Sources()
         self._joints = Joints()
-        self._children: dict[GroupKey, set[GroupKey]] = {}
+        # Groups by the group of which they are parts.
+        self._children: Index[GroupKey, GroupKey] = Index()
         self._members: dict[GroupKey, dict[str, Membership]] = {}
         self._group_of: dict[str, GroupKey] = {}
-        # By the word by which pods say that they belong near each other: these pods.
-        self._company: dict[str, set[str]] = {}
-        # By the key of an owner: the pods that are a group if the owner asks for it.
-        self._owned: dict[GroupKey, dict[str, None]] = {}
-        self._owner_of: dict[str, GroupKey] = {}
+        # By the word by which pods say that they belong near each other.
+        self._company: Index[str, str] = Index()
+        # By the key of an owner, which may ask that they be a group, or say how their group is treated.
+        self._owners: Index[str, GroupKey] = Index()
         # Pods whose bind was made, and has not come back from the watch yet.
         self._bound: set[str] = set()
         self._changed: dict[GroupKey, None] = {}
         self._left: dict[str, None] = {}
-        self.below: dict[GroupKey, int] = {}
-        self.urgency = Urgency(tell_time)
+        self.shortages = Shortages(tell_time)
+        self.successes = Successes()
+        self.awaited = Awaited()
         # Groups of which other pods may have to go together since ``kept`` was read last.
         self._stale: dict[GroupKey, None] = {}
         self._kept = Kept()
@@ -93,11 +103,18 @@ class Groups:
 
     def see_object(self, found: GroupSource) -> None:
         """Take over an object that was added or changed."""
-        self._apply(self._sources.see(found))
+        uid = self._sources.find_uid(found)
+        key = self._sources.see(found)
+        if key is not None and uid not in {"", found.metadata.uid}:
+            self.successes.forget_group(key)
+        self._apply(key)
 
     def drop_object(self, kind: str, namespace: str, name: str) -> None:
-        """Forget an object that is gone."""
-        self._apply(self._sources.drop(kind, namespace, name))
+        """Forget an object that is gone, and what its pods have done."""
+        key = self._sources.drop(kind, namespace, name)
+        if key is not None:
+            self.successes.forget_group(key)
+        self._apply(key)
 
     def list_objects(self, kind: str) -> list[tuple[str, str]]:
         """List namespace and name of the objects of a kind."""
@@ -107,16 +124,10 @@ class Groups:
         """Note that what an object says of a group, or of all groups that it stands for, has changed."""
         if key is None:
             return
-        for uid in tuple(self._owned.get(key, ())):
+        for uid in tuple(self._owners.list_of(key)):
             self.note_pod(self._pods[uid])
-        old, new = self._sources.forget_parent(key), self._sources.define(key)
-        if old is not None:
-            self._children[old].discard(key)
-            if not self._children[old]:
-                del self._children[old]
-        if new is not None and new.parent is not None:
-            self._sources.note_parent(key, new.parent)
-            self._children.setdefault(new.parent, set()).add(key)
+        definition = self._sources.define(key)
+        self._children.put(key, None if definition is None else definition.parent)
         self._mark(key)
         for group in self._sources.list_groups(key):
             self._mark(group)
@@ -141,66 +152,74 @@ class Groups:
         """Note a pod that was added or has changed."""
         uid, says = pod.uid, pod.member
         owner = table.find_object(pod.owned.group) if pod.owned is not None else None
-        self._note_owner(uid, owner)
+        self._owners.put(uid, says.owner if says is not None else owner)
         if says is None and owner is not None:
-            says = pod.owned if self._sources.is_asked(owner) else None
+            says = pod.owned if self._is_asked(pod, owner) else None
         old, new = self._group_of.get(uid), None if says is None else says.group
         if old is not None and old != new:
             self._leave(uid)
             self._left[uid] = None
-        if old is not None and old == new:
-            self._part_company(uid, self._members[old][uid].company)
         if says is not None:
-            if says.company:
-                self._company.setdefault(says.company, set()).add(uid)
+            self._company.put(uid, says.company or None)
             self._group_of[uid] = says.group
             self._members.setdefault(says.group, {})[uid] = says
             self._bound.discard(uid)
+            if old != new:
+                self.successes.replace(pod.name, says)
             self._sources.note_group(says.group)
             self._mark(says.group)
 
+    def _is_asked(self, pod: PodRecord, owner: GroupKey) -> bool:
+        """Whether an owner asks that its pods be a group, or may do so once it is seen."""
+        if not self._sources.has_object(owner):
+            return self.awaited.waits(pod, owner.kind.partition(".")[0])
+        self.awaited.drop(pod.uid)
+        return self._sources.is_asked(owner)
+
+    def give_up_owner(self, uid: str) -> None:
+        """Let a pod go alone whose owner has not been seen."""
+        self.awaited.give_up(uid)
+        self.note_pod(self._pods[uid])
+
     def drop_pod(self, pod: PodRecord) -> None:
         """Forget a pod that is gone."""
-        self._note_owner(pod.uid, None)
+        self.awaited.drop(pod.uid)
+        self._owners.put(pod.uid, None)
         self._leave(pod.uid)
 
-    def _note_owner(self, uid: str, owner: GroupKey | None) -> None:
-        """Note the owner of a pod that may ask for a group; a pod may get another owner, or lose it."""
-        before = self._owner_of.get(uid)
-        if before == owner:
-            return
-        if before is not None:
-            del self._owner_of[uid], self._owned[before][uid]
-            if not self._owned[before]:
-                del self._owned[before]
-        if owner is not None:
-            self._owner_of[uid] = owner
-            self._owned.setdefault(owner, {})[uid] = None
+    def note_success(
+        self, uid: str, name: str, says: Membership, *, is_deleted: bool = False
+    ) -> None:
+        """Note that a pod has succeeded, before it is dropped."""
+        self.successes.put(Success(uid, name, says, is_deleted))
+        self._mark(says.group)
+
+    def note_deleted(self, uid: str) -> None:
+        """Note that the object of a pod is gone, which may have succeeded."""
+        group = self.successes.note_deleted(uid)
+        if group is not None and group not in self._members:
+            self.successes.forget_deleted(group)
 
     def _leave(self, uid: str) -> None:
         key = self._group_of.pop(uid, None)
         if key is not None:
             self._bound.discard(uid)
-            self._part_company(uid, self._members[key].pop(uid).company)
+            self._company.put(uid, None)
+            del self._members[key][uid]
             if not self._members[key]:
                 del self._members[key]
                 self._sources.forget_group(key)
+                self.successes.forget_deleted(key)
             self._mark(key)
-
-    def _part_company(self, uid: str, word: str) -> None:
-        if word:
-            self._company[word].discard(uid)
-            if not self._company[word]:
-                del self._company[word]
 
     def list_company(self, word: str) -> Iterable[str]:
         """List the pods that say by this word that they belong near each other."""
-        return self._company.get(word, ())
+        return self._company.list_of(word)
 
     def note_failed_bind(self, uid: str) -> None:
         """Note that the bind of a pod has failed."""
         if (group := self._group_of.get(uid)) is not None:
-            self.urgency.note_cut(self.find_root(group))
+            self.shortages.urgency.note_cut(self.find_root(group))
 
     def note_bind(self, uid: str) -> None:
         """Note that the bind of a pod was made; the watch will say so, too."""
@@ -220,7 +239,7 @@ class Groups:
     def find_run_seconds(self, uid: str) -> float | None:
         """Find for how long a pod runs at most, by its group, the groups around it, and its owner; None: nobody says."""
         said: list[float] = []
-        for first in {self._group_of.get(uid), self._owner_of.get(uid)}:
+        for first in {self._group_of.get(uid), self._owners.find(uid)}:
             key = first
             for _ in range(DEPTH_MAX):
                 definition = self.find_definition(key) if key is not None else None
@@ -283,30 +302,14 @@ class Groups:
 
     def _form(self, root: GroupKey) -> Entity | None:
         # A root that has become a part of another one is no entity any more.
-        entity = form_entity(root, self) if self.find_root(root) == root else None
-        if entity is None:
+        is_root = self.find_root(root) == root
+        entity = form_entity(root, self) if is_root else None
+        self.shortages.note_group(root, entity, self, is_root=is_root)
+        if entity is None and root not in self.shortages.below:
             self._joints.forget(root)
-        self._note_below(root, entity)
-        if entity is not None and entity.n_short and not self.urgency.is_urgent(root):
+        if entity is not None and entity.n_short and not self.shortages.urgency.is_urgent(root):
             return structs.replace(entity, is_urgent=False)
         return entity
-
-    def _note_below(self, root: GroupKey, entity: Entity | None) -> None:
-        """Note how many pods a running group lacks until it has its minimum."""
-        n_below = 0
-        if entity is not None:
-            n_below = entity.team.count_below() if entity.n_short else 0
-        elif self.find_root(root) == root:
-            n_below = count_below(root, self)
-        if entity is not None:
-            n_there = sum(len(leaf.there) for leaf in entity.team.list_leaves())
-        else:
-            n_there = len(self.list_pods(root))
-        self.urgency.note_size(root, n_below, n_there)
-        if n_below:
-            self.below[root] = n_below
-        else:
-            self.below.pop(root, None)
 
     def find_root(self, key: GroupKey) -> GroupKey:
         """Find the group that is decided about as a whole, of which a group is a part."""
@@ -324,7 +327,7 @@ class Groups:
     def find_definition(self, key: GroupKey) -> Definition | None:
         """Return what an object, or else the first of the pods, says of a group."""
         if parts := self._joints.find_parts(key):
-            return self._define_joint(key, parts)
+            return define_joint(key, {one: self.find_definition(one) for one in parts})
         if (found := self._sources.define(key)) is not None:
             return found
         members = self._members.get(key, {}).values()
@@ -334,22 +337,8 @@ class Groups:
         """List the groups that are parts of a group, by age and name."""
         if parts := self._joints.find_parts(key):
             return parts
-        children = [(self._sources.define(one), one) for one in self._children.get(key, ())]
+        children = [(self._sources.define(one), one) for one in self._children.list_of(key)]
         return [one for _, one in sorted(children, key=lambda pair: _find_age(*pair))]
-
-    def _define_joint(self, key: GroupKey, together: tuple[GroupKey, ...]) -> Definition:
-        """Define the group of several groups that name each other."""
-        said = {one: self.find_definition(one) for one in together}
-        others = [one for one, found in said.items() if found and found.together != together]
-        problem = None
-        if others:
-            text = f"{others[0]} does not name the same groups; each group must name all of them"
-            problem = Mistake("gang groups", text)
-        # Pods of all of them go where the first one says that its own go.
-        constraint = next(
-            (one.root.constraint for one in said.values() if one and one.root.constraint), None
-        )
-        return Definition(key, Part("", len(together), constraint=constraint), problem=problem)
 
     def list_members(self, key: GroupKey) -> list[Member]:
         """List the pods of a group that are not finished."""
@@ -372,6 +361,19 @@ class Groups:
         within = self.list_children(root) if depth < DEPTH_MAX else ()
         parts = [one for child in within for one in self.list_objects_of(child, depth + 1)]
         return [*([found] if found is not None else []), *parts]
+
+    def list_successes(self, key: GroupKey) -> Collection[Success]:
+        """List the pods of a group that have succeeded."""
+        return self.successes.list_of(key)
+
+    def misses_finished(self, key: GroupKey) -> bool:
+        """Whether a pod that has succeeded is missing like any that is gone, when its group is placed.
+
+        In kube-scheduler it is: it does not watch finished pods.
+        """
+        if key.kind not in _KUBERNETES or not self._by_kube:
+            return False
+        return any(one.says.scheduler in self._by_kube for one in list_all_members(key, self))
 
     @property
     def kept(self) -> Kept:

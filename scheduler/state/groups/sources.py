@@ -26,7 +26,6 @@ class Sources:
         self._defined: dict[GroupKey, Definition] = {}
         # By the key of an object: the groups that have pods.
         self._groups: dict[GroupKey, dict[GroupKey, None]] = {}
-        self._parents: dict[GroupKey, GroupKey] = {}
 
     def see(self, found: GroupSource) -> GroupKey | None:
         """Take over an object; return the key of its group, or of all its groups; None if nobody knows it yet."""
@@ -45,6 +44,14 @@ class Sources:
             self._objects[key] = found
         self._forget(key)
         return key
+
+    def find_uid(self, found: GroupSource) -> str:
+        """Find the uid that the object of this kind and name had when it was seen last; empty for none."""
+        meta = found.metadata
+        key = self._key_of.get((kinds.read_kind_name(found), meta.namespace, meta.name))
+        known = self._askers if isinstance(found, _ASKERS) else self._objects
+        before = None if key is None else known.get(key)
+        return "" if before is None else before.metadata.uid
 
     def drop(self, kind: str, namespace: str, name: str) -> GroupKey | None:
         """Forget an object that is gone; return the key of its group."""
@@ -72,6 +79,10 @@ class Sources:
         """Whether an owner, or the object that it is made of, asks that its pods be a group."""
         both = self._objects.get(key), self._askers.get(key)
         return any(one is not None and table.is_gang_asked(one) for one in both)
+
+    def has_object(self, key: GroupKey) -> bool:
+        """Whether the object that stands for a group, or asks for it, is known."""
+        return key in self._objects or key in self._askers
 
     def define(self, group: GroupKey) -> Definition | None:
         """Return what the object of a group says of it; None if there is no object."""
@@ -107,11 +118,3 @@ class Sources:
     def list_groups(self, key: GroupKey) -> list[GroupKey]:
         """List the groups with pods for which an object stands."""
         return list(self._groups.get(key, ()))
-
-    def note_parent(self, key: GroupKey, parent: GroupKey) -> None:
-        """Note of which group a group is a part."""
-        self._parents[key] = parent
-
-    def forget_parent(self, key: GroupKey) -> GroupKey | None:
-        """Forget of which group a group was a part, and return that group."""
-        return self._parents.pop(key, None)

@@ -115,7 +115,7 @@ def _define(notes: Notes, key: GroupKey, minimum: int) -> Definition:
         Part("", minimum, total, constraint),
         together=_read_together(notes, key),
         match=_read_match(notes),
-        restarts=reading.read_restart(notes),
+        stays_placed=True,
     )
 
 

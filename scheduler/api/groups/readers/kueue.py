@@ -60,7 +60,6 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
         by_role=True,
         disruption=Disruption.WHOLE,
         run_seconds=seconds,
-        restarts=reading.read_restart(notes),
     )
     index = move_index(_read_index(labels, notes), notes)
     role = notes.texts.get(names.KUEUE_ROLE, "")

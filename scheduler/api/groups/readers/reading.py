@@ -151,9 +151,11 @@ def find_run_seconds(
     return min(said, default=None)
 
 
-def read_restart(notes: Notes) -> bool:
-    """Read whether a group of which pods are lost is to start anew as a whole."""
-    text = notes.texts.get(names.ON_FAILURE, names.REPLACE)
+def read_restart(notes: Notes) -> bool | None:
+    """Read whether a group of which pods are lost is to start anew as a whole; None if nothing is said."""
+    text = notes.texts.get(names.ON_FAILURE)
+    if text is None:
+        return None
     if text not in {names.REPLACE, names.RESTART}:
         wrong = f'{values.quote(text)} is neither "{names.REPLACE}" nor "{names.RESTART}"'
         raise BadInput(notes.name(names.ON_FAILURE), wrong)

@@ -6,87 +6,35 @@ only when others run have no minimum: waiting for them would have no end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from scheduler.api import names, steering, values, wire
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import Constraint, Definition, GroupKey, Part, Rule
 from scheduler.api.groups.readers import kai, kueue, owners, reading, segments
 from scheduler.api.groups.readers.reading import Notes
+from scheduler.api.groups.readers.shares import Plan, Share, list_least, list_progress
 from scheduler.errors import BadInput
-
-_TEMPLATE_NOTES = kueue.PLACEMENT | kai.PLACEMENT | segments.NOTES | {
-    names.GANG, names.RUN_TIME, names.ON_FAILURE,
-}  # fmt: skip
-
-
-class Share(NamedTuple):
-    """The pods that an owner makes from one template.
-
-    Attributes:
-        name: the name of the part; empty: the group has one part.
-        total: how many there are at once.
-        template: the template of the pods; None: it is not known.
-        field: path of the template.
-        at_once: how many of them are made before any other has a node; None: all.
-    """
-
-    name: str
-    total: int
-    template: Any = None
-    field: str = ""
-    at_once: int | None = None
-
-    @property
-    def notes(self) -> Notes:
-        """The annotations of the template that are read."""
-        at = f"{self.field}.metadata"
-        meta = values.read_mapping(self._read().get("metadata"), at)
-        found = values.read_mapping(meta.get("annotations"), f"{at}.annotations")
-        texts = {key: found[key] for key in _TEMPLATE_NOTES if key in found}
-        for key, text in texts.items():
-            if not isinstance(text, str):
-                raise BadInput(f"{at}.annotations[{key}]", f"{values.quote(text)} is not a text")
-        return Notes(texts, at)
-
-    def find_run_seconds(self) -> float | None:
-        """Find how long its pods run at most."""
-        at = f"{self.field}.spec"
-        spec = values.read_mapping(self._read().get("spec"), at)
-        deadline = spec.get("activeDeadlineSeconds")
-        return reading.find_run_seconds(self.notes, {}, deadline, f"{at}.activeDeadlineSeconds")
-
-    def _read(self) -> Mapping[str, Any]:
-        return values.read_mapping(self.template, self.field)
-
-
-class Plan(NamedTuple):
-    """What an owner says.
-
-    Attributes:
-        shares: its pods, by templates.
-        minimum: how many pods must have a node at once if no annotation says it; None: all.
-        deadline: after how many seconds it ends, as it is written, and where that is.
-        made: how many pods there were to be at first, if fewer are left to run.
-    """
-
-    shares: tuple[Share, ...]
-    minimum: int | None = None
-    deadline: tuple[Any, str] = (None, "")
-    made: int = 0
 
 
 def _plan_job(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
     status = values.read_mapping(found.status, "status")
-    total = _count_job(spec, "spec")
-    left = reading.read_optional_count(spec, "completions", "spec")
+    made = _count_job(spec, "spec")
+    completions = reading.read_optional_count(spec, "completions", "spec")
     done = reading.read_optional_count(status, "succeeded", "status") or 0
-    left = total if left is None else max(0, min(total, left - done))
-    deadline = spec.get("activeDeadlineSeconds"), "spec.activeDeadlineSeconds"
-    return Plan(
-        (Share("", left, spec.get("template"), "spec.template"),), None, deadline, made=total
+    left = made if completions is None else max(0, min(made, completions - done))
+    share = Share(
+        "",
+        left,
+        spec.get("template"),
+        "spec.template",
+        made=made,
+        spare=(completions or made) - made,
+        succeeded=done,
     )
+    deadline = spec.get("activeDeadlineSeconds"), "spec.activeDeadlineSeconds"
+    return Plan((share,), None, deadline)
 
 
 def _count_job(spec: Mapping[str, Any], under: str) -> int:
@@ -101,6 +49,7 @@ def _plan_job_set(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
     field = "spec.replicatedJobs"
     order = values.read_mapping(spec.get("startupPolicy"), "spec.startupPolicy")
     in_order = order.get("startupPolicyOrder") == "InOrder"
+    succeeded = _count_jobs_that_succeeded(found)
     shares = []
     for i, one in enumerate(reading.read_few(spec.get("replicatedJobs"), field, dict)):
         at = f"{field}[{i}]"
@@ -108,14 +57,39 @@ def _plan_job_set(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
         job_field = f"{at}.template.spec"
         template = values.read_mapping(one.get("template"), f"{at}.template")
         job = values.read_mapping(template.get("spec"), job_field)
-        total = _count_job(job, job_field) * (1 if replicas is None else replicas)
+        replicas = 1 if replicas is None else replicas
         name = reading.read_name(one.get("name"), f"{at}.name")
+        each = _count_job(job, job_field)
+        completions = reading.read_optional_count(job, "completions", job_field) or each
         at_once = 0 if one.get("dependsOn") or (in_order and i > 0) else None
         if at_once is None and _is_exclusive(found, template, f"{at}.template"):
             # The others of each Job are made when its first pod has a node, and are bound to its domain.
-            at_once = 1 if replicas is None else replicas
-        shares.append(Share(name, total, job.get("template"), f"{job_field}.template", at_once))
+            at_once = replicas
+        shares.append(
+            Share(
+                name,
+                each * replicas,
+                job.get("template"),
+                f"{job_field}.template",
+                at_once,
+                spare=(completions - each) * replicas,
+                # The status counts Jobs, and each that has succeeded has as many pods that have.
+                succeeded=succeeded.get(name, 0) * completions,
+            )
+        )
     return Plan(tuple(shares))
+
+
+def _count_jobs_that_succeeded(found: objects.Raw) -> dict[str, int]:
+    """Count the Jobs that have succeeded, by the name of their part."""
+    field = "status.replicatedJobsStatus"
+    status = values.read_mapping(found.status, "status")
+    counts = {}
+    for i, one in enumerate(reading.read_few(status.get("replicatedJobsStatus"), field, dict)):
+        at = f"{field}[{i}]"
+        name = reading.read_name(one.get("name"), f"{at}.name")
+        counts[name] = reading.read_optional_count(one, "succeeded", at) or 0
+    return counts
 
 
 def _is_exclusive(found: objects.Raw, template: Mapping[str, Any], at: str) -> bool:
@@ -148,10 +122,12 @@ def _plan_leader_worker_set(spec: Mapping[str, Any], found: objects.Raw) -> Plan
     return Plan(shares)
 
 
-def _plan_training(spec: Mapping[str, Any], key: str, first: str) -> Plan:
+def _plan_training(spec: Mapping[str, Any], found: objects.Raw, key: str, first: str) -> Plan:
     """Plan a job of Kubeflow. The part that leads comes first."""
     field = f"spec.{key}"
     replicas = reading.read_map(spec.get(key), field)
+    status = values.read_mapping(found.status, "status")
+    counts = values.read_mapping(status.get("replicaStatuses"), "status.replicaStatuses")
     late = spec.get("launcherCreationPolicy") == "WaitForWorkersReady"
     shares = []
     for name in sorted(replicas, key=lambda name: (name != first, name)):
@@ -160,9 +136,12 @@ def _plan_training(spec: Mapping[str, Any], key: str, first: str) -> Plan:
         total = reading.read_optional_count(one, "replicas", at)
         at_once = 0 if late and name == first else None
         template = one.get("template")
-        shares.append(
-            Share(name.lower(), 1 if total is None else total, template, f"{at}.template", at_once)
-        )
+        total = 1 if total is None else total
+        share = Share(name.lower(), total, template, f"{at}.template", at_once)
+        at = f"status.replicaStatuses.{name}"
+        count = values.read_mapping(counts.get(name), at)
+        succeeded = reading.read_optional_count(count, "succeeded", at) or 0
+        shares.append(share._replace(succeeded=succeeded))
     # MPIJob v1 and PyTorchJob say these in runPolicy too.
     run = values.read_mapping(spec.get("runPolicy"), "spec.runPolicy")
     under = "spec.runPolicy.schedulingPolicy"
@@ -174,12 +153,12 @@ def _plan_training(spec: Mapping[str, Any], key: str, first: str) -> Plan:
     )
 
 
-def _plan_mpi_job(spec: Mapping[str, Any], _found: objects.Raw) -> Plan:
-    return _plan_training(spec, "mpiReplicaSpecs", "Launcher")
+def _plan_mpi_job(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
+    return _plan_training(spec, found, "mpiReplicaSpecs", "Launcher")
 
 
-def _plan_pytorch_job(spec: Mapping[str, Any], _found: objects.Raw) -> Plan:
-    plan = _plan_training(spec, "pytorchReplicaSpecs", "Master")
+def _plan_pytorch_job(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
+    plan = _plan_training(spec, found, "pytorchReplicaSpecs", "Master")
     field = "spec.elasticPolicy"
     elastic = values.read_mapping(spec.get("elasticPolicy"), field)
     least = reading.read_optional_count(elastic, "minReplicas", field, 1)
@@ -247,12 +226,23 @@ def read_group(
     _check_shares(plan)
     labels = found.metadata.labels or {}
     own = Notes(found.metadata.annotations or {})
+    minimum = _find_minimum(plan, asker)
     return Definition(
         key,
-        _make_root(found, plan, _find_minimum(plan, asker)),
+        _make_root(found, plan, minimum),
         run_seconds=_find_run_seconds(plan, own, labels),
-        restarts=any(map(reading.read_restart, (own, *(one.notes for one in plan.shares)))),
+        restarts=_read_restart((own, asker), [one.notes for one in plan.shares]),
+        progress=list_progress(plan, minimum),
     )
+
+
+def _read_restart(owners: Iterable[Notes], templates: Iterable[Notes]) -> bool | None:
+    """Read whether the group starts anew as a whole: the first owner that says it counts, else any template."""
+    for notes in owners:
+        if (said := reading.read_restart(notes)) is not None:
+            return said
+    found = {reading.read_restart(notes) for notes in templates} - {None}
+    return any(found) if found else None
 
 
 def _check_shares(plan: Plan) -> None:
@@ -290,7 +280,7 @@ def _find_minimum(plan: Plan, asker: Notes) -> int | None:
     minimum = plan.minimum
     for text, field in said.items():
         minimum = parse_gang(text, field)
-        total = plan.made or sum(one.total for one in plan.shares)
+        total = sum(one.most for one in plan.shares)
         if minimum is not None and minimum > total:
             raise BadInput(
                 field, f"{minimum} pods are to have a node at once, but there are only {total}"
@@ -299,13 +289,10 @@ def _find_minimum(plan: Plan, asker: Notes) -> int | None:
 
 
 def _make_root(found: objects.Raw | steering.StatefulSet, plan: Plan, minimum: int | None) -> Part:
-    parts = []
-    # A smaller minimum is taken from the parts in their order: those that lead come first.
-    left = reading.INT32_MAX if minimum is None else minimum
-    for one in plan.shares:
-        least = min(left, one.total if one.at_once is None else one.at_once, one.total)
-        left -= least
-        parts.append(Part(one.name, least, one.total, read_placement(one.notes)))
+    parts = [
+        Part(one.name, least, one.total, read_placement(one.notes))
+        for one, least in zip(plan.shares, list_least(plan, minimum), strict=True)
+    ]
     own = Notes(found.metadata.annotations or {})
     whole = kai.read_constraint(own)
     if whole and any(one.constraint and one.constraint.rule != Rule.KAI for one in parts):

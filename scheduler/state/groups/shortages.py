@@ -1,0 +1,50 @@
+"""Running groups that have fewer pods on nodes than their minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.state.entities import Entity
+from scheduler.state.groups.forming import Lore, count_below, is_to_restart, list_all_members
+from scheduler.state.groups.urgency import Urgency
+
+
+class Shortages:
+    """The groups that are below their minimum.
+
+    Attributes:
+        below: these groups, each with how many pods it lacks.
+        restarting: those of them that are to start anew as a whole if they cannot go on.
+        urgency: which of them come before others.
+    """
+
+    def __init__(self, tell_time: Callable[[], float]) -> None:
+        """``tell_time`` returns the present time, in seconds."""
+        self.below: dict[GroupKey, int] = {}
+        self.restarting: set[GroupKey] = set()
+        self.urgency = Urgency(tell_time)
+
+    def note_group(
+        self, root: GroupKey, entity: Entity | None, lore: Lore, *, is_root: bool
+    ) -> None:
+        """Note how many pods a running root group lacks until it has its minimum; ``entity`` are those that wait."""
+        n_below = 0
+        if entity is not None:
+            n_below = entity.team.count_below() if entity.n_short else 0
+            n_there = sum(len(leaf.there) for leaf in entity.team.list_leaves())
+        else:
+            n_there = len(list_all_members(root, lore))
+        if n_below or (entity is None and is_root):
+            n_below = count_below(root, lore)
+        self.urgency.note_size(root, n_below, n_there)
+        self.below.pop(root, None)
+        self.restarting.discard(root)
+        if n_below:
+            self.below[root] = n_below
+            if is_to_restart(root, lore):
+                self.restarting.add(root)
+
+    def comes_first(self, root: GroupKey) -> bool:
+        """Whether a group is below its minimum and urgent: what it holds is of no use until it is whole again."""
+        return root in self.below and self.urgency.is_urgent(root)
