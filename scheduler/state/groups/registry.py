@@ -48,7 +48,6 @@ class Groups:
     Attributes:
         shortages: running groups that are below their minimum.
         changes: the groups whose pods or objects have changed.
-        restarting: those of them that are to start anew as a whole if they cannot go on.
         successes: pods of groups that have succeeded.
         awaited: pods whose owner is not known yet.
     """

@@ -30,6 +30,8 @@ KIND = "PodGroup.scheduling.sigs.k8s.io"
 # Of scheduler-plugins since its API group was renamed; Koordinator keeps the old one.
 X_KIND = "PodGroup.scheduling.x-k8s.io"
 LEVELS_MAX = 16
+# So many groups may name each other: with each change of one of them all are formed anew.
+_TOGETHER_MAX = 16
 _MUST, _PREFER = "MustGather", "PreferGather"
 # The layers that every ClusterNetworkTopology has: the cluster, which has no label, and the node.
 _CLUSTER, _NODE = "ClusterTopologyLayer", "NodeTopologyLayer"
@@ -136,7 +138,8 @@ def _read_together(notes: Notes, key: GroupKey) -> tuple[GroupKey, ...]:
     if not text:
         return ()
     together = {key}
-    for i, one in enumerate(reading.read_few(reading.parse_json(text, field), field, str)):
+    listed = reading.read_few(reading.parse_json(text, field), field, str, _TOGETHER_MAX)
+    for i, one in enumerate(listed):
         namespace, slash, name = one.partition("/")
         if not (namespace and slash and name) or "/" in name or len(one) > 2 * reading.NAME_MAX:
             raise BadInput(f"{field}[{i}]", f"{values.quote(one)} is not namespace/name of a group")
