@@ -198,6 +198,9 @@ def explain() -> Schema:
         later=maybe(one(
             at=TEXT, domain=maybe(one(label=TEXT, values=NAMES)), nodes=NAMES, ahead=NAMES,
         )),
+        noLater=maybe(one(
+            cause=words("kube-scheduler", "leaving", "nodes", "too late", "unknown", "never"), text=TEXT,
+        )),
         advice=many(one(text=TEXT, pods=WHOLE, nodes=WHOLE)),
     )  # fmt: skip
     return {"oneOf": [pod, node, whole]}
