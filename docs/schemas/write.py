@@ -271,7 +271,9 @@ def audit() -> Schema:
         )),
         waiting=many(one(pod=TEXT, cpu=NUMBER, memory=NUMBER, gpus=WHOLE)),
         next=many(upcoming),
-        gangs=many(one(model=TEXT, gpusPerNode=WHOLE, nodes=WHOLE, levels=many(level))),
+        gangs=many(one(
+            model=TEXT, gpusPerNode=WHOLE, nodes=WHOLE, taints=many(one(taint=TEXT, nodes=WHOLE)), levels=many(level)
+        )),
         replay=one(
             note=TEXT, moved=WHOLE, stayed=WHOLE, stays=many(one(reason=TEXT, pods=WHOLE)), withoutController=WHOLE,
             orders=WHOLE, emptyNodes=WHOLE, arrivals=WHOLE, held=one(**dict.fromkeys(dimensions, NUMBER), pods=WHOLE),
