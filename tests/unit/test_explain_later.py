@@ -90,3 +90,16 @@ def test_a_group_of_kube_scheduler_is_promised_nothing() -> None:
     scene = Scene(prepare(objects, Changes(), strict=True), config, is_live=False)
     found = groups.explain_group(ObjectKey("Group", "default", "train"), scene)
     assert (found["later"], found["noLater"]["cause"]) == (None, "kube-scheduler")
+
+
+def test_a_group_for_which_pods_are_leaving_is_promised_nothing_else() -> None:
+    nodes = racks(2)
+    leaving, waiting = end_after("", nodes), members(2)
+    for victim, one, body in zip(leaving, nodes, waiting, strict=True):
+        victim["metadata"]["deletionTimestamp"] = "2026-01-02T12:30:00Z"
+        body["status"] = {"nominatedNodeName": one["metadata"]["name"]}
+    found = answer("train", objects=[*nodes, *leaving, native("train", 2), *waiting])
+    assert (found["later"], found["noLater"]) == (
+        None,
+        {"cause": "leaving", "text": "Pods are leaving to make room for it."},
+    )

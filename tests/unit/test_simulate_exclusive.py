@@ -39,7 +39,7 @@ def leader_worker_set(notes: dict[str, str], size: int = 4, **more: Any) -> Json
 
 
 def find_racks(*objects: Json, by: str) -> dict[str, set[str]]:
-    """The racks of pods, by the beginning of their names up to the last but so many words."""
+    """The racks of pods by the value of one of their labels."""
     racks = {one["metadata"]["name"]: one["metadata"]["labels"][RACK] for one in NODES}
     found: dict[str, set[str]] = defaultdict(set)
     labels = {one.metadata.name: one.metadata.labels or {} for one in read(*objects).pods}
