@@ -198,6 +198,9 @@ def explain() -> Schema:
         later=maybe(one(
             at=TEXT, domain=maybe(one(label=TEXT, values=NAMES)), nodes=NAMES, ahead=NAMES,
         )),
+        noLater=maybe(one(
+            cause=words("kube-scheduler", "leaving", "nodes", "too late", "unknown", "never"), text=TEXT,
+        )),
         advice=many(one(text=TEXT, pods=WHOLE, nodes=WHOLE)),
     )  # fmt: skip
     return {"oneOf": [pod, node, whole]}
@@ -268,7 +271,9 @@ def audit() -> Schema:
         )),
         waiting=many(one(pod=TEXT, cpu=NUMBER, memory=NUMBER, gpus=WHOLE)),
         next=many(upcoming),
-        gangs=many(one(model=TEXT, gpusPerNode=WHOLE, nodes=WHOLE, levels=many(level))),
+        gangs=many(one(
+            model=TEXT, gpusPerNode=WHOLE, nodes=WHOLE, taints=many(one(taint=TEXT, nodes=WHOLE)), levels=many(level)
+        )),
         replay=one(
             note=TEXT, moved=WHOLE, stayed=WHOLE, stays=many(one(reason=TEXT, pods=WHOLE)), withoutController=WHOLE,
             orders=WHOLE, emptyNodes=WHOLE, arrivals=WHOLE, held=one(**dict.fromkeys(dimensions, NUMBER), pods=WHOLE),

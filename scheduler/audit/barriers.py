@@ -1,4 +1,4 @@
-"""Finds the taint or label that keeps typical pods off a node that has room for them, in words."""
+"""Finds the taint or label that keeps typical pods off a node, in words."""
 
 from __future__ import annotations
 
@@ -32,11 +32,35 @@ def find_barriers(engine: Engine, typical: Typical, figures: Figures) -> dict[st
     return found
 
 
+def list_shut(engine: Engine, typical: Typical, names: Sequence[str]) -> frozenset[str]:
+    """List the nodes with taints or labels that keep off all typical pods with GPUs, whatever room there is."""
+    shapes = [pod.shape for pod in typical.pods if pod.shape.cards > 0]
+    return frozenset(name for name in names if shapes and not _is_open(engine, name, shapes))
+
+
+def _is_open(engine: Engine, name: str, shapes: Sequence[DemandShape]) -> bool:
+    hard = list_hard_taints(engine, name)
+    tolerant = [
+        shape
+        for shape in shapes
+        if all(taints.tolerates(shape.tolerations, taint) for taint in hard)
+    ]
+    if any(not (shape.selector or shape.required) for shape in tolerant):
+        return True
+    return not all(engine.ask(WrongLabels(name, tolerant)))
+
+
+def list_hard_taints(engine: Engine, name: str) -> list[TaintKey]:
+    """List the taints of a node that keep off pods without a toleration."""
+    facts = engine.ask(KnownNode(name))
+    return [] if facts is None else [taint for taint in facts.taints if taints.is_hard(taint)]
+
+
 def _say_barrier(engine: Engine, shapes: Sequence[DemandShape], facts: NodeFacts) -> str:
     kept = [taint for taint in facts.taints if _is_barrier(taint, shapes)]
     if kept:
         noun = "taint" if len(kept) == 1 else "taints"
-        listed = " and ".join(map(_name_taint, kept))
+        listed = " and ".join(map(name_taint, kept))
         return f"the typical GPU pods do not tolerate the {noun} {listed}"
     if not all(engine.ask(WrongLabels(facts.name, shapes))):
         return "the typical GPU pods do not tolerate its taints, or their node selectors do not match its labels"
@@ -59,6 +83,7 @@ def _is_barrier(taint: TaintKey, shapes: Sequence[DemandShape]) -> bool:
     )
 
 
-def _name_taint(taint: TaintKey) -> str:
+def name_taint(taint: TaintKey) -> str:
+    """Name a taint as kubectl does."""
     key, value, effect = taint
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"

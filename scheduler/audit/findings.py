@@ -133,7 +133,11 @@ def audit_cluster(
         ],
         "next": upcoming.find_upcoming(engine, pods, parted.own),
         "gangs": gangs.find_gangs(
-            engine, figures, {row["name"]: row["models"] for row in rows}, kept_off, parted.own
+            engine,
+            figures,
+            {row["name"]: row["models"] for row in rows},
+            barriers.list_shut(engine, judges, figures.names),
+            parted.own,
         ),
         "replay": comparison.compare_modes(compared, question.modes, question.orders, config, tell),
     }

@@ -6,12 +6,13 @@ The pods of the group ask for all GPUs of a node each, so the group fits where e
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from scheduler.audit import barriers
 from scheduler.audit.prices import rates
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.auditing import DevicesOn, GroupOfPods, SharesOf
@@ -61,7 +62,7 @@ def find_gangs(
     engine: Engine,
     figures: Figures,
     models: Mapping[str, Sequence[str]],
-    kept_off: Collection[str],
+    shut: Collection[str],
     own: Collection[str],
 ) -> list[Json]:
     """Make the part ``gangs`` of the audit: for each kind of node with GPUs, the levels.
@@ -70,15 +71,16 @@ def find_gangs(
         engine: it has seen the cluster.
         figures: of all nodes that are judged.
         models: the names of the models of each node's GPUs.
-        kept_off: nodes that no typical pod with GPUs may use.
+        shut: nodes to which no typical pod with GPUs may go, whatever room there is.
         own: uids of pods that belong to their node, which is not cleared of them.
     """
-    fleets = list_fleets(engine, figures, models, kept_off, own)
+    fleets = list_fleets(engine, figures, models, shut, own)
     return [
         {
             "model": one.model,
             "gpusPerNode": one.gpus,
             "nodes": len(one.nodes),
+            "taints": _count_taints(engine, one),
             "levels": _list_levels(engine, one),
         }
         for one in fleets[:_KINDS]
@@ -89,7 +91,7 @@ def list_fleets(
     engine: Engine,
     figures: Figures,
     models: Mapping[str, Sequence[str]],
-    kept_off: Collection[str],
+    shut: Collection[str],
     own: Collection[str],
 ) -> list[Fleet]:
     """List the kinds of nodes with GPUs, those with the most GPUs first."""
@@ -102,7 +104,7 @@ def list_fleets(
     found: dict[tuple[str, int], tuple[list[str], dict[str, tuple[Unit, ...]]]] = {}
     for i in np.flatnonzero((gpus > 0) & (broken == 0) & ~figures.closed).tolist():
         name = names[i]
-        if name in kept_off:
+        if name in shut:
             continue
         kind = ", ".join(models[name]) or rates.UNKNOWN, int(gpus[i])
         free, units = found.setdefault(kind, ([], {}))
@@ -141,6 +143,17 @@ def _list_units(
         for node in on:
             there[node].append(unit)
     return {node: tuple(units) for node, units in there.items() if node not in stuck}
+
+
+def _count_taints(engine: Engine, fleet: Fleet) -> list[Json]:
+    """Count the nodes of a fleet with each taint that pods of a group must tolerate, most nodes first."""
+    counts = Counter(
+        barriers.name_taint(taint)
+        for name in fleet.nodes
+        for taint in barriers.list_hard_taints(engine, name)
+    )
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [{"taint": taint, "nodes": n} for taint, n in ordered]
 
 
 def _list_levels(engine: Engine, fleet: Fleet) -> list[Json]:

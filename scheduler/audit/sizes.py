@@ -23,6 +23,16 @@ def write_heading(kind: Json) -> str:
     )
 
 
+def describe_taints(kind: Json) -> list[str]:
+    """Describe in a sentence which taints pods of a group must tolerate to use all nodes of a kind."""
+    taints = [f"{one['taint']} ({count_nouns(one['nodes'], 'node')})" for one in kind["taints"]]
+    if not taints:
+        return []
+    noun = "this taint" if len(taints) == 1 else "these taints"
+    listed = printing.list_some(taints, _NAMES_MAX)
+    return [f"For all these nodes the pods of the group must tolerate {noun}: {listed}."]
+
+
 def list_levels(kind: Json) -> list[tuple[str, ...]]:
     """List a row of cells for each level."""
     return [

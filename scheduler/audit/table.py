@@ -92,7 +92,7 @@ def _print_sizes(kind: Json, console: Console) -> None:
     for row in sizes.list_levels(kind):
         table.add_row(*map(Text, row))
     console.print(table)
-    for line in sizes.describe_moves(kind):
+    for line in (*sizes.describe_taints(kind), *sizes.describe_moves(kind)):
         print_sentence(console, line)
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from msgspec.structs import replace
 
-from scheduler.api.door.decisions import Plan
+from scheduler.api.door.decisions import Bind, Plan
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Floats
 from scheduler.state.cluster import Cluster
@@ -26,7 +26,7 @@ from scheduler.state.pods import PodRecord
 # The ends of so many nodes' pods are read in one piece of work.
 _NODES_A_STEP = 128
 # No room is promised for later than in a day: nodes are kept free until then.
-_LONGEST_SECONDS = 86_400.0
+LONGEST_SECONDS = 86_400.0
 
 Found = LaterRoom | None
 # Nodes with places for so many times the pods of a group are looked at, and so many nodes at least: amounts do not say all.
@@ -123,7 +123,7 @@ class Horizon:
             pods: list[PodRecord] = []
             for pod in (pod for name in part for pod in cluster.pods_on.get(name, {}).values()):
                 end = cluster.ends.find_end(pod, cluster.now, is_leaving=pod.uid in going)
-                if end <= cluster.now + _LONGEST_SECONDS:
+                if end <= cluster.now + LONGEST_SECONDS:
                     times.append(end)
                     pods.append(pod)
                 if cluster.ends.is_late(pod, cluster.now):
@@ -169,16 +169,19 @@ class Horizon:
         if not plan.binds:
             return None
         on: dict[str, tuple[str, ...]] = {}
-        team = entity.team
-        # Pods beyond the minimum are promised nothing.
-        kept = plan.binds if team.teams else plan.binds[: team.count_least()]
-        for bind in kept:
+        for bind in list_least(entity, plan):
             on[bind.node] = (*on.get(bind.node, ()), bind.uid)
         if 100 * len(on) > self._most_percent * len(cluster.nodes.rows):
             return None
         domain = ("", ()) if plan.group is None else plan.group.domain
         until = float(ends.times[-1]) if ends.uids else cluster.now
         return LaterRoom(entity.uid, place, until, on, domain=domain)
+
+
+def list_least(entity: Entity, plan: Plan) -> Sequence[Bind]:
+    """List the binds of a plan for which room is promised: pods beyond the minimum are promised nothing."""
+    team = entity.team
+    return plan.binds if team.teams else plan.binds[: team.count_least()]
 
 
 def _sort_ends(parts: list[Ends]) -> Ends:

@@ -80,8 +80,7 @@ def _write_later(group: Json) -> Iterator[Line]:
     if group["state"] != "waits":
         return
     if (later := group["later"]) is None:
-        text = "It is unknown when it fits: too few pods say how long they run."
-        yield Line(text, 2, 0)
+        yield Line(group["noLater"]["text"], 2, 0)
         return
     domain = later["domain"]
     where = f"{domain['label']} {'/'.join(domain['values'])}" if domain else ""

@@ -12,7 +12,7 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.nodes import NodeCounts
-from scheduler.engine.questions.simulating import MistakesOfWaiting, NextDecision
+from scheduler.engine.questions.simulating import MistakesOfGroups, MistakesOfWaiting, NextDecision
 from scheduler.engine.questions.waiting import Queue
 from scheduler.simulate import gaps, groups, rows
 from scheduler.simulate.changes.what_if import Changes
@@ -172,6 +172,8 @@ class _Simulation:
         """Keep the mistakes of pending pods as mistakes of the objects; a field that is not supported is no mistake."""
         for uid, mistake in self._engine.ask(MistakesOfWaiting()):
             inventory.keep_problem(inventory.make_problem(uid, mistake))
+        if found := self._engine.ask(MistakesOfGroups()):
+            inventory.keep_group_problems(found)
         inventory.refuse_mistakes()
 
     def _decide(self, at: float) -> None:

@@ -88,6 +88,32 @@ def test_nodes_of_another_model_or_size_are_another_kind() -> None:
     assert (len(found), kinds) == (3, {(8, 2), (4, 1), (8, 1)})
 
 
+def test_nodes_with_a_taint_that_some_pods_tolerate_count_for_every_kind() -> None:
+    """The pods that tolerate the taint request eight GPUs, so they have no room on nodes of four."""
+    taint = [("gpu", "", "NoSchedule")]
+    nodes = [
+        *gpu_nodes(2, cards=8),
+        make.hami_node(name="eight", cards=8, taints=taint),
+        make.hami_node(name="four", cards=4),
+        make.hami_node(name="other-four", cards=4, taints=taint),
+    ]
+    lone = [{"key": "gpu", "operator": "Exists"}]
+    tolerant = [make.pod(name=f"t{i}", node="n00", gpu=8, tolerations=lone) for i in range(20)]
+    plain = [make.pod(name=f"p{i}", node="n01", gpu=1) for i in range(20)]
+    found = audit(nodes, [*tolerant, *plain], modes=())
+    said = {one["gpusPerNode"]: (one["nodes"], one["taints"]) for one in found["gangs"]}
+    told = [{"taint": "gpu:NoSchedule", "nodes": 1}]
+    assert said == {8: (3, told), 4: (2, told)}
+    text = " ".join(" ".join(shown_at(200, found)).split())
+    sentence = "For all these nodes the pods of the group must tolerate this taint: gpu:NoSchedule (1 node)."
+    assert text.count(sentence) == 2
+    assert page.render_page(found).count(sentence) == 2
+    # Where no pod tolerates it, the nodes are left out.
+    found = audit(nodes, plain, modes=())
+    kept = {one["gpusPerNode"]: (one["nodes"], one["taints"]) for one in found["gangs"]}
+    assert kept == {8: (2, []), 4: (1, [])}
+
+
 def test_text_and_page_say_it_and_escape_names() -> None:
     nodes = gpu_nodes(4, cards=8)
     for one in nodes:

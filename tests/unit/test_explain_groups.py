@@ -280,39 +280,6 @@ def test_explaining_a_group_leaves_the_engine_as_it_was() -> None:
     )
 
 
-def test_a_group_is_told_by_when_it_fits_and_who_comes_before_it() -> None:
-    """Both nodes of one rack are taken until ten past and a quarter past twelve; those of the other for ever."""
-    objects = [*racks(2, 2), native("train", 2), *members(2)]
-    for name, run in (("r0-0", "10m"), ("r0-1", "15m"), ("r1-0", ""), ("r1-1", "")):
-        taken = pod(f"on-{name}", cpu=4, node=name)
-        taken["status"] = {"phase": "Running", "startTime": "2026-01-02T12:00:00Z"}
-        taken["metadata"]["annotations"] = {"evenkeel.dev/run-time": run} if run else {}
-        objects.append(taken)
-    later = answer("default/train", objects=objects)["later"]
-    assert later == {
-        "at": "2026-01-02T12:15:00Z",
-        "domain": {"label": "rack", "values": ["r0"]},
-        "nodes": ["r0-0", "r0-1"],
-        "ahead": [],
-    }
-    text = page("default/train", objects)
-    assert "It fits by 2026-01-02T12:15:00Z in rack r0, on r0-0, r0-1." in text
-    assert "It is the first group in the queue, so this room is promised to it." in text
-    first = native("first", 2)
-    first["spec"]["priority"] = 5
-    before = [member(f"f{i}", "first") for i in range(2)]
-    for one in before:
-        one["spec"]["priority"] = 5
-    later = answer("default/train", objects=[*objects, first, *before])["later"]
-    assert later["ahead"] == ["PodGroup default/first"]
-
-
-def test_a_group_whose_time_is_unknown_says_so() -> None:
-    objects = [*racks(2), pod("taken", cpu=4, node="r0-0"), native("train", 2), *members(2)]
-    assert answer("default/train", objects=objects)["later"] is None
-    assert "It is unknown when it fits" in page("default/train", objects)
-
-
 def test_age_is_worth_priority_among_files_too() -> None:
     """A group that is in no cluster yet is as old as the youngest pod that is."""
     old = [member(f"o{i}", "old") for i in range(2)]

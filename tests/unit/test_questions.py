@@ -68,6 +68,7 @@ from scheduler.engine.questions.pods import (
 from scheduler.engine.questions.simulating import (
     CardIndices,
     HeldCards,
+    MistakesOfGroups,
     MistakesOfWaiting,
     NextDecision,
     SuitedNodes,
@@ -223,7 +224,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         GroupOfPods(),
         Departures(), Totals(), Devices(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
-        MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(),
+        MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from scheduler import cli
 from scheduler.api import wire
 from scheduler.api.groups.readers.owners import ROW, find_owner
+from scheduler.api.groups.settings import GroupSettings
+from scheduler.config import Config
 from scheduler.documents import writing
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
@@ -312,3 +314,29 @@ def test_beside_a_baseline_only_missing_pods_are_placed(body: Json, tmp_path: Pa
     assert (len(found["pods"]), found["removed"], found["mistakes"]) == (1, [], [])
     if body["kind"] in {"PyTorchJob", "RayCluster"}:
         assert any("its templates are not compared" in text for text in found["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [
+        ((), "No node has the label block."),
+        (("block",), "No node has the labels block and clique."),
+        (("block", "clique"), "No block has places for all its pods in slices of 2 that share a clique."),
+    ],
+)  # fmt: skip
+def test_a_group_in_slices_is_told_why_no_domain_takes_it(
+    labels: tuple[str, ...], text: str
+) -> None:
+    notes = {
+        "evenkeel.dev/gang": "all",
+        "kueue.x-k8s.io/podset-required-topology": "block",
+        "kueue.x-k8s.io/podset-slice-required-topology": "clique",
+        "kueue.x-k8s.io/podset-slice-size": "2",
+    }
+    template = TEMPLATE | {"metadata": {"labels": {"app": "x"}, "annotations": notes}}
+    job = owner("batch/v1", "Job", {"parallelism": 4, "completions": 4, "template": template})
+    nodes = [node(f"n{i}", pods=1, labels=dict.fromkeys(labels, f"d{i}")) for i in range(4)]
+    config = Config(groups=GroupSettings(topology=("block", "clique")))
+    found = schedule([*nodes, job], config=config)
+    assert {one["node"] for one in found["pods"]} == {None}
+    assert found["groups"][0]["message"].endswith(text)

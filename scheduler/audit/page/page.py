@@ -62,7 +62,7 @@ def render_page(audit: Json) -> str:
         body += [
             *_write_sentences((f"{sizes.write_heading(kind)}:",)),
             parts.write_table(sizes.HEADINGS, sizes.list_levels(kind)),
-            *_write_sentences(sizes.describe_moves(kind)),
+            *_write_sentences((*sizes.describe_taints(kind), *sizes.describe_moves(kind))),
         ]
     if audit["next"]:
         body += [

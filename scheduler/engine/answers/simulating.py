@@ -6,11 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from scheduler.api.groups import table as groups
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.pods import templates
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import simulating as ask
+from scheduler.errors import Mistake
 from scheduler.plugins.contract import Rule
 from scheduler.plugins.rules import node_affinity, taints
+from scheduler.state.entities import Entity
 from scheduler.telling import placements, verdicts
 
 # The rules that a DaemonSet's controller evaluates itself.
@@ -25,6 +29,41 @@ def list_mistakes(inside: Inside, _: ask.MistakesOfWaiting) -> tuple[ask.PodMist
         for pod in inside.pending.list_active()
         if (problem := find_problem(pod)) and not pod.template.unsupported
     )
+
+
+def list_group_mistakes(inside: Inside, _: ask.MistakesOfGroups) -> tuple[ask.GroupMistake, ...]:
+    """The mistakes for which groups are held."""
+    entities = (entry.entity for entry in inside.pending.list_entries())
+    return tuple(
+        mistake
+        for one in entities
+        if isinstance(one, Entity) and one.problem is not None
+        for mistake in _list_of_group(inside, one, one.problem)
+    )
+
+
+def _list_of_group(inside: Inside, entity: Entity, problem: Mistake) -> list[ask.GroupMistake]:
+    """List the mistakes in the pods of a group and in its objects; ``problem`` if it is in several of them together."""
+    find_definition = inside.cluster.groups.find_definition
+    # Each group with one of its pods, and the groups above.
+    there: dict[GroupKey, str] = {}
+    found: list[ask.GroupMistake] = []
+    for pod in entity.members:
+        says = pod.member or pod.owned
+        if says is None:
+            continue
+        if says.problem is not None:
+            found.append(ask.GroupMistake(pod.uid, None, says.problem))
+        key: GroupKey | None = says.group
+        while key is not None and key not in there:
+            there[key] = pod.uid
+            definition = find_definition(key)
+            key = definition.parent if definition is not None else None
+    for key, uid in there.items():
+        definition = find_definition(key)
+        if definition is not None and definition.problem is not None:
+            found.append(ask.GroupMistake(uid, groups.find_object(key), definition.problem))
+    return found or [ask.GroupMistake(entity.members[0].uid, None, problem)]
 
 
 def look_ahead(inside: Inside, question: ask.NextDecision) -> ask.BeforeDecision | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from scheduler.api import wire
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.engine.questions.contract import Foresight, Question
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
@@ -21,6 +22,24 @@ class PodMistake(NamedTuple):
 
 class MistakesOfWaiting(Question[tuple[PodMistake, ...]], frozen=True):
     """The mistakes in pods that are to be tried, in their order; a field that is not supported is none."""
+
+
+class GroupMistake(NamedTuple):
+    """What a person must mend before a group can be placed.
+
+    Attributes:
+        uid: the pod that has the mistake; if none of its pods has it, a pod of the group.
+        stands_for: the key of the object that has the mistake; None if the pod has it, or if several objects do together.
+        mistake: the field and what is wrong with it.
+    """
+
+    uid: str
+    stands_for: GroupKey | None
+    mistake: Mistake
+
+
+class MistakesOfGroups(Question[tuple[GroupMistake, ...]], frozen=True):
+    """The mistakes for which groups are held, by pod or object."""
 
 
 class BeforeDecision(NamedTuple):

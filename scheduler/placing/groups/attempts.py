@@ -128,6 +128,7 @@ class Attempt:
                 return True
             if where.slices:
                 # Nobody else cuts a team in slices.
+                self._no_domain = by_kueue.say_no_slices(self._domains, where)
                 return False
         if where.required < 0:
             return self._place_by_wish(team, among)
@@ -210,12 +211,15 @@ class Attempt:
         """Place the pods or the teams of a team."""
         if not team.teams:
             return self._place_pods_of(team, self._list_waiting(team), among)
-        n_placed, n_left = 0, len(team.teams)
+        n_placed, n_left, around = 0, len(team.teams), self._domain
         for one in team.teams:
             n_left -= 1
             n_placed += self._try(self._place_team, one, among)
             if n_placed + n_left < team.minimum:
                 return False
+            if len(team.teams) > 1:
+                # Each part may have a domain of its own: none is that of the whole team.
+                self._domain = around
         return n_placed >= team.minimum
 
     def _place_pods_of(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from scheduler.placing.groups import kueue
 from scheduler.placing.groups.choices import Choice, Part
+from scheduler.placing.groups.domains import Domains
 from scheduler.placing.groups.kueue import Ask, Assignment, Counts, Mode
 from scheduler.schema import columns as c
 from scheduler.state.entities import Team, Where
@@ -37,6 +38,18 @@ def assign_team(choice: Choice) -> list[Part] | None:
     if not isinstance(found, Assignment):
         return None
     return _make_parts(found, levels[-1].domain, leader, workers)
+
+
+def say_no_slices(domains: Domains, where: Where) -> str:
+    """Say why a team that is cut in slices has no place: nodes lack labels, or no domain takes enough slices."""
+    for n in range(1, len(where.labels) + 1):
+        if not domains.get_level(where.labels[:n]).names:
+            return f"No node has the label{'s' * (n > 1)} {' and '.join(where.labels[:n])}."
+    slices = [f"{size} that share a {where.labels[level]}" for level, size in where.slices]
+    among = (
+        f"No {where.labels[where.required]} has" if where.required >= 0 else "The nodes do not have"
+    )
+    return f"{among} places for all its pods in slices of {', each in slices of '.join(slices)}."
 
 
 def _find_leader(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scheduler.api import names, selectors, steering, wire
+from scheduler.api.groups import table
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.objects import (
     GROUP_KINDS,
     TOPOLOGY_KINDS,
@@ -18,6 +20,7 @@ from scheduler.api.groups.objects import (
 )
 from scheduler.api.kinds import (
     BUDGETS,
+    BY_NAME,
     LIMIT_RANGES,
     NAMESPACES,
     NODES,
@@ -36,6 +39,7 @@ from scheduler.simulate.reading import objects as manifests
 from scheduler.simulate.reading.priorities import Priorities
 from scheduler.state import facts
 
+_JOB = "spec.jobTemplate."
 # Characters that `envsubst`, a shell or a template would have replaced.
 _UNFILLED = re.compile(r"[${}]")
 
@@ -127,7 +131,29 @@ class Inventory:
         """Make an error about a pod; for a pod that is made from a template, about the object with the template."""
         at, body = self.positions[uid], self.objects[self.positions[uid]]
         path = self.templates.get(uid, "")
-        return InputProblem(at, read_name(body), BadInput(path + mistake.field, mistake.text))
+        field = f"{path}{mistake.field}".rstrip(".")
+        return InputProblem(at, read_name(body), BadInput(field, mistake.text))
+
+    def keep_group_problems(self, found: Iterable[tuple[str, GroupKey | None, Mistake]]) -> None:
+        """Keep mistakes of groups: each with a pod, and with the key of the object that has it; None: the pod has it."""
+        given = {kinds.read_key(body): at for at, body in enumerate(self.objects)}
+        for uid, key, mistake in found:
+            problem = self.make_problem(uid, mistake)
+            if key is not None:
+                kind = key.kind if key.kind in BY_NAME else key.kind.partition(".")[0]
+                at = given.get(kinds.ObjectKey(kind, key.namespace, key.name))
+                problem = self._make_object_problem(at, uid, mistake)
+            self.keep_problem(problem)
+
+    def _make_object_problem(self, at: int | None, uid: str, mistake: Mistake) -> InputProblem:
+        """Make an error about an object; None: about the workload that makes the object and a pod."""
+        path = ""
+        if at is None:
+            at = self.positions[uid]
+            # Of the kinds that make other objects, only a CronJob has a template of them.
+            path = _JOB if self.templates.get(uid, "").startswith(_JOB) else ""
+        error = BadInput(path + mistake.field, mistake.text)
+        return InputProblem(at, read_name(self.objects[at]), error)
 
     def keep_problem(self, problem: InputProblem) -> None:
         """Keep a mistake, once for all pods of one template."""
@@ -183,7 +209,7 @@ def _take_object(inventory: Inventory, given: Given, seen: set[kinds.ObjectKey])
             raise BadInput("metadata.name", "the object is given twice")
         seen.add(key)
     if kind in _GROUPING:
-        inventory.grouping.append(manifests.read_grouping(body, kind))
+        _take_grouping(inventory, given, kind)
     if kind in _PEERS:
         inventory.peers.append(manifests.read_peer_object(body))
     if kind in kinds.WORKLOADS:
@@ -205,6 +231,17 @@ def _check_form(body: Mapping[str, Any]) -> None:
     if kinds.find_kind(body) and _UNFILLED.search(name):
         problem = "is not a name that an API server takes: a variable is not filled in"
         raise BadInput("metadata.name", f"{selectors.quote(name)} {problem}")
+
+
+def _take_grouping(inventory: Inventory, given: Given, kind: str) -> None:
+    """Take an object that says which pods are a group, or a topology; with a mistake it stays, and its pods are held."""
+    found = manifests.read_grouping(given.body, kind)
+    inventory.grouping.append(found)
+    if isinstance(found, TopologyObject):
+        table.read_topology(found)
+    elif kind not in kinds.WORKLOADS and (problem := table.read_definition(found).problem):
+        # What a workload says counts only if its pods are a group.
+        raise BadInput(*problem)
 
 
 def _take_node(inventory: Inventory, given: Given) -> None:

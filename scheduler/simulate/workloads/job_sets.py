@@ -10,7 +10,7 @@ from msgspec import structs
 from scheduler.api import names, values, wire
 from scheduler.simulate.reading import objects
 from scheduler.simulate.reading.kinds import ObjectKey
-from scheduler.simulate.workloads import jobs
+from scheduler.simulate.workloads import exclusive, jobs
 from scheduler.simulate.workloads.contract import NOTHING, Made, Scene, find_idle
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, prefix_errors
 
@@ -33,7 +33,7 @@ def make_job_set_pods(job_set: Workload, scene: Scene) -> Made:
         path = f"{_FIELD}[{i}].template"
         with prefix_errors(path):
             made = jobs.make_job_pods(job, scene)
-        pods += [_mark(pod, job.meta.labels or {}) for pod in made.pods]
+        pods += [exclusive.admit_in_job_set(_mark(pod, job.meta)) for pod in made.pods]
         templates |= {pod.metadata.uid: f"{path}.{job.template}" for pod in made.pods}
     return Made(pods, templates=templates)
 
@@ -46,6 +46,7 @@ def _list_jobs(job_set: Workload) -> Iterator[tuple[int, Workload]]:
         replicas = values.read_integer(one.get("replicas", 1), f"{at}.replicas", 0, PODS_MAX)
         with prefix_errors(at):
             spec = _set_defaults(objects.find_mapping(one, "template", "spec"))
+            notes = _read_notes(job_set, one)
         for index in range(replicas):
             labels = {
                 names.JOBSET_NAME: job_set.key.name,
@@ -55,7 +56,10 @@ def _list_jobs(job_set: Workload) -> Iterator[tuple[int, Workload]]:
             }
             name = f"{job_set.key.name}-{one.get('name', '')}-{index}"
             key = ObjectKey("Job", job_set.key.namespace, name)
-            meta = wire.Meta(name=name, namespace=key.namespace, labels=labels)
+            labels[exclusive.JOB_KEY] = exclusive.hash_name(key.namespace, name)
+            meta = wire.Meta(
+                name=name, namespace=key.namespace, labels=labels, annotations=labels | notes
+            )
             meta.owner_references = [job_set.owner]
             yield i, Workload(job_set.given, key, meta, spec, {})
 
@@ -66,12 +70,23 @@ def _set_defaults(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"completionMode": "Indexed", **completions, **spec, "suspend": False}
 
 
-def _mark(pod: wire.Pod, labels: Mapping[str, str]) -> wire.Pod:
-    """Write the labels of a Job on its pod; a JobSet writes each of them as an annotation, too."""
+def _read_notes(job_set: Workload, one: Mapping[str, Any]) -> dict[str, str]:
+    """Read the annotations about exclusive topology that the Jobs of a template get; its own go before those of the JobSet."""
+    own = objects.find_mapping(one, "template", "metadata", "annotations")
+    found: dict[str, str] = {}
+    for texts in (job_set.meta.annotations or {}, own):
+        if names.JOBSET_EXCLUSIVE in texts:
+            keys = names.JOBSET_EXCLUSIVE, names.JOBSET_BY_SELECTOR
+            found |= {key: str(texts[key]) for key in keys if key in texts}
+    return found
+
+
+def _mark(pod: wire.Pod, job: wire.Meta) -> wire.Pod:
+    """Write the labels and annotations of a Job on its pod."""
     meta = structs.replace(
         pod.metadata,
-        labels={**(pod.metadata.labels or {}), **labels},
-        annotations={**(pod.metadata.annotations or {}), **labels},
+        labels={**(pod.metadata.labels or {}), **(job.labels or {})},
+        annotations={**(pod.metadata.annotations or {}), **(job.annotations or {})},
     )
     return structs.replace(pod, metadata=meta)
 

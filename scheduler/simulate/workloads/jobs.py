@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduler.api import selectors, values, wire
 from scheduler.api.names import JOB_INDEX
 from scheduler.errors import BadInput
+from scheduler.simulate.reading import objects
 from scheduler.simulate.workloads import workload as workloads
 from scheduler.simulate.workloads.contract import NOTHING, Idle, Made, Scene, sort_by_deletion
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, prefix_errors
@@ -69,7 +72,19 @@ def make_run(cron: Workload, scene: Scene) -> Made:
         return NOTHING
     job = workloads.make_job(cron)
     with prefix_errors("spec.jobTemplate"):
-        return make_job_pods(job, scene)
+        made = make_job_pods(job, scene)
+    # The annotations of the template may make the Job a group.
+    body = {
+        "apiVersion": "batch/v1",
+        "kind": job.key.kind,
+        "metadata": {
+            "name": job.key.name,
+            "namespace": job.key.namespace,
+            "annotations": job.meta.annotations or {},
+        },
+        "spec": job.spec,
+    }
+    return replace(made, grouping=[objects.read_grouping(body, job.key.kind)])
 
 
 def _is_suspended(workload: Workload) -> bool:

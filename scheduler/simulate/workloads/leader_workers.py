@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from scheduler.api import names, steering, values, wire
 from scheduler.errors import BadInput
 from scheduler.simulate.reading import objects
 from scheduler.simulate.reading.kinds import ObjectKey
+from scheduler.simulate.workloads import exclusive
 from scheduler.simulate.workloads.contract import Made, Scene
+from scheduler.simulate.workloads.exclusive import Parts
 from scheduler.simulate.workloads.molds import Mold
 from scheduler.simulate.workloads.workload import PODS_MAX, Workload, take_template
 
@@ -23,6 +28,7 @@ def make_replica_pods(workload: Workload, scene: Scene) -> Made:
     replicas = workload.read_count("replicas", 1)
     if replicas * size > PODS_MAX:
         raise BadInput("spec", f"makes {replicas * size} pods: at most {PODS_MAX} are allowed")
+    parts = _read_parts(pair, size)
     there = {pod.metadata.name: pod for pod in _list_there(workload, scene, replicas)}
     wanted = {
         f"{workload.key.name}-{i}-{j}" if j else f"{workload.key.name}-{i}": (i, j)
@@ -43,9 +49,21 @@ def make_replica_pods(workload: Workload, scene: Scene) -> Made:
     for name, (i, j) in missing.items():
         key = _choose_key(j, leader_key)
         pod = _make_pod(workload, molds[key], name, (i, j, size))
+        leader, notes = f"{workload.key.name}-{i}", workload.meta.annotations or {}
+        pod = exclusive.admit_in_replica(pod, leader, notes, parts)
         pods.append(pod)
         templates[pod.metadata.uid] = f"spec.{_PAIR}.{key}"
     return Made(pods, _make_sets(workload, scene, replicas), surplus, templates=templates)
+
+
+def _read_parts(pair: Mapping[str, Any], size: int) -> Parts | None:
+    """Read how a replica is cut into subgroups; None if it is not."""
+    field = f"spec.{_PAIR}.subGroupPolicy"
+    policy = values.read_mapping(pair.get("subGroupPolicy"), field)
+    if "subGroupSize" not in policy:
+        return None
+    part_size = values.read_integer(policy["subGroupSize"], f"{field}.subGroupSize", 1, size)
+    return Parts(size, part_size, policy.get("subGroupPolicyType") == "LeaderExcluded")
 
 
 def _make_sets(workload: Workload, scene: Scene, replicas: int) -> list[steering.PeerObject]:

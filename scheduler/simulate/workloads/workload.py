@@ -82,9 +82,16 @@ def make_job(cron: Workload) -> Workload:
     """
     spec = {"spec": cron.spec}
     job = objects.find_mapping(spec, "spec", "jobTemplate", "spec")
-    labels = objects.find_mapping(spec, "spec", "jobTemplate", "metadata").get("labels")
+    written = {"metadata": objects.find_mapping(spec, "spec", "jobTemplate", "metadata")}
+    with prefix_errors("spec.jobTemplate"):
+        of_template = objects.decode(written, wire.Pod).metadata
     name = f"{cron.key.name}-next"
-    meta = wire.Meta(name=name, namespace=cron.key.namespace, labels=labels)
+    meta = wire.Meta(
+        name=name,
+        namespace=cron.key.namespace,
+        labels=of_template.labels,
+        annotations=of_template.annotations,
+    )
     meta.owner_references = [cron.owner]
     key = ObjectKey("Job", cron.key.namespace, name)
     return Workload(cron.given, key, meta, job, {})

@@ -7,18 +7,17 @@ from typing import Any
 
 from msgspec import structs
 
-from scheduler.api import times, wire
+from scheduler.api import wire
 from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.disruption import protectors
 from scheduler.plugins import words
 from scheduler.schema import columns as c
 from scheduler.state.entities import Entity, Team, make_entity, make_uid
-from scheduler.state.later import LaterRoom
 from scheduler.telling import groups as telling
 from scheduler.telling import sayings
 from scheduler.telling.advice import back
-from scheduler.telling.explained import sentences
+from scheduler.telling.explained import later, sentences
 from scheduler.telling.explained.scene import Scene
 
 Json = dict[str, Any]
@@ -56,6 +55,7 @@ def explain_group(scene: Scene, key: GroupKey, nodes: Mapping[str, wire.Node]) -
         "levels": [],
         "preemption": None,
         "later": None,
+        "noLater": None,
         "advice": [],
     }
     if entity is None:
@@ -116,31 +116,8 @@ def _try_now(scene: Scene, entity: Entity) -> Json:
         return found | {"state": "preempts"}
     why = _explain_no_eviction(entity, len(scene.cycle.list_evictable(entity)))
     found["preemption"] = {"victims": [], "nodes": [], "notDone": why}
-    return found | {"state": "waits", "later": _find_later(scene, entity)}
-
-
-def _find_later(scene: Scene, entity: Entity) -> Json | None:
-    """Find when and where a group fits by what pods say of their end; None if nobody can tell."""
-    place = scene.pending.order.find_place(entity)
-    search = scene.cycle.find_later_room(entity, place)
-    while True:
-        try:
-            next(search)
-        except StopIteration as end:
-            room: LaterRoom | None = end.value
-            break
-    if room is None:
-        return None
-    order, waiting = scene.pending.order, scene.pending.list_groups()
-    before = [one.entity for one in waiting if order.find_place(one.entity) < place]
-    before.sort(key=order.find_place)
-    label, values = room.domain
-    return {
-        "at": times.write_time(room.until),
-        "domain": {"label": label, "values": list(values)} if label else None,
-        "nodes": sorted(room.on),
-        "ahead": [str(one.key) for one in before if isinstance(one, Entity)],
-    }
+    is_exact = plan.group is not None and bool(plan.group.leaves)
+    return found | {"state": "waits", **later.describe_later(scene, entity, is_exact=is_exact)}
 
 
 def _write_message(plan: Plan) -> str:
