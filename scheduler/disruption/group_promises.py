@@ -36,6 +36,10 @@ def promise_room(
     nominations = cluster.nominations
     node_of = {bind.uid: bind.node for bind in cleared.binds}
     units = tuple(tuple(pod.uid for pod in unit.pods) for unit in cleared.units)
+    # Who is being evicted for another pod leaves in any case. By kube-scheduler's rules it is deleted once more.
+    going = nominations.going
+    asked = [tuple(uid for uid in unit if is_exact or uid not in going) for unit in units]
+    asked = [unit for unit in asked if unit]
     # Who only gets another node is not written to have none: until the next write nothing would be promised.
     rest = [pod.uid for pod in entity.members if pod.uid not in node_of]
     nominates = end_nominations(cluster, rest)
@@ -58,7 +62,7 @@ def promise_room(
         group = definition.uid or entity.key.name
     # Who goes although a budget forbids it has to be deleted, as kube-scheduler does.
     asks = not is_exact and not cleared.cost.budgets
-    evicts = (Evict(uid, node, units, Why.PREEMPTED, group, asks),) if units else ()
+    evicts = (Evict(uid, node, tuple(asked), Why.PREEMPTED, group, asks),) if asked else ()
     return evicts, tuple(nominates)
 
 

@@ -181,3 +181,22 @@ def test_two_large_searches_go_on_side_by_side() -> None:
     assert len(evicted) == 2
     assert not set(evicted[0].victims) & set(evicted[1].victims)
     checks.verify(engine._cluster)
+
+
+def test_who_goes_for_one_group_is_not_evicted_for_another_as_well() -> None:
+    """The two pods of a group that go as a whole make room for two groups."""
+    engine = Engine(Config())
+    for i in range(2):
+        engine.handle(events.Seen(make.node(name=f"n{i}", cpu=4)), 0.0)
+    engine.handle(events.Seen(make.pod_group("low", 2, disruptionMode={"all": {}})), 0.0)
+    for i in range(2):
+        pod = make.pod(name=f"low{i}", cpu=4, node=f"n{i}")
+        engine.handle(events.Seen(make.member(pod, "low")), 0.0)
+    for name in ("one", "two"):
+        engine.handle(events.Seen(make.pod_group(name, 1, priority=5)), 0.0)
+        pod = make.pod(name=name, cpu=4, priority=5)
+        engine.handle(events.Seen(make.member(pod, name)), 0.0)
+    evicts = engine.decide(0.0, Unlimited()).evicts
+    assert sorted(uid for one in evicts for uid in one.victims) == ["default/low0", "default/low1"]
+    nominations = engine._cluster.nominations
+    assert {nominations.find_node(f"default/{name}") for name in ("one", "two")} == {"n0", "n1"}
