@@ -11,7 +11,7 @@ from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
 from scheduler.placing.groups.choices import Choice, CountPlaces, Part, PlacePods, join_parts
-from scheduler.placing.groups.domains import Domains
+from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
@@ -121,8 +121,9 @@ class Attempt:
         """Place a team where its constraint allows; return whether its minimum has a node."""
         where = team.where
         if where is None:
-            few = self._gathers and self._place_closely(team, among, ())
-            return few or self._place_members(team, among)
+            gathers = self._gathers and not team.teams and team.template is not None
+            place = self._place_gathered if gathers else self._place_members
+            return place(team, among)
         if where.rule in _ASSIGN and not self._is_there(team):
             if self._try(self._place_assigned, team, among):
                 return True
@@ -198,6 +199,22 @@ class Attempt:
                     return True
         few = partial(self._place_in_few, where.labels[: finest + 1])
         return self._try(few, team, among) or self._place_members(team, among)
+
+    def _place_gathered(self, team: Team, among: c.Flags) -> bool:
+        """Place a team without a constraint where its pods go by themselves if that is one domain, else in few domains."""
+        is_placed, n_binds = False, len(self._binds)
+
+        def place(team: Team, among: c.Flags) -> bool:
+            nonlocal is_placed
+            is_placed = self._place_members(team, among)
+            find_row = self._cluster.nodes.find_row
+            rows = {find_row(bind.node) for bind in self._binds[n_binds:]}
+            return is_placed and self._domains.is_one_domain(sorted(rows))
+
+        if self._try(place, team, among):
+            return True
+        few = is_placed and self._place_closely(team, among, ())
+        return few or (is_placed and self._place_members(team, among))
 
     def _place_closely(self, team: Team, among: c.Flags, labels: tuple[str, ...]) -> bool:
         """Place a team within its domain, of the last of these labels, in few domains of the cluster's narrower levels."""
@@ -380,15 +397,3 @@ class Attempt:
         if key not in self._places:
             self._places[key] = self._count_places(pod, None)
         return self._places[key]
-
-
-def find_domains_there(cluster: Cluster, team: Team, domain: c.Ints) -> set[int]:
-    """Find the domains in which pods of a team are already; -1 for nodes in no domain."""
-    nodes, pods = cluster.nodes, cluster.pods
-    there = (
-        nodes.find_row(pods[pod.uid].node)
-        for leaf in team.list_leaves()
-        for pod in (*leaf.there, *leaf.pods)
-        if pods[pod.uid].node
-    )
-    return {int(domain[row]) for row in there if row >= 0}

@@ -10,6 +10,7 @@ from scheduler.api import names
 from scheduler.placing.groups import choosing
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Team
 
 
 class Level(NamedTuple):
@@ -103,6 +104,14 @@ class Domains:
         inner = default[default.index(labels[-1]) + 1 :] if labels else default
         return tuple(one for one in inner if one != names.HOSTNAME and nodes.has_label(one))
 
+    def is_one_domain(self, rows: list[int]) -> bool:
+        """Whether rows are one, or all in one domain of the narrowest level above nodes that the cluster has."""
+        labels = self.list_inner(())
+        if len(rows) <= 1 or not labels:
+            return True
+        there = self.get_level(labels).domain[rows]
+        return bool((there == there[0]).all()) and int(there[0]) >= 0
+
     def _make_level(self, labels: tuple[str, ...]) -> Level:
         nodes = self._cluster.nodes
         own = nodes.get_label_column(labels[-1])
@@ -122,3 +131,15 @@ class Domains:
         domain = np.full(nodes.capacity, -1, np.int64)
         domain[rows] = place[inverse.ravel()]
         return Level(domain, tuple(words[i] for i in order), pairs[0][order])
+
+
+def find_domains_there(cluster: Cluster, team: Team, domain: c.Ints) -> set[int]:
+    """Find the domains in which pods of a team are already; -1 for nodes in no domain."""
+    nodes, pods = cluster.nodes, cluster.pods
+    there = (
+        nodes.find_row(pods[pod.uid].node)
+        for leaf in team.list_leaves()
+        for pod in (*leaf.there, *leaf.pods)
+        if pods[pod.uid].node
+    )
+    return {int(domain[row]) for row in there if row >= 0}

@@ -10,7 +10,8 @@ import numpy as np
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import by_kai
-from scheduler.placing.groups.attempts import Attempt, find_domains_there
+from scheduler.placing.groups.attempts import Attempt
+from scheduler.placing.groups.domains import find_domains_there
 from scheduler.schema import columns as c
 from scheduler.state.entities import Team
 from scheduler.state.pods import PodRecord

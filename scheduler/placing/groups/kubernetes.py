@@ -16,9 +16,8 @@ from scheduler.api import names
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, LeafResult, Plan
 from scheduler.api.kube_plugins import KubePlugins
 from scheduler.errors import Mistake
-from scheduler.placing.groups.attempts import find_domains_there
 from scheduler.placing.groups.choices import PlacePods
-from scheduler.placing.groups.domains import Domains, Level
+from scheduler.placing.groups.domains import Domains, Level, find_domains_there
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team

@@ -11,9 +11,9 @@ from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.api.placement import SPREAD, Mode, Placement
 from scheduler.placing.groups import by_kai, choosing
-from scheduler.placing.groups.attempts import Attempt, find_domains_there
+from scheduler.placing.groups.attempts import Attempt
 from scheduler.placing.groups.choices import CountPlaces, PlacePods
-from scheduler.placing.groups.domains import Domains
+from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.kai_attempts import KaiAttempt
 from scheduler.placing.groups.kubernetes import KubeAttempt
 from scheduler.placing.groups.ways import Ways
