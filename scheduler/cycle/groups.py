@@ -90,17 +90,20 @@ class GroupCycle:
         return self._promise(entity, plan, cleared)
 
     def find_later_room(
-        self, entity: Entity, place: Place, place_pods: PlacePods
+        self, entity: Entity, place: Place, place_pods: PlacePods, *, is_bounded: bool
     ) -> Generator[None, None, LaterRoom | None]:
         """Find when and where a group fits, piece by piece; None if nothing that is said lets it fit.
 
-        A group that is placed as kube-scheduler does is told nothing, nor is one that pods leave for already.
+        ``is_bounded``: only room that may be promised. A group that is placed as kube-scheduler does is told nothing, nor is one that pods leave for already.
         """
         if self._placer.is_exact(entity) or self._is_nominated(entity):
             return None
         return (
             yield from self._horizon.find_room(
-                entity, place, lambda one: self._placer.place(one, place_pods)
+                entity,
+                place,
+                lambda one: self._placer.place(one, place_pods),
+                is_bounded=is_bounded,
             )
         )
 

@@ -111,10 +111,15 @@ class Cycle(Answers):
         return None
 
     def find_later_room(
-        self, entity: Entity, place: Place
+        self, entity: Entity, place: Place, *, is_bounded: bool = True
     ) -> Generator[None, None, LaterRoom | None]:
-        """Find when and where a group fits once pods have ended, piece by piece; None if nobody can tell."""
-        search = self._groups.find_later_room(entity, place, self._place_some)
+        """Find when and where a group fits once pods have ended, piece by piece; None if nobody can tell.
+
+        ``is_bounded``: only room that may be promised.
+        """
+        search = self._groups.find_later_room(
+            entity, place, self._place_some, is_bounded=is_bounded
+        )
         while True:
             # Nodes may have come or gone since the last piece.
             self._begin()

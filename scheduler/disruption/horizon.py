@@ -7,6 +7,7 @@ More room never hurts a group, but for rules about other pods that are gone by t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -15,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from msgspec.structs import replace
 
-from scheduler.api.door.decisions import Bind, Plan
+from scheduler.api.door.decisions import Plan
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Floats
 from scheduler.state.cluster import Cluster
@@ -32,6 +33,8 @@ Found = LaterRoom | None
 # Nodes with places for so many times the pods of a group are looked at, and so many nodes at least: amounts do not say all.
 _SPARE, _ROWS_MIN = 2, 64
 _NEVER = float("inf")
+# Before it all pods end that say when they end.
+_LAST = sys.float_info.max
 
 
 class Ends(NamedTuple):
@@ -73,7 +76,12 @@ class Horizon:
         self._cluster, self._bounds, self._most_percent = cluster, bounds, most_percent
 
     def find_room(
-        self, entity: Entity, place: Place, place_group: Callable[[Entity], Plan]
+        self,
+        entity: Entity,
+        place: Place,
+        place_group: Callable[[Entity], Plan],
+        *,
+        is_bounded: bool = True,
     ) -> Generator[None, None, Found]:
         """Find the first time at which a group fits, piece by piece; None if nothing that is said lets it fit.
 
@@ -81,10 +89,12 @@ class Horizon:
             entity: the group.
             place: its place in the queue.
             place_group: places a group in the open trial.
+            is_bounded: no room is found that is beyond what may be promised: on too many nodes, or for too late a time.
         """
         parts: list[Ends] = []
         doubted: set[str] = set()
-        for part in self._list_ends(doubted):
+        latest = self._cluster.now + LONGEST_SECONDS if is_bounded else _LAST
+        for part in self._list_ends(doubted, latest):
             parts.append(part)
             yield
         ends = _sort_ends(parts)
@@ -96,9 +106,9 @@ class Horizon:
 
         def fits(n: int) -> bool:
             room = self._try(entity, place, ends.get_first(n), place_group)
-            if room is not None:
+            if room is not None and not (is_bounded and self._is_too_large(room)):
                 rooms[n] = room
-            return room is not None
+            return n in rooms
 
         later = n_ended[first:]
         first = yield from _find_first(later, fits)
@@ -106,13 +116,16 @@ class Horizon:
             return None
         return replace(rooms[later[first]], doubted=frozenset(doubted))
 
+    def _is_too_large(self, room: LaterRoom) -> bool:
+        return 100 * len(room.on) > self._most_percent * len(self._cluster.nodes.rows)
+
     def _could_fit(self, entity: Entity, ends: Ends, n: int) -> bool:
         """Whether amounts allow that a group fits once the first n pods have ended."""
         with self._cluster.later.set_aside():
             return self._bounds.could_fit_without(entity, ends.rows[:n])
 
-    def _list_ends(self, doubted: set[str]) -> Iterator[Ends]:
-        """Yield the ends and the uids of pods that will have ended at some time, for a part of the nodes each time.
+    def _list_ends(self, doubted: set[str], latest: float) -> Iterator[Ends]:
+        """Yield the ends and the uids of pods that will have ended by a time, for a part of the nodes each time.
 
         The namespaces of pods that run longer than was said are added to ``doubted``.
         """
@@ -123,7 +136,7 @@ class Horizon:
             pods: list[PodRecord] = []
             for pod in (pod for name in part for pod in cluster.pods_on.get(name, {}).values()):
                 end = cluster.ends.find_end(pod, cluster.now, is_leaving=pod.uid in going)
-                if end <= cluster.now + LONGEST_SECONDS:
+                if end <= latest:
                     times.append(end)
                     pods.append(pod)
                 if cluster.ends.is_late(pod, cluster.now):
@@ -169,19 +182,13 @@ class Horizon:
         if not plan.binds:
             return None
         on: dict[str, tuple[str, ...]] = {}
-        for bind in list_least(entity, plan):
+        team = entity.team
+        # Pods beyond the minimum are promised nothing.
+        for bind in plan.binds if team.teams else plan.binds[: team.count_least()]:
             on[bind.node] = (*on.get(bind.node, ()), bind.uid)
-        if 100 * len(on) > self._most_percent * len(cluster.nodes.rows):
-            return None
         domain = ("", ()) if plan.group is None else plan.group.domain
         until = float(ends.times[-1]) if ends.uids else cluster.now
         return LaterRoom(entity.uid, place, until, on, domain=domain)
-
-
-def list_least(entity: Entity, plan: Plan) -> Sequence[Bind]:
-    """List the binds of a plan for which room is promised: pods beyond the minimum are promised nothing."""
-    team = entity.team
-    return plan.binds if team.teams else plan.binds[: team.count_least()]
 
 
 def _sort_ends(parts: list[Ends]) -> Ends:
