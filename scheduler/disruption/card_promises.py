@@ -10,10 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Bind
 from scheduler.disruption.promises import ByRow, Promises
-from scheduler.kernels.devices import gpus
 from scheduler.placing.rooms import Rooms
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
@@ -57,7 +55,7 @@ class CardPromises:
         with self._promises.keep_promises({row: group}, in_the_end=True):
             self._rooms.put(pod, shape, row)
             slots = cluster.pods[pod.uid].claim
-        if self._suffices(pod, shape, row, slots):
+        if self._rooms.suffice(pod, shape, row, slots):
             cluster.assume(pod.uid, bind.node, slots, bind.given)
             if self._fit_in_the_end(group, row):
                 return replace(bind, slots=slots)
@@ -78,13 +76,6 @@ class CardPromises:
                     return False
                 self._rooms.put(pod, shape, row)
         return True
-
-    def _suffices(self, pod: PodRecord, shape: Shape, row: int, slots: Slots) -> bool:
-        """Whether a pod that is not placed could get these cards now."""
-        there = self._cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
-        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
-        world = self._boards.get_world(shape)
-        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64)))
 
     def _list_nominated(self, pod: PodRecord, node: str) -> ByRow:
         """List by row the nominated pods on a node to which a pod yields. No cards are promised for later."""

@@ -19,7 +19,6 @@ import numpy as np
 from scheduler.api.cards import Slots
 from scheduler.disruption import protectors
 from scheduler.disruption.reserved import Reserved
-from scheduler.kernels.devices import gpus
 from scheduler.placing.rooms import Rooms
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Key, Shape
@@ -74,11 +73,7 @@ class Promises:
         pool = shape.ask.pool
         if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
             return ()
-        there = self._cluster.registers.list_cards(pod.uid, pool, row)
-        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
-        world, cards = self._boards.get_world(shape), np.array(picks, np.int64)
-        suffices = gpus.suffices(world, shape.ask, row, cards)
-        return slots if suffices else ()
+        return slots if self._rooms.suffice(pod, shape, row, slots) else ()
 
     def tell_yielding(self, pod: PodRecord) -> Hashable:
         """Return a value that is equal for pods that yield to the same pods; None for a pod that yields to nobody."""

@@ -10,6 +10,7 @@ import numpy as np
 from scheduler.api.cards import CardUse, Slots
 from scheduler.api.door.decisions import Bind
 from scheduler.kernels import place
+from scheduler.kernels.devices import gpus
 from scheduler.modes.learning import Learner
 from scheduler.plugins.volumes import giving
 from scheduler.schema import columns as c
@@ -144,6 +145,13 @@ class Rooms:
             binds.append(Bind(uid, node, slots, driver if slots else "", given))
         cluster.moved.add_many(rows)
         return binds
+
+    def suffice(self, pod: PodRecord, shape: Shape, row: int, slots: Slots) -> bool:
+        """Whether a pod that is not placed could get these cards of a row now."""
+        there = self._cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
+        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        world, cards = self._boards.get_world(shape), np.array(picks, np.int64)
+        return bool(gpus.suffices(world, shape.ask, row, cards))
 
     def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
         """Charge a pod to a row with exactly these cards, and return how to bind it."""
