@@ -9,7 +9,7 @@ import msgspec
 from scheduler.api.door.decisions import Attempt, Hold, Nominate, Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.calls import Nowhere
-from scheduler.disruption import attempts, clearing, group_promises, group_units
+from scheduler.disruption import attempts, clearing, group_promises
 from scheduler.disruption.cleared import Cleared, Unfinished
 from scheduler.disruption.clearing import Clearing
 from scheduler.disruption.horizon import Horizon
@@ -32,11 +32,7 @@ MayPreempt = Callable[[PodRecord], bool]
 
 
 class GroupCycle:
-    """Places groups, and makes room for them.
-
-    Attributes:
-        n_searches: how often a node was looked for where a single pod takes the place of groups.
-    """
+    """Places groups, and makes room for them."""
 
     def __init__(
         self,
@@ -47,7 +43,6 @@ class GroupCycle:
         may_preempt: MayPreempt,
     ) -> None:
         self._cluster, self._placer, self._clearing = cluster, placer, clearing
-        self.n_searches = 0
         self._may_preempt = may_preempt
         self._horizon = horizon
 
@@ -178,23 +173,19 @@ class GroupCycle:
         return msgspec.structs.replace(plan, evicts=evicts, nominates=nominates)
 
     def make_room_for_pod(
-        self, pod: PodRecord, place_pods: PlacePods, found: Nowhere
+        self, pod: PodRecord, nodes: list[c.Flags], place_pods: PlacePods, found: Nowhere
     ) -> Plan | None:
         """Find room for a pod by itself where whole groups have to go; None if there is none.
 
-        The usual search for victims takes no pod that its group needs.
+        The usual search for victims takes no pod that its group needs. ``nodes`` are those that are tried, each [N].
         """
-        places = group_units.list_nodes_of_groups(self._cluster, pod.priority)
-        if not places:
-            return None
-        self.n_searches += 1
         key = GroupKey("Pod", pod.namespace, pod.name)
         entity = make_entity(key, Team("", 1, (pod,), template=pod.template))
 
         def place(rows: c.Flags) -> Plan:
             return Plan(pod.uid, tuple(place_pods([pod], rows).binds))
 
-        cleared = self._clearing.find_room_for_pod(entity, places, place)
+        cleared = self._clearing.find_room_for_pod(entity, nodes, place)
         if cleared is None:
             return None
         evicts, nominates = group_promises.promise_room(

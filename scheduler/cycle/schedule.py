@@ -13,6 +13,7 @@ from scheduler.cycle.groups import GroupCycle
 from scheduler.disruption.attempts import NOTHING
 from scheduler.disruption.card_promises import CardPromises
 from scheduler.disruption.clearing import Clearing
+from scheduler.disruption.group_units import list_nodes_of_groups
 from scheduler.disruption.horizon import Horizon
 from scheduler.disruption.narrowing import Narrowing
 from scheduler.modes.demand_tables import Counts
@@ -254,10 +255,11 @@ class Cycle(Answers):
             tried = NOTHING if key is None else self.attempts.try_to_make_room(pod, key, found.why)
             # By kube-scheduler's rules whole groups were among those who may go.
             is_left = key is not None and key.placement.mode != Mode.KUBE_SCHEDULER
-            if is_left and tried.evict is None and not tried.keeps and pod.preempts:
-                before = self._groups.n_searches
-                plan = self._groups.make_room_for_pod(pod, self._place_some, found)
-                self.attempts.spent += _NODES_A_SEARCH * (self._groups.n_searches - before)
+            is_left = is_left and tried.evict is None and not tried.keeps and pod.preempts
+            nodes = list_nodes_of_groups(self._cluster, pod.priority) if is_left else []
+            if nodes:
+                self.attempts.spent += _NODES_A_SEARCH
+                plan = self._groups.make_room_for_pod(pod, nodes, self._place_some, found)
                 if plan is not None:
                     call.outcome.plans.append(plan)
                     continue
