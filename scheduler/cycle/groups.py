@@ -52,9 +52,9 @@ class GroupCycle:
         ``place_pods`` decides for pods one by one, and makes no room.
         """
         pods, nominations = self._cluster.pods, self._cluster.nominations
-        self._clearing.begin_piece(entity)
+        waiting = self._clearing.begin_piece(entity)
         before = group_promises.list_nominated(self._cluster, entity)
-        plan = self._decide(entity, place_pods)
+        plan = self._decide(entity, place_pods, waiting)
         if plan is None or not before:
             return plan
         told = {*(one.uid for one in plan.binds), *(one.uid for one in plan.nominates)}
@@ -65,8 +65,9 @@ class GroupCycle:
         ]
         return msgspec.structs.replace(plan, nominates=(*plan.nominates, *ended))
 
-    def _decide(self, entity: Entity, place_pods: PlacePods) -> Plan | None:
-        plan = self._place(entity, place_pods)
+    def _decide(self, entity: Entity, place_pods: PlacePods, waiting: Plan | None) -> Plan | None:
+        """Decide for a group; ``waiting`` says why it fits nowhere, if that is known."""
+        plan = waiting or self._place(entity, place_pods)
         if plan.group is not None and plan.group.leaves:
             return self._decide_as_kube(entity, place_pods, plan)
         if plan.binds or plan.hold is None:
@@ -77,7 +78,7 @@ class GroupCycle:
         if self._preempts(entity):
             places = self._placer.list_places(entity)
             found = self._clearing.go_on(
-                entity, places, lambda rows: self._placer.place(entity, place_pods, rows)
+                entity, plan, places, lambda rows: self._placer.place(entity, place_pods, rows)
             )
             if isinstance(found, Unfinished):
                 return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scheduler.api.door.decisions import Bind
+from scheduler.api.door.decisions import Bind, Plan
 from scheduler.disruption.group_units import Unit
 from scheduler.schema import columns as c
 from scheduler.state.entities import Entity
@@ -63,7 +63,8 @@ class Search:
         n_done: how many of them have been looked at.
         is_narrowed: of the next one the nodes that cost least have been looked at, and are not enough.
         best: the cheapest room so far.
-        seen: the state of the cluster at the end of the last piece.
+        plan: why the group fits nowhere as things were at the end of the last piece.
+        seen: the state of the cluster then.
         is_stale: anything has changed between two pieces.
     """
 
@@ -72,6 +73,7 @@ class Search:
     n_done: int = 0
     is_narrowed: bool = False
     best: Cleared | None = None
+    plan: Plan | None = None
     seen: tuple[int, ...] = ()
     is_stale: bool = False
 

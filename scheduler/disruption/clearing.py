@@ -107,11 +107,11 @@ class Clearing:
         return None
 
     def go_on(
-        self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
+        self, entity: Entity, plan: Plan, places: Sequence[c.Flags], place: PlaceAmong
     ) -> Cleared | Unfinished | None:
         """Find the place as ``find_room`` does, but in pieces: look at a few places with each call.
 
-        Other decisions may be made in between: ``begin_piece`` notes it. Then the best place is looked at once more in
+        ``plan`` says why the group fits nowhere as things are, for ``begin_piece``. Other decisions may be made in between: ``begin_piece`` notes it. Then the best place is looked at once more in
         the end, and if it is not as cheap any more, all places are looked at again in one piece.
         """
         search = self._searches.get(entity.uid)
@@ -123,7 +123,7 @@ class Clearing:
         n_pods = 0
         while search.n_done < len(places):
             if n_pods >= _PODS_A_PIECE:
-                search.seen = self._read_state()
+                search.plan, search.seen = plan, self._read_state()
                 return UNFINISHED
             parts = self._list_parts(entity, places[search.n_done])
             parts = parts[-1:] if search.is_narrowed else parts
@@ -141,11 +141,18 @@ class Clearing:
             return again
         return self.find_room(entity, places, place)
 
-    def begin_piece(self, entity: Entity) -> None:
-        """Note whether anything has changed since the last piece; to be called before anything is tried for the group."""
+    def begin_piece(self, entity: Entity) -> Plan | None:
+        """Note whether anything has changed since the last piece; to be called before anything is tried for the group.
+
+        If nothing has, the plan that says why the group fits nowhere is as it was; it is returned.
+        """
         search = self._searches.get(entity.uid)
-        if search is not None and search.seen != self._read_state():
+        if search is None or search.entity is not entity:
+            return None
+        if search.seen != self._read_state():
             search.is_stale = True
+            return None
+        return search.plan
 
     def _read_state(self) -> tuple[int, ...]:
         """Return numbers that change with anything that may decide who goes, or where a group fits."""
@@ -156,6 +163,7 @@ class Clearing:
             cluster.nominations.version,
             cluster.groups.changes.position,
             cluster.terms.version,
+            cluster.storage.versions.total(),
             *protectors.get_versions(cluster),
         )
 
@@ -174,7 +182,8 @@ class Clearing:
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:
         """List the pods on nodes that may go for a group, wherever they are."""
-        units = list_units(self._cluster, self._list_pods(entity, ANYWHERE), entity.priority)
+        pods = sorted(self._list_pods(entity, ANYWHERE), key=lambda pod: (pod.node, pod.key))
+        units = list_units(self._cluster, pods, entity.priority)
         return [pod for unit in units for pod in unit.pods]
 
     def find_room_as_kube(self, entity: Entity, place: PlaceAmong) -> Cleared | str:
@@ -357,14 +366,14 @@ class Clearing:
         return found
 
     def _list_pods(self, entity: Entity, rows: c.Flags) -> list[PodRecord]:
-        """List the pods on some rows that are not the group's own, by node and name."""
+        """List the pods on some rows that are not the group's own."""
         own = {pod.uid for leaf in entity.team.list_leaves() for pod in (*leaf.pods, *leaf.there)}
         cluster = self._cluster
         names = map(cluster.nodes.find_name, np.flatnonzero(rows).tolist())
         return [
             pod
-            for name in sorted(names if rows.size else cluster.nodes.rows)
-            for pod in sorted(cluster.pods_on.get(name, {}).values(), key=lambda one: one.key)
+            for name in (names if rows.size else cluster.nodes.rows)
+            for pod in cluster.pods_on.get(name, {}).values()
             if pod.uid not in own
         ]
 

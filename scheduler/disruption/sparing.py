@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,7 +10,9 @@ from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
 from scheduler.disruption.group_units import Unit
 from scheduler.disruption.promises import Promises
+from scheduler.kernels import sparing as kernel
 from scheduler.kernels.devices import gpus
+from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
@@ -23,9 +24,13 @@ def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, .
     """Put units back in their order as long as the group fits as it was placed; return those that have to go."""
     gone: list[Unit] = []
     broken = set()
-    for unit in units:
+    find_next = guard.make_finder(units)
+    within = find_next(0)
+    for i, unit in enumerate(units):
+        if i > within:
+            within = find_next(i)
         is_lost = unit.is_extra and unit.group in broken
-        if not is_lost and not guard.is_clearly_over(unit):
+        if not is_lost and i == within:
             for pod in unit.pods:
                 trial.put_back(pod.uid)
             if guard.still_fits(unit):
@@ -55,8 +60,6 @@ class Guard:
         # By the identity of a template: the shape of a pod of the group.
         self._shapes: dict[int, Shape | None] = {}
         self._on: dict[str, list[Bind]] = {}
-        # By the name of a node: the resources that are counted there, with their rows.
-        self._counted: dict[str, dict[str, int]] = {}
         for bind in binds:
             self._on.setdefault(bind.node, []).append(bind)
         # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
@@ -65,42 +68,46 @@ class Guard:
         self._versions: dict[int, tuple[int, ...]] = {}
         self.note_fitting()
 
-    def is_clearly_over(self, unit: Unit) -> bool:
-        """Whether a unit that is away would exceed what a node has of something that the group takes there.
+    def make_finder(self, units: Sequence[Unit]) -> Callable[[int], int]:
+        """Make a function that finds the first unit, from one on, that exceeds nothing that the group takes of nodes.
 
-        This is for resources that are counted by nodes; what it does not see, ``still_fits`` sees.
+        This is for resources that are counted by nodes; what it does not see, ``still_fits`` sees. Without such a unit
+        the function returns how many there are.
         """
-        wanted: Counter[tuple[str, int]] = Counter()
-        for pod in unit.pods:
-            if pod.node in self._on:
-                for name, amount in pod.template.requests.amounts:
-                    if (resource := self._get_counted(pod.node).get(name, -1)) >= 0:
-                        wanted[pod.node, resource] += amount
-        nodes = self._cluster.nodes
-        allocatable, requested = nodes.columns.allocatable, nodes.columns.requested
-        for (node, resource), amount in wanted.items():
-            row = nodes.find_row(node)
-            if amount and requested[resource, row] + amount > allocatable[resource, row]:
-                return True
-        return False
+        cluster = self._cluster
+        find_row, counted = cluster.nodes.find_row, self._find_counted()
+        pods = [pod for unit in units for pod in unit.pods]
+        begins = np.cumsum([0, *(len(unit.pods) for unit in units)], dtype=np.int64)
+        rows = np.array([pod.row for pod in pods], np.int64)
+        node_rows = np.array([find_row(pod.node) for pod in pods], np.int64)
+        wanted = np.zeros(counted.shape, np.int64)
+        tables = cluster.ledger.tables
+        return lambda first: kernel.find_unit_within(
+            tables, counted, begins, rows, node_rows, first, wanted
+        )
 
-    def _get_counted(self, node: str) -> dict[str, int]:
-        """Return the resources that the group takes of a node and that are counted by nodes, with their rows."""
-        if node not in self._counted:
-            row = self._cluster.nodes.find_row(node)
-            found = self._list_counted(self._on[node][0], row) if row >= 0 else ()
-            self._counted[node] = dict(found)
-        return self._counted[node]
-
-    def _list_counted(self, bind: Bind, row: int) -> Iterator[tuple[str, int]]:
-        """Yield what a pod of the group requests that is counted by nodes, and not card by card: names and rows."""
-        shape = self._get_shape(self._cluster.pods[bind.uid])
-        pool = -1 if shape is None else shape.ask.pool
-        has_cards = pool >= 0 and bool(self._cluster.nodes.columns.managed[pool, row])
-        for name, _ in self._cluster.pods[bind.uid].template.requests.amounts:
-            resource = self._cluster.nodes.resources.find(name)
-            if resource >= 0 and not (has_cards and devices.find_place(name) >= 0):
-                yield name, resource
+    def _find_counted(self) -> c.Flags:
+        """Find [R, N] which resources the group takes of each node that are counted by nodes, and not card by card."""
+        cluster = self._cluster
+        nodes = cluster.nodes.columns
+        counted = np.zeros(nodes.requested.shape, np.bool_)
+        alike: dict[int, list[Bind]] = {}
+        for binds in self._on.values():
+            for bind in {id(cluster.pods[bind.uid].template): bind for bind in binds}.values():
+                alike.setdefault(id(cluster.pods[bind.uid].template), []).append(bind)
+        for binds in alike.values():
+            pod = cluster.pods[binds[0].uid]
+            rows = np.array([cluster.nodes.find_row(bind.node) for bind in binds], np.int64)
+            rows = rows[rows >= 0]
+            shape = self._get_shape(pod)
+            pool = -1 if shape is None else shape.ask.pool
+            for name, _ in pod.template.requests.amounts:
+                resource = cluster.nodes.resources.find(name)
+                if resource < 0:
+                    continue
+                is_managed = pool >= 0 and devices.find_place(name) >= 0
+                counted[resource, rows] |= ~nodes.managed[pool, rows] if is_managed else True
+        return counted
 
     def still_fits(self, unit: Unit) -> bool:
         """Whether the group still fits beside a unit that has come back."""

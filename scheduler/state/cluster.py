@@ -107,7 +107,7 @@ class Cluster:
         self.nominations = Nominations(self._note_promised, self._note_leaving)
         self.lots = Lots()
         self.groups = Groups(
-            self.pods,
+            self.roster,
             groups.topology,
             lambda uid: uid in self.nominations.going,
             self.nodes.has_label,

@@ -10,7 +10,6 @@ from msgspec import structs
 from scheduler.api.groups.definitions import (
     Constraint,
     Definition,
-    Disruption,
     GroupKey,
     Match,
     Membership,
@@ -26,6 +25,8 @@ from scheduler.state.pods import Life, PodRecord
 # The deepest tree of groups; Kubernetes allows four levels.
 DEPTH_MAX = 8
 _LAST = 2**62
+# Of each team of a group: its minimum, and its pods on nodes.
+Running = list[tuple[int, list[PodRecord]]]
 # kube-scheduler's texts.
 _ALIKE = "all pods in a single pod group should have the same"
 _SCHEDULER = ".spec.schedulerName set"
@@ -69,6 +70,9 @@ class Lore(Protocol):
     def find_definition(self, key: GroupKey) -> Definition | None:
         """Return what is said of a group; None if nobody has said anything."""
 
+    def find_root(self, key: GroupKey) -> GroupKey:
+        """Find the group that is decided about as a whole, of which a group is a part."""
+
     def list_children(self, key: GroupKey) -> Sequence[GroupKey]:
         """List the groups that are parts of a group, in the order in which they are placed."""
 
@@ -99,16 +103,16 @@ def count_below(key: GroupKey, lore: Lore) -> int:
     """
     definition = lore.find_definition(key)
     is_kai = definition is not None and definition.grace_seconds is not None
-    if is_kai and any(lore.list_successes(leaf) for leaf in _list_leaf_keys(key, lore)):
+    if is_kai and any(lore.list_successes(leaf) for leaf in list_groups_within(key, lore)):
         return 0
     former = _Former(key, lore, misses_finished=False)
     return former.count_below()
 
 
-def list_running(key: GroupKey, lore: Lore) -> list[tuple[int, list[PodRecord]]]:
+def list_running(key: GroupKey, lore: Lore) -> Running:
     """List the minimum and the pods on nodes of each team of a root group, the pods to keep first."""
     found = []
-    for group in _list_leaf_keys(key, lore):
+    for group in list_groups_within(key, lore):
         definition = lore.find_definition(group)
         there = sorted((one for one in lore.list_members(group) if one.is_there), key=_find_place)
         if definition is None or not there:
@@ -123,22 +127,9 @@ def list_running(key: GroupKey, lore: Lore) -> list[tuple[int, list[PodRecord]]]
     return found
 
 
-def list_kept(key: GroupKey, lore: Lore) -> list[str]:
-    """List the pods on nodes of a root group that go with the whole group or not at all, by uid."""
-    definition = lore.find_definition(key)
-    if definition is None or definition.disruption == Disruption.SINGLE:
-        return []
-    kept = []
-    for minimum, pods in list_running(key, lore):
-        is_whole = definition.disruption == Disruption.WHOLE
-        kept += [pod.uid for pod in (pods if is_whole else pods[:minimum])]
-    # One pod is whole by itself.
-    return kept if len(kept) > 1 else []
-
-
 def list_all_members(key: GroupKey, lore: Lore) -> list[Member]:
     """List the pods of a root group and of the groups within it that are not finished."""
-    return [one for leaf in _list_leaf_keys(key, lore) for one in lore.list_members(leaf)]
+    return [one for leaf in list_groups_within(key, lore) for one in lore.list_members(leaf)]
 
 
 def is_to_restart(key: GroupKey, lore: Lore) -> bool:
@@ -360,12 +351,12 @@ class _Former:
         return f"{self._key} needs {'; '.join(parts)}"
 
 
-def _list_leaf_keys(key: GroupKey, lore: Lore, depth: int = 0) -> Iterator[GroupKey]:
+def list_groups_within(key: GroupKey, lore: Lore, depth: int = 0) -> Iterator[GroupKey]:
     """List a group and the groups within it."""
     yield key
     if depth < DEPTH_MAX:
         for child in lore.list_children(key):
-            yield from _list_leaf_keys(child, lore, depth + 1)
+            yield from list_groups_within(child, lore, depth + 1)
 
 
 def _find_template(members: Sequence[Member]) -> PodTemplate | None:

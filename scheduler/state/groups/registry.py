@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import structs
 
@@ -21,14 +21,13 @@ from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
     Member,
+    Running,
     form_entity,
     list_all_members,
-    list_kept,
-    list_running,
 )
 from scheduler.state.groups.index import Index
 from scheduler.state.groups.joint import Joints, define_joint
-from scheduler.state.groups.kept import Kept
+from scheduler.state.groups.kept import Kept, Pods
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.shortages import Shortages
 from scheduler.state.groups.sources import Sources
@@ -54,7 +53,7 @@ class Groups:
 
     def __init__(
         self,
-        pods: Mapping[str, PodRecord],
+        known: Pods,
         default_levels: Iterable[str],
         is_leaving: Callable[[str], bool],
         has_label: Callable[[str], bool],
@@ -64,7 +63,7 @@ class Groups:
         """Know no group yet.
 
         Args:
-            pods: all pods of the cluster, by uid.
+            known: the pods of the cluster.
             default_levels: the labels of levels, the widest first.
             is_leaving: whether a pod is being evicted, although the API server may not say so yet.
             has_label: whether any node has a label.
@@ -72,7 +71,7 @@ class Groups:
             by_kube: the schedulers whose pods are placed by kube-scheduler's rules.
         """
         self._by_kube = by_kube
-        self._pods, self._is_leaving = pods, is_leaving
+        self._pods, self._is_leaving = known.pods, is_leaving
         self._topologies = Topologies(default_levels, has_label)
         self._sources = Sources()
         self._joints = Joints()
@@ -91,9 +90,7 @@ class Groups:
         self.shortages = Shortages(tell_time)
         self.successes = Successes()
         self.awaited = Awaited()
-        # Groups of which other pods may have to go together since ``kept`` was read last.
-        self._stale: dict[GroupKey, None] = {}
-        self._kept = Kept()
+        self._kept = Kept(known)
         self.changes: Log[GroupKey] = Log()
         # The roots whose entities were formed last, by a group within: a group may leave its root.
         self._root_of: dict[GroupKey, GroupKey] = {}
@@ -296,7 +293,8 @@ class Groups:
         return left
 
     def _mark(self, key: GroupKey) -> None:
-        self._changed[key] = self._stale[key] = None
+        self._changed[key] = None
+        self._kept.mark(key)
         self.changes.add(key)
 
     def _form(self, root: GroupKey) -> Entity | None:
@@ -312,12 +310,12 @@ class Groups:
 
     def find_root(self, key: GroupKey) -> GroupKey:
         """Find the group that is decided about as a whole, of which a group is a part."""
+        definition = self.find_definition(key)
         for _ in range(DEPTH_MAX):
-            definition = self.find_definition(key)
             if definition is None or definition.parent in (None, key):
                 break
             key = definition.parent
-        definition = self.find_definition(key)
+            definition = self.find_definition(key)
         together = definition.together if definition is not None else ()
         return self._joints.join(together) if together else key
 
@@ -329,8 +327,10 @@ class Groups:
             return define_joint(key, {one: self.find_definition(one) for one in parts})
         if (found := self._sources.define(key)) is not None:
             return found
-        members = self._members.get(key, {}).values()
-        return next((one.definition for one in members if one.definition is not None), None)
+        for one in self._members.get(key, {}).values():
+            if one.definition is not None:
+                return one.definition
+        return None
 
     def list_children(self, key: GroupKey) -> Sequence[GroupKey]:
         """List the groups that are parts of a group, by age and name."""
@@ -377,16 +377,12 @@ class Groups:
     @property
     def kept(self) -> Kept:
         """The pods on nodes that only go with the whole of their group."""
-        if self._stale:
-            stale, self._stale = self._stale, {}
-            for key in stale:
-                root = self.find_root(key)
-                self._kept.put(root, list_kept(root, self))
+        self._kept.refresh(self)
         return self._kept
 
-    def list_running(self, root: GroupKey) -> list[tuple[int, list[PodRecord]]]:
+    def list_running(self, root: GroupKey) -> Running:
         """List the minimum and the pods on nodes of each team of a group, the pods to keep first."""
-        return list_running(root, self)
+        return self.kept.list_running(root, self)
 
     def resolve(self, constraint: Constraint) -> Where | str:
         """Return where a constraint says that pods go; a text if its topology is not there."""
