@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from scheduler.api import names
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.pods import gpus
 from scheduler.errors import BrokenInvariant
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting import classes
+from scheduler.state.groups import forming
+from scheduler.state.groups.kept import list_kept
 from scheduler.state.pods import PodRecord
 from scheduler.state.told_cards import NOTHING
 from scheduler.state.volumes import recount
@@ -94,6 +97,9 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
         if name in cluster.nodes.rows:
             _verify_node(cluster, name)
             yield
+    for root in dict.fromkeys(cluster.groups.list_roots().values()):
+        _verify_group(cluster, root)
+        yield
     _verify_terms(cluster)
     nodes = cluster.nodes
     if (signed := nodes.was_signed.sum(axis=1).tolist()) != nodes.n_signed:
@@ -113,6 +119,17 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
         raise BrokenInvariant(
             f"pods by node and pods by uid differ on {len(there ^ placed)} records"
         )
+
+
+def _verify_group(cluster: Cluster, root: GroupKey) -> None:
+    """Find anew which pods of a root group are on nodes, and which of them do not go by themselves."""
+    groups = cluster.groups
+    known, found = groups.list_running(root), forming.list_running(root, groups)
+    if known != found:
+        raise BrokenInvariant(f"of {root} {known} are known to run, {found} do")
+    kept, anew = groups.kept.list_kept(root), set(list_kept(root, found, groups))
+    if kept != anew or not anew <= groups.kept.uids.keys():
+        raise BrokenInvariant(f"of {root} {kept} are known to be kept, {anew} are")
 
 
 def _verify_terms(cluster: Cluster) -> None:

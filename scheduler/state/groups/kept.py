@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Protocol
 
 from scheduler.api.groups.definitions import Disruption, GroupKey
 from scheduler.state.groups.forming import (
     Lore,
     Running,
+    list_all_members,
     list_groups_within,
     list_running,
 )
@@ -30,19 +32,20 @@ class Kept:
     """Which pods of groups are on nodes. A change only marks its group; ``refresh`` looks at each marked group once.
 
     Attributes:
-        uids: the pods that do not go by themselves.
+        uids: the pods that do not go by themselves, each with the number of root groups that keep it.
         version: rises whenever other pods are kept.
     """
 
     def __init__(self, known: Pods) -> None:
         self._known = known
         self._stale: dict[GroupKey, None] = {}
-        # The root of each group that has pods on nodes.
-        self._root_of: dict[GroupKey, GroupKey] = {}
+        # By root: the groups within it, and by group: the roots around it. Groups that disagree may have several.
+        self._within: dict[GroupKey, frozenset[GroupKey]] = {}
+        self._around: dict[GroupKey, set[GroupKey]] = {}
         # By root: the minimum of each team, and the uids of its pods on nodes, those to keep first.
         self._teams: dict[GroupKey, list[tuple[int, list[str]]]] = {}
         self._of_root: dict[GroupKey, frozenset[str]] = {}
-        self.uids: set[str] = set()
+        self.uids: Counter[str] = Counter()
         self.version = 0
 
     def mark(self, key: GroupKey) -> None:
@@ -54,23 +57,17 @@ class Kept:
         if not self._stale:
             return
         stale, self._stale = self._stale, {}
-        roots: dict[GroupKey, None] = {}
-        keys = dict.fromkeys(one for key in stale for one in list_groups_within(key, lore))
-        for key in keys:
-            root = lore.find_root(key)
-            before = self._root_of.get(key, root)
-            if before != root:
-                # Others may have left that root as well.
-                left = [one for one, was in self._root_of.items() if was == before]
-                self._root_of.update((one, lore.find_root(one)) for one in left)
-                roots.update(dict.fromkeys((before, *(self._root_of[one] for one in left))))
-            self._root_of[key] = root
-            roots[root] = None
-        for root in roots:
-            self._look_at(root, lore)
-        for key in keys:
-            if self._root_of[key] not in self._teams:
-                del self._root_of[key]
+        waiting = list(stale)
+        seen: set[GroupKey] = set()
+        while waiting:
+            key = waiting.pop()
+            for root in (lore.find_root(key), *self._around.get(key, ())):
+                if root not in seen:
+                    seen.add(root)
+                    waiting += self._look_at(root, lore)
+        if self._known.away:
+            # When the trial ends they are there again.
+            self._stale.update(stale | dict.fromkeys(seen))
 
     def list_running(self, root: GroupKey, lore: Lore) -> Running:
         """List the minimum and the pods on nodes of each team of a root group, the pods to keep first."""
@@ -80,40 +77,54 @@ class Kept:
         pods = self._known.pods
         return [(least, [pods[uid] for uid in uids]) for least, uids in self._teams.get(root, ())]
 
-    def _look_at(self, root: GroupKey, lore: Lore) -> None:
-        """Find the teams of a root group, and who of them does not go alone."""
+    def list_kept(self, root: GroupKey) -> frozenset[str]:
+        """List the pods of a root group that do not go by themselves."""
+        return self._of_root.get(root, frozenset())
+
+    def _look_at(self, root: GroupKey, lore: Lore) -> frozenset[GroupKey]:
+        """Find the teams of a root group, and who of them does not go alone; return the groups that have left it."""
         # A group that has become a part of another one is nobody's root any more.
-        found = list_running(root, lore) if lore.find_root(root) == root else []
+        is_root = lore.find_root(root) == root
+        found = list_running(root, lore) if is_root else []
         if found:
             self._teams[root] = [(least, [pod.uid for pod in there]) for least, there in found]
         else:
             self._teams.pop(root, None)
-        self._put(root, frozenset(self._list_kept(root, found, lore)))
-        if self._known.away:
-            # When the trial ends they are there again.
-            self.mark(root)
-
-    def _list_kept(self, root: GroupKey, found: Running, lore: Lore) -> list[str]:
-        """List the pods of a root group that go with the whole group or not at all."""
-        definition = lore.find_definition(root)
-        if definition is None or definition.disruption == Disruption.SINGLE:
-            return []
-        is_whole = definition.disruption == Disruption.WHOLE
-        kept = [
-            pod.uid for minimum, there in found for pod in (there if is_whole else there[:minimum])
-        ]
-        # One pod is whole by itself.
-        return kept if len(kept) > 1 else []
+        self._put(root, frozenset(list_kept(root, found, lore)))
+        is_known = bool(found) or (is_root and bool(list_all_members(root, lore)))
+        new = frozenset(list_groups_within(root, lore) if is_known else ())
+        old = self._within.pop(root, frozenset())
+        if new:
+            self._within[root] = new
+        for key in new - old:
+            self._around.setdefault(key, set()).add(root)
+        for key in old - new:
+            self._around[key].discard(root)
+            if not self._around[key]:
+                del self._around[key]
+        return old - new
 
     def _put(self, root: GroupKey, new: frozenset[str]) -> None:
         """Take over which pods a root group keeps now."""
-        old = self._of_root.get(root, frozenset())
+        old = self._of_root.pop(root, frozenset())
+        if new:
+            self._of_root[root] = new
         if old == new:
             return
         self.version += 1
-        if new:
-            self._of_root[root] = new
-        else:
-            del self._of_root[root]
-        self.uids -= old - new
-        self.uids |= new
+        self.uids.update(new - old)
+        for uid in old - new:
+            self.uids[uid] -= 1
+            if not self.uids[uid]:
+                del self.uids[uid]
+
+
+def list_kept(root: GroupKey, found: Running, lore: Lore) -> list[str]:
+    """List the pods of a root group that go with the whole group or not at all; ``found`` are those on nodes."""
+    definition = lore.find_definition(root)
+    if definition is None or definition.disruption == Disruption.SINGLE:
+        return []
+    is_whole = definition.disruption == Disruption.WHOLE
+    kept = [pod.uid for minimum, there in found for pod in (there if is_whole else there[:minimum])]
+    # One pod is whole by itself.
+    return kept if len(kept) > 1 else []
