@@ -21,7 +21,7 @@ from scheduler.disruption.cleared import (
     Unfinished,
     choose_cheaper,
 )
-from scheduler.disruption.group_units import Unit, list_kube_units, list_units
+from scheduler.disruption.group_units import Unit, is_core, list_kube_units, list_units
 from scheduler.disruption.narrowing import Narrowing
 from scheduler.disruption.promises import Promises
 from scheduler.disruption.sparing import Guard, put_back
@@ -300,43 +300,44 @@ class Clearing:
         """Choose the nodes that cost least to clear and have places for the group together; None if all are needed."""
         if not places.size:
             return None
-        nodes = self._cluster.nodes
-        cost: dict[int, tuple[int, int, int]] = {}
-        for unit in units:
-            is_group = unit.group is not None and not unit.is_extra
-            for row in {nodes.find_row(pod.node) for pod in unit.pods}:
-                priority, n_groups, n_pods = cost.get(row, (-(2**62), 0, 0))
-                cost[row] = max(priority, unit.priority), n_groups + is_group, n_pods + 1
-        there = np.flatnonzero(places > 0 if not rows.size else rows & (places > 0)).tolist()
-        free = (-(2**63), 0, 0)
-        order = sorted(there, key=lambda row: (cost.get(row, free), nodes.columns.rank[row]))
+        there, number = self._list_places(units)
+        highest = np.full(self._cluster.nodes.capacity, -(2**62))
+        priority = np.array([unit.priority for unit in units], np.int64)
+        np.maximum.at(highest, there, priority[number])
+        is_group = np.array([is_core(unit) for unit in units], np.bool_)
+        n_groups = np.bincount(there[is_group[number]], minlength=highest.size)
+        n_units = np.bincount(there, minlength=highest.size)
+        useful = np.flatnonzero(places > 0 if not rows.size else rows & (places > 0))
+        by_cost = self._cluster.nodes.columns.rank, n_units, n_groups, highest
+        order = useful[np.lexsort([one[useful] for one in by_cost])]
         enough = np.cumsum(places[order]) >= len(entity.members)
         if not enough.any():
             return None
         n = int(enough.argmax()) + 1
-        if n == len(order):
+        if n == order.size:
             return None
-        chosen = np.zeros(nodes.capacity, np.bool_)
+        chosen = np.zeros(highest.size, np.bool_)
         chosen[order[:n]] = True
         return chosen
 
     def _list_units_on(self, units: Sequence[Unit], rows: c.Flags) -> list[Unit]:
         """List the units with a pod on one of the rows, and the extra pods, wherever they are, of groups among them."""
-        broken = {
-            unit.group
-            for unit in units
-            if unit.group is not None and not unit.is_extra and self._is_on(unit, rows)
-        }
+        there, number = self._list_places(units)
+        is_on = np.zeros(len(units), np.bool_)
+        is_on[number[rows[there]]] = True
+        pairs = list(zip(units, is_on.tolist(), strict=True))
+        broken = {unit.group for unit, is_here in pairs if is_here and is_core(unit)}
         return [
-            unit
-            for unit in units
-            if self._is_on(unit, rows) or (unit.is_extra and unit.group in broken)
+            unit for unit, is_here in pairs if is_here or (unit.is_extra and unit.group in broken)
         ]
 
-    def _is_on(self, unit: Unit, rows: c.Flags) -> bool:
-        """Whether a unit has a pod on one of the rows."""
-        find = self._cluster.nodes.find_row
-        return any(rows[find(pod.node)] for pod in unit.pods)
+    def _list_places(self, units: Sequence[Unit]) -> tuple[c.Ints, c.Ints]:
+        """List each node of each unit once: [k] the rows of the nodes, and [k] the numbers of the units."""
+        pods = np.array([pod.row for unit in units for pod in unit.pods], np.int64)
+        number = np.repeat(np.arange(len(units)), [len(unit.pods) for unit in units])
+        there = self._cluster.ledger.pods.columns.node[pods]
+        pairs = np.unique((there * (len(units) + 1) + number)[there >= 0])
+        return np.divmod(pairs, len(units) + 1)
 
     def _find_cheaper(
         self,
@@ -380,7 +381,7 @@ class Clearing:
 
 def _keeps_groups(gone: Sequence[Unit], units: Sequence[Unit]) -> bool:
     """Whether no extra pod would stay of a group that goes."""
-    broken = {unit.group for unit in gone if unit.group is not None and not unit.is_extra}
+    broken = {unit.group for unit in gone if is_core(unit)}
     return all(unit in gone for unit in units if unit.is_extra and unit.group in broken)
 
 

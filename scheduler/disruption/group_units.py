@@ -38,6 +38,11 @@ class Unit(NamedTuple):
         return max(pod.priority for pod in self.pods)
 
 
+def is_core(unit: Unit) -> bool:
+    """Whether a unit is the minimum of a group, without which none of the group stays."""
+    return unit.group is not None and not unit.is_extra
+
+
 def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> list[Unit]:
     """List the units that may go for a group of a priority and have one of these pods on nodes.
 
@@ -82,7 +87,8 @@ def _list_units_of_group(cluster: Cluster, root: GroupKey, priority: int) -> lis
         extras += pods[kept:]
     may_go = [one for one in extras if protectors.outranks(priority, one.priority)]
     units = [Unit((one,), root, is_extra=True) for one in may_go]
-    if core and all(protectors.outranks(priority, pod.priority) for pod in (*core, *extras)):
+    highest = max((pod.priority for pod in (*core, *extras)), default=priority)
+    if core and protectors.outranks(priority, highest):
         units.append(Unit(tuple(sorted(core, key=lambda pod: pod.key)), root))
     return units
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.api.door.decisions import Bind
 from scheduler.devices import table as devices
-from scheduler.disruption.group_units import Unit
+from scheduler.disruption.group_units import Unit, is_core
 from scheduler.disruption.promises import Promises
 from scheduler.kernels import sparing as kernel
 from scheduler.kernels.devices import gpus
@@ -37,7 +37,7 @@ def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, .
                 continue
             trial.take_away(*(pod.uid for pod in unit.pods))
             guard.note_fitting()
-        if not unit.is_extra and unit.group is not None:
+        if is_core(unit):
             broken.add(unit.group)
         gone.append(unit)
     return tuple(gone)

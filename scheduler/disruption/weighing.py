@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scheduler.api.times import read_time
 from scheduler.disruption.cleared import Cost
-from scheduler.disruption.group_units import Unit
+from scheduler.disruption.group_units import Unit, is_core
 from scheduler.disruption.units import find_costs
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -30,7 +30,7 @@ def sum_costs(cluster: Cluster, entity: Entity, units: Sequence[Unit]) -> Cost:
     return Cost(
         sum(costs.values()),
         max((pod.priority for pod in pods), default=-(2**62)),
-        len({unit.group for unit in units if unit.group is not None and not unit.is_extra}),
+        len({unit.group for unit in units if is_core(unit)}),
         hours,
         len(pods),
         tuple(sorted(pod.key for pod in pods)),

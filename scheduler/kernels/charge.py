@@ -97,13 +97,17 @@ def remove_pod(tables: c.Tables, pod: int) -> int:
 
 
 @kernel
-def undo_entry(tables: c.Tables, pod: int, end_row: int, end_holds: int) -> int:
-    """As ``remove_pod``, for the pod that was entered last: the tables become byte by byte what they were before.
+def undo_entries(
+    tables: c.Tables, pods: Ints1, node_rows: Ints1, end_row: int, end_holds: int
+) -> None:
+    """As ``remove_pod``, for the pods [k] that were entered last, the last one first.
 
-    ``end_row`` and ``end_holds`` are what ``Pods.free`` said at an earlier time, since which only this function has
-    given rows back: what lies behind them had never been in use.
+    The tables become byte by byte what they were before. ``end_row`` and ``end_holds`` are what ``Pods.free`` said at an
+    earlier time, since which only this function has given rows back: what lies behind them had never been in use.
+    ``node_rows`` [k] takes the rows of the nodes that the pods were charged to, -1 for none.
     """
-    return _give_back(tables, pod, end_row, end_holds)
+    for i in range(pods.size):
+        node_rows[i] = _give_back(tables, pods[i], end_row, end_holds)
 
 
 @part

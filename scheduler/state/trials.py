@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from scheduler.errors import BrokenInvariant
-from scheduler.state.charging.roster import Roster
+from scheduler.state.charging.roster import Did, Roster, Step, Taken
 from scheduler.state.nominations import Nominations
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
@@ -127,7 +127,11 @@ class Trial:
         self._check()
         log = self._roster.log or []
         while len(log) > self._at:
-            self._roster.undo(log.pop(), self._ends)
+            entered = self._take_entries(log)
+            if entered:
+                self._roster.undo_entries(entered, self._ends)
+            else:
+                self._roster.undo(log.pop())
         self._beside.nominations.restore()
         self._beside.terms.version, self._beside.lots.drawn = self._version, self._drawn
         if self.is_quiet:
@@ -145,6 +149,17 @@ class Trial:
     ) -> None:
         if self.is_open:
             self.rollback()
+
+    def _take_entries(self, log: list[Step | Taken]) -> list[Step]:
+        """Take the last steps off the log that entered a pod each, as far as no other step was between them."""
+        entered: list[Step] = []
+        while len(log) > self._at:
+            step = log[-1]
+            if not isinstance(step, Step) or step.did != Did.ENTERED:
+                break
+            entered.append(step)
+            log.pop()
+        return entered[::-1]
 
     def _check(self) -> None:
         if not self._open or self._open[-1] is not self:

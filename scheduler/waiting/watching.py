@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +51,11 @@ class Watch:
                 self._pods[one] = pod, net
             else:
                 del self._pods[one]
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether the news will not list pods."""
+        del pods
+        return not self.follows_pods
 
     @property
     def has_news(self) -> bool:

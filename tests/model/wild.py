@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from scheduler.api import names
 from scheduler.api.cards import Slots
@@ -78,6 +78,9 @@ class Counted:
 
     def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         self.pods[node_row, str(pod.labels), pod.deleting] += sign
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        return not pods
 
     def holds_for(self, cluster: Cluster) -> bool:
         """Whether what it counted is what there is."""

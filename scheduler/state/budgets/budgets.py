@@ -7,7 +7,7 @@ in steps, one namespace after the other, and must be finished before the next an
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -89,6 +89,11 @@ class Budgets:
             self._due.clear()
         elif space.is_idle:
             self._forget(namespace)
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether these pods need not be known, because there is no budget."""
+        del pods
+        return not self._n
 
     def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """Note that a pod came to a node (1), or left it (-1)."""

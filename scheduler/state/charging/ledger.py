@@ -73,9 +73,14 @@ class Ledger:
         """As ``charge_again``, of several pods [k]."""
         kernel.charge_pods_again(self.tables, rows, node_rows)
 
-    def undo(self, row: int, ends: tuple[int, int]) -> int:
-        """As ``leave``, of the pod that was entered last, if no pod has left since ``PodTable.ends`` were ``ends``."""
-        return kernel.undo_entry(self.tables, row, *ends)
+    def undo(self, rows: c.Ints, ends: tuple[int, int]) -> c.Ints:
+        """As ``leave``, of the pods [k] that were entered last, the last one first; return [k] the rows of their nodes.
+
+        No pod may have left since ``PodTable.ends`` were ``ends``.
+        """
+        node_rows = np.zeros(rows.size, np.int64)
+        kernel.undo_entries(self.tables, rows, node_rows, *ends)
+        return node_rows
 
     def get_containers(self, template: PodTemplate) -> c.Ints:
         """Return [5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import NamedTuple, Protocol
@@ -26,6 +26,9 @@ class Follower(Protocol):
 
     def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """Note that a pod was charged to a node (1), or its charge was taken back (-1), by the same record."""
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether none of these pods adds anything to the figure."""
 
 
 class Did(IntEnum):
@@ -197,17 +200,26 @@ class Roster:
         self.pods_on[pod.node][pod.uid] = pod
         self._charge_again(pod)
 
-    def undo(self, step: Step | Taken, ends: tuple[int, int]) -> None:
-        """Undo the last step that is left; ``ends`` are the ledger's ends from the beginning of the trial."""
+    def undo_entries(self, steps: Sequence[Step], ends: tuple[int, int]) -> None:
+        """Undo the last steps that are left, with each of which a pod was entered.
+
+        ``ends`` are the ledger's ends from the beginning of the trial.
+        """
+        pods = [step.after for step in reversed(steps)]
+        for pod in pods:
+            del self.pods_on[pod.node][pod.uid]
+            self._prune(pod.node)
+        self._tell_many(pods, self.ledger.undo(_list_rows(pods), ends), -1)
+        for step in steps:
+            self.keep(step.before)
+
+    def undo(self, step: Step | Taken) -> None:
+        """Undo the last step that is left, with which no pod was entered."""
         if isinstance(step, Taken):
             self._bring_back(step)
             return
         before, after = step.before, step.after
-        if step.did == Did.ENTERED:
-            del self.pods_on[after.node][after.uid]
-            self._prune(after.node)
-            self._note_struck(after, self.ledger.undo(after.row, ends))
-        elif step.did == Did.PUT_BACK:
+        if step.did == Did.PUT_BACK:
             self.away[after.uid] = after
             self._note_struck(after, self.ledger.strike(after.row))
         else:
@@ -297,6 +309,8 @@ class Roster:
         rows = node_rows.tolist()
         self._moved.add_many([row for row in dict.fromkeys(rows) if row >= 0])
         for follower in self.followers:
+            if follower.ignores(pods):
+                continue
             follow = follower.follow_pod
             for pod, row in zip(pods, rows, strict=True):
                 if row >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary, finalize
 
@@ -58,6 +58,10 @@ class PortTable:
         """Note that a pod came to a node (1), or left it (-1)."""
         for port in pod.template.ports:
             self.change(node_row, port, sign)
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether none of these pods takes a port."""
+        return not any(pod.template.ports for pod in pods)
 
     def change(self, row: int, port: Port, sign: int) -> None:
         """Note that a pod on a row takes a port (1), or gives it back (-1)."""

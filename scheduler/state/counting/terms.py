@@ -7,7 +7,7 @@ first count on, or from the first pod with terms that has a node; in a cluster w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from weakref import WeakValueDictionary
 
 from scheduler.api import names
@@ -74,6 +74,10 @@ class Terms:
             count.change(node_row, sign * each)
         if not self._places.change(one.number, node_row, sign):
             self._end(key, one)
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether none of these pods has terms, while nobody counts pods."""
+        return not self._is_kept and not any(pod.template.has_terms for pod in pods)
 
     def find_counts(self, pod: PodRecord) -> Iterator[tuple[Count, int]]:
         """Find the counts that count a pod on a node, and what the pod adds to each."""

@@ -121,7 +121,12 @@ def list_running(key: GroupKey, lore: Lore) -> Running:
         parts = Parts(leaves)
         successes = count_successes(definition, lore.list_successes(group))
         for leaf in leaves:
-            pods = [one.pod for one in there if parts.find(one.says) == leaf.name]
+            pods = [
+                one.pod
+                for one in there
+                # All pods are in the one part that there is.
+                if len(leaves) == 1 or parts.find(one.says) == leaf.name
+            ]
             least = leaf.minimum - count_done(leaf, definition, successes)
             found.append((max(0, least) if definition.is_gang else 0, pods))
     return found

@@ -7,7 +7,7 @@ its node, so trials and failed binds undo it like any charge.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -99,6 +99,10 @@ class Storage:
     def list_users(self, claim: ClaimKey) -> Collection[str]:
         """List the uids of the pods that name a claim."""
         return self._users.get(claim, _NOBODY)
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether none of these pods has volumes."""
+        return all(pod.volumes is None for pod in pods)
 
     def follow_pod(self, pod: PodRecord, row: int, sign: int) -> None:
         """Note that a pod came to a node (1), or left it (-1), with what its claims are given there."""
