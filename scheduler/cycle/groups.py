@@ -10,9 +10,10 @@ from scheduler.api.door.decisions import Attempt, Hold, Nominate, Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.calls import Nowhere
 from scheduler.disruption import attempts, clearing, group_promises
-from scheduler.disruption.cleared import Cleared, Unfinished
+from scheduler.disruption.cleared import Cleared
 from scheduler.disruption.clearing import Clearing
 from scheduler.disruption.horizon import Horizon
+from scheduler.disruption.pieces import Pieces, Unfinished
 from scheduler.placing.groups import kubernetes
 from scheduler.placing.groups.choices import PlacePods
 from scheduler.placing.groups.placer import Placer
@@ -43,6 +44,7 @@ class GroupCycle:
         may_preempt: MayPreempt,
     ) -> None:
         self._cluster, self._placer, self._clearing = cluster, placer, clearing
+        self._pieces = Pieces(cluster, clearing)
         self._may_preempt = may_preempt
         self._horizon = horizon
 
@@ -52,7 +54,7 @@ class GroupCycle:
         ``place_pods`` decides for pods one by one, and makes no room.
         """
         pods, nominations = self._cluster.pods, self._cluster.nominations
-        waiting = self._clearing.begin_piece(entity)
+        waiting = self._pieces.begin_piece(entity)
         before = group_promises.list_nominated(self._cluster, entity)
         plan = self._decide(entity, place_pods, waiting)
         if plan is None or not before:
@@ -77,7 +79,7 @@ class GroupCycle:
         cleared = None
         if self._preempts(entity):
             places = self._placer.list_places(entity)
-            found = self._clearing.go_on(
+            found = self._pieces.go_on(
                 entity, plan, places, lambda rows: self._placer.place(entity, place_pods, rows)
             )
             if isinstance(found, Unfinished):

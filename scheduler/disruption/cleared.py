@@ -1,14 +1,12 @@
-"""Room for a group, what it costs, and a search for room that goes on."""
+"""Room for a group, and what it costs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from scheduler.api.door.decisions import Bind, Plan
+from scheduler.api.door.decisions import Bind
 from scheduler.disruption.group_units import Unit
 from scheduler.schema import columns as c
-from scheduler.state.entities import Entity
 
 
 class Cost(NamedTuple):
@@ -45,37 +43,6 @@ class Cleared(NamedTuple):
     units: tuple[Unit, ...]
     cost: Cost
     rows: c.Flags
-
-
-class Unfinished(NamedTuple):
-    """The search goes on with the next call."""
-
-
-UNFINISHED = Unfinished()
-
-
-@dataclass(slots=True)
-class Search:
-    """A search for room that is done in pieces.
-
-    Attributes:
-        n_places: how many places there are.
-        n_done: how many of them have been looked at.
-        is_narrowed: of the next one the nodes that cost least have been looked at, and are not enough.
-        best: the cheapest room so far.
-        plan: why the group fits nowhere as things were at the end of the last piece.
-        seen: the state of the cluster then.
-        is_stale: anything has changed between two pieces.
-    """
-
-    entity: Entity
-    n_places: int
-    n_done: int = 0
-    is_narrowed: bool = False
-    best: Cleared | None = None
-    plan: Plan | None = None
-    seen: tuple[int, ...] = ()
-    is_stale: bool = False
 
 
 def choose_cheaper(one: Cleared | None, other: Cleared | None) -> Cleared | None:

@@ -13,12 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from scheduler.api.door.decisions import Plan
-from scheduler.disruption import protectors
 from scheduler.disruption.cleared import (
-    UNFINISHED,
     Cleared,
-    Search,
-    Unfinished,
     choose_cheaper,
 )
 from scheduler.disruption.group_units import Unit, is_core, list_kube_units, list_units
@@ -43,10 +39,8 @@ _FEW_UNITS, _FEW_MEMBERS, _TRIES_MAX = 8, 16, 128
 _MANY_UNITS = 64
 # Of the nodes on which a single pod could take the place of groups, so many are compared thoroughly.
 _NODES_COMPARED = 2
-# So many pods on nodes are looked at in one piece of a search, which takes a few milliseconds.
-_PODS_A_PIECE = 256
-# So many searches go on side by side; one more ends the oldest, which begins anew.
-_SEARCHES_MAX = 1024
+# A place with so many pods or fewer is looked at without being narrowed down.
+_FEW_PODS = 256
 _NO_PLACES: c.Ints = np.zeros(0, np.int64)
 
 
@@ -70,8 +64,6 @@ class Clearing:
         self._narrowing = narrowing
         self._cluster, self._boards, self._keys = cluster, boards, keys
         self._count_places, self._promises = count_places, promises
-        # The searches that go on, by the uid of the group.
-        self._searches: dict[str, Search] = {}
 
     def find_room(
         self, entity: Entity, places: Sequence[c.Flags], place: PlaceAmong
@@ -95,88 +87,28 @@ class Clearing:
 
         There may be many nodes. So it is only on the cheapest of them that all sets of units are compared.
         """
-        found = [self._clear_place(entity, rows, place, is_thorough=False) for rows in nodes]
+        found = [self.clear_place(entity, rows, place, is_thorough=False) for rows in nodes]
         cheapest = sorted((one for one in found if one is not None), key=lambda one: one.cost)
         return self.find_room(entity, [one.rows for one in cheapest[:_NODES_COMPARED]], place)
 
     def _clear_parts(self, entity: Entity, rows: c.Flags, place: PlaceAmong) -> Cleared | None:
         """Place a group on the nodes of a place that cost least to clear, or on all its nodes if these do not do."""
-        for part in self._list_parts(entity, rows):
-            if (found := self._clear_place(entity, part, place)) is not None:
+        for part in self.list_parts(entity, rows):
+            if (found := self.clear_place(entity, part, place)) is not None:
                 return found
         return None
 
-    def go_on(
-        self, entity: Entity, plan: Plan, places: Sequence[c.Flags], place: PlaceAmong
-    ) -> Cleared | Unfinished | None:
-        """Find the place as ``find_room`` does, but in pieces: look at a few places with each call.
-
-        ``plan`` says why the group fits nowhere as things are, for ``begin_piece``. Other decisions may be made in between: ``begin_piece`` notes it. Then the best place is looked at once more in
-        the end, and if it is not as cheap any more, all places are looked at again in one piece.
-        """
-        search = self._searches.get(entity.uid)
-        if search is None or search.entity is not entity or search.n_places != len(places):
-            if len(self._searches) >= _SEARCHES_MAX:
-                # A group that is gone or has changed has left its search behind.
-                del self._searches[next(iter(self._searches))]
-            search = self._searches[entity.uid] = Search(entity, len(places))
-        n_pods = 0
-        while search.n_done < len(places):
-            if n_pods >= _PODS_A_PIECE:
-                search.plan, search.seen = plan, self._read_state()
-                return UNFINISHED
-            parts = self._list_parts(entity, places[search.n_done])
-            parts = parts[-1:] if search.is_narrowed else parts
-            found = self._clear_place(entity, parts[0], place) if parts else None
-            search.best = choose_cheaper(search.best, found)
-            search.is_narrowed = found is None and len(parts) > 1
-            search.n_done += not search.is_narrowed
-            n_pods += self._count_pods(parts[0]) if parts else 0
-        del self._searches[entity.uid]
-        best = search.best
-        if best is None or not search.is_stale:
-            return best
-        again = self._clear_place(entity, best.rows, place)
-        if again is not None and again.cost <= best.cost:
-            return again
-        return self.find_room(entity, places, place)
-
-    def begin_piece(self, entity: Entity) -> Plan | None:
-        """Note whether anything has changed since the last piece; to be called before anything is tried for the group.
-
-        If nothing has, the plan that says why the group fits nowhere is as it was; it is returned.
-        """
-        search = self._searches.get(entity.uid)
-        if search is None or search.entity is not entity:
-            return None
-        if search.seen != self._read_state():
-            search.is_stale = True
-            return None
-        return search.plan
-
-    def _read_state(self) -> tuple[int, ...]:
-        """Return numbers that change with anything that may decide who goes, or where a group fits."""
-        cluster = self._cluster
-        return (
-            cluster.moved.position,
-            cluster.described.position,
-            cluster.nominations.version,
-            cluster.groups.changes.position,
-            cluster.terms.version,
-            cluster.storage.versions.total(),
-            *protectors.get_versions(cluster),
-        )
-
-    def _list_parts(self, entity: Entity, rows: c.Flags) -> list[c.Flags]:
+    def list_parts(self, entity: Entity, rows: c.Flags) -> list[c.Flags]:
         """List what to look at of a place: the nodes that cost least, and all nodes if these are not enough."""
-        if self._count_pods(rows) <= _PODS_A_PIECE:
+        if self.count_pods(rows) <= _FEW_PODS:
             return [rows]
         narrow = self._narrowing.narrow_place(entity, rows)
         if narrow is None:
             return []
         return [rows] if narrow is rows else [narrow, rows]
 
-    def _count_pods(self, rows: c.Flags) -> int:
+    def count_pods(self, rows: c.Flags) -> int:
+        """Count the pods on some rows, [0] for all."""
         nodes = self._cluster.ledger.pods.columns.node
         return int(rows[nodes[nodes >= 0]].sum()) if rows.size else int((nodes >= 0).sum())
 
@@ -209,9 +141,13 @@ class Clearing:
         going = tuple(unit for unit in units if id(unit) in gone_ids)
         return Cleared(plan.binds, going, sum_costs(self._cluster, entity, going), ANYWHERE)
 
-    def _clear_place(
+    def clear_place(
         self, entity: Entity, rows: c.Flags, place: PlaceAmong, *, is_thorough: bool = True
     ) -> Cleared | None:
+        """Clear a place in a trial, place a group there, and let those come back that may stay.
+
+        ``is_thorough``: other nodes and other sets of units are tried as well. Returns None if the group does not fit.
+        """
         pods = self._list_pods(entity, rows)
         # Who is being deleted leaves room in any case, and nobody else need go for it.
         leaving = [Unit((pod,)) for pod in pods if pod.deleting]

@@ -61,10 +61,8 @@ class Narrowing:
         cluster = self._cluster
         table = cluster.ledger.pods.columns
         chosen = protectors.find_outranked(cluster, entity.priority)
-        leaving = [
-            pod.row for on in cluster.pods_on.values() for pod in on.values() if pod.deleting
-        ]
-        chosen[leaving] = True
+        leaving = (cluster.pods[uid] for uid in cluster.roster.leaving)
+        chosen[[pod.row for pod in leaving if pod.row >= 0]] = True
         own = (pod for leaf in entity.team.list_leaves() for pod in (*leaf.pods, *leaf.there))
         chosen[[pod.row for pod in own if pod.row >= 0]] = False
         chosen &= table.node >= 0

@@ -283,7 +283,7 @@ class Cluster:
         self._drop_pod(uid)
 
     def _drop_pod(self, uid: str) -> None:
-        pod = self.pods.pop(uid, None)
+        pod = self.roster.drop(uid)
         self.roster.meanwhile.pop(uid, None)
         self.nominations.drop(uid)
         self.nominations.let_stay(uid)

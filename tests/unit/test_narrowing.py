@@ -74,9 +74,9 @@ def find_costs(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """What the room costs that is found in narrowed places, and what it costs in whole ones."""
-    monkeypatch.setattr(clearing, "_PODS_A_PIECE", 1)
+    monkeypatch.setattr(clearing, "_FEW_PODS", 1)
     narrowed = find_cost(make_engine(seed))
-    monkeypatch.setattr(clearing, "_PODS_A_PIECE", 1 << 30)
+    monkeypatch.setattr(clearing, "_FEW_PODS", 1 << 30)
     return narrowed, find_cost(make_engine(seed))
 
 

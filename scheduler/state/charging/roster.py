@@ -74,6 +74,7 @@ class Roster:
     Attributes:
         pods: all pods that are not finished, by uid.
         pods_on: the pods that have a node, by the node's name; the node may be unknown.
+        leaving: the pods that are being deleted; none of them stays after all.
         meanwhile: by uid: the newer record of an assumed pod, from the time of its bind.
         ledger: what each pod is charged.
         registers: which cards the nodes have.
@@ -89,6 +90,7 @@ class Roster:
         self.pods: dict[str, PodRecord] = {}
         self.pods_on: dict[str, dict[str, PodRecord]] = {}
         self.meanwhile: dict[str, PodRecord] = {}
+        self.leaving: set[str] = set()
         self.ledger = Ledger(nodes, cards)
         self.registers = registers
         self.followers: list[Follower] = [nodes.ports]
@@ -98,7 +100,14 @@ class Roster:
     def keep(self, pod: PodRecord) -> PodRecord:
         """Take over a newer record of a pod."""
         self.pods[pod.uid] = pod
+        if pod.deleting:
+            self.leaving.add(pod.uid)
         return pod
+
+    def drop(self, uid: str) -> PodRecord | None:
+        """Forget a pod that is gone; return its record."""
+        self.leaving.discard(uid)
+        return self.pods.pop(uid, None)
 
     def replace(self, pod: PodRecord, start: int) -> PodRecord:
         """Take over a newer record of a pod whose charge is unchanged."""
