@@ -10,12 +10,14 @@ from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.groups.objects import CompositePodGroup, KubePodGroup
 from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
 from scheduler.state.groups import forming
 from tests import make
 
-_STEPS = 60
+_STEPS = 120
+# A group names one above it, whether it exists or not; circles are among them.
 _ABOVE, _LEAVES, _PODS = ("a", "b", "c"), ("x", "y"), 6
 _KOORDINATOR = "gang.scheduling.koordinator.sh/"
 
@@ -38,6 +40,8 @@ class World:
             (self._see_group, self._see_composite, self._see_pod, self._drop_pod)
         )
         what()
+        if self.rng.random() < 0.3:
+            self.engine.decide(0.0, Unlimited())
         cluster = self.engine._cluster
         there = sorted(uid for uid, pod in cluster.pods.items() if pod.node)
         if there and self.rng.random() < 0.5:
@@ -68,7 +72,7 @@ class World:
             "schedulingPolicy": {"gang": {"minGroupCount": 1}},
             "disruptionMode": self.rng.choice(({"all": {}}, {"single": {}})),
         }
-        self._see(CompositePodGroup, _ABOVE[at], spec, _ABOVE[:at])
+        self._see(CompositePodGroup, _ABOVE[at], spec, _ABOVE)
 
     def _see(
         self,

@@ -188,16 +188,21 @@ class _Former:
         definition = self._lore.find_definition(key)
         if definition is None:
             self._note_lack(f"{key} does not exist")
-            return self._make_team(Part("", 0), None, self._lore.list_members(key))
-        if definition.problem is not None:
+        elif definition.problem is not None:
             mistake = definition.problem
             self._note_problem(Mistake(f"{key}: {mistake.field}", mistake.text))
+        elif depth == 0 and definition.parent is not None:
+            # Else the topmost of its parents would be the root.
+            text = f"they form a circle, or are more than {DEPTH_MAX}"
+            self._note_problem(Mistake(f"{key}: the groups around it", text))
         children = self._lore.list_children(key) if depth < DEPTH_MAX else ()
         if children:
             teams = tuple(self._make_group_team(child, depth + 1) for child in children)
-            where = self._resolve(definition.root.constraint)
-            return Team(key.name, definition.root.minimum, where=where, teams=teams)
+            root = Part("", 0) if definition is None else definition.root
+            return Team(key.name, root.minimum, where=self._resolve(root.constraint), teams=teams)
         members = self._lore.list_members(key)
+        if definition is None:
+            return self._make_team(Part("", 0), None, members)
         self._refuse_unknown_parts(key, definition, members)
         team = self._make_team(definition.root, definition, members)
         return self._split_roles(team, members) if definition.by_role else team

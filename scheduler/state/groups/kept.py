@@ -82,7 +82,10 @@ class Kept:
         return self._of_root.get(root, frozenset())
 
     def _look_at(self, root: GroupKey, lore: Lore) -> frozenset[GroupKey]:
-        """Find the teams of a root group, and who of them does not go alone; return the groups that have left it."""
+        """Find the teams of a root group, and who of them does not go alone.
+
+        Returns the other groups that are or were within it: some may have another root now.
+        """
         # A group that has become a part of another one is nobody's root any more.
         is_root = lore.find_root(root) == root
         found = list_running(root, lore) if is_root else []
@@ -102,7 +105,7 @@ class Kept:
             self._around[key].discard(root)
             if not self._around[key]:
                 del self._around[key]
-        return old - new
+        return (old | new) - {root}
 
     def _put(self, root: GroupKey, new: frozenset[str]) -> None:
         """Take over which pods a root group keeps now."""

@@ -309,15 +309,20 @@ class Groups:
         return entity
 
     def find_root(self, key: GroupKey) -> GroupKey:
-        """Find the group that is decided about as a whole, of which a group is a part."""
-        definition = self.find_definition(key)
+        """Find the group that is decided about as a whole, of which a group is a part.
+
+        A group whose parents form a circle, or that has too many, is decided about, and refused, by itself.
+        """
+        root, definition = key, self.find_definition(key)
         for _ in range(DEPTH_MAX):
-            if definition is None or definition.parent in (None, key):
+            if definition is None or definition.parent is None:
                 break
-            key = definition.parent
-            definition = self.find_definition(key)
+            root = definition.parent
+            definition = self.find_definition(root)
+        else:
+            return key
         together = definition.together if definition is not None else ()
-        return self._joints.join(together) if together else key
+        return self._joints.join(together) if together else root
 
     # What forming reads.
 
