@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Bind
 from scheduler.disruption.promises import ByRow, Promises
 from scheduler.placing.rooms import Rooms
@@ -32,9 +33,7 @@ class CardPromises:
             return bind
         cluster, (row,) = self._cluster, before
         cluster.forget(pod.uid)
-        with self._promises.keep_promises(before):
-            self._rooms.put(pod, shape, row)
-            slots = cluster.pods[pod.uid].claim
+        slots = self._choose_beside(pod, shape, row, before[row], in_the_end=False) or bind.slots
         cluster.assume(pod.uid, bind.node, slots, bind.given)
         return replace(bind, slots=slots)
 
@@ -52,15 +51,23 @@ class CardPromises:
         if self._fit_in_the_end(group, row):
             return bind
         cluster.forget(pod.uid)
-        with self._promises.keep_promises({row: group}, in_the_end=True):
-            self._rooms.put(pod, shape, row)
-            slots = cluster.pods[pod.uid].claim
-        if self._rooms.suffice(pod, shape, row, slots):
+        slots = self._choose_beside(pod, shape, row, group, in_the_end=True)
+        if slots is not None and self._rooms.suffice(pod, shape, row, slots):
             cluster.assume(pod.uid, bind.node, slots, bind.given)
             if self._fit_in_the_end(group, row):
                 return replace(bind, slots=slots)
             cluster.forget(pod.uid)
         return None
+
+    def _choose_beside(
+        self, pod: PodRecord, shape: Shape, row: int, others: list[PodRecord], *, in_the_end: bool
+    ) -> Slots | None:
+        """Choose the cards of a pod that is not placed beside others that are promised its node; None if there are none."""
+        with self._promises.keep_promises({row: others}, in_the_end=in_the_end):
+            if not self._promises.takes_cards(shape, row):
+                return None
+            self._rooms.put(pod, shape, row)
+            return self._cluster.pods[pod.uid].claim
 
     def _fit_in_the_end(self, pods: Sequence[PodRecord], row: int) -> bool:
         """Whether pods that are promised a node for later fit there once those in their way have ended."""

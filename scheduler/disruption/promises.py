@@ -62,7 +62,7 @@ class Promises:
         with self.keep_promises(self.list_before(pod, pod.uid, [name])) as trial:
             trial.take_away(*{*self._list_leaving(name, pod.priority), *victims})
             shape = self._boards.make_unscored(key)
-            if not self._takes_cards(shape, row):
+            if not self.takes_cards(shape, row):
                 return ()
             self._rooms.put(pod, shape, row)
             return cluster.pods[pod.uid].claim
@@ -314,7 +314,7 @@ class Promises:
         if (shape := shapes.get(key)) is None:
             shape = shapes[key] = self._boards.make_unscored(key)
         slots = self.find_own_cards(pod, shape, row)
-        if slots or not self._takes_cards(shape, row):
+        if slots or not self.takes_cards(shape, row):
             cluster.assume(pod.uid, name, slots)
         else:
             self._rooms.put(pod, shape, row)
@@ -326,7 +326,7 @@ class Promises:
             reserved.close(there[use.uuid] for uses in claim for use in uses)
         reserved.keep_a_core(there[use.uuid] for uses in claim for use in uses if not use.cores)
 
-    def _takes_cards(self, shape: Shape, row: int) -> bool:
+    def takes_cards(self, shape: Shape, row: int) -> bool:
         """Whether cards are to be chosen for a pod on a row, and suffice."""
         pool = shape.ask.pool
         if pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:

@@ -176,4 +176,4 @@ class Guard:
         there = self._cluster.registers.list_cards(bind.uid, shape.ask.pool, row)
         picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(bind.slots) for use in uses]
         world = self._boards.get_world(shape)
-        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64)))
+        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64).reshape(-1, 2)))

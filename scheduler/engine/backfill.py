@@ -27,6 +27,8 @@ _CANDIDATES = 4
 _OF_A_NAMESPACE = 2
 # A group that cannot be told a time is looked at again after so many rounds' time.
 _ROUNDS_IN_VAIN = 60
+# Without a pause between rounds, so many groups are looked at after each change.
+_A_CHANGE = 64
 # So many groups that fit nowhere are looked at for a first promise before the pods behind them are placed.
 _FIRST_ROUNDS = 4
 # A promise counts as kept if the group is placed no later than so many seconds after its time.
@@ -41,7 +43,8 @@ class Backfill:
         self._cluster, self._cycle, self._pending = cluster, cycle, pending
         self._pause = pause
         self._running: Generator[None, None, None] | None = None
-        self._is_stale = False
+        # Whether anything has changed since the last round, and whether there are more groups to look at.
+        self._is_stale = self._goes_on = False
         self._looked_at = -_NEVER
         self._n_first = _FIRST_ROUNDS
         # By the uid of a waiting group: the time that it was promised first.
@@ -70,7 +73,8 @@ class Backfill:
         """Return when the next round is due; infinite when only a change can bring one."""
         if self._running is not None:
             return 0.0
-        due = self._looked_at + self._pause if self._is_stale else _NEVER
+        is_due = self._is_stale or self._goes_on
+        due = self._looked_at + self._pause if is_due else _NEVER
         room = self._cluster.later.room
         if room is not None and self._pause:
             # Pods may have ended early, or a promised node may be gone.
@@ -104,7 +108,10 @@ class Backfill:
         if self._running is None:
             if self.find_due() > now:
                 return
-            self._is_stale, self._looked_at = False, now
+            if self._is_stale and not self._pause:
+                self._in_vain.clear()
+            self._is_stale = self._goes_on = False
+            self._looked_at = now
             self._position = self._cluster.moved.position
             self._running = self._look_for_first(now)
         for _ in self._running:
@@ -156,7 +163,7 @@ class Backfill:
             return
         self._end_promise()
         # The groups behind those that can be told no time have their turn in the next rounds.
-        self._is_stale |= not is_all
+        self._goes_on = not is_all and (self._pause > 0 or len(self._in_vain) < _A_CHANGE)
 
     def _search_room(self, uid: str, now: float) -> Generator[None, None, LaterRoom | None]:
         """Find when and where a waiting group fits; None if nobody can tell, or the group changes meanwhile."""
@@ -183,7 +190,8 @@ class Backfill:
         Those that could be told no time lately are left out, except the one that the room is promised to. No namespace
         has more than its part of a round.
         """
-        since, find = now - _ROUNDS_IN_VAIN * self._pause, self._pending.find_entry
+        find = self._pending.find_entry
+        since = now - _ROUNDS_IN_VAIN * self._pause if self._pause else -_NEVER
         self._in_vain = {uid: at for uid, at in self._in_vain.items() if find(uid) and at > since}
         self._promised = {uid: at for uid, at in self._promised.items() if find(uid)}
         room = self._cluster.later.room

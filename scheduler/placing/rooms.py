@@ -150,7 +150,7 @@ class Rooms:
         """Whether a pod that is not placed could get these cards of a row now."""
         there = self._cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
         picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
-        world, cards = self._boards.get_world(shape), np.array(picks, np.int64)
+        world, cards = self._boards.get_world(shape), np.array(picks, np.int64).reshape(-1, 2)
         return bool(gpus.suffices(world, shape.ask, row, cards))
 
     def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:

@@ -16,9 +16,9 @@ from tests.unit.test_backfill import BEGIN, Scene
 class Stream(Scene):
     """Pods and gangs that come and end over time; those that say how long they run say the truth."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, n_nodes: int = 0) -> None:
         self.rng = random.Random(seed)
-        self.n_nodes = self.rng.randint(2, 4)
+        self.n_nodes = n_nodes or self.rng.randint(2, 4)
         super().__init__(self.n_nodes)
         self._ends: list[tuple[float, str]] = []
         self._run: dict[str, float] = {}
@@ -120,8 +120,8 @@ def test_no_promise_is_broken_if_everybody_says_the_truth(seed: int) -> None:
 class CardStream(Stream):
     """As ``Stream``, on nodes of two cards that pods share."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: int, n_nodes: int = 0) -> None:
+        super().__init__(seed, n_nodes)
         for i in range(self.n_nodes):
             node = make.hami_node(name=f"n{i}", cards=2, cpu=64)
             self.engine.handle(events.Seen(node), BEGIN)
@@ -136,7 +136,7 @@ class CardStream(Stream):
         rng, run = self.rng, self.rng.choice((15.0, 40.0, 100.0))
         said: dict[str, Any] = {"run": run, "created": 10.0 * step, "gpumem": 100}
         if rng.random() < 0.2:
-            n, gang = rng.randint(2, self.n_nodes), f"gang{step}"
+            n, gang = rng.randint(2, max(3, self.n_nodes)), f"gang{step}"
             self.engine.handle(events.Seen(make.pod_group(gang, n)), self.now)
             said |= {"gpu": rng.choice((1, 2)), "gpucores": rng.choice((50, 100)), "gang": gang}
             pods = [f"{gang}-{i}" for i in range(n)]
@@ -157,3 +157,19 @@ def test_no_pod_takes_a_card_that_a_group_is_to_have(seed: int) -> None:
     stream = CardStream(seed)
     stream.live(60)
     assert stream.n_promises > 0
+
+
+def test_a_pod_that_finds_no_card_beside_a_promised_group_waits() -> None:
+    """A card has room for it now, and all of both cards is the group's later."""
+    scene = CardStream(0, n_nodes=1)
+    scene.add("a", 1, run=200, gpu=1, gpucores=30, gpumem=100)
+    scene.add("b", 1, run=100, gpu=2, gpucores=30, gpumem=100)
+    assert scene.decide(1) == {"a": "n0", "b": "n0"}
+    scene.engine.handle(events.Seen(make.pod_group("gang", 3)), scene.now)
+    for name, gpus, cores in (("gang-0", 1, 50), ("gang-1", 1, 30), ("gang-2", 2, 50)):
+        scene.add(name, 1, created=2, gang="gang", gpu=gpus, gpucores=cores, gpumem=100)
+    assert scene.decide(3) == {}
+    assert scene.cluster.later.room is not None
+    scene.add("c", 1, created=4, gpu=1, gpucores=50, gpumem=100)
+    scene.add("d", 1, created=4, gpu=1, gpucores=20, gpumem=100)
+    assert scene.decide(5) == {"d": "n0"}

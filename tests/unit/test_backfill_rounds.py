@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.allowance import Work
+from scheduler.engine.allowance import Unlimited, Work
 from scheduler.engine.chores import Pace
 from scheduler.engine.recorded import Recorded
 from scheduler.engine.rerun import rerun
@@ -183,3 +183,30 @@ def test_a_fresh_start_of_the_log_keeps_the_promise() -> None:
     assert sorted(scene.decide(40)) == ["gang-0", "gang-1"]
     for part in (lines[:first], lines[first:]):
         assert rerun(part).difference is None
+
+
+def test_without_a_pause_the_rounds_end_when_all_groups_have_been_looked_at() -> None:
+    scene = Scene()
+    scene.add("a", run=1000, node="n0")
+    scene.add("b", run=1000, node="n1")
+    for i in range(9):
+        scene.add_gang(f"huge{i}", 2, cpu=99)
+    scene.add_gang("real", 2)
+    n_calls = 0
+    while scene.engine.find_due(scene.now) <= scene.now:
+        assert n_calls < 20
+        scene.engine.decide(scene.now, Unlimited())
+        n_calls += 1
+    assert scene.find_promise() == (1000.0, ["n0", "n1"])
+
+
+def test_without_a_pause_the_rounds_end_although_no_group_can_be_told_a_time() -> None:
+    scene = Scene()
+    for i in range(9):
+        scene.add_gang(f"huge{i}", 2, cpu=99)
+    n_calls = 0
+    while scene.engine.find_due(scene.now) <= scene.now:
+        assert n_calls < 20
+        scene.engine.decide(scene.now, Unlimited())
+        n_calls += 1
+    assert scene.find_promise() is None
