@@ -94,7 +94,8 @@ class GroupCycle:
 
         ``is_bounded``: only room that may be promised. A group that is placed as kube-scheduler does is told nothing, nor is one that pods leave for already.
         """
-        if self._placer.is_exact(entity) or self._is_nominated(entity):
+        is_nominated = group_promises.has_nominated(self._cluster, entity)
+        if self._placer.is_exact(entity) or is_nominated:
             return None
         return (
             yield from self._horizon.find_room(
@@ -104,10 +105,6 @@ class GroupCycle:
                 is_bounded=is_bounded,
             )
         )
-
-    def _is_nominated(self, entity: Entity) -> bool:
-        find_node = self._cluster.nominations.find_node
-        return any(find_node(pod.uid) for pod in entity.members)
 
     def has_lost_pods(self, entity: Entity) -> bool:
         """Whether a pod that a group counts as there is sent away by now; the group has to be formed anew."""

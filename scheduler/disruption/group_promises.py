@@ -26,6 +26,12 @@ def awaits_victims(cluster: Cluster, entity: Entity) -> bool:
     )
 
 
+def has_nominated(cluster: Cluster, entity: Entity) -> bool:
+    """Whether a pod of a group is nominated."""
+    find_node = cluster.nominations.find_node
+    return bool(cluster.nominations) and any(find_node(pod.uid) for pod in entity.members)
+
+
 def promise_room(
     cluster: Cluster, entity: Entity, cleared: Cleared, uid: str, *, is_exact: bool
 ) -> tuple[tuple[Evict, ...], tuple[Nominate, ...]]:

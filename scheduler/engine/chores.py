@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -12,9 +12,11 @@ from scheduler.cycle.asking import Answers
 from scheduler.disruption import group_promises, protectors
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.barring import Barring
+from scheduler.engine.rounds import Rounds, take_turns
 from scheduler.engine.splitting import Splitting
+from scheduler.engine.waking import Waking
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.admissions import Woken
 from scheduler.waiting.helping import Changed, FreeRows
@@ -28,7 +30,6 @@ _STRIDE = 64
 # which pods.
 _NODES_A_UNIT, _UNITS_A_STEP = 500, 1.0
 _NEVER = float("inf")
-_ENDED = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,10 @@ class Chores:
         self._splitting = Splitting(cycle, self._parked, self._barring)
         self._seen = FreeRows(cluster)
         # Rounds over nominated pods, and rounds over pods that may preempt.
-        self._promised, self._taking = _Rounds(self._help_nominated), _Rounds(self._help_to_take)
+        self._promised, self._taking = Rounds(self._help_nominated), Rounds(self._help_to_take)
+        # Rounds over groups of unlike pods.
+        self._waking = Waking(cluster, cycle, pending)
+        self._unlike = Rounds(self._waking.help_unlike)
         self._taken_version: Hashable = None
         self._explaining: Iterator[None] = iter(())
         self._outcome = Outcome()
@@ -82,7 +86,8 @@ class Chores:
 
     def find_due(self) -> float:
         """Return the time at which work is due next; infinite when only a change can bring work."""
-        if self._is_unfinished or self._looks or self._promised.is_due or self._taking.is_due:
+        rounds = self._promised, self._taking, self._unlike
+        if self._is_unfinished or self._looks or any(one.is_due for one in rounds):
             return 0.0
         if self._hooks and self._watch.has_news:
             return self._helped_at + self._pace.help
@@ -106,6 +111,8 @@ class Chores:
         self._pending.park_pod(hold.uid, now, kind)
         if (entry := self._pending.find_entry(hold.uid)) is not None:
             self._barring.keep_entry_off(kind, entry, hold.barriers)
+            if isinstance(entry.entity, Entity):
+                self._waking.note_parked(entry.entity)
         if is_freed or (is_behind and self._may_follow(pod, hold.barriers)):
             self._note_kind(kind, None)
         if is_freed and entry is not None and isinstance(entry.entity, Entity):
@@ -128,6 +135,8 @@ class Chores:
             self._looks.clear()
             self._promised.end()
             self._taking.end()
+            self._unlike.end()
+            self._waking.forget_all()
             self._is_unfinished = False
             return
         self._begin_turn(now)
@@ -148,13 +157,14 @@ class Chores:
         """List the work that there is to do, in this order."""
         if self._cluster.budgets.is_behind:
             # Pods that could preempt wait until it is known which pods the budgets cover. Pods that fit do not wait.
-            return (_take_turns(self._promised.go_on(self._seen, now), self._help_kinds(now)),)
+            return (take_turns(self._promised.go_on(self._seen, now), self._help_kinds(now)),)
         if self._is_postponed:
             self._is_postponed = False
             self._promised.note_rows(None)
         # Room that was made for a pod does not wait until all kinds were looked at.
-        first = _take_turns(self._promised.go_on(self._seen, now), self._help_kinds(now))
-        return first, _take_turns(self._taking.go_on(self._seen, now), self._explaining)
+        unlike = self._unlike.go_on(self._seen, now)
+        first = take_turns(self._promised.go_on(self._seen, now), self._help_kinds(now), unlike)
+        return first, take_turns(self._taking.go_on(self._seen, now), self._explaining)
 
     def _begin_turn(self, now: float) -> None:
         pace = self._pace
@@ -175,6 +185,7 @@ class Chores:
         moved = None if news.is_unknown else news.moved
         self._promised.note_rows(moved)
         self._taking.note_rows(moved)
+        self._unlike.note_rows(moved)
         held: list[str] = []
         for kind, rows in self._hooks.find_kinds(news):
             if isinstance(kind, Woken):
@@ -228,7 +239,7 @@ class Chores:
         if found is None:
             room = self._cluster.later.room
             first = "" if room is None else room.entity
-            self._pending.help_kind(kind, now, is_held=self._is_hopeless, first=first)
+            self._pending.help_kind(kind, now, is_held=self._waking.is_hopeless, first=first)
         else:
             self._barring.keep_off(kind, pod, found)
 
@@ -278,18 +289,9 @@ class Chores:
     def _help_nominated_group(self, uid: str, now: float) -> None:
         """Help a group once all its victims are gone: before, no part of it is to be tried."""
         entry = self._pending.find_entry(uid)
-        if entry is not None and not self._awaits_victims(entry.entity):
+        entity = None if entry is None else entry.entity
+        if isinstance(entity, Entity) and not group_promises.awaits_victims(self._cluster, entity):
             self._pending.help_pod_at_once(uid, now)
-
-    def _is_hopeless(self, entity: AnyEntity) -> bool:
-        """Whether a group need not be tried: pods still leave for it, or too few of its pods could fit."""
-        if not isinstance(entity, Entity):
-            return False
-        return self._awaits_victims(entity) or not self._cycle.could_place_group(entity)
-
-    def _awaits_victims(self, entity: AnyEntity) -> bool:
-        """Whether a group still waits for pods that leave for it."""
-        return isinstance(entity, Entity) and group_promises.awaits_victims(self._cluster, entity)
 
     def _could_take(self, pod: PodRecord) -> bool:
         """Whether a pod could preempt; its namespace pays for the nodes that are asked."""
@@ -350,49 +352,4 @@ class Chores:
                 hold = holds[now]
                 if hold is not None and self._pending.is_parked(pod.uid):
                     self._outcome.explained.append(hold.copy_for(pod.uid))
-                yield
-
-
-class _Rounds:
-    """Work on the rows that moved, in one round after another; a row that moves during a round is for the next."""
-
-    def __init__(self, work: Callable[[Changed, float], Iterator[None]]) -> None:
-        self._work = work
-        # Rows that moved since the last round began; None stands for all rows.
-        self._rows: set[int] | None = set()
-        self._running: Iterator[None] = iter(())
-
-    @property
-    def is_due(self) -> bool:
-        """Whether another round is to begin."""
-        return self._rows != set()
-
-    def note_rows(self, rows: set[int] | None) -> None:
-        """Note that rows moved; None stands for all rows."""
-        self._rows = None if self._rows is None or rows is None else self._rows | rows
-
-    def end(self) -> None:
-        """End all rounds: no pod waits."""
-        self._rows, self._running = set(), iter(())
-
-    def go_on(self, seen: FreeRows, now: float) -> Iterator[None]:
-        """Go on with the running round, then begin the next one with the rows that moved meanwhile."""
-        while True:
-            # Not "yield from": a caller that closes this generator would close the running round, too.
-            for _ in self._running:
-                yield
-            if not self.is_due:
-                return
-            changed, self._rows = seen.find_changed(self._rows), set()
-            self._running = self._work(changed, now)
-
-
-def _take_turns(*chores: Iterator[None]) -> Iterator[None]:
-    """Do one piece of each chore in turn: a chore that never ends does not keep the others from ending."""
-    left = list(chores)
-    while left:
-        for chore in tuple(left):
-            if next(chore, _ENDED) is _ENDED:
-                left.remove(chore)
-            else:
                 yield

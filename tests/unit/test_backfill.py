@@ -77,6 +77,10 @@ class Scene:
     def end(self, name: str) -> None:
         self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
 
+    def begin_deletion(self, name: str) -> None:
+        self._pods[name].metadata.deletion_timestamp = write_time(self.now)
+        self.engine.handle(events.Seen(self._pods[name]), self.now)
+
     def decide(self, at: float = 0.0) -> dict[str, str]:
         """Where the pods go that are placed now, so many seconds after the beginning."""
         self.now = max(self.now, BEGIN + at)

@@ -1,0 +1,79 @@
+"""Wakes groups that wait for a change.
+
+A group is parked with one of its pods: the one that fitted nowhere. Where its pods are unlike, a change that helps
+another of them may help the group as well: that one then leaves its place to the first, or is enough without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from scheduler.cycle.asking import Answers
+from scheduler.disruption import group_promises
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.pods import PodRecord
+from scheduler.waiting.helping import Changed
+from scheduler.waiting.pending import Pending
+
+# A group with pods of more templates is tried after its backoff whenever it might fit.
+_TEMPLATES_MAX = 8
+# A group for which nothing has to be found out takes next to no time: so many of them are one piece of work.
+_STRIDE = 64
+
+
+class Waking:
+    """Finds out which parked groups a change may help."""
+
+    def __init__(self, cluster: Cluster, cycle: Answers, pending: Pending) -> None:
+        self._cluster, self._cycle, self._pending = cluster, cycle, pending
+        # Parked groups of unlike pods, by uid, with a pod of each template.
+        self._unlike: dict[str, tuple[Entity, list[PodRecord]]] = {}
+
+    def note_parked(self, entity: Entity) -> None:
+        """Note that a group was parked."""
+        alike = {id(pod.template): pod for pod in reversed(entity.members)}
+        if len(alike) > 1:
+            self._unlike[entity.uid] = entity, list(alike.values())
+
+    def forget_all(self) -> None:
+        """Forget all groups: none waits for a change."""
+        self._unlike.clear()
+
+    def help_unlike(self, changed: Changed, now: float) -> Iterator[None]:
+        """Try those groups again, after their backoff, of which another pod fits on the changed rows."""
+        fits: dict[Hashable, bool] = {}
+        for i, (uid, (entity, pods)) in enumerate(list(self._unlike.items())):
+            if i % _STRIDE == 0:
+                yield
+            entry = self._pending.find_entry(uid)
+            if entry is None or entry.entity is not entity or entry.kind is None:
+                del self._unlike[uid]
+                continue
+            is_helped = len(pods) > _TEMPLATES_MAX
+            for pod in () if is_helped else pods:
+                kind = self._cycle.find_kind(pod)
+                if kind == entry.kind:
+                    # The usual look at kinds finds it.
+                    continue
+                if kind not in fits:
+                    fits[kind] = self._fits(pod, changed)
+                    yield
+                is_helped |= fits[kind]
+            if is_helped and self._pending.is_parked(uid) and not self.is_hopeless(entity):
+                self._pending.help_pod(uid, now)
+
+    def is_hopeless(self, entity: AnyEntity) -> bool:
+        """Whether a group need not be tried: too few of its pods could fit, or could make room."""
+        if not isinstance(entity, Entity):
+            return False
+        if group_promises.has_nominated(self._cluster, entity):
+            # The bounds count the room that is promised to one pod of the group as taken from the others.
+            return False
+        return not self._cycle.could_place_group(entity)
+
+    def _fits(self, pod: PodRecord, changed: Changed) -> bool:
+        """Whether a pod fits on one of the changed rows."""
+        if self._cycle.asks_all(pod) and changed.find_barriers(pod.template) is not None:
+            return False
+        return self._cycle.find_barriers(pod, changed.rows) is None
