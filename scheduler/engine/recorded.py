@@ -55,9 +55,12 @@ class Recorded(Engine):
 
     def decide(self, now: float, allowance: Allowance) -> Outcome:
         """Decide, and log the call if there was anything to do."""
+        return self._decide(now, allowance, writes_all=False)
+
+    def _decide(self, now: float, allowance: Allowance, *, writes_all: bool) -> Outcome:
         metered = _Metered(allowance)
         outcome = super().decide(now, metered)
-        if allowance.pods or any(metered.spent):
+        if writes_all or allowance.pods or any(metered.spent):
             self._write(log.encode(log.describe_call(now, allowance.pods, metered.spent, outcome)))
         return outcome
 
@@ -72,8 +75,8 @@ class Recorded(Engine):
         self._write_head()
         for event in objects:
             self.handle(event, now)
-        # Which pods there are is known only when all are compiled.
-        self.decide(now, Unlimited(pods=0))
+        # Which pods there are is known only when all are compiled. The call forms the groups as they are until then.
+        self._decide(now, Unlimited(pods=0), writes_all=True)
         for event in knowledge:
             self.handle(event, now)
 

@@ -64,13 +64,16 @@ class World:
             if self._may_be_done(uid):
                 self.pods[uid].metadata.deletion_timestamp = _GOING
         self._binds, self._nominations, self._evictions = [], [], []
-        self.engine = Engine(Config(), pace=PROMPT)
+        self.engine = self._make_engine()
         for node in self._nodes:
             self._tell(events.Seen(node))
         for group in self._groups:
             self._tell(events.Seen(group))
         for pod in self.pods.values():
             self._tell(events.Seen(copy.deepcopy(pod)))
+
+    def _make_engine(self) -> Engine:
+        return Engine(Config(), pace=PROMPT)
 
     def happen(self) -> None:
         """Let something come, end or die."""
