@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator
 
+from msgspec.structs import replace
+
 from scheduler.api.door import notes
 from scheduler.api.door.decisions import Outcome, Plan
 from scheduler.cycle.schedule import Cycle
@@ -33,6 +35,9 @@ _A_CHANGE = 64
 _FIRST_ROUNDS = 4
 # A promise counts as kept if the group is placed no later than so many seconds after its time.
 _SLACK_SECONDS = 60.0
+# Others use promised room only until the time that was promised first: pods that end a little late would else move it, and
+# give others time to come, without end. A promise that is later by more has moved for another reason.
+_MOVED_SECONDS = 600.0
 
 
 class Backfill:
@@ -49,6 +54,8 @@ class Backfill:
         self._n_first = _FIRST_ROUNDS
         # By the uid of a waiting group: the time that it was promised first.
         self._promised: dict[str, float] = {}
+        # By when others must have ended that use its room, likewise.
+        self._ends_by: dict[str, float] = {}
         # The cluster's log of moved rows as of the last round.
         self._position = -1
         # By the uid of a group: when it could be told no time.
@@ -140,6 +147,7 @@ class Backfill:
                 # Who comes before the group has taken its room, so the group is promised another time.
                 self._is_stale = True
                 self._promised.pop(later.room.entity, None)
+                self._ends_by.pop(later.room.entity, None)
 
     def _comes_after(self, uid: str) -> bool:
         room = self._cluster.later.room
@@ -156,7 +164,9 @@ class Backfill:
                 continue
             self._in_vain.pop(uid, None)
             self._promised.setdefault(uid, room.until)
-            later.put(room)
+            if room.until > self._ends_by.get(uid, -_NEVER) + _MOVED_SECONDS:
+                self._ends_by[uid] = room.until
+            later.put(replace(room, ends_by=self._ends_by[uid]))
             entry = self._pending.find_entry(uid)
             if entry is not None and room.until <= now:
                 self._pending.help_pod_at_once(entry.pod.uid, now)
@@ -194,6 +204,7 @@ class Backfill:
         since = now - _ROUNDS_IN_VAIN * self._pause if self._pause else -_NEVER
         self._in_vain = {uid: at for uid, at in self._in_vain.items() if find(uid) and at > since}
         self._promised = {uid: at for uid, at in self._promised.items() if find(uid)}
+        self._ends_by = {uid: at for uid, at in self._ends_by.items() if find(uid)}
         room = self._cluster.later.room
         promised = "" if room is None else room.entity
         waiting = [

@@ -128,7 +128,9 @@ class Recorded(Engine):
         room = self._cluster.later.room
         if room is not None:
             doubted = tuple(sorted(room.doubted))
-            yield events.PromisedLater(room.entity, room.until, dict(room.on), doubted, room.domain)
+            yield events.PromisedLater(
+                room.entity, room.until, room.ends_by, dict(room.on), doubted, room.domain
+            )
         yield events.DemandKnown(self._cluster.demand.list_known())
 
     def _write_head(self) -> None:

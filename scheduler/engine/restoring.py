@@ -69,5 +69,7 @@ def _promise(cluster: Cluster, pending: Pending, event: events.PromisedLater) ->
     if entry is not None:
         place = pending.order.find_place(entry.entity)
         doubted = frozenset(event.doubted)
-        room = LaterRoom(event.entity, place, event.until, event.on, doubted, event.domain)
+        room = LaterRoom(
+            event.entity, place, event.until, event.on, doubted, event.domain, event.ends_by
+        )
         cluster.later.put(room)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -26,6 +27,7 @@ class LaterRoom(msgspec.Struct, frozen=True):
         on: by the name of a node: the uids of the pods that will be placed there.
         doubted: namespaces in which a pod runs longer than it said: what their pods say of their end is not believed.
         domain: the label and the values of the domain in which the group will be; empty texts for no domain.
+        ends_by: by when others must have ended that use the room before, if that is earlier than ``until``.
     """
 
     entity: str
@@ -34,6 +36,7 @@ class LaterRoom(msgspec.Struct, frozen=True):
     on: Mapping[str, tuple[str, ...]]
     doubted: frozenset[str] = frozenset()
     domain: tuple[str, tuple[str, ...]] = ("", ())
+    ends_by: float = math.inf
 
 
 class Later:
@@ -89,6 +92,6 @@ class Later:
         if room is None or self._is_aside or pod.uid in self._members:
             return False
         is_known = run_seconds is not None and pod.namespace not in room.doubted
-        if is_known and now + (run_seconds or 0.0) <= room.until:
+        if is_known and now + (run_seconds or 0.0) <= min(room.until, room.ends_by):
             return False
         return self._find_place(pod) > room.place

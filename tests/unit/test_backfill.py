@@ -77,6 +77,9 @@ class Scene:
     def end(self, name: str) -> None:
         self.engine.handle(events.Gone("Pod", f"default/{name}"), self.now)
 
+    def read_run_time(self, name: str) -> float:
+        return float((self._pods[name].metadata.annotations or {})[names.RUN_TIME])
+
     def begin_deletion(self, name: str) -> None:
         self._pods[name].metadata.deletion_timestamp = write_time(self.now)
         self.engine.handle(events.Seen(self._pods[name]), self.now)

@@ -8,6 +8,7 @@ import pytest
 from scheduler.api import hami, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
+from scheduler.engine.chores import Pace
 from scheduler.state.later import LaterRoom
 from tests import make, slices
 from tests.unit.test_backfill import BEGIN, Scene
@@ -173,3 +174,28 @@ def test_a_pod_that_finds_no_card_beside_a_promised_group_waits() -> None:
     scene.add("c", 1, created=4, gpu=1, gpucores=50, gpumem=100)
     scene.add("d", 1, created=4, gpu=1, gpucores=20, gpumem=100)
     assert scene.decide(5) == {"d": "n0"}
+
+
+@pytest.mark.parametrize("late", [2.0, 20.0, 55.0])
+def test_pods_that_end_a_little_late_do_not_put_a_promise_off_for_ever(late: float) -> None:
+    """Whenever room is left until the promised time, others come for just so long, and end late."""
+    scene = Scene(pace=Pace(explain=1e9))
+    ends = {"a": 100.0, "b": 200.0}
+    for i, name in enumerate(ends):
+        scene.add(name, run=ends[name], node=f"n{i}")
+    scene.add_gang()
+    for step in range(120):
+        at = 5.0 * step
+        for name in [name for name, end in ends.items() if end <= at]:
+            scene.end(name)
+            del ends[name]
+        room = scene.find_promise()
+        if room is not None and room[0] > at + 5.0:
+            scene.add(f"p{step}", run=room[0] - at - 5.0, created=1)
+        placed = scene.decide(at)
+        if "gang-0" in placed:
+            break
+        ends |= {name: at + scene.read_run_time(name) + late for name in placed}
+        if f"p{step}" not in placed:
+            scene.end(f"p{step}")
+    assert 200.0 <= at <= 205.0 + late

@@ -139,6 +139,7 @@ class PromisedLater(_Event, frozen=True):
 
     entity: str
     until: float
+    ends_by: float
     on: dict[str, tuple[str, ...]]
     doubted: tuple[str, ...] = ()
     domain: tuple[str, tuple[str, ...]] = ("", ())
