@@ -46,7 +46,8 @@ def is_core(unit: Unit) -> bool:
 def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> list[Unit]:
     """List the units that may go for a group of a priority and have one of these pods on nodes.
 
-    A group with a pod of at least that priority does not go. Its extra pods of lower priority may.
+    A group with a pod of at least that priority does not go. Its extra pods of lower priority may. Nor does a unit go with
+    a pod that the Eviction API refused to let go a short time ago.
     """
     units: list[Unit] = []
     seen: set[GroupKey] = set()
@@ -57,7 +58,7 @@ def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> li
             root_of[key] = _find_root(cluster, key)
         root = root_of[key] if key is not None else None
         if root is None:
-            if protectors.outranks(priority, pod.priority):
+            if protectors.outranks(priority, pod.priority) and _may_be_asked(cluster, pod):
                 units.append(Unit((pod,)))
         elif root not in seen:
             seen.add(root)
@@ -85,12 +86,22 @@ def _list_units_of_group(cluster: Cluster, root: GroupKey, priority: int) -> lis
             kept = min(kept, minimum)
         core += pods[:kept]
         extras += pods[kept:]
-    may_go = [one for one in extras if protectors.outranks(priority, one.priority)]
+    may_go = [
+        one
+        for one in extras
+        if protectors.outranks(priority, one.priority) and _may_be_asked(cluster, one)
+    ]
     units = [Unit((one,), root, is_extra=True) for one in may_go]
     highest = max((pod.priority for pod in (*core, *extras)), default=priority)
-    if core and protectors.outranks(priority, highest):
+    is_open = not cluster.nominations.refused or all(_may_be_asked(cluster, pod) for pod in core)
+    if core and is_open and protectors.outranks(priority, highest):
         units.append(Unit(tuple(sorted(core, key=lambda pod: pod.key)), root))
     return units
+
+
+def _may_be_asked(cluster: Cluster, pod: PodRecord) -> bool:
+    """Whether the eviction of a pod was not refused a short time ago."""
+    return not cluster.nominations.is_refused(pod.uid, cluster.now)
 
 
 def list_nodes_of_groups(cluster: Cluster, priority: int) -> list[c.Flags]:

@@ -44,6 +44,8 @@ from scheduler.waiting.pending import Pending
 
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
 _DEAR_UNITS, _NODES_A_UNIT = 8, 500
+# A pod that the Eviction API did not let go is not evicted for so long.
+_REFUSED_SECONDS = 300.0
 _NOTHING: tuple[Note, ...] = ()
 T = TypeVar("T")
 
@@ -322,7 +324,10 @@ class Engine:
     # Evictions.
 
     def _undo_evict(self, event: events.EvictFailed, now: float) -> Sequence[Note]:
-        self._pending.help_pod_later(self._cluster.nominations.let_stay(event.uid), now)
+        nominations = self._cluster.nominations
+        if event.is_refused and event.uid in self._cluster.pods:
+            nominations.note_refused(event.uid, now + _REFUSED_SECONDS)
+        self._pending.help_pod_later(nominations.let_stay(event.uid), now)
         return _NOTHING
 
     # Nodes.

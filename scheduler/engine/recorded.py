@@ -119,19 +119,25 @@ class Recorded(Engine):
         for pod in pods.values():
             if pod.life == Life.ASSUMED:
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)
+        yield from self._promises()
+        yield events.DemandKnown(self._cluster.demand.list_known())
+
+    def _promises(self) -> Iterator[Event]:
+        """Yield events for what is promised to pods, and for those that leave for them or may not."""
         nominations = self._cluster.nominations
         for name in nominations.list_nodes():
             for uid in nominations.list_on(name):
                 yield events.PodNominated(uid, name, nominations.find_cards(uid))
         for uid, makes_room_for in nominations.going.items():
             yield events.PodGoing(uid, makes_room_for)
+        for uid, until in nominations.refused.items():
+            yield events.PodRefused(uid, until)
         room = self._cluster.later.room
         if room is not None:
             doubted = tuple(sorted(room.doubted))
             yield events.PromisedLater(
                 room.entity, room.until, room.ends_by, dict(room.on), doubted, room.domain
             )
-        yield events.DemandKnown(self._cluster.demand.list_known())
 
     def _write_head(self) -> None:
         self._write(log.encode(log.Head(log.FORMAT, self._version, self.config)))

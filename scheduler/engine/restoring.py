@@ -15,6 +15,7 @@ Knowledge = (
     | events.PodAssumed
     | events.PodNominated
     | events.PodGoing
+    | events.PodRefused
     | events.PromisedLater
     | events.MemberSucceeded
 )
@@ -24,6 +25,7 @@ KINDS: tuple[type[Knowledge], ...] = (
     events.PodAssumed,
     events.PodNominated,
     events.PodGoing,
+    events.PodRefused,
     events.PromisedLater,
     events.MemberSucceeded,
 )
@@ -41,6 +43,9 @@ def restore(cluster: Cluster, pending: Pending, event: Knowledge, now: float) ->
         case events.PodGoing(uid, makes_room_for):
             if uid in cluster.pods:
                 cluster.nominations.send_away(uid, makes_room_for)
+        case events.PodRefused(uid, until):
+            if uid in cluster.pods:
+                cluster.nominations.note_refused(uid, until)
         case events.PromisedLater():
             _promise(cluster, pending, event)
         case events.MemberSucceeded(uid, name, group, part, index, scheduler, is_deleted):

@@ -77,6 +77,13 @@ def is_too_large(error: Exception) -> bool:
     )
 
 
+def is_eviction_refused(error: Exception) -> bool:
+    """Whether the API server does not let a pod go: by its budget, or because it has several."""
+    return _has_status(error, HTTPStatus.TOO_MANY_REQUESTS) or _has_status(
+        error, HTTPStatus.INTERNAL_SERVER_ERROR
+    )
+
+
 def is_forbidden(error: Exception) -> bool:
     """Whether the API server knows the caller and does not allow the call."""
     return _has_status(error, HTTPStatus.FORBIDDEN)

@@ -285,8 +285,7 @@ class Cluster:
     def _drop_pod(self, uid: str) -> None:
         pod = self.roster.drop(uid)
         self.roster.meanwhile.pop(uid, None)
-        self.nominations.drop(uid)
-        self.nominations.let_stay(uid)
+        self.nominations.forget(uid)
         if pod is not None:
             self.groups.drop_pod(pod)
             self.storage.note_claims(pod, -1)

@@ -33,6 +33,7 @@ class Nominations:
 
     Attributes:
         top: the highest priority of a nominated pod; below every priority when there is none.
+        refused: by uid of a pod that the Eviction API did not let go: the time until which it is not evicted.
     """
 
     def __init__(self, changed: Callable[[str], None], leaves: Callable[[str], None]) -> None:
@@ -47,6 +48,7 @@ class Nominations:
         self._from = 0
         self.top = _BELOW_ALL
         self._going: dict[str, str] = {}
+        self.refused: dict[str, float] = {}
         # For each open trial the state before its first change; None while the trial has changed nothing.
         self._before: list[_Facts | None] = []
 
@@ -77,6 +79,20 @@ class Nominations:
         self._save()
         self._note_leaving(uid)
         return self._going.pop(uid)
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod that is gone."""
+        self.drop(uid)
+        self.let_stay(uid)
+        self.refused.pop(uid, None)
+
+    def note_refused(self, uid: str, until: float) -> None:
+        """Note that a pod is not to be evicted until a time."""
+        self.refused[uid] = until
+
+    def is_refused(self, uid: str, now: float) -> bool:
+        """Whether a pod is not to be evicted yet."""
+        return bool(self.refused) and self.refused.get(uid, now) > now
 
     def find_node(self, uid: str) -> str:
         """Return the node that a pod is nominated to; empty for none."""

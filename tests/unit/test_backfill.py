@@ -56,7 +56,9 @@ class Scene:
         created: float = 0.0,
         **more: Any,
     ) -> None:
-        annotations = {} if run is None else {names.RUN_TIME: f"{run:g}"}
+        annotations = dict(more.pop("annotations", {}))
+        if run is not None:
+            annotations[names.RUN_TIME] = f"{run:g}"
         pod = make.pod(name=name, cpu=cpu, node=node, annotations=annotations, **more)
         pod.metadata.creation_timestamp = write_time(BEGIN + created)
         if node:

@@ -124,6 +124,30 @@ async def test_the_victims_of_a_group_are_evicted_as_far_as_budgets_allow() -> N
     assert condition["message"] == "evenkeel: preempting to accommodate a higher priority podgroup"
 
 
+async def test_who_was_refused_before_is_asked_first_and_alone() -> None:
+    """A pod under two budgets is refused each time, and nobody else goes for nothing."""
+    stage, victims = Stage(), records(*(f"v{i}" for i in range(10)))
+    stage.api.trouble["POST", "v7"] = ApiError(500, "InternalError", "it has two budgets")
+    words = describe_departure(
+        Evict("u-p", "n", (), Why.PREEMPTED, group="u-group", is_asked=True), "evenkeel"
+    )
+    stage.evictor.evict(victims, words)
+    await stage.work(10)
+    assert EvictFailed(victims[7].uid, str(stage.api.trouble["POST", "v7"]), is_refused=True) in (
+        stage.reported
+    )
+    stage.api.calls.clear()
+    stage.evictor.evict(victims, words)
+    await stage.work(20)
+    assert stage.api.order("POST") == ["v7"]
+    del stage.api.trouble["POST", "v7"]
+    stage.api.calls.clear()
+    stage.evictor.evict(victims, words)
+    await stage.work(30)
+    assert stage.api.order("POST")[0] == "v7"
+    assert len(stage.api.order("POST")) == 10
+
+
 async def test_where_one_stays_the_last_is_not_sent_away() -> None:
     stage, victims = Stage(), records("a", "b")
     stage.api.trouble["DELETE", "a"] = ApiError(403, "Forbidden", "no")

@@ -90,10 +90,11 @@ class EvictDone(_Event, frozen=True):
 
 
 class EvictFailed(_Event, frozen=True):
-    """A pod that was to be evicted stays."""
+    """A pod that was to be evicted stays; ``is_refused``: the Eviction API does not let it go."""
 
     uid: str
     message: str
+    is_refused: bool = False
 
 
 class DemandRecalled(_Event, frozen=True):
@@ -134,6 +135,13 @@ class PodGoing(_Event, frozen=True):
     makes_room_for: str
 
 
+class PodRefused(_Event, frozen=True):
+    """The eviction of a pod was refused before the engine made a fresh start; until then it is not tried again."""
+
+    uid: str
+    until: float
+
+
 class PromisedLater(_Event, frozen=True):
     """A group was promised room for a later time before the engine made a fresh start, see ``state/later.py``."""
 
@@ -165,7 +173,7 @@ class DemandKnown(_Event, frozen=True):
 
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
-    | DemandRecalled | PodAssumed | PodNominated | PodGoing | PromisedLater | MemberSucceeded | DemandKnown
+    | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
 )  # fmt: skip
 
 

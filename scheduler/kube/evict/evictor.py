@@ -1,7 +1,7 @@
 """Evicts pods, and writes the nominations of pods for which others go.
 
 The last victim goes after all others: when it goes, the pod that waits may be tried again, and no other pod should
-still have to go for it. A victim whose bind has not begun is taken back without a request to the API server.
+still have to go for it. Those that the API server refused to let go before are asked first, one by one. A victim whose bind has not begun is taken back without a request to the API server.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from scheduler.telling.departures import Departure
 _log = structlog.get_logger("evenkeel.evictor")
 # The most evictions at once, victims of one of them at once, and nominations at once.
 _WORKERS, _AT_ONCE, _WRITERS = 16, 8, 8
+# So many refused victims are remembered.
+_REFUSED_MAX = 10_000
 _SPARED = "another pod that was to go with it stays"
 
 
@@ -84,6 +86,8 @@ class Evictor:
         ]
         # Victims whose eviction is under way, for any pod: none is evicted twice.
         self._going: set[str] = set()
+        # Victims that the API server did not let go when it was asked last; some may be gone.
+        self._refused: dict[str, None] = {}
 
     def evict(self, victims: Sequence[PodRecord], words: Departure) -> None:
         """Queue an eviction. Victims that are being deleted, or evicted for another pod, are left alone."""
@@ -110,8 +114,9 @@ class Evictor:
     async def _evict_all(self) -> None:
         while True:
             job = await self._evictions.get()
-            *first, last = job.victims
-            gate = asyncio.Semaphore(_AT_ONCE)
+            refused = [one for one in job.victims if one.uid in self._refused]
+            *first, last = (*refused, *(one for one in job.victims if one.uid not in self._refused))
+            gate = asyncio.Semaphore(1 if refused else _AT_ONCE)
             are_going = await asyncio.gather(*(self._evict_victim(job, one, gate) for one in first))
             if all(are_going):
                 await self._evict_victim(job, last, gate)
@@ -145,19 +150,28 @@ class Evictor:
                 if not answers.is_not_found(error):
                     _log.warning("a pod was not evicted", pod=victim.key, error=str(error))
                     job.stopped.set()
-                    self._end_victim(victim, str(error))
+                    is_refused = words.is_asked and answers.is_eviction_refused(error)
+                    if is_refused:
+                        self._note_refused(victim.uid)
+                    self._end_victim(victim, str(error), is_refused=is_refused)
                     return False
                 # It is gone by itself.
                 self._end_victim(victim, "")
                 return True
+        self._refused.pop(victim.uid, None)
         self._report_departure(victim, words, words.note)
         self._end_victim(victim, "")
         return True
 
-    def _end_victim(self, victim: PodRecord, trouble: str) -> None:
+    def _note_refused(self, uid: str) -> None:
+        self._refused[uid] = None
+        if len(self._refused) > _REFUSED_MAX:
+            del self._refused[next(iter(self._refused))]
+
+    def _end_victim(self, victim: PodRecord, trouble: str, *, is_refused: bool = False) -> None:
         self._going.discard(victim.uid)
         uid = victim.uid
-        self._report(EvictFailed(uid, trouble) if trouble else EvictDone(uid))
+        self._report(EvictFailed(uid, trouble, is_refused) if trouble else EvictDone(uid))
 
     async def _nominate_all(self, jobs: asyncio.Queue[Nomination]) -> None:
         while True:
