@@ -1,7 +1,7 @@
 """Evicts pods, and writes the nominations of pods for which others go.
 
 The last victim goes after all others: when it goes, the pod that waits may be tried again, and no other pod should
-still have to go for it. Those that the API server refused to let go before are asked first, one by one. A victim whose bind has not begun is taken back without a request to the API server.
+still have to go for it. Those that the API server refused to let go before are tried first, one by one. A victim whose bind has not begun is taken back without a request to the API server.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Evictor:
         ]
         # Victims whose eviction is under way, for any pod: none is evicted twice.
         self._going: set[str] = set()
-        # Victims that the API server did not let go when it was asked last; some may be gone.
+        # Victims that the API server did not let go the last time; some may be gone.
         self._refused: dict[str, None] = {}
 
     def evict(self, victims: Sequence[PodRecord], words: Departure) -> None:
