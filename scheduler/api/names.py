@@ -107,6 +107,7 @@ BELOW_MINIMUM = "GroupBelowMinimum"
 GANG = "evenkeel.dev/gang"
 GANG_ALL = "all"
 RUN_TIME = "evenkeel.dev/run-time"
+CHECKPOINT = "evenkeel.dev/checkpoint-every"
 ON_FAILURE = "evenkeel.dev/on-failure"
 REPLACE, RESTART = "replace", "restart"
 

@@ -8,7 +8,6 @@ cost the least wins. So a pod is sent away only where the group is then placed w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 
 import numpy as np
 
@@ -17,12 +16,13 @@ from scheduler.disruption.cleared import (
     Cleared,
     choose_cheaper,
 )
+from scheduler.disruption.elastic import choose_extras, is_better, list_elastic, list_sets
 from scheduler.disruption.group_units import Unit, is_core, list_kube_units, list_units
 from scheduler.disruption.narrowing import Narrowing
 from scheduler.disruption.promises import Promises
 from scheduler.disruption.sparing import Guard, put_back
 from scheduler.disruption.units import find_costs, find_unit_costs
-from scheduler.disruption.weighing import find_worth, sum_costs
+from scheduler.disruption.weighing import find_hours, find_worth, sum_costs
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.shapes.boards import Boards
@@ -219,13 +219,18 @@ class Clearing:
         """Place a group on rows without the units, and let those come back that may stay."""
         leaving, staying = units
         # Budgets cover pods on nodes.
-        costs = find_costs(self._cluster, [pod for unit in staying for pod in unit.pods])
-        order = sorted(staying, key=lambda one: find_worth(one, costs))
+        pods = [pod for unit in staying for pod in unit.pods]
+        costs = find_costs(self._cluster, pods)
+        hours = find_hours(self._cluster, entity, pods)
+        elastic = list_elastic(self._cluster, staying)
         with self._cluster.trial() as trial:
             trial.take_away(*_list_uids(leaving), *_list_uids(staying))
             plan = place(rows)
             if not plan.binds:
                 return None
+            if elastic:
+                staying = choose_extras(staying, elastic, {bind.node for bind in plan.binds})
+            order = sorted(staying, key=lambda one: find_worth(one, costs, hours))
             guard = Guard(self._boards, self._keys, plan.binds, self._cluster, self._promises)
             gone = put_back(trial, order, guard)
         return Cleared(plan.binds, gone, sum_costs(self._cluster, entity, gone), rows)
@@ -289,11 +294,11 @@ class Clearing:
         leaving, staying = units
         sets = [
             (sum_costs(self._cluster, entity, chosen), chosen)
-            for n in range(len(staying) + 1)
-            for chosen in combinations(staying, n)
-            if _keeps_groups(chosen, staying)
+            for chosen in list_sets(staying, list_elastic(self._cluster, staying))
         ]
-        cheaper = sorted((one for one in sets if one[0] < found.cost), key=lambda one: one[0])
+        cheaper = sorted(
+            (one for one in sets if is_better(*one, found, staying)), key=lambda one: one[0]
+        )
         for cost, chosen in cheaper[:_TRIES_MAX]:
             with self._cluster.trial() as trial:
                 trial.take_away(*_list_uids(leaving), *_list_uids(chosen))
@@ -313,12 +318,6 @@ class Clearing:
             for pod in cluster.pods_on.get(name, {}).values()
             if pod.uid not in own
         ]
-
-
-def _keeps_groups(gone: Sequence[Unit], units: Sequence[Unit]) -> bool:
-    """Whether no extra pod would stay of a group that goes."""
-    broken = {unit.group for unit in gone if is_core(unit)}
-    return all(unit in gone for unit in units if unit.is_extra and unit.group in broken)
 
 
 def _list_uids(units: Sequence[Unit]) -> list[str]:

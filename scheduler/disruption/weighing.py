@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.api.times import read_time
+from scheduler.devices import table as devices
 from scheduler.disruption.cleared import Cost
 from scheduler.disruption.group_units import Unit, is_core
 from scheduler.disruption.units import find_costs
@@ -14,35 +15,56 @@ from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
 
 _SECONDS_AN_HOUR = 3600.0
+# The cores of a whole card, in percent.
+_ALL_CORES = 100
 
 
 def sum_costs(cluster: Cluster, entity: Entity, units: Sequence[Unit]) -> Cost:
     """Sum up what it costs if units go for a group."""
     pods = [pod for unit in units for pod in unit.pods]
     costs = find_costs(cluster, pods) if pods else {}
-    came = max((read_time(pod.created) or 0 for pod in entity.members), default=0)
-    start = cluster.ledger.pods.columns.start
-    hours = sum(
-        _count_cards(pod) * max(0, came - int(start[pod.row])) / _SECONDS_AN_HOUR
-        for pod in pods
-        if start[pod.row] != c.NOT_STARTED
-    )
     return Cost(
         sum(costs.values()),
         max((pod.priority for pod in pods), default=-(2**62)),
         len({unit.group for unit in units if is_core(unit)}),
-        hours,
+        sum(find_hours(cluster, entity, pods).values()),
         len(pods),
         tuple(sorted(pod.key for pod in pods)),
     )
 
 
-def _count_cards(pod: PodRecord) -> int:
-    return max(1, sum(len(uses) for uses in pod.claim))
+def find_hours(cluster: Cluster, entity: Entity, pods: Sequence[PodRecord]) -> dict[str, float]:
+    """Find by uid how many GPU-hours of work are lost if pods go for a group.
+
+    It is the work since the pod started, or at most since it saved its work the last time.
+    """
+    came = max((read_time(pod.created) or 0 for pod in entity.members), default=0)
+    # The clock stands still where a file is read that does not say what time it is.
+    now = max(came, cluster.now)
+    starts = cluster.ledger.pods.columns.start[[pod.row for pod in pods]].tolist() if pods else []
+    found: dict[str, float] = {}
+    for pod, start in zip(pods, starts, strict=True):
+        seconds = 0.0 if start == c.NOT_STARTED else max(0.0, now - start)
+        if pod.checkpoint_seconds is not None:
+            seconds = min(seconds, pod.checkpoint_seconds)
+        found[pod.uid] = _count_cards(pod) * seconds / _SECONDS_AN_HOUR if seconds else 0.0
+    return found
 
 
-def find_worth(unit: Unit, costs: dict[str, int]) -> tuple[object, ...]:
-    """Return a key that puts the unit first that is dearest; an extra pod comes after its group."""
+def _count_cards(pod: PodRecord) -> float:
+    """Count the cards of a pod: of a shared one the part that it holds of its cores, all of it if it may use all."""
+    if any(pod.claim):
+        uses = (use for uses in pod.claim for use in uses)
+        return sum(use.cores / _ALL_CORES if use.cores else 1.0 for use in uses)
+    amounts = pod.template.requests.amounts
+    return float(sum(amount for name, amount in amounts if devices.find_place(name) >= 0))
+
+
+def find_worth(unit: Unit, costs: dict[str, int], hours: dict[str, float]) -> tuple[object, ...]:
+    """Return a key that puts the unit first that is dearest; an extra pod comes after its group.
+
+    ``costs`` and ``hours`` say by uid what the protectors say that a pod costs, and the GPU-hours that are lost with it.
+    """
     cost = sum(costs[pod.uid] for pod in unit.pods)
     is_alone = unit.group is None or unit.is_extra
     return (
@@ -50,6 +72,7 @@ def find_worth(unit: Unit, costs: dict[str, int]) -> tuple[object, ...]:
         -cost,
         -unit.priority,
         is_alone,
+        -sum(hours[pod.uid] for pod in unit.pods),
         -len(unit.pods),
         unit.pods[0].created,
         unit.pods[0].key,

@@ -54,6 +54,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
         member: what it says of the group that it is in; None for a pod that names none.
         owned: what it is of the group that its owner may ask for; None for a pod without such an owner.
         run_seconds: for so long it runs at most, by what it says itself; None if it says nothing.
+        checkpoint_seconds: so often it saves its work; None if it does not say so.
     """
 
     uid: str
@@ -84,6 +85,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     member: Membership | None = None
     owned: Membership | None = None
     run_seconds: float | None = None
+    checkpoint_seconds: float | None = None
 
     @property
     def asks(self) -> told_cards.Asks:

@@ -74,9 +74,10 @@ class Records:
                 )
             except BadInput as error:
                 problem = error.mistake
-        run_seconds = None
+        run_seconds = checkpoint_seconds = None
         try:
             run_seconds = groups.read_run_seconds(pod)
+            checkpoint_seconds = groups.read_checkpoint_seconds(pod)
         except BadInput as error:
             problem = problem or (None if node else error.mistake)
         if old is None:
@@ -111,6 +112,7 @@ class Records:
             member=member,
             owned=owned,
             run_seconds=run_seconds,
+            checkpoint_seconds=checkpoint_seconds,
         )
 
     def read_success(self, pod: wire.Pod) -> Membership | None:

@@ -204,6 +204,20 @@ def read_run_seconds(pod: wire.Pod) -> float | None:
     )
 
 
+def read_checkpoint_seconds(pod: wire.Pod) -> float | None:
+    """Read how often a pod saves its work, in seconds; None if it does not say so.
+
+    Raises:
+        BadInput: the annotation is no duration.
+    """
+    annotations = pod.metadata.annotations or {}
+    if names.CHECKPOINT not in annotations:
+        return None
+    return reading.parse_seconds(
+        annotations[names.CHECKPOINT], Notes(annotations).name(names.CHECKPOINT)
+    )
+
+
 def find_group(found: GroupSource) -> GroupKey | None:
     """Find the key of the group that an object speaks of, or of the object that stands for its groups.
 

@@ -110,11 +110,17 @@ def count_below(key: GroupKey, lore: Lore) -> int:
 
 
 def list_running(key: GroupKey, lore: Lore) -> Running:
-    """List the minimum and the pods on nodes of each team of a root group, the pods to keep first."""
+    """List the minimum and the pods on nodes of each team of a root group, the pods to keep first.
+
+    Those that are being evicted come last: others are the minimum, if there are enough.
+    """
     found = []
     for group in list_groups_within(key, lore):
         definition = lore.find_definition(group)
-        there = sorted((one for one in lore.list_members(group) if one.is_there), key=_find_place)
+        there = sorted(
+            (one for one in lore.list_members(group) if one.is_there),
+            key=lambda one: (one.is_leaving, *_find_place(one)),
+        )
         if definition is None or not there:
             continue
         leaves = list(definition.root.list_leaves())

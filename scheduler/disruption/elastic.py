@@ -1,0 +1,123 @@
+"""Elastic groups lose the pods that are in the way, as long as enough others stay.
+
+Which pods of a group are its minimum is settled by their order, without regard to where they are. Pods that have no ranks
+do as well as each other: if enough of them are elsewhere, those are the minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice, product
+
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.disruption.cleared import Cleared, Cost
+from scheduler.disruption.group_units import Unit, is_core
+from scheduler.state.cluster import Cluster
+from scheduler.state.groups.forming import Running
+from scheduler.state.pods import PodRecord
+
+# No more sets of units than so many are listed.
+_SETS_MAX = 1024
+
+
+def list_elastic(cluster: Cluster, units: Sequence[Unit]) -> dict[GroupKey, Running]:
+    """List the groups whose minimum is among some units, and extra pods as well.
+
+    Each comes with the pods of its teams that are not being evicted already.
+    """
+    with_extras = {unit.group for unit in units if unit.is_extra}
+    going = cluster.nominations.going
+    return {
+        unit.group: [
+            (minimum, [pod for pod in there if pod.uid not in going])
+            for minimum, there in cluster.groups.list_running(unit.group)
+        ]
+        for unit in units
+        if unit.group in with_extras and is_core(unit) and unit.group is not None
+    }
+
+
+def choose_extras(
+    units: Sequence[Unit], elastic: Mapping[GroupKey, Running], nodes: set[str]
+) -> list[Unit]:
+    """Divide elastic groups anew, so that pods on some nodes are extra pods where enough others are left.
+
+    Args:
+        units: the units that were taken away.
+        elastic: as ``list_elastic`` has listed them before.
+        nodes: the names of the nodes that are needed.
+    """
+    kept = [unit for unit in units if unit.group not in elastic]
+    taken: dict[GroupKey, list[PodRecord]] = {}
+    for unit in units:
+        if unit.group in elastic and unit.group is not None:
+            taken.setdefault(unit.group, []).extend(unit.pods)
+    for group, pods in taken.items():
+        away = {pod.uid for pod in pods}
+        core: list[PodRecord] = []
+        for minimum, there in elastic[group]:
+            core += [pod for pod in _list_minimum(minimum, there, nodes, away) if pod.uid in away]
+        in_core = {pod.uid for pod in core}
+        kept += [Unit((pod,), group, is_extra=True) for pod in pods if pod.uid not in in_core]
+        if core:
+            kept.append(Unit(tuple(sorted(core, key=lambda pod: pod.key)), group))
+    return kept
+
+
+def _list_minimum(
+    minimum: int, there: Sequence[PodRecord], nodes: set[str], away: set[str]
+) -> Sequence[PodRecord]:
+    """List the pods that are the minimum of a team."""
+    elsewhere = [pod for pod in there if pod.node not in nodes or pod.uid not in away]
+    if _has_ranks(there) or len(elsewhere) < minimum:
+        return there[:minimum]
+    return elsewhere[:minimum]
+
+
+def list_sets(
+    units: Sequence[Unit], elastic: Mapping[GroupKey, Running]
+) -> Iterator[tuple[Unit, ...]]:
+    """List the sets of units that may go; ``elastic`` is as ``list_elastic`` lists them.
+
+    No extra pod stays of a group that goes. Of a group with one team whose pods have no ranks, any pods may be the extra
+    ones.
+    """
+    of_group: dict[GroupKey | None, list[Unit]] = {}
+    for unit in units:
+        of_group.setdefault(unit.group, []).append(unit)
+    choices = [_list_subsets([one]) for one in of_group.pop(None, ())]
+    for group, mine in of_group.items():
+        teams = elastic.get(group, ()) if group is not None else ()
+        if len(teams) == 1 and not _has_ranks(teams[0][1]):
+            ((minimum, there),) = teams
+            pods = [Unit((pod,), group, is_extra=True) for unit in mine for pod in unit.pods]
+            choices.append(
+                [
+                    *(one for one in _list_subsets(pods) if len(one) <= len(there) - minimum),
+                    tuple(mine),
+                ]
+            )
+            continue
+        whole = [one for one in mine if is_core(one)]
+        extras = _list_subsets([one for one in mine if one.is_extra])
+        choices.append([*extras, *([tuple(mine)] if whole else [])])
+    for chosen in islice(product(*choices), _SETS_MAX):
+        yield tuple(chain.from_iterable(chosen))
+
+
+def _list_subsets(units: Sequence[Unit]) -> list[tuple[Unit, ...]]:
+    return [one for n in range(len(units) + 1) for one in combinations(units, n)]
+
+
+def _has_ranks(pods: Sequence[PodRecord]) -> bool:
+    return any(pod.member is not None and pod.member.index >= 0 for pod in pods)
+
+
+def is_better(cost: Cost, chosen: Sequence[Unit], found: Cleared, units: Sequence[Unit]) -> bool:
+    """Whether a set costs less than what was found; by names alone only if it is a set of just these ``units``.
+
+    Among pods of a group that do as well as each other, those that come last in their order go.
+    """
+    if all(one in units for one in chosen):
+        return cost < found.cost
+    return cost[:-1] < found.cost[:-1]
