@@ -61,7 +61,15 @@ class Waking:
                     yield
                 is_helped |= fits[kind]
             if is_helped and self._pending.is_parked(uid) and not self.is_hopeless(entity):
-                self._pending.help_pod(uid, now)
+                self._help(uid, now)
+
+    def _help(self, uid: str, now: float) -> None:
+        """Try a group again after its backoff; at once if others leave room for it meanwhile."""
+        room = self._cluster.later.room
+        if room is not None and room.entity == uid:
+            self._pending.help_pod_at_once(uid, now)
+        else:
+            self._pending.help_pod(uid, now)
 
     def is_hopeless(self, entity: AnyEntity) -> bool:
         """Whether a group need not be tried: too few of its pods could fit, or could make room."""
