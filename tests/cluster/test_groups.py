@@ -129,3 +129,26 @@ async def condition(world: World, name: str) -> tuple[str, str]:
 
     (found,) = await world.wait_until(read, bool)
     return found["status"], found["reason"]
+
+
+async def test_a_group_without_an_object_that_does_not_fit_has_one_event(world: World) -> None:
+    await world.create_all([node("n0", "rack-0")])
+    await world.start_operator()
+    for name in ("q", "r"):
+        labels = {"kueue.x-k8s.io/pod-group-name": name}
+        notes = {"kueue.x-k8s.io/pod-group-total-count": "3"}
+        pods = [
+            pod(f"{name}-{i}", requests={"cpu": "2"}, labels=labels, annotations=notes)
+            for i in range(3)
+        ]
+        await world.create(*pods)
+    await world.settle()
+
+    async def name_waiting() -> list[str]:
+        events = await world.listed("/apis/events.k8s.io/v1/events")
+        said = (one for one in events if "2 of the 3 pods" in one["note"])
+        return sorted(one["regarding"]["name"].partition("-")[0] for one in said)
+
+    await world.wait_until(name_waiting, lambda found: len(found) >= 2)
+    await world.settle()
+    assert await name_waiting() == ["q", "r"]

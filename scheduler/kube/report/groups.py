@@ -47,11 +47,15 @@ class GroupReports:
             return
         saying = groups.say_group(result, plan.hold)
         placed = {bind.uid for bind in plan.binds}
-        for uid in result.waiting:
-            pod = self._engine.ask(KnownPod(uid)) if uid not in placed else None
+        waiting = [uid for uid in result.waiting if uid not in placed]
+        has_object = bool(self._find_facts(result.group))
+        for i, uid in enumerate(waiting):
+            pod = self._engine.ask(KnownPod(uid))
             if pod is not None:
-                self._reporter.report_unschedulable(pod, saying, with_event=False)
-        self._report_event(result.group, plan.hold.uid, saying)
+                with_event = i == 0 and not has_object
+                self._reporter.report_unschedulable(pod, saying, with_event=with_event)
+        if has_object:
+            self._report_event(result.group, plan.hold.uid, saying)
         if not plan.binds:
             self._set_condition(result.group, "False", sayings.UNSCHEDULABLE, saying.message)
             self._set_status(result, saying.message)
