@@ -21,6 +21,18 @@ def test_a_pod_names_its_group_and_its_task(notes: dict[str, str]) -> None:
     assert member.part == "worker"
 
 
+@pytest.mark.parametrize(
+    ("label", "annotation", "task"),
+    [("", "ps", "ps"), ("worker", "ps", "ps"), ("worker", "", "worker"), ("", "", "")],
+)
+def test_the_annotation_for_the_task_comes_before_the_label(
+    label: str, annotation: str, task: str
+) -> None:
+    labels = {"volcano.sh/task-spec": label} if label else {}
+    notes = {NAME: "g", "volcano.sh/task-spec": annotation}
+    assert group.read_member(group.make_pod(labels, notes)).part == task
+
+
 def test_two_names_that_differ_are_named() -> None:
     problem = group.find_problem(group.make_pod({}, {NAME: "g", TOO: "h"}))
     assert problem == f"metadata.annotations[{TOO}]: 'h' is another group than 'g' of {NAME}"

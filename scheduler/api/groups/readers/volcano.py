@@ -27,7 +27,10 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
     if too and too != key.name:
         text = f"{values.quote(too)} is another group than {values.quote(key.name)} of {names.VOLCANO_GROUP}"
         raise BadInput(notes.name(names.VOLCANO_GROUP_TOO), text)
-    return Membership(key, part=(pod.metadata.labels or {}).get(names.VOLCANO_TASK, ""))
+    labels = pod.metadata.labels or {}
+    # Volcano reads the annotation before the label.
+    task = notes.texts.get(names.VOLCANO_TASK) or labels.get(names.VOLCANO_TASK, "")
+    return Membership(key, part=task)
 
 
 def read_group(found: VolcanoPodGroup) -> Definition:
