@@ -357,13 +357,15 @@ class _Former:
                     )
 
     def _describe_missing(self, team: Team) -> str:
-        """Say how many pods of which team are missing."""
-        short = [one for one in team.list_leaves() if not one.is_complete]
-        names = [f' of part "{one.name}"' if one.name else "" for one in short]
-        parts = [
-            f"{one.minimum} {'more ' * bool(one.n_done)}pods{name}, and {len(one.pods) + len(one.there)} exist"
-            for one, name in zip(short, names, strict=True)
-        ]
+        """Say how many pods of which team, and of which group within the group, are missing."""
+        children = self._lore.list_children(self._key)
+        groups = zip(children, team.teams, strict=True) if children else ((None, team),)
+        parts = []
+        for group, inner in groups:
+            for one in (leaf for leaf in inner.list_leaves() if not leaf.is_complete):
+                name = f' of part "{one.name}"' * bool(one.name) + f" of {group}" * bool(group)
+                more, n = "more " * bool(one.n_done), len(one.pods) + len(one.there)
+                parts.append(f"{one.minimum} {more}pods{name}, and {n} exist")
         return f"{self._key} needs {'; '.join(parts)}"
 
 
