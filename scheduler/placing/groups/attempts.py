@@ -9,14 +9,17 @@ import numpy as np
 
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
-from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
+from scheduler.placing.groups import by_koordinator, by_kueue, needs, ordering
 from scheduler.placing.groups.choices import Choice, CountPlaces, Part, PlacePods, join_parts
 from scheduler.placing.groups.domains import Domains, find_domains_there
-from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
+from scheduler.placing.groups.gathering import share_in_few
+from scheduler.placing.groups.needs import MEMBERS_MAX, Needs
+from scheduler.placing.groups.ordering import Kind
+from scheduler.placing.groups.search import search_ways
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, Team, cut_extras
+from scheduler.state.entities import Entity, Team, cut_extras, list_kinds
 from scheduler.state.pods import Life, PodRecord
 
 # The rules of other systems that say for each pod to which nodes it goes; None: they find no place for all.
@@ -60,6 +63,8 @@ class Attempt:
         # How many pods had a node in the attempt that was undone last.
         self._n_tried = 0
         self._places: dict[int, c.Ints] = {}
+        # All of the group.
+        self._whole = Team()
 
     def place(self, entity: Entity, rows: c.Flags) -> Plan:
         """Place the group among some rows, or among all."""
@@ -108,6 +113,7 @@ class Attempt:
 
     def _place_anew(self, team: Team, among: c.Flags) -> bool:
         """Place a team without regard to what its pods are promised: the promises are for all of them together."""
+        self._whole = team
         for leaf in team.list_leaves():
             for pod in leaf.pods:
                 self._cluster.nominations.drop(pod.uid)
@@ -160,9 +166,7 @@ class Attempt:
         if not parts:
             return False
         for pods, rows, wanted in join_parts(parts):
-            tried = self._place_pods(pods, rows, wanted)
-            self._binds += tried.binds
-            self._holds += tried.holds
+            self._note(self._place_pods(pods, rows, wanted))
         self._note_shared_domain(team)
         return all(self._count_assumed(leaf) >= leaf.n_missing for leaf in team.list_leaves())
 
@@ -228,6 +232,11 @@ class Attempt:
         """Place the pods or the teams of a team."""
         if not team.teams:
             return self._place_pods_of(team, self._list_waiting(team), among)
+        is_placed = self._try(self._place_parts, team, among)
+        return is_placed or self._search_for_parts(team, among)
+
+    def _place_parts(self, team: Team, among: c.Flags) -> bool:
+        """Place the teams of a team, one after another."""
         n_placed, n_left, around = 0, len(team.teams), self._domain
         for one in team.teams:
             n_left -= 1
@@ -244,14 +253,12 @@ class Attempt:
             return self._is_enough(team)
         n_binds = len(self._binds)
         with self._cluster.trial() as trial:
-            tried = self._place_here(waiting, among)
-            self._binds += tried.binds
-            self._holds += tried.holds
+            self._note(self._place_here(waiting, among))
             if self._is_enough(team):
                 trial.commit()
                 return True
+        self._n_tried = max(self._n_tried, len(self._binds))
         del self._binds[n_binds:]
-        self._n_tried = max(self._n_tried, n_binds + len(tried.binds))
         return self._search(team, waiting, among)
 
     def _place_here(self, pods: list[PodRecord], among: c.Flags) -> Outcome:
@@ -264,66 +271,64 @@ class Attempt:
 
     def _search(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
         """Look for other places for a team that did not fit at the first try."""
-        least = team.n_missing - self._count_assumed(team)
-        rows = list_rows(self._cluster, among)
-        if len(waiting) > MEMBERS_MAX or not self._is_worth_a_search(waiting, least, rows):
-            return False
-        found = Search(self._cluster, self._ways, rows).find(waiting, least)
-        if found is None:
-            return False
-        self._binds += found
-        placed, tried_before = {bind.uid for bind in found}, {pod.uid for pod in waiting}
-        self._holds = [hold for hold in self._holds if hold.uid not in tried_before]
-        rest = [pod for pod in waiting if pod.uid not in placed]
-        if rest:
-            tried = self._place_pods(rest, among)
-            self._binds += tried.binds
-            self._holds += tried.holds
-        return True
-
-    def _is_worth_a_search(self, waiting: list[PodRecord], least: int, rows: c.Ints) -> bool:
-        """Whether another choice of nodes or cards may help, as far as sums of amounts say."""
-        n_fitting = sum(bool(self._get_places(pod)[rows].any()) for pod in waiting)
-        if n_fitting < least:
-            return False
         first = waiting[0].template
         is_plain = first.gpu is None and not first.has_terms and not first.spread
         if is_plain and all(pod.template is first for pod in waiting):
             # Of like pods as many fit on a node whichever comes first.
             return False
-        return search.have_room(self._cluster, waiting, least, rows)
+        least = team.n_missing - self._count_assumed(team)
+        is_part = team is not self._whole and self._count_waiting(self._whole) <= MEMBERS_MAX
+        if not self._find_ways(needs.read_pods(waiting, least), among, leaves_half=is_part):
+            return False
+        if rest := self._list_waiting(team):
+            self._note(self._place_pods(rest, among))
+        return True
+
+    def _search_for_parts(self, team: Team, among: c.Flags) -> bool:
+        """Look for places for all parts of a team together, which did not fit one after another."""
+        if team is not self._whole and self._count_waiting(self._whole) <= MEMBERS_MAX:
+            # All parts of the group are searched for together.
+            return False
+        if self._count_waiting(team) > MEMBERS_MAX:
+            return False
+        wanted = needs.Reader(self._cluster, self._domains, self._list_waiting).read_team(team)
+        if wanted is None or sum(bool(part.pods) for part in wanted.parts) < 2:
+            return False
+        # Some were counted while pods of other parts were on nodes.
+        self._places.clear()
+        if not self._find_ways(wanted, among, leaves_half=False):
+            return False
+        if self._count_waiting(team):
+            self._place_parts(team, among)
+        return True
+
+    def _find_ways(self, wanted: Needs, among: c.Flags, *, leaves_half: bool) -> bool:
+        """Place what is needed in whatever way there is."""
+        ways, get_places = self._ways, self._get_places
+        found = search_ways(self._cluster, ways, wanted, get_places, among, leaves_half=leaves_half)
+        self._binds += found
+        if found:
+            tried_before = {pod.uid for part in wanted.parts for pod in part.pods}
+            self._holds = [hold for hold in self._holds if hold.uid not in tried_before]
+        return bool(found)
+
+    def _count_waiting(self, team: Team) -> int:
+        return sum(len(self._list_waiting(leaf)) for leaf in team.list_leaves())
 
     def _place_in_few(self, labels: tuple[str, ...], team: Team, among: c.Flags) -> bool:
         """Place a team in few domains of a level, and within these in few of each narrower level."""
         waiting = self._list_waiting(team)
         if team.teams or not waiting:
             return self._place_members(team, among)
-        self._spread(waiting, among, labels)
+        places = self._get_places(waiting[0])
+        for pods, rows in share_in_few(self._domains, labels, waiting, places, among):
+            self._note(self._place_here(pods, rows))
         return self._is_enough(team)
 
-    def _spread(self, pods: list[PodRecord], among: c.Flags, labels: tuple[str, ...]) -> None:
-        """Place pods in few domains of a level; pods in a row go to the same domain."""
-        domains = self._domains.get_level(labels)
-        places = choosing.sum_places(
-            self._get_places(pods[0]), domains.domain, len(domains.names), among
-        )
-        inner = self._domains.list_inner(labels)
-        at = 0
-        for number, n in choosing.share_out(places, len(pods)):
-            part, rows = pods[at : at + n], domains.domain == number
-            rows = rows & among if among.size else rows
-            at += n
-            if inner:
-                self._spread(part, rows, (*labels, inner[0]))
-            else:
-                tried = self._place_here(part, rows)
-                self._binds += tried.binds
-                self._holds += tried.holds
-        if at < len(pods):
-            # Nodes without the label are in no domain.
-            tried = self._place_here(pods[at:], among)
-            self._binds += tried.binds
-            self._holds += tried.holds
+    def _note(self, tried: Outcome) -> None:
+        """Note what was decided for pods by themselves."""
+        self._binds += tried.binds
+        self._holds += tried.holds
 
     def _list_waiting(self, team: Team) -> list[PodRecord]:
         pods = self._cluster.pods
@@ -364,33 +369,24 @@ class Attempt:
         self._domain = before
 
     def _order_domains(self, team: Team, labels: tuple[str, ...], among: c.Flags) -> c.Ints:
-        """Order the domains of a level that have places enough for the minimum of each leaf of a team."""
-        level = self._domains.get_level(labels)
-        n_domains = len(level.names)
-        could = np.ones(n_domains, np.bool_)
-        wanted, places_of_most = 0, np.zeros(n_domains, np.int64)
-        for leaf in team.list_leaves():
-            waiting = self._list_waiting(leaf)
-            if not waiting:
-                continue
-            places = choosing.sum_places(
-                self._get_places(waiting[0]), level.domain, n_domains, among
-            )
-            least = leaf.n_missing - (len(leaf.pods) - len(waiting))
-            is_alike = all(pod.template is waiting[0].template for pod in waiting)
-            if not team.teams and is_alike:
-                could &= places >= least
-            if len(waiting) > wanted:
-                wanted, places_of_most = len(waiting), places
-        places = np.where(could, places_of_most, 0)
-        first = team.pods[0] if team.template is not None and not team.teams else None
-        inner = self._get_places(first) if first is not None else None
-        around = self._domains.look_around(labels, places_of_most, wanted, inner, among)
-        order = choosing.order_domains(places, 1, wanted, around)
-        if order.size or not n_domains:
+        """Order the domains of a level that may have places enough for the minimum of a team."""
+        order, places = ordering.order_domains(
+            self._domains, labels, list(self._list_kinds(team)), among
+        )
+        if order.size or not places.size:
             return order
         # None takes the team. The one that comes closest is tried all the same, to find out which pod lacks what there.
-        return np.array([places_of_most.argmax()])
+        return np.array([places.argmax()])
+
+    def _list_kinds(self, team: Team, *, is_must: bool = True) -> Iterator[Kind]:
+        """Yield the kinds of the waiting pods of a team; ``is_must``: it must have its minimum."""
+        for one in team.teams:
+            yield from self._list_kinds(one, is_must=is_must and team.minimum >= len(team.teams))
+        waiting = self._list_waiting(team)
+        n_left_out = len(team.pods) - team.n_missing
+        for like in list_kinds(waiting):
+            least = max(0, len(like) - n_left_out) if is_must else 0
+            yield Kind(like, least, self._get_places(like[0]))
 
     def _get_places(self, pod: PodRecord) -> c.Ints:
         key = id(pod.template)
