@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-
-from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
+from scheduler.api.door.decisions import GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
-from scheduler.placing.groups import by_koordinator, by_kueue, needs, ordering
-from scheduler.placing.groups.choices import Choice, CountPlaces, Part, PlacePods, join_parts
-from scheduler.placing.groups.domains import Domains, find_domains_there
-from scheduler.placing.groups.gathering import share_in_few
+from scheduler.placing.groups import by_koordinator, by_kueue, needs
+from scheduler.placing.groups.choices import Choice, Part, join_parts
+from scheduler.placing.groups.domains import find_domains_there
+from scheduler.placing.groups.gathering import has_own_places, list_close, share_in_few
 from scheduler.placing.groups.needs import MEMBERS_MAX, Needs
-from scheduler.placing.groups.ordering import Kind
 from scheduler.placing.groups.search import search_ways
-from scheduler.placing.groups.ways import Ways
+from scheduler.placing.groups.tries import Tries
 from scheduler.schema import columns as c
-from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, Team, cut_extras, list_kinds
-from scheduler.state.pods import Life, PodRecord
+from scheduler.state.entities import Entity, Team, cut_extras
+from scheduler.state.pods import PodRecord
 
 # The rules of other systems that say for each pod to which nodes it goes; None: they find no place for all.
 _ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
@@ -28,43 +24,9 @@ _ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
     Rule.KOORDINATOR: by_koordinator.assign_team,
 }
 
-# The label of a level, and the values that name a domain of the level.
-DomainName = tuple[str, tuple[str, ...]]
-_NOWHERE: DomainName = ("", ())
-# Places a team among some rows, in the open trial; returns whether its minimum has a node.
-Place = Callable[[Team, c.Flags], bool]
 
-
-class Attempt:
+class Attempt(Tries):
     """One attempt to place one group."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        domains: Domains,
-        count_places: CountPlaces,
-        place_pods: PlacePods,
-        ways: Ways,
-        *,
-        gathers: bool,
-    ) -> None:
-        """``gathers``: pods without a constraint go to few domains as well."""
-        self._cluster, self._domains, self._gathers = cluster, domains, gathers
-        self._count_places, self._place_pods = count_places, place_pods
-        self._ways = ways
-        self._binds: list[Bind] = []
-        self._holds: list[Hold] = []
-        self._domain = _NOWHERE
-        self._n_domains = 0
-        # Why no domain of a required level was tried; empty if one was.
-        self._no_domain = ""
-        # The attempt in which the most pods had a node: how many had one, the domain, and the holds of the others.
-        self._closest: tuple[int, DomainName, list[Hold]] = (-1, _NOWHERE, [])
-        # How many pods had a node in the attempt that was undone last.
-        self._n_tried = 0
-        self._places: dict[int, c.Ints] = {}
-        # All of the group.
-        self._whole = Team()
 
     def place(self, entity: Entity, rows: c.Flags) -> Plan:
         """Place the group among some rows, or among all."""
@@ -96,21 +58,6 @@ class Attempt:
         hold = holds[0] if holds else None
         return Plan(entity.uid, tuple(self._binds), hold=hold, group=result)
 
-    def _try(self, place: Place, team: Team, among: c.Flags) -> bool:
-        """Place a team; undo everything unless its minimum has a node."""
-        n_binds, n_holds, domain = len(self._binds), len(self._holds), self._domain
-        with self._cluster.trial() as trial:
-            is_placed = place(team, among)
-            if is_placed:
-                trial.commit()
-        if not is_placed:
-            n_tried = max(len(self._binds), self._n_tried)
-            if n_tried > self._closest[0] and len(self._holds) > n_holds:
-                self._closest = n_tried, self._domain, self._holds[n_holds:]
-            del self._binds[n_binds:], self._holds[n_holds:]
-            self._domain = domain
-        return is_placed
-
     def _place_anew(self, team: Team, among: c.Flags) -> bool:
         """Place a team without regard to what its pods are promised: the promises are for all of them together."""
         self._whole = team
@@ -127,7 +74,7 @@ class Attempt:
         """Place a team where its constraint allows; return whether its minimum has a node."""
         where = team.where
         if where is None:
-            gathers = self._gathers and not team.teams and team.template is not None
+            gathers = self._gathers and (team is self._whole or team.template is not None)
             place = self._place_gathered if gathers else self._place_members
             return place(team, among)
         if where.rule in _ASSIGN and not self._is_there(team):
@@ -150,10 +97,6 @@ class Attempt:
             self._try(self._place_by_wish, team, rows)
             for rows in self._list_domains(team, where.required, among)
         )
-
-    def _is_there(self, team: Team) -> bool:
-        """Whether a pod of a team has a node already: those that come later join it."""
-        return any(leaf.there or self._count_assumed(leaf) for leaf in team.list_leaves())
 
     def _make_choice(self, team: Team, among: c.Flags) -> Choice:
         waiting = [(leaf, self._list_waiting(leaf)) for leaf in team.list_leaves()]
@@ -206,14 +149,16 @@ class Attempt:
 
     def _place_gathered(self, team: Team, among: c.Flags) -> bool:
         """Place a team without a constraint where its pods go by themselves if that is one domain, else in few domains."""
-        is_placed, n_binds = False, len(self._binds)
+        is_placed, n_binds, spent = False, len(self._binds), self._ways.spent
 
         def place(team: Team, among: c.Flags) -> bool:
             nonlocal is_placed
             is_placed = self._place_members(team, among)
             find_row = self._cluster.nodes.find_row
             rows = {find_row(bind.node) for bind in self._binds[n_binds:]}
-            return is_placed and self._domains.is_one_domain(sorted(rows))
+            # For a group that had to be searched for, there may be no time to find a place once more.
+            is_kept = self._ways.spent > spent or self._domains.is_one_domain(sorted(rows))
+            return is_placed and is_kept
 
         if self._try(place, team, among):
             return True
@@ -223,8 +168,16 @@ class Attempt:
     def _place_closely(self, team: Team, among: c.Flags, labels: tuple[str, ...]) -> bool:
         """Place a team within its domain, of the last of these labels, in few domains of the cluster's narrower levels."""
         inner = self._domains.list_inner(labels)
-        if not inner or team.teams or team.template is None:
+        if not inner:
             return False
+        if team.template is None or team.teams:
+            self._count_anew()
+            kinds = list(self._list_kinds(team))
+            if has_own_places(team) or any(one.has_rules for one in kinds):
+                return False
+            for close in list_close(self._domains, (labels, inner), kinds, among):
+                if self._try(partial(self._place_all_in_few, close.labels), team, close.rows):
+                    return True
         few = partial(self._place_in_few, (*labels, inner[0]))
         return self._try(few, team, among)
 
@@ -265,10 +218,6 @@ class Attempt:
         """Decide for each of the pods by itself, among some rows."""
         return self._place_pods(pods, among)
 
-    def _is_enough(self, team: Team) -> bool:
-        """Whether as many pods of a team have a node as must have one at once."""
-        return self._count_assumed(team) >= team.n_missing
-
     def _search(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
         """Look for other places for a team that did not fit at the first try."""
         first = waiting[0].template
@@ -294,8 +243,7 @@ class Attempt:
         wanted = needs.Reader(self._cluster, self._domains, self._list_waiting).read_team(team)
         if wanted is None or sum(bool(part.pods) for part in wanted.parts) < 2:
             return False
-        # Some were counted while pods of other parts were on nodes.
-        self._places.clear()
+        self._count_anew()
         if not self._find_ways(wanted, among, leaves_half=False):
             return False
         if self._count_waiting(team):
@@ -312,84 +260,34 @@ class Attempt:
             self._holds = [hold for hold in self._holds if hold.uid not in tried_before]
         return bool(found)
 
-    def _count_waiting(self, team: Team) -> int:
-        return sum(len(self._list_waiting(leaf)) for leaf in team.list_leaves())
-
     def _place_in_few(self, labels: tuple[str, ...], team: Team, among: c.Flags) -> bool:
-        """Place a team in few domains of a level, and within these in few of each narrower level."""
-        waiting = self._list_waiting(team)
-        if team.teams or not waiting:
+        """Place a team in few domains of a level, and within these in few of each narrower level.
+
+        Of unlike pods those are first that request most cards; the others go to the same domains as far as they fit.
+        """
+        kinds, n_binds = list(self._list_kinds(team)), len(self._binds)
+        if not kinds or has_own_places(team):
             return self._place_members(team, among)
-        places = self._get_places(waiting[0])
-        for pods, rows in share_in_few(self._domains, labels, waiting, places, among):
-            self._note(self._place_here(pods, rows))
-        return self._is_enough(team)
+        first, *others = sorted(kinds, key=lambda one: one.size, reverse=True)
+        self._share_in_few(labels, first.pods, first.places, among)
+        for kind in others:
+            there = [self._cluster.nodes.find_row(bind.node) for bind in self._binds[n_binds:]]
+            near = self._domains.find_near(there, among)
+            self._binds += self._place_here(kind.pods, near).binds
+            left = self._list_pending(kind.pods)
+            if left:
+                # Beside the pods that are there by now.
+                places = self._count_places(left[0], None)
+                self._share_in_few(labels, left, places, among)
+        return all(self._is_enough(leaf) for leaf in team.list_leaves())
 
-    def _note(self, tried: Outcome) -> None:
-        """Note what was decided for pods by themselves."""
-        self._binds += tried.binds
-        self._holds += tried.holds
+    def _place_all_in_few(self, labels: tuple[str, ...], team: Team, among: c.Flags) -> bool:
+        """Place all pods of a team in few domains, not only its minimum."""
+        return self._place_in_few(labels, team, among) and not self._count_waiting(team)
 
-    def _list_waiting(self, team: Team) -> list[PodRecord]:
-        pods = self._cluster.pods
-        return [one for pod in team.pods if (one := pods[pod.uid]).life == Life.PENDING]
-
-    def _count_assumed(self, team: Team) -> int:
-        pods = self._cluster.pods
-        return sum(pods[pod.uid].life != Life.PENDING for pod in team.pods)
-
-    # Domains.
-
-    def _list_domains(self, team: Team, level: int, among: c.Flags) -> Iterator[c.Flags]:
-        """Yield the rows of the domains of a level that could take a team, in the order in which they are tried."""
-        before = self._domain
-        if team.where is None:
-            return
-        labels = team.where.labels[: level + 1]
-        domains = self._domains.get_level(labels)
-        there = find_domains_there(self._cluster, team, domains.domain)
-        if there:
-            # Pods that come later join the others. If these are in several domains, no domain has them all.
-            order = sorted(there) if len(there) == 1 else []
-            if not order:
-                label = team.where.labels[level]
-                self._no_domain = (
-                    f"Its pods are in several domains of {label}, and all must be in one."
-                )
-        else:
-            order = self._order_domains(team, labels, among).tolist()
-        self._n_domains = max(self._n_domains, len(domains.names))
-        if not domains.names:
-            self._no_domain = f"No node has the label{'s' * (level > 0)} {' and '.join(labels)}."
-        for number in order:
-            if number >= 0:
-                rows = domains.domain == number
-                self._domain = team.where.labels[level], domains.names[number]
-                yield rows & among if among.size else rows
-        self._domain = before
-
-    def _order_domains(self, team: Team, labels: tuple[str, ...], among: c.Flags) -> c.Ints:
-        """Order the domains of a level that may have places enough for the minimum of a team."""
-        order, places = ordering.order_domains(
-            self._domains, labels, list(self._list_kinds(team)), among
-        )
-        if order.size or not places.size:
-            return order
-        # None takes the team. The one that comes closest is tried all the same, to find out which pod lacks what there.
-        return np.array([places.argmax()])
-
-    def _list_kinds(self, team: Team, *, is_must: bool = True) -> Iterator[Kind]:
-        """Yield the kinds of the waiting pods of a team; ``is_must``: it must have its minimum."""
-        for one in team.teams:
-            yield from self._list_kinds(one, is_must=is_must and team.minimum >= len(team.teams))
-        waiting = self._list_waiting(team)
-        n_left_out = len(team.pods) - team.n_missing
-        for like in list_kinds(waiting):
-            least = max(0, len(like) - n_left_out) if is_must else 0
-            yield Kind(like, least, self._get_places(like[0]))
-
-    def _get_places(self, pod: PodRecord) -> c.Ints:
-        key = id(pod.template)
-        if key not in self._places:
-            self._places[key] = self._count_places(pod, None)
-        return self._places[key]
+    def _share_in_few(
+        self, labels: tuple[str, ...], pods: list[PodRecord], places: c.Ints, among: c.Flags
+    ) -> None:
+        """Place like pods in few domains; ``places`` [N]: how many of them fit on each node."""
+        for some, rows in share_in_few(self._domains, labels, pods, places, among):
+            self._note(self._place_here(some, rows))

@@ -27,11 +27,15 @@ class Kind(NamedTuple):
     places: c.Ints
 
     @property
-    def size(self) -> tuple[int, int]:
-        """How many cards they ask for in all, and how many pods they are."""
+    def n_cards(self) -> int:
+        """How many cards each of them requests."""
         gpu = self.pods[0].template.gpu
-        n_cards = sum(one.cards for one in gpu.containers) if gpu is not None else 0
-        return n_cards * len(self.pods), len(self.pods)
+        return sum(one.cards for one in gpu.containers) if gpu is not None else 0
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many cards they request in all, and how many pods they are."""
+        return self.n_cards * len(self.pods), len(self.pods)
 
     @property
     def follows(self) -> bool:
@@ -39,13 +43,19 @@ class Kind(NamedTuple):
         template = self.pods[0].template
         return bool(template.affinity or template.spread)
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether they have rules about other pods."""
+        template = self.pods[0].template
+        return template.has_terms or bool(template.spread)
+
 
 def order_domains(
     domains: Domains, labels: tuple[str, ...], kinds: Sequence[Kind], among: c.Flags
 ) -> tuple[c.Ints, c.Ints]:
     """Order the domains of a level that have places enough for each kind; the one that loses least is first.
 
-    What is lost is counted in places for the kind that asks for most cards in all, or has most pods.
+    What is lost is counted in places for the kind that requests most cards in all, or has most pods.
 
     Returns:
         The domains, and [domains] how many pods of that kind fit in each at most.
@@ -61,8 +71,10 @@ def order_domains(
             could &= places >= one.least
     main = max(range(len(kinds)), key=lambda i: (*kinds[i].size, -i))
     wanted, places = len(kinds[main].pods), sums[main]
-    inner = kinds[main].places if len(kinds) == 1 else None
-    around = domains.look_around(labels, places, wanted, inner, among)
+    if kinds[main].n_cards:
+        # Pods of other kinds take cards, too.
+        wanted = -(-sum(one.size[0] for one in kinds) // kinds[main].n_cards)
+    around = domains.look_around(labels, places, wanted, kinds[main].places, among)
     order = choosing.order_domains(np.where(could, places, 0), 1, wanted, around)
     # Those without a place for that kind may still take as many of the others as must have a node.
     others = np.flatnonzero(could & (places == 0) & (np.sum(sums, axis=0) > 0))
