@@ -8,7 +8,7 @@ that have the same left and the same labels are alike, and so are cards of a nod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 
 # The cores of a whole card: who asks for all of them is alone on the card.
 WHOLE = 100
@@ -37,13 +37,17 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """What a member requests; ``memory`` and ``cores`` are taken of each of its ``cards``, which are different ones."""
+    """What a member requests; ``memory`` and ``cores`` are taken of each of its ``cards``, which are different ones.
+
+    Its node has all its ``labels``.
+    """
 
     name: str
     requests: Mapping[str, int]
     cards: int = 0
     memory: int = 0
     cores: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +66,18 @@ class Group:
     minimum: int
     domain: str = ""
     apart: tuple[Apart, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parted:
+    """A group of parts, so many of which have their minimum placed, and none of the others any member.
+
+    ``domain``, if there is one, is a label: all members have nodes with the same value of it.
+    """
+
+    parts: tuple[Group, ...]
+    minimum: int
+    domain: str = ""
 
 
 Places = dict[str, tuple[str, tuple[int, ...]]]
@@ -91,6 +107,37 @@ def place_group(group: Group, nodes: Sequence[Node]) -> Answer:
     return Answer(fits=len(best) >= group.minimum, most=len(best), places=best)
 
 
+def fits_parted(group: Parted, nodes: Sequence[Node]) -> bool:
+    """Whether the minimum of a group of parts can be placed: all domains and all sets of members are tried."""
+    chosen = combinations(group.parts, group.minimum)
+    for value, parts in product(_list_values(group.domain, nodes), chosen):
+        for domains in product(*(_list_values(part.domain, nodes) for part in parts)):
+            sets = [combinations(part.members, part.minimum) for part in parts]
+            for picked in product(*sets):
+                members = tuple(
+                    replace(one, labels={**one.labels, **own, **value})
+                    for own, mine in zip(domains, picked, strict=True)
+                    for one in mine
+                    if all(one.labels.get(key, own[key]) == own[key] for key in own)
+                    and all(one.labels.get(key, value[key]) == value[key] for key in value)
+                )
+                if len(members) == sum(map(len, picked)):
+                    together = Group(members=members, minimum=len(members))
+                    if _Search(together).count_most(0, tuple(nodes), frozenset()) == len(members):
+                        return True
+    return False
+
+
+def _list_values(label: str, nodes: Sequence[Node]) -> list[dict[str, str]]:
+    """List what the nodes of each domain of a label have in common; nothing for no label."""
+    if not label:
+        return [{}]
+    return [
+        {label: value}
+        for value in sorted({one.labels[label] for one in nodes if label in one.labels})
+    ]
+
+
 Marks = frozenset[tuple[int, str]]
 """(rule, value of its label) for each domain where a member of the rule is."""
 
@@ -103,7 +150,8 @@ class _Search:
     @cached_property
     def labels(self) -> list[str]:
         """The labels that decide about a place."""
-        return sorted({rule.label for rule in self.group.apart})
+        asked = {label for one in self.group.members for label in one.labels}
+        return sorted({rule.label for rule in self.group.apart} | asked)
 
     def find(self, nodes: tuple[Node, ...]) -> Places:
         """Find the first way, in the order of members and nodes, to place as many as possible."""
@@ -140,6 +188,8 @@ class _Search:
     ) -> Iterator[tuple[int, tuple[int, ...], tuple[tuple[Node, ...], Marks]]]:
         """Yield every node and every set of cards for a member, with what is left then."""
         for row, node in enumerate(nodes):
+            if any(node.labels.get(key) != value for key, value in member.labels.items()):
+                continue
             new = {
                 (rule, node.labels[one.label])
                 for rule, one in enumerate(self.group.apart)

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scheduler.api import wire
 from scheduler.api.door import events
+from scheduler.api.groups.objects import CompositePodGroup
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
@@ -79,8 +81,7 @@ def test_a_group_is_placed_as_if_no_nodes_were_alike(
     assert is_placed(*make_engine(seed)) == found
 
 
-def _classify_none(rows: alike.AlikeRows, boards: object, shapes: object) -> c.Ints:
-    del boards, shapes
+def _classify_none(rows: alike.AlikeRows, *_: object) -> c.Ints:
     return np.arange(rows._rows.size)
 
 
@@ -121,3 +122,50 @@ def test_a_long_search_lets_other_groups_wait_for_the_next_call(
     made = engine._cycle.schedule(batch)
     assert len(made.left) == 2
     assert engine._cycle._ways.spent < 1100
+
+
+def test_pods_that_ask_the_same_are_not_alike_to_a_pod_that_keeps_away_from_one() -> None:
+    """The first try leads nowhere: y is on the only node that has room for z. With x there instead it is well."""
+    engine = Engine(Config())
+    for name, cpu in (("n0", 2), ("n1", 3)):
+        engine.handle(events.Seen(make.node(name=name, cpu=cpu)), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 3)), 0.0)
+    for name, cpu, spec in (("x", 2, {}), ("y", 2, {}), ("z", 1, keep_apart(_HOST, app="y"))):
+        pod = make.pod(name=name, cpu=cpu, labels={"app": name}, spec=spec)
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    assert is_placed(engine, 3)
+
+
+def test_a_domain_is_tried_that_takes_enough_of_the_pods_but_not_the_first() -> None:
+    engine = Engine(Config())
+    for name, cpu in (("a0", 4), ("b0", 2), ("b1", 2)):
+        node = make.node(name=name, cpu=cpu, labels={_ZONE: name[0]})
+        engine.handle(events.Seen(node), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 2, topology=_ZONE)), 0.0)
+    for name, cpu, zone in (("p0", 3, "a"), ("p1", 2, "b"), ("p2", 2, "b")):
+        pod = make.pod(name=name, cpu=cpu, spec={"nodeSelector": {_ZONE: zone}})
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    assert [bind.node for bind in engine.decide(0.0, Unlimited()).binds] == ["b0", "b1"]
+
+
+@pytest.mark.parametrize("level", ["", "rack"])
+def test_unlike_parts_that_fit_nowhere_take_no_more_work_than_one_search(level: str) -> None:
+    """Each needs a block of its own, and there are too few."""
+    engine = Engine(Config())
+    for i in range(500):
+        labels = {_ZONE: f"z{i // 100}", "rack": f"r{i // 10}", "machine": f"m{i}"}
+        node = make.hami_node(name=f"n{i:03}", cards=8, cpu=64 - i % 7, labels=labels)
+        engine.handle(events.Seen(node), 0.0)
+    meta = wire.Meta(name="whole", namespace="default", uid="whole")
+    spec = {"schedulingPolicy": {"gang": {"minGroupCount": 12}}}
+    engine.handle(events.Seen(CompositePodGroup(metadata=meta, spec=spec)), 0.0)
+    for i in range(12):
+        above = {"parentCompositePodGroupName": "whole"}
+        engine.handle(events.Seen(make.pod_group(f"p{i}", 1, topology=level, **above)), 0.0)
+        asked: dict[str, Any] = {"gpu": 1 + i % 8, "gpumem": 1000 + i}
+        apart = keep_apart(_ZONE, app="x")
+        pod = make.pod(name=f"p{i}", cpu=1 + i, labels={"app": "x"}, spec=apart, **asked)
+        engine.handle(events.Seen(make.member(pod, f"p{i}")), 0.0)
+    engine._settle_groups(0.0)
+    assert not engine._cycle.schedule(engine._pop_batch(64, 0.0)).binds
+    assert 0 < engine._cycle._ways.spent < 1100

@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.oracles import together
-from tests.oracles.together import WHOLE, Apart, Card, Group, Member, Node
-from tests.unit.together_worlds import draw_group, draw_node, list_placements
+from tests.oracles.together import WHOLE, Apart, Card, Group, Member, Node, Parted
+from tests.unit.together_worlds import (
+    draw_group,
+    draw_node,
+    draw_parted,
+    keeps_parts,
+    list_placements,
+)
 
 
 @given(group=draw_group(), nodes=st.tuples(draw_node("n1"), draw_node("n2")))
@@ -18,6 +24,16 @@ def test_as_many_are_placed_as_in_the_best_of_all_placements(
     assert found.most == max(len(one) for one in placements) == len(found.places)
     assert found.fits == any(len(one) >= group.minimum for one in placements)
     assert found.places in placements
+
+
+@given(group=draw_parted(), nodes=st.tuples(draw_node("n1"), draw_node("n2")))
+def test_a_group_of_parts_fits_if_a_placement_has_the_minimum_of_each(
+    group: Parted, nodes: tuple[Node, Node]
+) -> None:
+    members = tuple(one for part in group.parts for one in part.members)
+    placements = list_placements(Group(members=members, minimum=1), nodes)
+    expected = any(keeps_parts(group, nodes, one) for one in placements)
+    assert together.fits_parted(group, nodes) == expected
 
 
 def whole(name: str, cards: int) -> Member:

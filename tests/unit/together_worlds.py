@@ -1,12 +1,12 @@
 """Tiny worlds for the twins that place groups and make room for them, and all placements there are in one."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 from hypothesis import strategies as st
 
-from tests.oracles.together import WHOLE, Apart, Card, Group, Member, Node, Places
+from tests.oracles.together import WHOLE, Apart, Card, Group, Member, Node, Parted, Places
 
 
 def list_placements(group: Group, nodes: Sequence[Node]) -> Iterator[Places]:
@@ -30,6 +30,10 @@ def keeps_rules(group: Group, nodes: Sequence[Node], places: Places) -> bool:
     if group.domain:
         values = {labels[node].get(group.domain) for node in where.values()}
         if None in values or len(values) > 1:
+            return False
+    for one in group.members:
+        own = labels[where[one.name]] if one.name in where else one.labels
+        if any(own.get(key) != value for key, value in one.labels.items()):
             return False
     for rule in group.apart:
         met = [labels[where[one]].get(rule.label) for one in sorted(rule.members & set(where))]
@@ -87,6 +91,7 @@ def draw_member(draw: st.DrawFn, name: str) -> Member:
         cards=draw(st.integers(0, 2)),
         memory=draw(st.integers(0, 4)),
         cores=draw(st.sampled_from([0, 0, 50, 100])),
+        labels=draw(st.sampled_from([{}, {}, {}, {"rack": "a"}])),
     )
 
 
@@ -110,3 +115,41 @@ def draw_group(draw: st.DrawFn) -> Group:
         domain=draw(st.sampled_from(["", "", "rack", "zone"])),
         apart=tuple(apart),
     )
+
+
+@st.composite
+def draw_parted(draw: st.DrawFn) -> Parted:
+    """A group of two parts with three members."""
+    members = [draw(draw_member(f"m{n}")) for n in range(3)]
+    n_first = draw(st.integers(1, 2))
+    parts = tuple(
+        Group(
+            members=tuple(mine),
+            minimum=draw(st.integers(1, len(mine))),
+            domain=draw(st.sampled_from(["", "rack", "zone"])),
+        )
+        for mine in (members[:n_first], members[n_first:])
+    )
+    domain = draw(st.sampled_from(["", "", "zone"]))
+    return Parted(parts=parts, minimum=draw(st.integers(1, 2)), domain=domain)
+
+
+def keeps_parts(group: Parted, nodes: Sequence[Node], places: Places) -> bool:
+    """Whether a placement of all members has the minimum of as many parts as asked for, and of no other part any."""
+    labels = {node.name: node.labels for node in nodes}
+    n_met = 0
+    for part in group.parts:
+        there = [labels[places[one.name][0]] for one in part.members if one.name in places]
+        if there and (len(there) < part.minimum or not _share(part.domain, there)):
+            return False
+        n_met += bool(there)
+    everywhere = [labels[node] for node, _ in places.values()]
+    return n_met >= group.minimum and _share(group.domain, everywhere)
+
+
+def _share(label: str, there: Sequence[Mapping[str, str]]) -> bool:
+    """Whether nodes are in one domain of a label, if there is one."""
+    if not label:
+        return True
+    values = {labels.get(label) for labels in there}
+    return None not in values and len(values) <= 1

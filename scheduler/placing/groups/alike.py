@@ -6,13 +6,13 @@ the group look at domains, and their cards are alike.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Shape
+from scheduler.shapes.views import ALONE
 from scheduler.state.cluster import Cluster
 
 
@@ -24,25 +24,40 @@ class AlikeRows:
     """
 
     def __init__(
-        self, cluster: Cluster, boards: Boards, shapes: Sequence[Shape], rows: c.Ints
+        self,
+        cluster: Cluster,
+        boards: Boards,
+        shapes: Sequence[Shape],
+        rows: c.Ints,
+        domains: Sequence[c.Ints] = (),
     ) -> None:
-        """``shapes``: those of the pods; ``rows`` [n] the rows among which they go."""
+        """Take the pods and the rows.
+
+        Args:
+            cluster: the cluster.
+            boards: its boards.
+            shapes: those of the pods.
+            rows: [n] the rows among which they go.
+            domains: each [N]; rows in different ones of these domains are not alike.
+        """
         self._cluster = cluster
+        # What fits beside pods with rules about others depends on which pods they are.
+        self._tells_pods = any(shape.view is not ALONE for shape in shapes)
         self._rows = rows
         self.by_uuid = any(map(_names_cards, shapes))
         alone = any(shape.view.storage is not None for shape in shapes)
         # [n] by the place in ``rows``: the number of its class.
-        self._class = np.arange(rows.size) if alone else self._classify(boards, shapes)
-        # How many pods of the search are on each row.
-        self._taken: Counter[int] = Counter()
+        self._class = np.arange(rows.size) if alone else self._classify(boards, shapes, domains)
+        # The kinds of the pods of the search on each row.
+        self._taken: dict[int, list[int]] = {}
 
-    def take(self, row: int) -> None:
-        """Note that the search has placed a pod on a row."""
-        self._taken[row] += 1
+    def take(self, row: int, kind: int) -> None:
+        """Note that the search has placed a pod of a kind on a row."""
+        self._taken.setdefault(row, []).append(kind)
 
     def release(self, row: int) -> None:
-        """Note that the search has taken a pod back from a row."""
-        self._taken[row] -= 1
+        """Note that the search has taken back from a row the pod that it placed there last."""
+        self._taken[row].pop()
         if not self._taken[row]:
             del self._taken[row]
 
@@ -56,30 +71,36 @@ class AlikeRows:
     def describe_taken(self) -> Hashable:
         """Describe the rows with pods of the search: equal descriptions leave room for the same pods."""
         rows = sorted(self._taken)
+        kinds = [tuple(sorted(self._taken[row])) for row in rows] if self._tells_pods else []
         return (
             tuple(rows),
+            *kinds,
             self._cluster.nodes.columns.requested[:, rows].tobytes(),
-            *(self.describe_card(d) for row in rows for d in self._list_cards(row)),
+            self._read_cards(self._list_cards(rows)).tobytes(),
         )
 
     def describe_card(self, d: int) -> tuple[int, ...]:
         """Describe a card: a pod may get any of the cards of a node with the same description."""
         return tuple(self._read_cards(np.array([d], np.int64))[:, 0].tolist())
 
-    def _list_cards(self, row: int) -> list[int]:
+    def _list_cards(self, rows: list[int]) -> c.Ints:
+        """List the cards of rows."""
         nodes = self._cluster.nodes.columns
-        return [
-            d
-            for start, n in zip(
-                nodes.card_start[:, row].tolist(), nodes.card_count[:, row].tolist(), strict=True
-            )
-            for d in range(start, start + n)
+        starts, counts = nodes.card_start[:, rows].T, nodes.card_count[:, rows].T
+        cards = [
+            np.arange(start, start + n)
+            for start, n in zip(starts.ravel().tolist(), counts.ravel().tolist(), strict=True)
+            if n
         ]
+        return np.concatenate(cards) if cards else np.zeros(0, np.int64)
 
-    def _classify(self, boards: Boards, shapes: Sequence[Shape]) -> c.Ints:
+    def _classify(
+        self, boards: Boards, shapes: Sequence[Shape], domains: Sequence[c.Ints]
+    ) -> c.Ints:
         """Number [n] the classes of the rows."""
         nodes, rows = self._cluster.nodes.columns, self._rows
         facts = [nodes.allocatable[:, rows] - nodes.requested[:, rows]]
+        facts += [domain[rows][None] for domain in domains]
         for shape in shapes:
             boards.refresh_counts(shape)
             facts.append(boards.statics.find_refusals(shape.asked, rows)[None])

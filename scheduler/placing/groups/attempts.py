@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-
-from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
+from scheduler.api.door.decisions import GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
-from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
-from scheduler.placing.groups.choices import Choice, CountPlaces, Part, PlacePods, join_parts
-from scheduler.placing.groups.domains import Domains, find_domains_there
-from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
-from scheduler.placing.groups.ways import Ways
+from scheduler.placing.groups import by_koordinator, by_kueue, needs
+from scheduler.placing.groups.choices import Choice, Part, join_parts
+from scheduler.placing.groups.domains import find_domains_there
+from scheduler.placing.groups.gathering import has_own_places, list_close, share_in_few
+from scheduler.placing.groups.needs import MEMBERS_MAX, Needs
+from scheduler.placing.groups.search import search_ways
+from scheduler.placing.groups.tries import Tries
 from scheduler.schema import columns as c
-from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, cut_extras
-from scheduler.state.pods import Life, PodRecord
+from scheduler.state.pods import PodRecord
 
 # The rules of other systems that say for each pod to which nodes it goes; None: they find no place for all.
 _ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
@@ -25,41 +24,9 @@ _ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
     Rule.KOORDINATOR: by_koordinator.assign_team,
 }
 
-# The label of a level, and the values that name a domain of the level.
-DomainName = tuple[str, tuple[str, ...]]
-_NOWHERE: DomainName = ("", ())
-# Places a team among some rows, in the open trial; returns whether its minimum has a node.
-Place = Callable[[Team, c.Flags], bool]
 
-
-class Attempt:
+class Attempt(Tries):
     """One attempt to place one group."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        domains: Domains,
-        count_places: CountPlaces,
-        place_pods: PlacePods,
-        ways: Ways,
-        *,
-        gathers: bool,
-    ) -> None:
-        """``gathers``: pods without a constraint go to few domains as well."""
-        self._cluster, self._domains, self._gathers = cluster, domains, gathers
-        self._count_places, self._place_pods = count_places, place_pods
-        self._ways = ways
-        self._binds: list[Bind] = []
-        self._holds: list[Hold] = []
-        self._domain = _NOWHERE
-        self._n_domains = 0
-        # Why no domain of a required level was tried; empty if one was.
-        self._no_domain = ""
-        # The attempt in which the most pods had a node: how many had one, the domain, and the holds of the others.
-        self._closest: tuple[int, DomainName, list[Hold]] = (-1, _NOWHERE, [])
-        # How many pods had a node in the attempt that was undone last.
-        self._n_tried = 0
-        self._places: dict[int, c.Ints] = {}
 
     def place(self, entity: Entity, rows: c.Flags) -> Plan:
         """Place the group among some rows, or among all."""
@@ -91,23 +58,9 @@ class Attempt:
         hold = holds[0] if holds else None
         return Plan(entity.uid, tuple(self._binds), hold=hold, group=result)
 
-    def _try(self, place: Place, team: Team, among: c.Flags) -> bool:
-        """Place a team; undo everything unless its minimum has a node."""
-        n_binds, n_holds, domain = len(self._binds), len(self._holds), self._domain
-        with self._cluster.trial() as trial:
-            is_placed = place(team, among)
-            if is_placed:
-                trial.commit()
-        if not is_placed:
-            n_tried = max(len(self._binds), self._n_tried)
-            if n_tried > self._closest[0] and len(self._holds) > n_holds:
-                self._closest = n_tried, self._domain, self._holds[n_holds:]
-            del self._binds[n_binds:], self._holds[n_holds:]
-            self._domain = domain
-        return is_placed
-
     def _place_anew(self, team: Team, among: c.Flags) -> bool:
         """Place a team without regard to what its pods are promised: the promises are for all of them together."""
+        self._whole = team
         for leaf in team.list_leaves():
             for pod in leaf.pods:
                 self._cluster.nominations.drop(pod.uid)
@@ -121,7 +74,7 @@ class Attempt:
         """Place a team where its constraint allows; return whether its minimum has a node."""
         where = team.where
         if where is None:
-            gathers = self._gathers and not team.teams and team.template is not None
+            gathers = self._gathers and (team is self._whole or team.template is not None)
             place = self._place_gathered if gathers else self._place_members
             return place(team, among)
         if where.rule in _ASSIGN and not self._is_there(team):
@@ -145,10 +98,6 @@ class Attempt:
             for rows in self._list_domains(team, where.required, among)
         )
 
-    def _is_there(self, team: Team) -> bool:
-        """Whether a pod of a team has a node already: those that come later join it."""
-        return any(leaf.there or self._count_assumed(leaf) for leaf in team.list_leaves())
-
     def _make_choice(self, team: Team, among: c.Flags) -> Choice:
         waiting = [(leaf, self._list_waiting(leaf)) for leaf in team.list_leaves()]
         return Choice(self._cluster, self._domains, team, waiting, self._count_places, among)
@@ -160,9 +109,7 @@ class Attempt:
         if not parts:
             return False
         for pods, rows, wanted in join_parts(parts):
-            tried = self._place_pods(pods, rows, wanted)
-            self._binds += tried.binds
-            self._holds += tried.holds
+            self._note(self._place_pods(pods, rows, wanted))
         self._note_shared_domain(team)
         return all(self._count_assumed(leaf) >= leaf.n_missing for leaf in team.list_leaves())
 
@@ -202,14 +149,16 @@ class Attempt:
 
     def _place_gathered(self, team: Team, among: c.Flags) -> bool:
         """Place a team without a constraint where its pods go by themselves if that is one domain, else in few domains."""
-        is_placed, n_binds = False, len(self._binds)
+        is_placed, n_binds, spent = False, len(self._binds), self._ways.spent
 
         def place(team: Team, among: c.Flags) -> bool:
             nonlocal is_placed
             is_placed = self._place_members(team, among)
             find_row = self._cluster.nodes.find_row
             rows = {find_row(bind.node) for bind in self._binds[n_binds:]}
-            return is_placed and self._domains.is_one_domain(sorted(rows))
+            # For a group that had to be searched for, there may be no time to find a place once more.
+            is_kept = self._ways.spent > spent or self._domains.is_one_domain(sorted(rows))
+            return is_placed and is_kept
 
         if self._try(place, team, among):
             return True
@@ -219,8 +168,16 @@ class Attempt:
     def _place_closely(self, team: Team, among: c.Flags, labels: tuple[str, ...]) -> bool:
         """Place a team within its domain, of the last of these labels, in few domains of the cluster's narrower levels."""
         inner = self._domains.list_inner(labels)
-        if not inner or team.teams or team.template is None:
+        if not inner:
             return False
+        if team.template is None or team.teams:
+            self._count_anew()
+            kinds = list(self._list_kinds(team))
+            if has_own_places(team) or any(one.has_rules for one in kinds):
+                return False
+            for close in list_close(self._domains, (labels, inner), kinds, among):
+                if self._try(partial(self._place_all_in_few, close.labels), team, close.rows):
+                    return True
         few = partial(self._place_in_few, (*labels, inner[0]))
         return self._try(few, team, among)
 
@@ -228,6 +185,11 @@ class Attempt:
         """Place the pods or the teams of a team."""
         if not team.teams:
             return self._place_pods_of(team, self._list_waiting(team), among)
+        is_placed = self._try(self._place_parts, team, among)
+        return is_placed or self._search_for_parts(team, among)
+
+    def _place_parts(self, team: Team, among: c.Flags) -> bool:
+        """Place the teams of a team, one after another."""
         n_placed, n_left, around = 0, len(team.teams), self._domain
         for one in team.teams:
             n_left -= 1
@@ -244,156 +206,88 @@ class Attempt:
             return self._is_enough(team)
         n_binds = len(self._binds)
         with self._cluster.trial() as trial:
-            tried = self._place_here(waiting, among)
-            self._binds += tried.binds
-            self._holds += tried.holds
+            self._note(self._place_here(waiting, among))
             if self._is_enough(team):
                 trial.commit()
                 return True
+        self._n_tried = max(self._n_tried, len(self._binds))
         del self._binds[n_binds:]
-        self._n_tried = max(self._n_tried, n_binds + len(tried.binds))
         return self._search(team, waiting, among)
 
     def _place_here(self, pods: list[PodRecord], among: c.Flags) -> Outcome:
         """Decide for each of the pods by itself, among some rows."""
         return self._place_pods(pods, among)
 
-    def _is_enough(self, team: Team) -> bool:
-        """Whether as many pods of a team have a node as must have one at once."""
-        return self._count_assumed(team) >= team.n_missing
-
     def _search(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
         """Look for other places for a team that did not fit at the first try."""
-        least = team.n_missing - self._count_assumed(team)
-        rows = list_rows(self._cluster, among)
-        if len(waiting) > MEMBERS_MAX or not self._is_worth_a_search(waiting, least, rows):
-            return False
-        found = Search(self._cluster, self._ways, rows).find(waiting, least)
-        if found is None:
-            return False
-        self._binds += found
-        placed, tried_before = {bind.uid for bind in found}, {pod.uid for pod in waiting}
-        self._holds = [hold for hold in self._holds if hold.uid not in tried_before]
-        rest = [pod for pod in waiting if pod.uid not in placed]
-        if rest:
-            tried = self._place_pods(rest, among)
-            self._binds += tried.binds
-            self._holds += tried.holds
-        return True
-
-    def _is_worth_a_search(self, waiting: list[PodRecord], least: int, rows: c.Ints) -> bool:
-        """Whether another choice of nodes or cards may help, as far as sums of amounts say."""
-        n_fitting = sum(bool(self._get_places(pod)[rows].any()) for pod in waiting)
-        if n_fitting < least:
-            return False
         first = waiting[0].template
         is_plain = first.gpu is None and not first.has_terms and not first.spread
         if is_plain and all(pod.template is first for pod in waiting):
             # Of like pods as many fit on a node whichever comes first.
             return False
-        return search.have_room(self._cluster, waiting, least, rows)
+        least = team.n_missing - self._count_assumed(team)
+        is_part = team is not self._whole and self._count_waiting(self._whole) <= MEMBERS_MAX
+        if not self._find_ways(needs.read_pods(waiting, least), among, leaves_half=is_part):
+            return False
+        if rest := self._list_waiting(team):
+            self._note(self._place_pods(rest, among))
+        return True
+
+    def _search_for_parts(self, team: Team, among: c.Flags) -> bool:
+        """Look for places for all parts of a team together, which did not fit one after another."""
+        if team is not self._whole and self._count_waiting(self._whole) <= MEMBERS_MAX:
+            # All parts of the group are searched for together.
+            return False
+        if self._count_waiting(team) > MEMBERS_MAX:
+            return False
+        wanted = needs.Reader(self._cluster, self._domains, self._list_waiting).read_team(team)
+        if wanted is None or sum(bool(part.pods) for part in wanted.parts) < 2:
+            return False
+        self._count_anew()
+        if not self._find_ways(wanted, among, leaves_half=False):
+            return False
+        if self._count_waiting(team):
+            self._place_parts(team, among)
+        return True
+
+    def _find_ways(self, wanted: Needs, among: c.Flags, *, leaves_half: bool) -> bool:
+        """Place what is needed in whatever way there is."""
+        ways, get_places = self._ways, self._get_places
+        found = search_ways(self._cluster, ways, wanted, get_places, among, leaves_half=leaves_half)
+        self._binds += found
+        if found:
+            tried_before = {pod.uid for part in wanted.parts for pod in part.pods}
+            self._holds = [hold for hold in self._holds if hold.uid not in tried_before]
+        return bool(found)
 
     def _place_in_few(self, labels: tuple[str, ...], team: Team, among: c.Flags) -> bool:
-        """Place a team in few domains of a level, and within these in few of each narrower level."""
-        waiting = self._list_waiting(team)
-        if team.teams or not waiting:
+        """Place a team in few domains of a level, and within these in few of each narrower level.
+
+        Of unlike pods those are first that request most cards; the others go to the same domains as far as they fit.
+        """
+        kinds, n_binds = list(self._list_kinds(team)), len(self._binds)
+        if not kinds or has_own_places(team):
             return self._place_members(team, among)
-        self._spread(waiting, among, labels)
-        return self._is_enough(team)
+        first, *others = sorted(kinds, key=lambda one: one.size, reverse=True)
+        self._share_in_few(labels, first.pods, first.places, among)
+        for kind in others:
+            there = [self._cluster.nodes.find_row(bind.node) for bind in self._binds[n_binds:]]
+            near = self._domains.find_near(there, among)
+            self._binds += self._place_here(kind.pods, near).binds
+            left = self._list_pending(kind.pods)
+            if left:
+                # Beside the pods that are there by now.
+                places = self._count_places(left[0], None)
+                self._share_in_few(labels, left, places, among)
+        return all(self._is_enough(leaf) for leaf in team.list_leaves())
 
-    def _spread(self, pods: list[PodRecord], among: c.Flags, labels: tuple[str, ...]) -> None:
-        """Place pods in few domains of a level; pods in a row go to the same domain."""
-        domains = self._domains.get_level(labels)
-        places = choosing.sum_places(
-            self._get_places(pods[0]), domains.domain, len(domains.names), among
-        )
-        inner = self._domains.list_inner(labels)
-        at = 0
-        for number, n in choosing.share_out(places, len(pods)):
-            part, rows = pods[at : at + n], domains.domain == number
-            rows = rows & among if among.size else rows
-            at += n
-            if inner:
-                self._spread(part, rows, (*labels, inner[0]))
-            else:
-                tried = self._place_here(part, rows)
-                self._binds += tried.binds
-                self._holds += tried.holds
-        if at < len(pods):
-            # Nodes without the label are in no domain.
-            tried = self._place_here(pods[at:], among)
-            self._binds += tried.binds
-            self._holds += tried.holds
+    def _place_all_in_few(self, labels: tuple[str, ...], team: Team, among: c.Flags) -> bool:
+        """Place all pods of a team in few domains, not only its minimum."""
+        return self._place_in_few(labels, team, among) and not self._count_waiting(team)
 
-    def _list_waiting(self, team: Team) -> list[PodRecord]:
-        pods = self._cluster.pods
-        return [one for pod in team.pods if (one := pods[pod.uid]).life == Life.PENDING]
-
-    def _count_assumed(self, team: Team) -> int:
-        pods = self._cluster.pods
-        return sum(pods[pod.uid].life != Life.PENDING for pod in team.pods)
-
-    # Domains.
-
-    def _list_domains(self, team: Team, level: int, among: c.Flags) -> Iterator[c.Flags]:
-        """Yield the rows of the domains of a level that could take a team, in the order in which they are tried."""
-        before = self._domain
-        if team.where is None:
-            return
-        labels = team.where.labels[: level + 1]
-        domains = self._domains.get_level(labels)
-        there = find_domains_there(self._cluster, team, domains.domain)
-        if there:
-            # Pods that come later join the others. If these are in several domains, no domain has them all.
-            order = sorted(there) if len(there) == 1 else []
-            if not order:
-                label = team.where.labels[level]
-                self._no_domain = (
-                    f"Its pods are in several domains of {label}, and all must be in one."
-                )
-        else:
-            order = self._order_domains(team, labels, among).tolist()
-        self._n_domains = max(self._n_domains, len(domains.names))
-        if not domains.names:
-            self._no_domain = f"No node has the label{'s' * (level > 0)} {' and '.join(labels)}."
-        for number in order:
-            if number >= 0:
-                rows = domains.domain == number
-                self._domain = team.where.labels[level], domains.names[number]
-                yield rows & among if among.size else rows
-        self._domain = before
-
-    def _order_domains(self, team: Team, labels: tuple[str, ...], among: c.Flags) -> c.Ints:
-        """Order the domains of a level that have places enough for the minimum of each leaf of a team."""
-        level = self._domains.get_level(labels)
-        n_domains = len(level.names)
-        could = np.ones(n_domains, np.bool_)
-        wanted, places_of_most = 0, np.zeros(n_domains, np.int64)
-        for leaf in team.list_leaves():
-            waiting = self._list_waiting(leaf)
-            if not waiting:
-                continue
-            places = choosing.sum_places(
-                self._get_places(waiting[0]), level.domain, n_domains, among
-            )
-            least = leaf.n_missing - (len(leaf.pods) - len(waiting))
-            is_alike = all(pod.template is waiting[0].template for pod in waiting)
-            if not team.teams and is_alike:
-                could &= places >= least
-            if len(waiting) > wanted:
-                wanted, places_of_most = len(waiting), places
-        places = np.where(could, places_of_most, 0)
-        first = team.pods[0] if team.template is not None and not team.teams else None
-        inner = self._get_places(first) if first is not None else None
-        around = self._domains.look_around(labels, places_of_most, wanted, inner, among)
-        order = choosing.order_domains(places, 1, wanted, around)
-        if order.size or not n_domains:
-            return order
-        # None takes the team. The one that comes closest is tried all the same, to find out which pod lacks what there.
-        return np.array([places_of_most.argmax()])
-
-    def _get_places(self, pod: PodRecord) -> c.Ints:
-        key = id(pod.template)
-        if key not in self._places:
-            self._places[key] = self._count_places(pod, None)
-        return self._places[key]
+    def _share_in_few(
+        self, labels: tuple[str, ...], pods: list[PodRecord], places: c.Ints, among: c.Flags
+    ) -> None:
+        """Place like pods in few domains; ``places`` [N]: how many of them fit on each node."""
+        for some, rows in share_in_few(self._domains, labels, pods, places, among):
+            self._note(self._place_here(some, rows))

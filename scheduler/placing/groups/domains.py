@@ -112,6 +112,18 @@ class Domains:
         there = self.get_level(labels).domain[rows]
         return bool((there == there[0]).all()) and int(there[0]) >= 0
 
+    def find_near(self, rows: list[int], among: c.Flags) -> c.Flags:
+        """Find [N] the nodes in the same domains as some rows, of the narrowest level above nodes, and the rows.
+
+        ``among`` [N]: the only nodes that count; [0] for all.
+        """
+        near = np.zeros(self._cluster.nodes.capacity, np.bool_)
+        if labels := self.list_inner(()):
+            domain = self.get_level(labels).domain
+            near = np.isin(domain, domain[rows]) & (domain >= 0)
+        near[rows] = True
+        return near & among if among.size else near
+
     def _make_level(self, labels: tuple[str, ...]) -> Level:
         nodes = self._cluster.nodes
         own = nodes.get_label_column(labels[-1])

@@ -10,6 +10,7 @@ import numpy as np
 from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.api.placement import SPREAD, Mode, Placement
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.placing.groups import by_kai, choosing
 from scheduler.placing.groups.attempts import Attempt
 from scheduler.placing.groups.choices import CountPlaces, PlacePods
@@ -20,7 +21,7 @@ from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.entities import AnyEntity, Entity, Team
 from scheduler.state.pods import PodRecord
 
 # Finds how a pod is to be placed.
@@ -48,10 +49,17 @@ def _gathers(entity: Entity, placement: Placement) -> bool:
     """
     if any(one.where is not None and one.where.rule != Rule.KEEL for one in entity.team.list_all()):
         return False
-    first = entity.members[0].template
-    is_plain = first.gpu is not None and not first.has_terms and not first.spread
     is_free = not placement.node_policy and placement.objective != SPREAD
-    return placement.mode == Mode.KEEL and is_plain and is_free
+    if placement.mode != Mode.KEEL or not is_free:
+        return False
+    kinds = [one for leaf in entity.team.list_leaves() for one in _list_templates(leaf)]
+    has_rules = any(one.has_terms or one.spread for one in kinds)
+    return any(one.gpu is not None for one in kinds) and not has_rules
+
+
+def _list_templates(leaf: Team) -> Iterable[PodTemplate]:
+    """List the templates of the pods of a leaf; some may be there twice."""
+    return [pod.template for pod in leaf.pods] if leaf.template is None else [leaf.template]
 
 
 def split_entities(batch: Iterable[AnyEntity]) -> Iterator[list[PodRecord] | Entity]:

@@ -16,6 +16,7 @@ from scheduler.kernels.devices import gpus
 from scheduler.placing.groups.alike import AlikeRows
 from scheduler.placing.rooms import Rooms
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
 from scheduler.shapes.boards import Boards, Key, Shape
 from scheduler.shapes.keys import Keys
 from scheduler.state.cluster import Cluster
@@ -53,8 +54,15 @@ class Ways:
         """Whether no more ways are to be tried in this call."""
         return self.spent >= _WORK_MAX
 
-    def find_alike(self, pods: Sequence[PodRecord], rows: c.Ints) -> AlikeRows:
-        """Find out which rows are alike for some pods."""
+    @property
+    def is_half_spent(self) -> bool:
+        """Whether half of the ways are tried that may be tried in this call."""
+        return self.spent >= _WORK_MAX // 2
+
+    def find_alike(
+        self, pods: Sequence[PodRecord], rows: c.Ints, domains: Sequence[c.Ints] = ()
+    ) -> AlikeRows:
+        """Find out which rows are alike for some pods; rows in different ones of some domains, each [N], are not."""
         self.spent += rows.size // _ALIKE_A_TRY
         keys: dict[Key, None] = {}
         for pod in pods:
@@ -62,10 +70,12 @@ class Ways:
             if key is not None and key.refusal is None:
                 keys[key] = None
         shapes = [self._boards.make_unscored(key) for key in keys]
-        return AlikeRows(self._cluster, self._boards, shapes, rows)
+        return AlikeRows(self._cluster, self._boards, shapes, rows, domains)
 
-    def list_ways(self, pod: PodRecord, alike: AlikeRows) -> Iterator[Way]:
-        """Yield every way to place a pod as things are now, one of those that are alike.
+    def list_ways(
+        self, pod: PodRecord, alike: AlikeRows, usable: c.Flags = ANYWHERE
+    ) -> Iterator[Way]:
+        """Yield every way to place a pod on usable rows [N] as things are now, one of those that are alike.
 
         Rows on which room is promised to another pod are left out, even if both had room there.
         """
@@ -74,6 +84,7 @@ class Ways:
             return
         shape = self._boards.make_unscored(key)
         rows = alike.list_rows()
+        rows = rows[usable[rows]] if usable.size else rows
         self.spent += rows.size // _ROWS_A_TRY
         for row in rows[self._boards.find_refusals(shape, rows)[0] == 0].tolist():
             if not self._is_promised(pod, row):

@@ -1,0 +1,67 @@
+"""Groups of unlike pods with GPUs and without a constraint go to as few racks as there is a way."""
+
+import random
+
+import pytest
+
+from scheduler.api.door import events
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.engine import Engine
+from tests import make, slices
+
+_RACK = "topology.kubernetes.io/rack"
+
+
+@pytest.mark.parametrize("seed", slices.pick_part(tuple(range(100))))
+def test_a_leader_and_its_workers_go_to_as_few_racks_as_they_need(seed: int) -> None:
+    """Each worker takes the GPUs of a node, and the leader, which needs none, goes to a rack of theirs."""
+    rng = random.Random(seed)
+    engine, rack_of = Engine(Config()), {}
+    sizes = [rng.randint(1, 6) for _ in range(rng.randint(2, 5))]
+    for rack, size in enumerate(sizes):
+        for _ in range(size):
+            name, label = f"n{rng.random()}", f"r{rack}"
+            rack_of[name] = label
+            node = make.node(name=name, cpu=32, gpus=8, labels={_RACK: label})
+            engine.handle(events.Seen(node), 0.0)
+    n = rng.randint(1, sum(sizes))
+    engine.handle(events.Seen(make.pod_group("gang", n + 1)), 0.0)
+    pods = [make.pod(name=f"w{i}", cpu=4, gpu=8) for i in range(n)]
+    pods.insert(rng.randrange(n + 1), make.pod(name="leader", cpu=rng.choice((1, 8))))
+    for pod in pods:
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    binds = engine.decide(0.0, Unlimited()).binds
+    assert len(binds) == n + 1
+    n_racks, left = 0, n
+    for size in sorted(sizes, reverse=True):
+        n_racks += left > 0
+        left -= size
+    assert len({rack_of[bind.node] for bind in binds}) == n_racks
+
+
+def test_a_rack_that_takes_only_the_minimum_is_not_enough() -> None:
+    engine = Engine(Config())
+    for name, label in (("n0", "r1"), ("n1", "r2"), ("n2", "r2")):
+        node = make.node(name=name, cpu=32, gpus=8, labels={_RACK: label})
+        engine.handle(events.Seen(node), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 3)), 0.0)
+    pods = [make.pod(name="leader", cpu=1), *(make.pod(name=f"w{i}", gpu=8) for i in range(3))]
+    for pod in pods:
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    plans = engine.decide(0.0, Unlimited()).plans
+    assert [len(plan.binds) for plan in plans] == [4]
+
+
+def test_parts_go_to_the_rack_that_takes_both_though_many_take_one() -> None:
+    engine, rack_of = Engine(Config()), {}
+    for i, size in enumerate((2, 2, 2, 2, 2, 2, 5, 4)):
+        for k in range(size):
+            rack_of[f"n{i}-{k}"] = i
+            node = make.node(name=f"n{i}-{k}", cpu=32, gpus=8, labels={_RACK: f"r{i}"})
+            engine.handle(events.Seen(node), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 4)), 0.0)
+    for i in range(4):
+        pod = make.pod(name=f"w{i}", cpu=1 + i % 2, gpu=8)
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    assert {rack_of[bind.node] for bind in engine.decide(0.0, Unlimited()).binds} == {7}
