@@ -190,7 +190,7 @@ def explain() -> Schema:
     closest = one(values=NAMES, nodes=WHOLE, fitting=WHOLE, of=WHOLE, lacks=TEXT)
     whole = _answer(
         kind={"const": "Group"}, group=one(kind=TEXT, namespace=TEXT, name=TEXT), title=TEXT,
-        state=words("placed", "held", "fits", "preempts", "waits"), message=TEXT, remarks=NAMES,
+        state=words("placed", "below", "held", "fits", "preempts", "waits"), message=TEXT, remarks=NAMES,
         minimum=maybe(WHOLE), pods=one(onNodes=many(who), waiting=many(who)), topology=whose,
         now=maybe(one(pods=WHOLE, nodes=NAMES)),
         levels=many(one(label=TEXT, domains=WHOLE, closest=many(closest))),

@@ -11,6 +11,7 @@ from scheduler.printing import count_nouns
 Json = Mapping[str, Any]
 _SAID = {
     "placed": "is placed: no pod of it waits",
+    "below": "runs with fewer pods than it needs",
     "held": "is not tried yet",
     "fits": "waits, although enough of its pods fit",
     "preempts": "waits, and takes the place of others",

@@ -204,7 +204,8 @@ def _describe_card(card: Json) -> str:
 def _write_advice(pod: Json) -> Iterator[Line]:
     if pod["state"] == "waits" and pod["nodes"]["fitting"]:
         yield from make_heading("What would let it in")
-        name = pod["group"]["name"].partition(" ")[2]
+        # Of groups that name each other, the first is asked about: a shell takes it as one word.
+        name = pod["group"]["name"].partition(" ")[2].partition(" and ")[0]
         yield Line(f"Its group decides: `evenkeel explain group {name}` says more.", 2, 0)
         return
     if not pod["advice"]:

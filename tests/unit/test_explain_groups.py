@@ -148,6 +148,17 @@ def test_a_group_that_is_not_complete_says_what_it_lacks() -> None:
     assert (found["state"], found["message"]) == ("held", "pod default/w2 has scheduling gates")
 
 
+def test_a_running_group_that_lacks_a_pod_which_nobody_makes_says_so() -> None:
+    runs = [member(f"p{i}", node="n0") for i in range(2)]
+    objects = [node("n0", cpu=16), native("train", 3, rack=False), *runs]
+    found = answer("train", objects=objects)
+    assert (found["state"], found["message"]) == (
+        "below",
+        "1 pod is missing that it needs, and none of them waits.",
+    )
+    assert "runs with fewer pods than it needs" in page("train", objects)
+
+
 def test_a_group_whose_pods_all_have_nodes_is_placed() -> None:
     there = [member(f"w{i}", node=f"r0-{i}") for i in range(2)]
     objects = [*racks(2), native("train", 2), *there]

@@ -59,7 +59,12 @@ def explain_group(scene: Scene, key: GroupKey, nodes: Mapping[str, wire.Node]) -
         "advice": [],
     }
     if entity is None:
-        return found | {"state": "placed"}
+        n_missing = scene.asking.cluster.groups.shortages.below.get(key, 0)
+        if not n_missing:
+            return found | {"state": "placed"}
+        words = "pod is" if n_missing == 1 else "pods are"
+        message = f"{n_missing} {words} missing that it needs, and none of them waits."
+        return found | {"state": "below", "message": message}
     found["topology"] = _describe_topology(entity)
     if lack := entity.problem or entity.lacks or _find_gates(entity):
         return found | {"state": "held", "message": str(lack)}
