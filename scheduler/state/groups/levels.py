@@ -102,6 +102,9 @@ class Topologies:
         for topology in (*named, self._make_default(wanted)):
             if {level.name for level in topology.levels}.issuperset(wanted):
                 return topology
+        if named and constraint.rule == Rule.KOORDINATOR:
+            # Its layers have names of their own, and are no labels.
+            return named[0]
         # Nobody describes these levels: each label is a level of its own, down to single nodes.
         labels = dict.fromkeys([*wanted, names.HOSTNAME])
         return Topology(constraint.rule, "", tuple(Level(one, one) for one in labels))
