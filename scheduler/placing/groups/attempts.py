@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
-from scheduler.placing.groups.choices import Choice, CountPlaces, Part, PlacePods, join_parts
+from scheduler.placing.groups.choices import Choice, CountPlaces, PlacePods, Step, place_step
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
@@ -19,10 +19,10 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, cut_extras
 from scheduler.state.pods import Life, PodRecord
 
-# The rules of other systems that say for each pod to which nodes it goes; None: they find no place for all.
-_ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
-    Rule.KUEUE: by_kueue.assign_team,
-    Rule.KOORDINATOR: by_koordinator.assign_team,
+# The rules of other systems that say for each pod to which nodes it goes; no step: they find no place for all.
+_ASSIGN: dict[Rule, Callable[[Choice], Iterable[Step]]] = {
+    Rule.KUEUE: by_kueue.list_steps,
+    Rule.KOORDINATOR: by_koordinator.list_steps,
 }
 
 # The label of a level, and the values that name a domain of the level.
@@ -124,7 +124,7 @@ class Attempt:
             gathers = self._gathers and not team.teams and team.template is not None
             place = self._place_gathered if gathers else self._place_members
             return place(team, among)
-        if where.rule in _ASSIGN and not self._is_there(team):
+        if where.rule in _ASSIGN and (by_kueue.is_cut(team) or not self._is_there(team)):
             if self._try(self._place_assigned, team, among):
                 return True
             if where.slices:
@@ -155,14 +155,14 @@ class Attempt:
 
     def _place_assigned(self, team: Team, among: c.Flags) -> bool:
         """Place a team as the rules of its system say; return whether its minimum has a node."""
-        choice = self._make_choice(team, among)
-        parts = _ASSIGN[team.where.rule](choice) if team.where is not None else None
-        if not parts:
+        choice, has_steps = self._make_choice(team, among), False
+        for step in _ASSIGN[team.where.rule](choice) if team.where is not None else ():
+            has_steps = True
+            binds, holds = place_step(step, self._place_pods)
+            self._binds += binds
+            self._holds += holds
+        if not has_steps:
             return False
-        for pods, rows, wanted in join_parts(parts):
-            tried = self._place_pods(pods, rows, wanted)
-            self._binds += tried.binds
-            self._holds += tried.holds
         self._note_shared_domain(team)
         return all(self._count_assumed(leaf) >= leaf.n_missing for leaf in team.list_leaves())
 
