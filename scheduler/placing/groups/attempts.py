@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, GroupResult, Hold, Outcome, Plan
 from scheduler.api.groups.definitions import Rule
-from scheduler.placing.groups import by_koordinator, by_kueue, choosing, search
-from scheduler.placing.groups.choices import Choice, CountPlaces, PlacePods, Step, place_step
+from scheduler.placing.groups import by_kueue, choosing, search
+from scheduler.placing.groups.choices import Assign, Choice, CountPlaces, PlacePods, place_step
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.search import MEMBERS_MAX, Search, list_rows
 from scheduler.placing.groups.ways import Ways
@@ -18,12 +18,6 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, cut_extras
 from scheduler.state.pods import Life, PodRecord
-
-# The rules of other systems that say for each pod to which nodes it goes; no step: they find no place for all.
-_ASSIGN: dict[Rule, Callable[[Choice], Iterable[Step]]] = {
-    Rule.KUEUE: by_kueue.list_steps,
-    Rule.KOORDINATOR: by_koordinator.list_steps,
-}
 
 # The label of a level, and the values that name a domain of the level.
 DomainName = tuple[str, tuple[str, ...]]
@@ -43,12 +37,13 @@ class Attempt:
         place_pods: PlacePods,
         ways: Ways,
         *,
+        assign: Mapping[Rule, Assign],
         gathers: bool,
     ) -> None:
-        """``gathers``: pods without a constraint go to few domains as well."""
+        """``assign``: rules of other systems; ``gathers``: pods without a constraint go to few domains as well."""
         self._cluster, self._domains, self._gathers = cluster, domains, gathers
         self._count_places, self._place_pods = count_places, place_pods
-        self._ways = ways
+        self._ways, self._assign = ways, assign
         self._binds: list[Bind] = []
         self._holds: list[Hold] = []
         self._domain = _NOWHERE
@@ -124,7 +119,7 @@ class Attempt:
             gathers = self._gathers and not team.teams and team.template is not None
             place = self._place_gathered if gathers else self._place_members
             return place(team, among)
-        if where.rule in _ASSIGN and (by_kueue.is_cut(team) or not self._is_there(team)):
+        if where.rule in self._assign and (by_kueue.is_cut(team) or not self._is_there(team)):
             if self._try(self._place_assigned, team, among):
                 return True
             if where.slices:
@@ -156,7 +151,7 @@ class Attempt:
     def _place_assigned(self, team: Team, among: c.Flags) -> bool:
         """Place a team as the rules of its system say; return whether its minimum has a node."""
         choice, has_steps = self._make_choice(team, among), False
-        for step in _ASSIGN[team.where.rule](choice) if team.where is not None else ():
+        for step in self._assign[team.where.rule](choice) if team.where is not None else ():
             has_steps = True
             binds, holds = place_step(step, self._place_pods)
             self._binds += binds

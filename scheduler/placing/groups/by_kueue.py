@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from msgspec.structs import replace
@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import kueue, slices
 from scheduler.placing.groups.choices import Choice, Part, Step
-from scheduler.placing.groups.domains import Domains, Level
+from scheduler.placing.groups.domains import Domains
 from scheduler.placing.groups.kueue import Ask, Assignment, Counts, Mode, Share
-from scheduler.placing.groups.slices import Cut, Gap
+from scheduler.placing.groups.slices import Gap, PodSet
 from scheduler.schema import columns as c
 from scheduler.state.entities import Team, Where
 from scheduler.state.pods import PodRecord
@@ -24,20 +24,20 @@ def is_cut(team: Team) -> bool:
     return where is not None and where.rule == Rule.KUEUE and bool(where.slices) and not team.teams
 
 
-def list_steps(choice: Choice) -> Iterator[Step]:
+def list_steps(choice: Choice, *, balances: bool) -> Iterator[Step]:
     """Yield the steps in which the pods of a team go to nodes; none if Kueue finds no place, or the team is no pod set."""
     where = choice.team.where
     if where is None:
         return
     levels = [choice.domains.get_level(where.labels[: i + 1]) for i in range(len(where.labels))]
+    pod_set = PodSet(choice, where, levels, balances)
     if is_cut(choice.team) and levels[-1].names and _is_in_part(choice):
-        cut = Cut(choice, where, levels)
-        row = slices.line_up(cut)
+        row = slices.line_up(pod_set)
         if not row.waiting:
             yield Step([], [])
-        for gap in slices.find_gaps(cut, row):
-            yield from _fill(cut, gap, {at: row.waiting[at] for at in gap.places})
-    elif parts := _assign_anew(choice, where, levels):
+        for gap in slices.find_gaps(pod_set, row):
+            yield from _fill(pod_set, gap, {at: row.waiting[at] for at in gap.places})
+    elif parts := _assign_anew(pod_set):
         yield Step(parts, [])
 
 
@@ -47,20 +47,20 @@ def _is_in_part(choice: Choice) -> bool:
     return bool(team.there) or team.n_done > 0 or any(pods[one.uid].node for one in team.pods)
 
 
-def _fill(cut: Cut, gap: Gap, pods: dict[int, PodRecord]) -> Iterator[Step]:
+def _fill(pod_set: PodSet, gap: Gap, pods: dict[int, PodRecord]) -> Iterator[Step]:
     """Yield the steps in which pods, by their places in the row, go to nodes: as many slices as there is room for."""
-    said = gap.say_where(cut)
+    said = gap.say_where(pod_set)
     if not gap.layers and not gap.is_stuck:
-        parts = [Part(list(pods.values()), gap.find_rows(cut))]
+        parts = [Part(list(pods.values()), gap.find_rows(pod_set))]
         yield Step(parts, [], said)
         return
     while pods and not gap.is_stuck:
         # All slices at once if they fit, else one by one.
         first = min(pods) // gap.layers[0][1]
         one = {at: pod for at, pod in pods.items() if at // gap.layers[0][1] == first}
-        taken, parts = pods, _assign_slices(cut, gap, pods)
+        taken, parts = pods, _assign_slices(pod_set, gap, pods)
         if not parts and len(one) < len(pods):
-            taken, parts = one, _assign_slices(cut, gap, one)
+            taken, parts = one, _assign_slices(pod_set, gap, one)
         if not parts:
             break
         yield Step(parts, [])
@@ -69,17 +69,17 @@ def _fill(cut: Cut, gap: Gap, pods: dict[int, PodRecord]) -> Iterator[Step]:
         yield Step([], list(pods.values()), said)
 
 
-def _assign_slices(cut: Cut, gap: Gap, pods: dict[int, PodRecord]) -> list[Part]:
+def _assign_slices(pod_set: PodSet, gap: Gap, pods: dict[int, PodRecord]) -> list[Part]:
     """Assign whole slices to nodes, with room for those of their pods that are still to come; none if there is no room."""
     size = gap.layers[0][1]
     numbers = {number: i for i, number in enumerate(sorted({at // size for at in pods}))}
-    counts = _count(cut.choice, next(iter(pods.values())), None)
-    left = slices.spare_places(cut, counts.places)
-    ask = _make_ask(cut.where, len(numbers) * size, has_leader=False)
+    counts = _count(pod_set.choice, next(iter(pods.values())), None)
+    left = slices.spare_places(pod_set, counts.places)
+    ask = _make_ask(pod_set, len(numbers) * size, has_leader=False)
     if gap.level >= 0:
         ask = replace(ask, mode=Mode.REQUIRED, level=gap.level, slices=tuple(gap.layers))
-    rows = gap.find_rows(cut)
-    found = kueue.assign(cut.levels, counts._replace(places=left).keep(rows), ask)
+    rows = gap.find_rows(pod_set)
+    found = kueue.assign(pod_set.levels, counts._replace(places=left).keep(rows), ask)
     if not isinstance(found, Assignment):
         return []
     ends = np.cumsum([share.pods for share in found.shares])
@@ -88,18 +88,19 @@ def _assign_slices(cut: Cut, gap: Gap, pods: dict[int, PodRecord]) -> list[Part]
         place = numbers[at // size] * size + at % size
         handed.setdefault(int(np.searchsorted(ends, place, "right")), []).append(pod)
     return [
-        Part(mine, _find_rows(found, found.shares[i], cut.levels[-1].domain))
+        Part(mine, _find_rows(found, found.shares[i], pod_set.levels[-1].domain))
         for i, mine in handed.items()
     ]
 
 
-def _assign_anew(choice: Choice, where: Where, levels: Sequence[Level]) -> list[Part] | None:
+def _assign_anew(pod_set: PodSet) -> list[Part] | None:
     """Assign all pods of a team to nodes; None if Kueue finds no place for all, or the team is no pod set of Kueue."""
+    choice, where, levels, _ = pod_set
     leader, workers = _find_leader(choice.waiting)
     if workers is None:
         return None
     counts = _count(choice, workers[0], leader[0] if leader else None).keep(choice.among)
-    ask = _make_ask(where, len(workers), has_leader=leader is not None)
+    ask = _make_ask(pod_set, len(workers), has_leader=leader is not None)
     if where.slices and len(workers) % where.slices[0][1]:
         return None
     found = kueue.assign(levels, counts, ask)
@@ -142,13 +143,14 @@ def _find_leader(
     return (first, second) if len(first) == 1 else (None, None)
 
 
-def _make_ask(where: Where, count: int, *, has_leader: bool) -> Ask:
+def _make_ask(pod_set: PodSet, count: int, *, has_leader: bool) -> Ask:
+    where = pod_set.where
     mode, level = Mode.UNCONSTRAINED, 0
     if where.required >= 0:
         mode, level = Mode.REQUIRED, where.required
     elif where.preferred:
         mode, level = Mode.PREFERRED, where.preferred[0]
-    return Ask(count, mode, level, where.slices, has_leader)
+    return Ask(count, mode, level, where.slices, has_leader, pod_set.balances)
 
 
 def _make_parts(

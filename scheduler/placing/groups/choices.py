@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -64,6 +64,10 @@ class Choice(NamedTuple):
     waiting: list[tuple[Team, list[PodRecord]]]
     count_places: CountPlaces
     among: c.Flags
+
+
+# Says by the rules of another system in which steps the pods of a team go to nodes; none: it finds no place for all.
+Assign = Callable[[Choice], Iterable[Step]]
 
 
 def join_parts(parts: list[Part]) -> Iterator[tuple[list[PodRecord], c.Flags, c.Ints]]:

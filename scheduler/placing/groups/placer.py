@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.api.placement import SPREAD, Mode, Placement
-from scheduler.placing.groups import by_kai, choosing
+from scheduler.placing.groups import by_kai, by_koordinator, by_kueue, choosing
 from scheduler.placing.groups.attempts import Attempt
-from scheduler.placing.groups.choices import CountPlaces, PlacePods
+from scheduler.placing.groups.choices import Assign, CountPlaces, PlacePods
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.kai_attempts import KaiAttempt
 from scheduler.placing.groups.kubernetes import KubeAttempt
@@ -79,7 +80,14 @@ class Placer:
         ways: Ways,
         count_places: CountPlaces,
         find_placement: FindPlacement,
+        *,
+        balances: bool,
     ) -> None:
+        """``balances``: groups that prefer a level in Kueue's words get balanced placement."""
+        self._assign: Mapping[Rule, Assign] = {
+            Rule.KUEUE: partial(by_kueue.list_steps, balances=balances),
+            Rule.KOORDINATOR: by_koordinator.list_steps,
+        }
         self._cluster, self._count_places = cluster, count_places
         self._ways, self._find_placement = ways, find_placement
         self._domains = domains
@@ -114,6 +122,7 @@ class Placer:
             self._count_places,
             place_pods,
             self._ways,
+            assign=self._assign,
             gathers=gathers,
         )
         return attempt.place(entity, rows)

@@ -22,12 +22,20 @@ from scheduler.state.pods import PodRecord
 Layers = Sequence[tuple[int, int]]
 
 
-class Cut(NamedTuple):
-    """A team that is cut in slices, what there is to choose for it, where it goes, and the levels of its topology."""
+class PodSet(NamedTuple):
+    """A team as Kueue sees it.
+
+    Attributes:
+        choice: the team, and what there is to choose for it.
+        where: where its pods go.
+        levels: the levels of its topology.
+        balances: whether it gets balanced placement if it prefers a level.
+    """
 
     choice: Choice
     where: Where
     levels: Sequence[Level]
+    balances: bool
 
 
 class Gap(NamedTuple):
@@ -51,28 +59,28 @@ class Gap(NamedTuple):
         """Whether there is no domain to which the pods could go."""
         return self.level >= 0 and self.number < 0
 
-    def find_rows(self, cut: Cut) -> c.Flags:
+    def find_rows(self, pod_set: PodSet) -> c.Flags:
         """Find [N] the nodes to which the pods may go, of those that count."""
-        among = cut.choice.among
+        among = pod_set.choice.among
         if self.level < 0:
             return among
-        rows: c.Flags = cut.levels[self.level].domain == self.number
+        rows: c.Flags = pod_set.levels[self.level].domain == self.number
         return rows & among if among.size else rows
 
-    def say_where(self, cut: Cut) -> str:
+    def say_where(self, pod_set: PodSet) -> str:
         """Say where the pods have to go."""
         if self.level < 0:
             place = "The nodes have"
         else:
-            label = cut.where.labels[self.level]
+            label = pod_set.where.labels[self.level]
             if self.is_stuck:
                 return f"The pods with which it must share a {label} are not in one domain of it"
-            place = f"{label} {'/'.join(cut.levels[self.level].names[self.number])}"
+            place = f"{label} {'/'.join(pod_set.levels[self.level].names[self.number])}"
             if not self.layers:
                 return f"The others of its slice are in {place}"
             place = f"{place} has"
         level, size = self.layers[0]
-        return f"{place} no places for a slice of {size} that share a {cut.where.labels[level]}"
+        return f"{place} no places for a slice of {size} that share a {pod_set.where.labels[level]}"
 
 
 class Row(NamedTuple):
@@ -87,9 +95,9 @@ class Row(NamedTuple):
     taken: dict[int, int]
 
 
-def line_up(cut: Cut) -> Row:
+def line_up(pod_set: PodSet) -> Row:
     """Line up the pods of a team by their ranks; without ranks by the domains in which they are."""
-    team, cluster = cut.choice.team, cut.choice.cluster
+    team, cluster = pod_set.choice.team, pod_set.choice.cluster
     pods = [cluster.pods[one.uid] for one in (*team.there, *team.pods)]
     waiting = [pod for pod in pods if not pod.node]
     found = ((pod.uid, cluster.nodes.find_row(pod.node)) for pod in pods if pod.node)
@@ -99,32 +107,32 @@ def line_up(cut: Cut) -> Row:
     if ranks:
         taken = {ranks[uid]: row for uid, row in rows.items()}
         return Row({ranks[pod.uid]: pod for pod in waiting}, taken)
-    slots = _lay_out(list(rows.values()), cut.where.slices, cut.levels)
+    slots = _lay_out(list(rows.values()), pod_set.where.slices, pod_set.levels)
     taken = {at: row for at, row in enumerate(slots) if row >= 0}
     free = (at for at in range(len(slots) + len(waiting)) if at not in taken)
     return Row(dict(zip(free, waiting, strict=False)), taken)
 
 
-def find_gaps(cut: Cut, row: Row) -> list[Gap]:
+def find_gaps(pod_set: PodSet, row: Row) -> list[Gap]:
     """Find the gaps that the waiting pods of a team fill, those first that leave no choice of the domain."""
-    whole, required = Gap(sorted(row.waiting), cut.where.slices), cut.where.required
+    whole, required = Gap(sorted(row.waiting), pod_set.where.slices), pod_set.where.required
     if required >= 0 and row.taken:
-        whole = _join(whole, required, row.taken.values(), cut.levels)
-    return sorted(_split(whole, row.taken, cut.levels), key=lambda gap: len(gap.layers))
+        whole = _join(whole, required, row.taken.values(), pod_set.levels)
+    return sorted(_split(whole, row.taken, pod_set.levels), key=lambda gap: len(gap.layers))
 
 
-def spare_places(cut: Cut, places: c.Ints) -> c.Ints:
+def spare_places(pod_set: PodSet, places: c.Ints) -> c.Ints:
     """Return the [N] places that are left beside the pods that are still to come into slices of which pods have a node."""
-    if cut.choice.team.n_short <= len(cut.choice.team.pods):
+    if pod_set.choice.team.n_short <= len(pod_set.choice.team.pods):
         return places
-    row, layers = line_up(cut), cut.where.slices
+    row, layers = line_up(pod_set), pod_set.where.slices
     size = layers[0][1]
     firsts = {at // size * size for at in row.taken}
     every = [at for first in sorted(firsts) for at in range(first, first + size)]
     missing = [at for at in every if at not in row.taken and at not in row.waiting]
     left = places.copy()
-    for gap in _split(Gap(missing, layers), row.taken, cut.levels):
-        rows = np.flatnonzero(gap.find_rows(cut))
+    for gap in _split(Gap(missing, layers), row.taken, pod_set.levels):
+        rows = np.flatnonzero(gap.find_rows(pod_set))
         totals = np.maximum(np.cumsum(left[rows]) - len(gap.places), 0)
         left[rows] = np.diff(totals, prepend=0)
     return left
