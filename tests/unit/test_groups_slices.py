@@ -246,6 +246,18 @@ def test_a_slice_whose_pods_run_in_two_domains_says_so() -> None:
     )
 
 
+@pytest.mark.parametrize("n", [3, 7])
+def test_pods_that_are_no_whole_number_of_slices_say_so(n: int) -> None:
+    """There is room for all of them, and more would not help."""
+    scene = Scene([("c1", "b1", "r3", 99)], n, BY_RACK)
+    scene.come(*range(n))
+    assert scene.decide() == {}
+    assert scene.said == (
+        f"PodGroup default/g: 0 of the {n} pods that must be placed at once fit. "
+        f"Its {n} pods cannot be cut in slices of 4: their number is no multiple of it."
+    )
+
+
 def test_pods_that_have_succeeded_leave_their_places_in_the_slices() -> None:
     """All others died as well: six pods are no whole slices, but the ranks say where they belong."""
     scene = Scene(RACKS, 8, WITHIN_BLOCK | BY_RACK)

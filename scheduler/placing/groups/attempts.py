@@ -124,7 +124,7 @@ class Attempt:
                 return True
             if where.slices:
                 # Nobody else cuts a team in slices.
-                self._no_domain = by_kueue.say_no_slices(self._domains, where)
+                self._no_domain = by_kueue.say_no_slices(self._domains, team, where)
                 return False
         if where.required < 0:
             return self._place_by_wish(team, among)

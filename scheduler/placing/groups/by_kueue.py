@@ -118,8 +118,11 @@ def _count(choice: Choice, worker: PodRecord, leader: PodRecord | None) -> Count
     return Counts(places, has_leader, choice.count_places(worker, leader))
 
 
-def say_no_slices(domains: Domains, where: Where) -> str:
-    """Say why a team that is cut in slices has no place: nodes lack labels, or no domain takes enough slices."""
+def say_no_slices(domains: Domains, team: Team, where: Where) -> str:
+    """Say why a team that is cut in slices has no place: it cannot be cut, nodes lack labels, or no domain takes it."""
+    size = where.slices[0][1]
+    if is_cut(team) and len(team.pods) % size:
+        return f"Its {len(team.pods)} pods cannot be cut in slices of {size}: their number is no multiple of it."
     for n in range(1, len(where.labels) + 1):
         if not domains.get_level(where.labels[:n]).names:
             return f"No node has the label{'s' * (n > 1)} {' and '.join(where.labels[:n])}."
