@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api.groups.readers.owners import ROW
 from scheduler.placing.groups.choices import Choice
 from scheduler.placing.groups.domains import Level
 from scheduler.schema import columns as c
@@ -141,17 +142,19 @@ def spare_places(pod_set: PodSet, places: c.Ints) -> c.Ints:
 def _find_ranks(team: Team, pods: Sequence[PodRecord]) -> dict[str, int]:
     """Find the ranks of pods; none if these are no places in one row: some are missing, alike, or beyond its end.
 
-    Ranks are beyond the end of a Job that makes new pods for those that have succeeded.
+    Ranks are beyond the end of a Job that makes new pods for those that have succeeded. The Jobs of a JobSet have rows of
+    their own, one after the other.
     """
     n_pods = len(team.there) + max(len(team.pods), team.n_short) + team.n_done
     ranks: dict[str, int] = {}
     for pod in pods:
         says = pod.member or pod.owned
-        if says is None:
-            return {}
-        ranks[pod.uid] = says.index
-        if says.definition is not None:
+        ranks[pod.uid] = -1 if says is None else says.index
+        if says is not None and says.definition is not None:
             n_pods = max(n_pods, says.definition.root.total)
+    per_row = max((rank % ROW for rank in ranks.values()), default=0) + 1
+    if max(ranks.values(), default=0) >= ROW and n_pods % per_row == 0:
+        ranks = {uid: rank // ROW * per_row + rank % ROW for uid, rank in ranks.items()}
     found = set(ranks.values())
     is_row = len(found) == len(pods) and all(0 <= rank < n_pods for rank in found)
     return ranks if is_row else {}
