@@ -17,6 +17,7 @@ from scheduler.placing.groups.choices import Assign, CountPlaces, PlacePods
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.kai_attempts import KaiAttempt
 from scheduler.placing.groups.kubernetes import KubeAttempt
+from scheduler.placing.groups.ranks import RankOrder
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
@@ -120,7 +121,7 @@ class Placer:
             self._cluster,
             self._domains,
             self._count_places,
-            place_pods,
+            RankOrder(self._cluster, self._domains, place_pods),
             self._ways,
             assign=self._assign,
             gathers=gathers,
