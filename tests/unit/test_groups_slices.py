@@ -65,10 +65,12 @@ class Scene:
         for one in found:
             self.engine.handle(events.Seen(one), self.now)
 
-    def come(self, *ranks: int, node: str = "", ranked: bool = True) -> None:
+    def come(self, *ranks: int, node: str = "", ranked: bool = True, **more: Any) -> None:
         for rank in ranks:
             labels = {names.KUEUE_GROUP: "g"} | ({names.KUEUE_INDEX: str(rank)} if ranked else {})
-            pod = make.pod(name=f"p{rank}", node=node, cpu=1, labels=labels, annotations=self.notes)
+            pod = make.pod(
+                name=f"p{rank}", node=node, cpu=1, labels=labels, annotations=self.notes, **more
+            )
             self.pods[pod.metadata.uid] = pod
             self.see(pod)
 
@@ -199,6 +201,23 @@ def test_as_many_slices_come_again_as_have_room() -> None:
     assert scene.said.endswith("The nodes have no places for a slice of 4 that share a rack.")
     scene.gone("fills-a3")
     assert scene.decide() == {8: "a2", 9: "a2", 10: "a3", 11: "a3"}
+
+
+def test_a_slice_whose_pods_keep_apart_goes_where_there_are_nodes_enough() -> None:
+    """Kueue counts what fits by resources alone, and would put all four on one node."""
+    nodes = [("a1", "b0", "r0", 9), *((f"c{i}", "b0", "r1", 9) for i in range(4))]
+    term = {
+        "topologyKey": names.HOSTNAME,
+        "labelSelector": {"matchLabels": {names.KUEUE_GROUP: "g"}},
+    }
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    scene = Scene(nodes, 4, BY_RACK)
+    scene.come(0, 1, 2, 3, spec={"affinity": apart})
+    assert scene.decide() == {0: "c0", 1: "c1", 2: "c2", 3: "c3"}
+    scene.gone("p2", "p3")
+    scene.fill("c2", 9)
+    scene.come(2, 3, spec={"affinity": apart})
+    assert scene.decide() == {2: "c3"}
 
 
 def test_each_of_several_layers_holds() -> None:
