@@ -149,6 +149,19 @@ def test_a_group_that_wants_to_start_anew_goes_whole_if_a_slice_has_no_room() ->
     assert evict.units == (tuple(f"default/p{rank}" for rank in range(7)),)
 
 
+def test_room_is_made_in_the_domain_of_the_slice() -> None:
+    scene = Scene(RACKS, 8, WITHIN_BLOCK | BY_RACK)
+    for node, ranks in {"a2": (0, 1), "a3": (2, 3), "a4": (4, 5), "a5": (6,)}.items():
+        scene.come(*ranks, node=node, priority=9)
+    for node in ("a1", "a5", "a6"):
+        scene.fill(node, 1)
+    scene.come(7, priority=9)
+    (evict,) = scene.evicts(1)
+    assert evict.victims in {("default/fills-a5",), ("default/fills-a6",)}
+    scene.gone(*(uid.removeprefix("default/") for uid in evict.victims))
+    assert scene.decide() in ({7: "a5"}, {7: "a6"})
+
+
 def test_a_slice_none_of_whose_pods_is_there_comes_whole_to_one_domain() -> None:
     nodes = [("a1", "b0", "r0", 1), *RACKS[1:], ("c1", "b1", "r3", 4)]
     scene = Scene(nodes, 8, WITHIN_BLOCK | BY_RACK)
