@@ -250,15 +250,21 @@ def _parse_metrics(given: Any) -> MetricsConfig:
 
 def _parse_groups(given: Any) -> GroupSettings:
     settings = values.read_mapping(given, "groups")
-    values.refuse_unknown(settings, "groups", ("owners", "topology", "promisedPercent"))
+    lists = ("owners", "topology")
+    values.refuse_unknown(settings, "groups", (*lists, "promisedPercent", "kueueBalancedPlacement"))
     changes: dict[str, Any] = {
-        key: tuple(values.read_items(one, f"groups.{key}", str))
-        for key, one in settings.items()
-        if key != "promisedPercent"
+        key: tuple(values.read_items(settings[key], f"groups.{key}", str))
+        for key in lists
+        if key in settings
     }
     if "promisedPercent" in settings:
         percent = settings["promisedPercent"]
         changes["promised_percent"] = values.read_integer(percent, "groups.promisedPercent", 0, 100)
+    balances = settings.get("kueueBalancedPlacement", False)
+    if not isinstance(balances, bool):
+        text = f"{balances!r} is neither true nor false"
+        raise BadInput("groups.kueueBalancedPlacement", text)
+    changes["kueue_balanced_placement"] = balances
     for i, label in enumerate(changes.get("topology", ())):
         if not label or not _LABEL.fullmatch(label) or "=" in label:
             raise BadInput(f"groups.topology[{i}]", f"{label!r} is not the key of a label")

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 
 from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
+from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.placement import Mode, Placement
 from scheduler.cycle.asking import Answers
 from scheduler.cycle.calls import Call, Nowhere
@@ -42,6 +43,7 @@ _ASKED_MAX = 8192
 _NODES_A_TRY = 160
 # So does the search for a node where a single pod takes the place of groups.
 _NODES_A_SEARCH = 8192
+_PROMISES_ALL = GroupSettings(promised_percent=100)
 
 
 class Cycle(Answers):
@@ -53,11 +55,11 @@ class Cycle(Answers):
         policies: PolicyBook,
         known: Counts | None = None,
         seed: int = 0,
-        promised_percent: int = 100,
+        groups: GroupSettings = _PROMISES_ALL,
     ) -> None:
         """With ``known`` the demand is given and not learnt; ``seed`` is for the mode that draws lots.
 
-        ``promised_percent``: of the nodes, the most that is promised to a group for later.
+        ``groups``: how groups are placed, and how many of the nodes are promised to a group for later at most.
         """
         super().__init__(cluster, policies, known)
         cluster.lots.begin(seed)
@@ -65,12 +67,17 @@ class Cycle(Answers):
         self.cold = Cold(cluster, self.learner, self.boards.statics)
         self._ways = Ways(cluster, self.boards, self.keys, self._rooms)
         self._placer = Placer(
-            cluster, self._domains, self._ways, self._count_places, self._find_placement
+            cluster,
+            self._domains,
+            self._ways,
+            self._count_places,
+            self._find_placement,
+            balances=groups.kueue_balanced_placement,
         )
         count_places = partial(self._count_places, beside=None)
         narrowing = Narrowing(cluster, self._bounds.count_without)
         clearing = Clearing(cluster, self.boards, self.keys, count_places, self.promises, narrowing)
-        horizon = Horizon(cluster, self._bounds, promised_percent)
+        horizon = Horizon(cluster, self._bounds, groups.promised_percent)
         self._groups = GroupCycle(cluster, self._placer, clearing, horizon, policies.preempts)
 
     def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:

@@ -115,7 +115,7 @@ class Engine:
             self._policies,
             self._known,
             self._seed,
-            config.groups.promised_percent,
+            config.groups,
         )
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),

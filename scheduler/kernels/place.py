@@ -36,7 +36,7 @@ def place_run(world: World, ask: c.Ask, board: c.Board, run: Run) -> int:
             return k
         row = run.chosen
         if run.wanted.size > 0:
-            row = run.wanted[k] if board.part[run.wanted[k]] >= 0 else -1
+            row = run.wanted[k] if board.key[run.wanted[k]] >= 0 else -1
         elif row < 0:
             row = boards.find_winner(world.tables.nodes, board, run.among)
         if row < 0:

@@ -105,6 +105,7 @@ def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
         ({"ageingPerHour": True}, "ageingPerHour"),
         ({"groups": {"promisedPercent": 101}}, "groups.promisedPercent"),
         ({"groups": {"promisedPercent": "all"}}, "groups.promisedPercent"),
+        ({"groups": {"kueueBalancedPlacement": "yes"}}, "groups.kueueBalancedPlacement"),
         ({"backoffSeconds": float("nan")}, "backoffSeconds"),
         ({"backoffMaxSeconds": float("inf")}, "backoffMaxSeconds"),
         ({"lockTimeoutSeconds": None}, "lockTimeoutSeconds"),

@@ -25,8 +25,11 @@ class GroupSettings:
         owners: kinds of owners whose pods are groups, such as JobSet.
         topology: the node labels of the levels, the widest first.
         promised_percent: so many percent of the nodes at most are promised to a group for later; 0: no group is promised any.
+        kueue_balanced_placement: whether groups that prefer a level in Kueue's words get balanced placement, as with Kueue's
+            feature gate ``TASBalancedPlacement``.
     """
 
     owners: tuple[str, ...] = ()
     topology: tuple[str, ...] = _LEVELS
     promised_percent: int = 50
+    kueue_balanced_placement: bool = False

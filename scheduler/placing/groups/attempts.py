@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from scheduler.api.door.decisions import GroupResult, Hold, Outcome, Plan
-from scheduler.api.groups.definitions import Rule
-from scheduler.placing.groups import by_koordinator, by_kueue, needs
-from scheduler.placing.groups.choices import Choice, Part, join_parts
+from scheduler.placing.groups import by_kueue, needs
+from scheduler.placing.groups.choices import Choice, place_step
 from scheduler.placing.groups.domains import find_domains_there
 from scheduler.placing.groups.gathering import has_own_places, list_close, share_in_few
 from scheduler.placing.groups.needs import MEMBERS_MAX, Needs
@@ -17,12 +15,6 @@ from scheduler.placing.groups.tries import Tries
 from scheduler.schema import columns as c
 from scheduler.state.entities import Entity, Team, cut_extras
 from scheduler.state.pods import PodRecord
-
-# The rules of other systems that say for each pod to which nodes it goes; None: they find no place for all.
-_ASSIGN: dict[Rule, Callable[[Choice], list[Part] | None]] = {
-    Rule.KUEUE: by_kueue.assign_team,
-    Rule.KOORDINATOR: by_koordinator.assign_team,
-}
 
 
 class Attempt(Tries):
@@ -77,12 +69,12 @@ class Attempt(Tries):
             gathers = self._gathers and (team is self._whole or team.template is not None)
             place = self._place_gathered if gathers else self._place_members
             return place(team, among)
-        if where.rule in _ASSIGN and not self._is_there(team):
+        if where.rule in self._assign and (by_kueue.is_cut(team) or not self._is_there(team)):
             if self._try(self._place_assigned, team, among):
                 return True
             if where.slices:
                 # Nobody else cuts a team in slices.
-                self._no_domain = by_kueue.say_no_slices(self._domains, where)
+                self._no_domain = by_kueue.say_no_slices(self._domains, team, where)
                 return False
         if where.required < 0:
             return self._place_by_wish(team, among)
@@ -104,12 +96,14 @@ class Attempt(Tries):
 
     def _place_assigned(self, team: Team, among: c.Flags) -> bool:
         """Place a team as the rules of its system say; return whether its minimum has a node."""
-        choice = self._make_choice(team, among)
-        parts = _ASSIGN[team.where.rule](choice) if team.where is not None else None
-        if not parts:
+        choice, has_steps = self._make_choice(team, among), False
+        for step in self._assign[team.where.rule](choice) if team.where is not None else ():
+            has_steps = True
+            binds, holds = place_step(step, self._place_pods)
+            self._binds += binds
+            self._holds += holds
+        if not has_steps:
             return False
-        for pods, rows, wanted in join_parts(parts):
-            self._note(self._place_pods(pods, rows, wanted))
         self._note_shared_domain(team)
         return all(self._count_assumed(leaf) >= leaf.n_missing for leaf in team.list_leaves())
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.placing.groups import koordinator
-from scheduler.placing.groups.choices import Choice, Part
+from scheduler.placing.groups.choices import Choice, Part, Step
 from scheduler.placing.groups.domains import Level
 from scheduler.placing.groups.koordinator import Layer, Room
 from scheduler.schema import columns as c
@@ -16,12 +16,12 @@ from scheduler.state.pods import PodRecord
 _LAST = 2**62
 
 
-def assign_team(choice: Choice) -> list[Part] | None:
-    """Assign the pods of a team to nodes; None if Koordinator finds no place for all."""
+def list_steps(choice: Choice) -> list[Step]:
+    """List the one step in which the pods of a team go to nodes; none if Koordinator finds no place for all."""
     where = choice.team.where
     pods = _list_in_order(choice)
     if where is None or not pods:
-        return None
+        return []
     levels = _list_levels(choice, where)
     rows = _find_rows(choice, levels)
     layers = _make_layers(choice, where, levels, rows)
@@ -31,9 +31,9 @@ def assign_team(choice: Choice) -> list[Part] | None:
     )
     found = koordinator.plan(layers, room, len(pods), where.required)
     if found is None:
-        return None
+        return []
     shares = [(int(rows[node]), n) for node, n in found]
-    return _make_parts(shares, pods, choice.cluster.nodes.capacity)
+    return [Step(_make_parts(shares, pods, choice.cluster.nodes.capacity), [])]
 
 
 def _list_in_order(choice: Choice) -> list[PodRecord]:

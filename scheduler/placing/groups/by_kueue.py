@@ -2,46 +2,127 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
-from scheduler.placing.groups import kueue
-from scheduler.placing.groups.choices import Choice, Part
+import numpy as np
+from msgspec.structs import replace
+
+from scheduler.api.groups.definitions import Rule
+from scheduler.placing.groups import kueue, slices
+from scheduler.placing.groups.choices import Choice, Part, Step
 from scheduler.placing.groups.domains import Domains
-from scheduler.placing.groups.kueue import Ask, Assignment, Counts, Mode
+from scheduler.placing.groups.kueue import Ask, Assignment, Counts, Mode, Share
+from scheduler.placing.groups.slices import Gap, PodSet
 from scheduler.schema import columns as c
 from scheduler.state.entities import Team, Where
 from scheduler.state.pods import PodRecord
 
 
-def assign_team(choice: Choice) -> list[Part] | None:
-    """Assign the pods of a team to nodes; None if Kueue finds no place for all, or the team is no pod set of Kueue."""
-    where, count, among = choice.team.where, choice.count_places, choice.among
-    leader, workers = _find_leader(choice.waiting)
-    if where is None or workers is None:
-        return None
-    places = count(workers[0], None)
-    if leader is not None:
-        has_leader = count(leader[0], None) > 0
-        counts = Counts(places, has_leader, count(workers[0], leader[0]))
-    else:
-        counts = Counts(places, np.zeros(places.size, np.bool_), np.zeros(places.size, np.int64))
-    if among.size:
-        counts = Counts(
-            np.where(among, counts.places, 0),
-            counts.has_leader & among,
-            np.where(among, counts.places_with_leader, 0),
-        )
+def is_cut(team: Team) -> bool:
+    """Whether the pods of a team are cut in slices, which pods join that come later."""
+    where = team.where
+    return where is not None and where.rule == Rule.KUEUE and bool(where.slices) and not team.teams
+
+
+def list_steps(choice: Choice, *, balances: bool) -> Iterator[Step]:
+    """Yield the steps in which the pods of a team go to nodes; none if Kueue finds no place, or the team is no pod set."""
+    where = choice.team.where
+    if where is None:
+        return
     levels = [choice.domains.get_level(where.labels[: i + 1]) for i in range(len(where.labels))]
-    found = kueue.assign(
-        levels, counts, _make_ask(where, len(workers), has_leader=leader is not None)
-    )
+    pod_set = PodSet(choice, where, levels, balances)
+    if is_cut(choice.team) and levels[-1].names and _is_in_part(choice):
+        row = slices.line_up(pod_set)
+        if not row.waiting:
+            yield Step([], [])
+        for gap in slices.find_gaps(pod_set, row):
+            yield from _fill(pod_set, gap, {at: row.waiting[at] for at in gap.places})
+    elif parts := _assign_anew(pod_set):
+        yield Step(parts, [])
+
+
+def _is_in_part(choice: Choice) -> bool:
+    """Whether only a part of the pods of a team is to be placed: others have a node, or have succeeded."""
+    team, pods = choice.team, choice.cluster.pods
+    return bool(team.there) or team.n_done > 0 or any(pods[one.uid].node for one in team.pods)
+
+
+def _fill(pod_set: PodSet, gap: Gap, pods: dict[int, PodRecord]) -> Iterator[Step]:
+    """Yield the steps in which pods, by their places in the row, go to nodes: as many slices as there is room for."""
+    said = gap.say_where(pod_set)
+    if not gap.layers and not gap.is_stuck:
+        parts = [Part(list(pods.values()), gap.find_rows(pod_set))]
+        yield Step(parts, [], said)
+        return
+    while pods and not gap.is_stuck:
+        # All slices at once if they fit, else one by one.
+        first = min(pods) // gap.layers[0][1]
+        one = {at: pod for at, pod in pods.items() if at // gap.layers[0][1] == first}
+        taken, parts = pods, _assign_slices(pod_set, gap, pods)
+        if not parts and len(one) < len(pods):
+            taken, parts = one, _assign_slices(pod_set, gap, one)
+        if not parts:
+            break
+        yield Step(parts, [])
+        pods = {at: pod for at, pod in pods.items() if at not in taken}
+    if pods:
+        yield Step([], list(pods.values()), said)
+
+
+def _assign_slices(pod_set: PodSet, gap: Gap, pods: dict[int, PodRecord]) -> list[Part]:
+    """Assign whole slices to nodes, with room for those of their pods that are still to come; none if there is no room."""
+    size = gap.layers[0][1]
+    numbers = {number: i for i, number in enumerate(sorted({at // size for at in pods}))}
+    counts = _count(pod_set.choice, next(iter(pods.values())), None)
+    left = slices.spare_places(pod_set, counts.places)
+    ask = _make_ask(pod_set, len(numbers) * size, has_leader=False)
+    if gap.level >= 0:
+        ask = replace(ask, mode=Mode.REQUIRED, level=gap.level, slices=tuple(gap.layers))
+    rows = gap.find_rows(pod_set)
+    found = kueue.assign(pod_set.levels, counts._replace(places=left).keep(rows), ask)
+    if not isinstance(found, Assignment):
+        return []
+    ends = np.cumsum([share.pods for share in found.shares])
+    handed: dict[int, list[PodRecord]] = {}
+    for at, pod in sorted(pods.items()):
+        place = numbers[at // size] * size + at % size
+        handed.setdefault(int(np.searchsorted(ends, place, "right")), []).append(pod)
+    return [
+        Part(mine, _find_rows(found, found.shares[i], pod_set.levels[-1].domain))
+        for i, mine in handed.items()
+    ]
+
+
+def _assign_anew(pod_set: PodSet) -> list[Part] | None:
+    """Assign all pods of a team to nodes; None if Kueue finds no place for all, or the team is no pod set of Kueue."""
+    choice, where, levels, _ = pod_set
+    leader, workers = _find_leader(choice.waiting)
+    if workers is None:
+        return None
+    counts = _count(choice, workers[0], leader[0] if leader else None).keep(choice.among)
+    ask = _make_ask(pod_set, len(workers), has_leader=leader is not None)
+    if where.slices and len(workers) % where.slices[0][1]:
+        return None
+    found = kueue.assign(levels, counts, ask)
     if not isinstance(found, Assignment):
         return None
     return _make_parts(found, levels[-1].domain, leader, workers)
 
 
-def say_no_slices(domains: Domains, where: Where) -> str:
-    """Say why a team that is cut in slices has no place: nodes lack labels, or no domain takes enough slices."""
+def _count(choice: Choice, worker: PodRecord, leader: PodRecord | None) -> Counts:
+    """Count what fits on each node."""
+    places = choice.count_places(worker, None)
+    if leader is None:
+        return Counts(places, np.zeros(places.size, np.bool_), np.zeros_like(places))
+    has_leader = choice.count_places(leader, None) > 0
+    return Counts(places, has_leader, choice.count_places(worker, leader))
+
+
+def say_no_slices(domains: Domains, team: Team, where: Where) -> str:
+    """Say why a team that is cut in slices has no place: it cannot be cut, nodes lack labels, or no domain takes it."""
+    size = where.slices[0][1]
+    if is_cut(team) and len(team.pods) % size:
+        return f"Its {len(team.pods)} pods cannot be cut in slices of {size}: their number is no multiple of it."
     for n in range(1, len(where.labels) + 1):
         if not domains.get_level(where.labels[:n]).names:
             return f"No node has the label{'s' * (n > 1)} {' and '.join(where.labels[:n])}."
@@ -65,13 +146,14 @@ def _find_leader(
     return (first, second) if len(first) == 1 else (None, None)
 
 
-def _make_ask(where: Where, count: int, *, has_leader: bool) -> Ask:
+def _make_ask(pod_set: PodSet, count: int, *, has_leader: bool) -> Ask:
+    where = pod_set.where
     mode, level = Mode.UNCONSTRAINED, 0
     if where.required >= 0:
         mode, level = Mode.REQUIRED, where.required
     elif where.preferred:
         mode, level = Mode.PREFERRED, where.preferred[0]
-    return Ask(count, mode, level, where.slices, has_leader)
+    return Ask(count, mode, level, where.slices, has_leader, pod_set.balances)
 
 
 def _make_parts(
@@ -80,14 +162,18 @@ def _make_parts(
     parts: list[Part] = []
     at = 0
     for share in found.shares:
-        if found.is_by_row:
-            rows = np.zeros(domain.size, np.bool_)
-            rows[share.number] = True
-        else:
-            rows = domain == share.number
+        rows = _find_rows(found, share, domain)
         if share.leaders and leader is not None:
             parts.append(Part(leader, rows))
         if share.pods:
             parts.append(Part(workers[at : at + share.pods], rows))
             at += share.pods
     return parts if at == len(workers) else []
+
+
+def _find_rows(found: Assignment, share: Share, domain: c.Ints) -> c.Flags:
+    rows: c.Flags = domain == share.number
+    if found.is_by_row:
+        rows = np.zeros(domain.size, np.bool_)
+        rows[share.number] = True
+    return rows

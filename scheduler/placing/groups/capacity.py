@@ -1,4 +1,4 @@
-"""How many pods of a kind fit on each node at most, by amounts alone."""
+"""How many pods of a kind fit on each node at most, by amounts, and as far as they keep apart from each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def count_fitting(cluster: Cluster, shape: Shape, beside: c.Ask | None = None) -
     """Count [N] how many pods of a shape fit on each node at most, beside another pod if there is one.
 
     The board of the shape must be up to date. The count divides what is free by what a pod takes, also of the figures
-    of all cards together. Cards that are shared unevenly may take fewer pods.
+    of all cards together. Cards that are shared unevenly may take fewer pods, and so may rules about other pods: only
+    anti-affinity counts, node by node.
     """
     nodes, ask = cluster.nodes.columns, shape.ask
     taken = (
@@ -38,6 +39,7 @@ def count_fitting(cluster: Cluster, shape: Shape, beside: c.Ask | None = None) -
         np.minimum(counts, fitting, out=counts)
     if shape.asked.template.gpu is not None and ask.containers.size:
         _bound_by_cards(nodes, ask, counts)
+    _bound_by_anti_affinity(shape.board.domains, counts)
     return counts
 
 
@@ -51,3 +53,14 @@ def _bound_by_cards(nodes: c.Nodes, ask: c.Ask, counts: c.Ints) -> None:
         if each > 0:
             free = nodes.gpu_total[pool, figure] - nodes.gpu_used[pool, figure]
             np.minimum(counts, np.where(managed, np.maximum(free, 0) // each, MANY), out=counts)
+
+
+def _bound_by_anti_affinity(domains: c.Domains, counts: c.Ints) -> None:
+    """Bound the counts by 0 where a pod is from which those of the shape keep apart, and by 1 if they do so among themselves."""
+    for t in np.flatnonzero(domains.tallies[:, c.TALLY_KIND] == c.APART).tolist():
+        key = int(domains.tallies[t, c.TALLY_KEY])
+        domain = domains.domain[key] if key >= 0 else np.arange(counts.size)
+        rows = np.flatnonzero(domain >= 0)
+        counts[rows[domains.counts[t, domain[rows]] > 0]] = 0
+        if domains.tallies[t, c.TALLY_GAIN] > 0:
+            counts[rows] = np.minimum(counts[rows], 1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.decisions import Bind, Detail, Hold, Outcome
 from scheduler.placing.groups.domains import Domains
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANY_ROWS, ANYWHERE
@@ -33,6 +34,20 @@ class Part(NamedTuple):
     rows: c.Flags
 
 
+class Step(NamedTuple):
+    """Parts that are placed before the next step is planned.
+
+    Attributes:
+        parts: the pods that have a place.
+        left: the pods that have none.
+        said: why these have none, or why the pods of the parts may go nowhere else; without its full stop.
+    """
+
+    parts: list[Part]
+    left: list[PodRecord]
+    said: str = ""
+
+
 class Choice(NamedTuple):
     """What there is to choose.
 
@@ -51,6 +66,10 @@ class Choice(NamedTuple):
     among: c.Flags
 
 
+# Says by the rules of another system in which steps the pods of a team go to nodes; none: it finds no place for all.
+Assign = Callable[[Choice], Iterable[Step]]
+
+
 def join_parts(parts: list[Part]) -> Iterator[tuple[list[PodRecord], c.Flags, c.Ints]]:
     """Yield the pods of parts with the rows among which they go, or, for parts of one row each, the row of each pod."""
     pods: list[PodRecord] = []
@@ -67,3 +86,22 @@ def join_parts(parts: list[Part]) -> Iterator[tuple[list[PodRecord], c.Flags, c.
         yield part.pods, part.rows, ANY_ROWS
     if pods:
         yield pods, ANYWHERE, np.array(wanted, np.int64)
+
+
+def place_step(step: Step, place_pods: PlacePods) -> tuple[list[Bind], list[Hold]]:
+    """Place the pods of a step; return the binds, and why the others wait."""
+    binds: list[Bind] = []
+    holds = [Hold(pod.uid, said=f"{step.said}.") for pod in step.left]
+    for pods, rows, wanted in join_parts(step.parts):
+        tried = place_pods(pods, rows, wanted)
+        binds += tried.binds
+        holds += [_add_detail(hold, step.said) for hold in tried.holds]
+    return binds, holds
+
+
+def _add_detail(hold: Hold, said: str) -> Hold:
+    why = hold.diagnosis
+    if not said or why is None:
+        return hold
+    detail = Detail("where the others are", said)
+    return replace(hold, diagnosis=replace(why, details=(detail, *why.details)))

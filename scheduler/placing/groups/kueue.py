@@ -35,6 +35,16 @@ class Counts(NamedTuple):
     has_leader: c.Flags
     places_with_leader: c.Ints
 
+    def keep(self, among: c.Flags) -> Counts:
+        """Return what fits on some nodes, [N] or [0] for all; nothing on the others."""
+        if not among.size:
+            return self
+        return Counts(
+            np.where(among, self.places, 0),
+            self.has_leader & among,
+            np.where(among, self.places_with_leader, 0),
+        )
+
 
 class Ask(msgspec.Struct, frozen=True):
     """What a pod set asks for; a level is its place in the topology, the widest being 0.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import Rule
 from scheduler.api.placement import SPREAD, Mode, Placement
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.placing.groups import by_kai, choosing
+from scheduler.placing.groups import by_kai, by_koordinator, by_kueue, choosing
 from scheduler.placing.groups.attempts import Attempt
-from scheduler.placing.groups.choices import CountPlaces, PlacePods
+from scheduler.placing.groups.choices import Assign, CountPlaces, PlacePods
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.kai_attempts import KaiAttempt
 from scheduler.placing.groups.kubernetes import KubeAttempt
+from scheduler.placing.groups.ranks import RankOrder
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
@@ -87,7 +89,14 @@ class Placer:
         ways: Ways,
         count_places: CountPlaces,
         find_placement: FindPlacement,
+        *,
+        balances: bool,
     ) -> None:
+        """``balances``: groups that prefer a level in Kueue's words get balanced placement."""
+        self._assign: Mapping[Rule, Assign] = {
+            Rule.KUEUE: partial(by_kueue.list_steps, balances=balances),
+            Rule.KOORDINATOR: by_koordinator.list_steps,
+        }
         self._cluster, self._count_places = cluster, count_places
         self._ways, self._find_placement = ways, find_placement
         self._domains = domains
@@ -120,8 +129,9 @@ class Placer:
             self._cluster,
             self._domains,
             self._count_places,
-            place_pods,
+            RankOrder(self._cluster, self._domains, place_pods),
             self._ways,
+            assign=self._assign,
             gathers=gathers,
         )
         return attempt.place(entity, rows)

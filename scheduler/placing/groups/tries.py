@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from scheduler.api.door.decisions import Bind, Hold, Outcome
+from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import ordering
-from scheduler.placing.groups.choices import CountPlaces, PlacePods
+from scheduler.placing.groups.choices import Assign, CountPlaces, PlacePods
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.ordering import Kind
 from scheduler.placing.groups.ways import Ways
@@ -35,12 +36,13 @@ class Tries:
         place_pods: PlacePods,
         ways: Ways,
         *,
+        assign: Mapping[Rule, Assign],
         gathers: bool,
     ) -> None:
-        """``gathers``: pods without a constraint go to few domains as well."""
+        """``assign``: rules of other systems; ``gathers``: pods without a constraint go to few domains as well."""
         self._cluster, self._domains, self._gathers = cluster, domains, gathers
         self._count_places, self._place_pods = count_places, place_pods
-        self._ways = ways
+        self._ways, self._assign = ways, assign
         self._binds: list[Bind] = []
         self._holds: list[Hold] = []
         self._domain = _NOWHERE
