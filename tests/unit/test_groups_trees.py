@@ -71,14 +71,17 @@ def ask(above: list[Json], parent: str) -> dict[str, Json]:
     ],
 )
 def test_a_group_without_a_root_waits_and_says_why(above: list[Json], text: str) -> None:
-    rows = ask(above, "c0")
+    group = make_group("g", "c0", is_composite=False)
+    found = schedule([node("n"), *above, group, pod("p0", "g"), pod("p1", "g"), pod("alone")])
+    assert (found["summary"]["pods"], len(found["groups"])) == (3, 1)
+    rows = {row["name"]: row for row in found["pods"]}
     assert rows["alone"]["node"] == "n"
     for name in ("p0", "p1"):
         assert not rows[name]["node"]
         assert text in rows[name]["message"]
 
 
-@pytest.mark.parametrize("depth", [1, 4, 7])
+@pytest.mark.parametrize("depth", [1, 4, 8])
 def test_a_tree_that_is_not_too_deep_is_placed(depth: int) -> None:
     above = [make_group(f"c{i}", f"c{i + 1}" if i < depth - 1 else "") for i in range(depth)]
     rows = ask(above, "c0")

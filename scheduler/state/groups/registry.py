@@ -314,7 +314,7 @@ class Groups:
         A group whose parents form a circle, or that has too many, is decided about, and refused, by itself.
         """
         root, definition = key, self.find_definition(key)
-        for _ in range(DEPTH_MAX):
+        for _ in range(DEPTH_MAX + 1):
             if definition is None or definition.parent is None:
                 break
             root = definition.parent
@@ -341,8 +341,9 @@ class Groups:
         """List the groups that are parts of a group, by age and name."""
         if parts := self._joints.find_parts(key):
             return parts
-        children = [(self._sources.define(one), one) for one in self._children.list_of(key)]
-        return [one for _, one in sorted(children, key=lambda pair: _find_age(*pair))]
+        # A group that is refused by itself, see ``find_root``, is a part of none.
+        children = (one for one in self._children.list_of(key) if self.find_root(one) != one)
+        return sorted(children, key=lambda one: _find_age(self._sources.define(one), one))
 
     def list_members(self, key: GroupKey) -> list[Member]:
         """List the pods of a group that are not finished."""
