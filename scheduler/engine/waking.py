@@ -52,12 +52,16 @@ class Waking:
                 continue
             is_helped = len(pods) > _TEMPLATES_MAX
             for pod in () if is_helped else pods:
+                is_ruled_out = changed.find_barriers(pod.template) is not None
+                if is_ruled_out and self._cycle.asks_all(pod):
+                    # Amounts alone rule it out, which takes next to no time.
+                    continue
                 kind = self._cycle.find_kind(pod)
                 if kind == entry.kind:
                     # The usual look at kinds finds it.
                     continue
                 if kind not in fits:
-                    fits[kind] = self._fits(pod, changed)
+                    fits[kind] = self._cycle.find_barriers(pod, changed.rows) is None
                     yield
                 is_helped |= fits[kind]
             if is_helped and self._pending.is_parked(uid) and not self.is_hopeless(entity):
@@ -79,9 +83,3 @@ class Waking:
             # The bounds count the room that is promised to one pod of the group as taken from the others.
             return False
         return not self._cycle.could_place_group(entity)
-
-    def _fits(self, pod: PodRecord, changed: Changed) -> bool:
-        """Whether a pod fits on one of the changed rows."""
-        if self._cycle.asks_all(pod) and changed.find_barriers(pod.template) is not None:
-            return False
-        return self._cycle.find_barriers(pod, changed.rows) is None
