@@ -80,6 +80,9 @@ class Waking:
         if not isinstance(entity, Entity):
             return False
         if group_promises.has_nominated(self._cluster, entity):
-            # The bounds count the room that is promised to one pod of the group as taken from the others.
-            return False
+            # The bounds count the room that is promised to one pod of the group as taken from the others. kube-scheduler
+            # looks for no other room while pods leave for a group.
+            entry = self._pending.find_entry(entity.uid)
+            is_kube = entry is not None and entry.result is not None and bool(entry.result.leaves)
+            return is_kube and group_promises.awaits_victims(self._cluster, entity)
         return not self._cycle.could_place_group(entity)
