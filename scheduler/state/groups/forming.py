@@ -173,6 +173,10 @@ class _Former:
         if not any(one.waits for one in self._members):
             return None
         team = self._make_group_team(self._key, 0)
+        if not any(leaf.pods for leaf in team.list_leaves()):
+            # None of those that wait is in a part that there is.
+            self._note_lack(f"no pod of {self._key} is in one of its parts")
+            team = self._make_leaf("", 0, self._members, None)
         self._refuse_unlike()
         if not self._lacks and not self._problem and not team.is_complete:
             self._lacks = self._describe_missing(team)
