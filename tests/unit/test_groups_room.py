@@ -66,8 +66,7 @@ def test_a_large_search_is_done_in_pieces_between_which_others_are_served() -> N
     checks.verify(engine._cluster)
 
 
-def test_a_place_that_became_dear_while_the_search_went_on_is_not_taken() -> None:
-    """Between two pieces one pod of the cheapest rack is replaced by one that may not go."""
+def test_a_place_that_became_free_while_the_search_went_on_is_taken() -> None:
     engine = _make_racks(12)
     for _ in range(4):
         assert not engine.decide(0.0, SpentAllowance(64, (0, 9, 1))).evicts
