@@ -20,7 +20,7 @@ from scheduler.disruption.elastic import choose_extras, is_better, list_elastic,
 from scheduler.disruption.group_units import Unit, is_core, list_kube_units, list_units
 from scheduler.disruption.narrowing import Narrowing
 from scheduler.disruption.promises import Promises
-from scheduler.disruption.sparing import Guard, put_back
+from scheduler.disruption.sparing import Guard, make_shapes, put_back
 from scheduler.disruption.units import find_costs, find_unit_costs
 from scheduler.disruption.weighing import find_hours, find_worth, sum_costs
 from scheduler.schema import columns as c
@@ -129,13 +129,14 @@ class Clearing:
             return NOBODY
         # Budgets cover pods on nodes.
         costs = find_unit_costs(self._cluster, [unit.pods for unit in units])
+        shapes = make_shapes(self._boards, self._keys, entity.members)
         with self._cluster.trial() as trial:
             trial.take_away(*_list_uids(units))
             plan = place(ANYWHERE)
             if not plan.binds:
                 return "" if plan.group is None else plan.group.status
             order = sorted(range(len(units)), key=lambda i: not costs[i])
-            guard = Guard(self._boards, self._keys, plan.binds, self._cluster, None)
+            guard = Guard(self._boards, shapes, plan.binds, self._cluster, None)
             gone = put_back(trial, [units[i] for i in order], guard)
         gone_ids = set(map(id, gone))
         going = tuple(unit for unit in units if id(unit) in gone_ids)
@@ -223,6 +224,7 @@ class Clearing:
         costs = find_costs(self._cluster, pods)
         hours = find_hours(self._cluster, entity, pods)
         elastic = list_elastic(self._cluster, staying)
+        shapes = make_shapes(self._boards, self._keys, entity.members)
         with self._cluster.trial() as trial:
             trial.take_away(*_list_uids(leaving), *_list_uids(staying))
             plan = place(rows)
@@ -231,7 +233,7 @@ class Clearing:
             if elastic:
                 staying = choose_extras(staying, elastic, {bind.node for bind in plan.binds})
             order = sorted(staying, key=lambda one: find_worth(one, costs, hours))
-            guard = Guard(self._boards, self._keys, plan.binds, self._cluster, self._promises)
+            guard = Guard(self._boards, shapes, plan.binds, self._cluster, self._promises)
             gone = put_back(trial, order, guard)
         return Cleared(plan.binds, gone, sum_costs(self._cluster, entity, gone), rows)
 

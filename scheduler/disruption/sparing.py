@@ -43,22 +43,37 @@ def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, .
     return tuple(gone)
 
 
+# By the identity of its template the shape of a pod; None if a mistake on it must be corrected first.
+Shapes = dict[int, Shape | None]
+
+
+def make_shapes(boards: Boards, keys: Keys, pods: Sequence[PodRecord]) -> Shapes:
+    """Make the shapes of the pods of a group before units are taken away.
+
+    What a unit's own rules say of the group is read only while the unit is there.
+    """
+    found: Shapes = {}
+    for pod in pods:
+        if id(pod.template) not in found:
+            key = keys.make_key(pod)
+            found[id(pod.template)] = None if key is None else boards.make_unscored(key)
+    return found
+
+
 class Guard:
     """Judges whether the pods of a group still fit where they were placed."""
 
     def __init__(
         self,
         boards: Boards,
-        keys: Keys,
+        shapes: Shapes,
         binds: Sequence[Bind],
         cluster: Cluster,
         promises: Promises | None,
     ) -> None:
         """With ``promises`` what is promised to other pods counts as if they were there."""
-        self._cluster, self._boards, self._keys = cluster, boards, keys
+        self._cluster, self._boards, self._shapes = cluster, boards, shapes
         self._promises = promises
-        # By the identity of a template: the shape of a pod of the group.
-        self._shapes: dict[int, Shape | None] = {}
         self._on: dict[str, list[Bind]] = {}
         for bind in binds:
             self._on.setdefault(bind.node, []).append(bind)
@@ -137,11 +152,7 @@ class Guard:
         return shape is not None and shape.view.is_wide
 
     def _get_shape(self, pod: PodRecord) -> Shape | None:
-        key = id(pod.template)
-        if key not in self._shapes:
-            made = self._keys.make_key(pod)
-            self._shapes[key] = None if made is None else self._boards.make_unscored(made)
-        return self._shapes[key]
+        return self._shapes[id(pod.template)]
 
     def _fits(self, bind: Bind) -> bool:
         """Whether a pod still fits on its node, with its cards."""

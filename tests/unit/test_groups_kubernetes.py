@@ -87,6 +87,25 @@ def test_a_pod_under_a_budget_stays_and_a_more_important_one_goes(is_exact: bool
     assert list_victims(ask(there, is_exact=is_exact)) == {"goes"}
 
 
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_the_only_pod_that_wants_to_be_apart_from_a_group_goes(is_exact: bool) -> None:
+    """There is room enough, and no other pod has such a rule."""
+    term = {"labelSelector": {"matchLabels": {"app": "p0"}}, "topologyKey": "rack"}
+    apart = pod("apart", "1", on="n0")
+    apart["spec"]["affinity"] = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    }
+    there = [
+        node("n0", "2", "a"),
+        node("n1", "2", "a"),
+        apart,
+        pod("beside", "1", on="n1"),
+        group("urgent", 1, 100),
+        pod("p0", "1", group="urgent", priority=100),
+    ]
+    assert list_victims(ask(there, is_exact=is_exact)) == {"apart"}
+
+
 def test_extra_members_are_tried_again_at_once_and_room_is_made_for_them() -> None:
     there = [
         node("n0", "2"),
