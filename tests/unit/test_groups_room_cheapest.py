@@ -1,15 +1,17 @@
 """Room is made for groups at the least cost: a slow twin tries every set of pods that may go."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from tests import slices
 from tests.oracles import making_room, together
-from tests.oracles.making_room import Cost
-from tests.oracles.together import WHOLE
+from tests.oracles.making_room import Cost, Running, Unit
+from tests.oracles.making_room import World as Crowd
+from tests.oracles.together import WHOLE, Card, Group, Member, Node
 from tests.unit import room_worlds
-from tests.unit.room_worlds import PRIORITY, World
+from tests.unit.room_worlds import PRIORITY, RACK, World
 
 
 def find_cheapest(world: World) -> making_room.Room | None:
@@ -50,6 +52,28 @@ def test_the_pods_that_go_are_those_of_the_twin(seed: int) -> None:
     assert made.victims in making_room.list_sets(world.crowd, PRIORITY)
     gone = made.victims | making_room.list_leaving(world.crowd)
     assert together.place_group(world.group, making_room.list_left(world.crowd, gone)).fits
+
+
+@pytest.mark.parametrize("free", [0, 1, 2])
+def test_two_pods_of_a_group_do_not_count_on_the_same_free_card(free: int) -> None:
+    """Beside each other pod, taken by itself, the card that is free would be enough."""
+    ask = Member(name="", requests={"cpu": 1}, cards=1, memory=8000, cores=75)
+    node = Node(
+        name="n0", free={"cpu": 8}, cards=(Card(memory=16000, sharers=4),) * 3, labels={RACK: "x"}
+    )
+    taken = [card for card in range(3) if card != free]
+    units = tuple(
+        Unit(
+            name=f"u{at}",
+            pods=(
+                Running(pod=replace(ask, name=f"u{at}-0"), node="n0", cards=(card,), age=3 - at),
+            ),
+        )
+        for at, card in enumerate(taken)
+    )
+    members = tuple(replace(ask, name=f"m{i}") for i in range(2))
+    world = World(Group(members=members, minimum=2), Crowd(nodes=(node,), units=units))
+    assert room_worlds.make_room(world).victims == {"u1-0"}
 
 
 def drop_figure(cost: Cost, at: int) -> tuple[object, ...]:
