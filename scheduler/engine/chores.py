@@ -185,7 +185,7 @@ class Chores:
         moved = None if news.is_unknown else news.moved
         self._promised.note_rows(moved)
         self._taking.note_rows(moved)
-        self._unlike.note_rows(moved)
+        self._unlike.note_rows(None if news.is_unknown else news.list_changed())
         held: list[str] = []
         for kind, rows in self._hooks.find_kinds(news):
             if isinstance(kind, Woken):
@@ -239,7 +239,8 @@ class Chores:
         if found is None:
             room = self._cluster.later.room
             first = "" if room is None else room.entity
-            self._pending.help_kind(kind, now, is_held=self._waking.is_hopeless, first=first)
+            is_held = partial(self._waking.is_hopeless, changed=changed)
+            self._pending.help_kind(kind, now, is_held=is_held, first=first)
         else:
             self._barring.keep_off(kind, pod, found)
 

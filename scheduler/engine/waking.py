@@ -64,7 +64,7 @@ class Waking:
                     fits[kind] = self._cycle.find_barriers(pod, changed.rows) is None
                     yield
                 is_helped |= fits[kind]
-            if is_helped and self._pending.is_parked(uid) and not self.is_hopeless(entity):
+            if is_helped and self._pending.is_parked(uid) and not self.is_hopeless(entity, changed):
                 self._help(uid, now)
 
     def _help(self, uid: str, now: float) -> None:
@@ -75,14 +75,19 @@ class Waking:
         else:
             self._pending.help_pod(uid, now)
 
-    def is_hopeless(self, entity: AnyEntity) -> bool:
-        """Whether a group need not be tried: too few of its pods could fit, or could make room."""
+    def is_hopeless(self, entity: AnyEntity, changed: Changed) -> bool:
+        """Whether a group need not be tried after a change: too few of its pods could fit, or could make room.
+
+        While pods leave for a group, only a change elsewhere is of use to it. By kube-scheduler's rules none is.
+        """
         if not isinstance(entity, Entity):
             return False
-        if group_promises.has_nominated(self._cluster, entity):
-            # The bounds count the room that is promised to one pod of the group as taken from the others. kube-scheduler
-            # looks for no other room while pods leave for a group.
-            entry = self._pending.find_entry(entity.uid)
-            is_kube = entry is not None and entry.result is not None and bool(entry.result.leaves)
-            return is_kube and group_promises.awaits_victims(self._cluster, entity)
-        return not self._cycle.could_place_group(entity)
+        if not group_promises.awaits_victims(self._cluster, entity):
+            return not self._cycle.could_place_group(entity)
+        entry = self._pending.find_entry(entity.uid)
+        is_kube = entry is not None and entry.result is not None and bool(entry.result.leaves)
+        if is_kube or changed.rows is None:
+            return True
+        find_node, find_row = self._cluster.nominations.find_node, self._cluster.nodes.find_row
+        own = {find_row(find_node(pod.uid)) for pod in entity.members}
+        return own.issuperset(changed.rows.tolist())

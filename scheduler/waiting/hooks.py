@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from scheduler.api.selectors import Labels
-from scheduler.plugins.contract import VOLUMES_IN_USE, Change, Hint, Trigger
+from scheduler.plugins.contract import ANYTHING, VOLUMES_IN_USE, Change, Hint, Trigger
 from scheduler.state.counting.owned import Stance, list_owned
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.amounts import Amounts
@@ -46,6 +46,15 @@ class News:
     )
     came: dict[Hashable, PodRecord] = field(default_factory=dict)
     left: dict[Hashable, PodRecord] = field(default_factory=dict)
+
+    def list_changed(self) -> set[int]:
+        """List the rows on which anything is different now: a trial that was undone moves rows and changes none."""
+        found = set(self.added)
+        found.update(row for rises in self.rises.values() for row, *_ in rises)
+        for trigger, rows in self.triggers.items():
+            if trigger != ANYTHING:
+                found |= rows
+        return found
 
 
 class Hooks:
