@@ -16,8 +16,8 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.groups.forming import Running
 from scheduler.state.pods import PodRecord
 
-# No more sets of units than so many are listed.
-_SETS_MAX = 1024
+# No more sets of units than so many are listed: as many as eight units have.
+SETS_MAX = 256
 
 
 def list_elastic(cluster: Cluster, units: Sequence[Unit]) -> dict[GroupKey, Running]:
@@ -80,33 +80,31 @@ def list_sets(
     """List the sets of units that may go; ``elastic`` is as ``list_elastic`` lists them.
 
     No extra pod stays of a group that goes. Of a group with one team whose pods have no ranks, any pods may be the extra
-    ones.
+    ones. Of more than ``SETS_MAX`` sets those with few pods of a group come first.
     """
     of_group: dict[GroupKey | None, list[Unit]] = {}
     for unit in units:
         of_group.setdefault(unit.group, []).append(unit)
-    choices = [_list_subsets([one]) for one in of_group.pop(None, ())]
+    choices: list[list[tuple[Unit, ...]]] = [[(), (one,)] for one in of_group.pop(None, ())]
     for group, mine in of_group.items():
         teams = elastic.get(group, ()) if group is not None else ()
         if len(teams) == 1 and not _has_ranks(teams[0][1]):
             ((minimum, there),) = teams
-            pods = [Unit((pod,), group, is_extra=True) for unit in mine for pod in unit.pods]
-            choices.append(
-                [
-                    *(one for one in _list_subsets(pods) if len(one) <= len(there) - minimum),
-                    tuple(mine),
-                ]
-            )
-            continue
-        whole = [one for one in mine if is_core(one)]
-        extras = _list_subsets([one for one in mine if one.is_extra])
-        choices.append([*extras, *([tuple(mine)] if whole else [])])
-    for chosen in islice(product(*choices), _SETS_MAX):
+            extras = [Unit((pod,), group, is_extra=True) for unit in mine for pod in unit.pods]
+            most = len(there) - minimum
+        else:
+            extras = [one for one in mine if one.is_extra]
+            most = len(extras)
+        whole = [tuple(mine)] if any(map(is_core, mine)) else []
+        # A group may have hundreds of pods, and 2 to the power of that many sets of them.
+        choices.append([*islice(_list_subsets(extras, most), SETS_MAX), *whole])
+    for chosen in islice(product(*choices), SETS_MAX):
         yield tuple(chain.from_iterable(chosen))
 
 
-def _list_subsets(units: Sequence[Unit]) -> list[tuple[Unit, ...]]:
-    return [one for n in range(len(units) + 1) for one in combinations(units, n)]
+def _list_subsets(units: Sequence[Unit], most: int) -> Iterator[tuple[Unit, ...]]:
+    """Yield the subsets of at most so many units, the smallest first."""
+    return chain.from_iterable(combinations(units, n) for n in range(most + 1))
 
 
 def _has_ranks(pods: Sequence[PodRecord]) -> bool:

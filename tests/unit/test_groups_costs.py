@@ -10,6 +10,8 @@ from scheduler.api import hami, names
 from scheduler.api.cards import CardUse
 from scheduler.api.door import events
 from scheduler.config import Config
+from scheduler.disruption.elastic import SETS_MAX, list_elastic, list_sets
+from scheduler.disruption.group_units import list_units
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from tests import make
@@ -145,3 +147,20 @@ def test_a_group_with_ranks_loses_its_last_ranks_or_goes_whole() -> None:
     engine.handle(events.Seen(make.member(member)), 0.0)
     victims = [uid for evict in engine.decide(0.0, Unlimited()).evicts for uid in evict.victims]
     assert sorted(victims) == [f"default/w{i}" for i in range(3)]
+
+
+@pytest.mark.parametrize(("n_pods", "minimum"), [(3, 1), (40, 33), (400, 393)])
+def test_no_more_sets_of_an_elastic_group_are_weighed_than_eight_units_have(
+    n_pods: int, minimum: int
+) -> None:
+    """A group of 40 pods has 10 ** 12 sets of pods."""
+    cluster = make.cluster(nodes=[make.node(name="n", cpu=999)])
+    words = {f"{_GANG}name": "elastic", f"{_GANG}min-available": str(minimum)}
+    for i in range(n_pods):
+        cluster.see_pod(make.pod(name=f"w{i}", cpu=1, node="n", annotations=words))
+    units = list_units(cluster, cluster.pods.values(), 5)
+    sets = list(list_sets(units, list_elastic(cluster, units)))
+    assert len(sets) <= SETS_MAX
+    gone = [{pod.uid for unit in chosen for pod in unit.pods} for chosen in sets]
+    assert {len(one) for one in gone} >= {0, 1, n_pods - minimum if n_pods < 9 else 1}
+    assert all(len(one) in {*range(n_pods - minimum + 1), n_pods} for one in gone)
