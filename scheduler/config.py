@@ -216,9 +216,7 @@ def _parse_profile(raw: Mapping[str, Any], where: str, default: Profile) -> Prof
         )
         placed = replace(placed, mode_weight=weight)
     preemption = raw.get("preemption", default.preemption)
-    if not isinstance(preemption, bool):
-        raise BadInput(f"{where}preemption", f"{preemption!r} is neither true nor false")
-    return Profile(name, placed, preemption)
+    return Profile(name, placed, values.read_flag(preemption, f"{where}preemption"))
 
 
 def _parse_name(given: Any, where: str) -> str:
@@ -242,10 +240,10 @@ def _parse_metrics(given: Any) -> MetricsConfig:
     settings = values.read_mapping(given, "metrics")
     known = {_write_camel(f.name): f.name for f in fields(MetricsConfig)}
     values.refuse_unknown(settings, "metrics", tuple(known))
-    for key, one in settings.items():
-        if not isinstance(one, bool):
-            raise BadInput(f"metrics.{key}", f"{one!r} is neither true nor false")
-    return MetricsConfig(**{known[key]: one for key, one in settings.items()})
+    given_flags = {
+        known[key]: values.read_flag(one, f"metrics.{key}") for key, one in settings.items()
+    }
+    return MetricsConfig(**given_flags)
 
 
 def _parse_groups(given: Any) -> GroupSettings:
@@ -261,10 +259,9 @@ def _parse_groups(given: Any) -> GroupSettings:
         percent = settings["promisedPercent"]
         changes["promised_percent"] = values.read_integer(percent, "groups.promisedPercent", 0, 100)
     balances = settings.get("kueueBalancedPlacement", False)
-    if not isinstance(balances, bool):
-        text = f"{balances!r} is neither true nor false"
-        raise BadInput("groups.kueueBalancedPlacement", text)
-    changes["kueue_balanced_placement"] = balances
+    changes["kueue_balanced_placement"] = values.read_flag(
+        balances, "groups.kueueBalancedPlacement"
+    )
     for i, label in enumerate(changes.get("topology", ())):
         if not label or not _LABEL.fullmatch(label) or "=" in label:
             raise BadInput(f"groups.topology[{i}]", f"{label!r} is not the key of a label")

@@ -53,6 +53,13 @@ def refuse_unknown(raw: Mapping[str, Any], field: str, allowed: tuple[str, ...])
             raise BadInput(f"{field}.{key}", f"unknown field; allowed are {', '.join(allowed)}")
 
 
+def read_flag(raw: Any, field: str) -> bool:
+    """Read true or false."""
+    if not isinstance(raw, bool):
+        raise BadInput(field, f"{raw!r} is neither true nor false")
+    return raw
+
+
 def read_integer(raw: Any, field: str, low: int, high: int) -> int:
     """Read an integer within bounds."""
     if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:

@@ -92,7 +92,8 @@ class GroupCycle:
     ) -> Generator[None, None, LaterRoom | None]:
         """Find when and where a group fits, piece by piece; None if nothing that is said lets it fit.
 
-        ``is_bounded``: only room that may be promised. A group that is placed as kube-scheduler does is told nothing, nor is one that pods leave for already.
+        ``is_bounded``: only room that may be promised. A group that is placed as kube-scheduler does is told nothing, nor is
+        one that pods leave for already.
         """
         is_nominated = group_promises.has_nominated(self._cluster, entity)
         if self._placer.is_exact(entity) or is_nominated:

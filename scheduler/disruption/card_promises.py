@@ -13,7 +13,7 @@ import numpy as np
 from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Bind
 from scheduler.disruption.promises import ByRow, Promises
-from scheduler.placing.rooms import Rooms
+from scheduler.placing.rooms import Rooms, suffice_cards
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -52,7 +52,7 @@ class CardPromises:
             return bind
         cluster.forget(pod.uid)
         slots = self._choose_beside(pod, shape, row, group, in_the_end=True)
-        if slots is not None and self._rooms.suffice(pod, shape, row, slots):
+        if slots is not None and suffice_cards(cluster, self._boards, pod, shape, (row, slots)):
             cluster.assume(pod.uid, bind.node, slots, bind.given)
             if self._fit_in_the_end(group, row):
                 return replace(bind, slots=slots)

@@ -12,10 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scheduler.api.door.decisions import Plan
-from scheduler.disruption.cleared import (
-    Cleared,
-    choose_cheaper,
-)
+from scheduler.disruption.cleared import Cleared, choose_cheaper
 from scheduler.disruption.elastic import choose_extras, is_better, list_elastic, list_sets
 from scheduler.disruption.group_units import Unit, is_core, list_kube_units, list_units
 from scheduler.disruption.narrowing import Narrowing

@@ -8,10 +8,7 @@ from typing import NamedTuple
 
 from scheduler.api.door.decisions import Plan
 from scheduler.disruption import protectors
-from scheduler.disruption.cleared import (
-    Cleared,
-    choose_cheaper,
-)
+from scheduler.disruption.cleared import Cleared, choose_cheaper
 from scheduler.disruption.clearing import Clearing, PlaceAmong
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -104,10 +101,8 @@ class Pieces:
             is_done = not parts
         else:
             part = search.parts.pop(0)
-            found, n_pods = (
-                self._clearing.clear_place(entity, part, place),
-                self._clearing.count_pods(part),
-            )
+            n_pods = self._clearing.count_pods(part)
+            found = self._clearing.clear_place(entity, part, place)
             search.best = choose_cheaper(search.best, found)
             is_done = found is not None or not search.parts
         if is_done:

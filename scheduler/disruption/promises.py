@@ -19,7 +19,7 @@ import numpy as np
 from scheduler.api.cards import Slots
 from scheduler.disruption import protectors
 from scheduler.disruption.reserved import Reserved
-from scheduler.placing.rooms import Rooms
+from scheduler.placing.rooms import Rooms, suffice_cards
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Key, Shape
 from scheduler.shapes.keys import Keys
@@ -73,7 +73,8 @@ class Promises:
         pool = shape.ask.pool
         if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
             return ()
-        return slots if self._rooms.suffice(pod, shape, row, slots) else ()
+        suffices = suffice_cards(self._cluster, self._boards, pod, shape, (row, slots))
+        return slots if suffices else ()
 
     def tell_yielding(self, pod: PodRecord) -> Hashable:
         """Return a value that is equal for pods that yield to the same pods; None for a pod that yields to nobody."""

@@ -11,7 +11,7 @@ from scheduler.devices import table as devices
 from scheduler.disruption.group_units import Unit, is_core
 from scheduler.disruption.promises import Promises
 from scheduler.kernels import sparing as kernel
-from scheduler.kernels.devices import gpus
+from scheduler.placing.rooms import suffice_cards
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.shapes.keys import Keys
@@ -172,7 +172,8 @@ class Guard:
                 return False
             if promises and is_promised and not promises.leaves_room(pod, rows, but=pod.uid):
                 return False
-            return not bind.slots or self._has_cards(shape, row, bind)
+            at = row, bind.slots
+            return not bind.slots or suffice_cards(cluster, self._boards, pod, shape, at)
 
     def _is_short(self, shape: Shape, row: int) -> bool:
         """Whether more of a resource that the pod requests is in use on its node than the node has."""
@@ -181,10 +182,3 @@ class Guard:
         pools = ask.by_cards
         counted = (pools < 0) | ~nodes.managed[np.maximum(pools, 0), row]
         return bool((over & counted & (ask.resources >= 0)).any())
-
-    def _has_cards(self, shape: Shape, row: int, bind: Bind) -> bool:
-        """Whether the pod could get its cards on a node, on which it is not."""
-        there = self._cluster.registers.list_cards(bind.uid, shape.ask.pool, row)
-        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(bind.slots) for use in uses]
-        world = self._boards.get_world(shape)
-        return bool(gpus.suffices(world, shape.ask, row, np.array(picks, np.int64).reshape(-1, 2)))

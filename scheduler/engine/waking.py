@@ -32,6 +32,8 @@ class Waking:
 
     def note_parked(self, entity: Entity) -> None:
         """Note that a group was parked."""
+        if entity.team.template is not None:
+            return
         alike = {id(pod.template): pod for pod in reversed(entity.members)}
         if len(alike) > 1:
             self._unlike[entity.uid] = entity, list(alike.values())

@@ -37,7 +37,7 @@ def find_unit_within(
     for unit in range(first, begins.size - 1):
         is_over = False
         # First the amounts are added up, then the working space is cleared.
-        for sign in range(2):
+        for turn in range(2):
             for i in range(begins[unit], begins[unit + 1]):
                 row = node_rows[i]
                 if row < 0:
@@ -49,7 +49,7 @@ def find_unit_within(
                     resource = charges.parts[k, 0] - c.REQUESTED_AT
                     if not 0 <= resource < counted.shape[0] or not counted[resource, row]:
                         continue
-                    if sign == 1:
+                    if turn == 1:
                         wanted[resource, row] = 0
                         continue
                     wanted[resource, row] += charges.parts[k, 1]

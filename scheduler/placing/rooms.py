@@ -146,13 +146,6 @@ class Rooms:
         cluster.moved.add_many(rows)
         return binds
 
-    def suffice(self, pod: PodRecord, shape: Shape, row: int, slots: Slots) -> bool:
-        """Whether a pod that is not placed could get these cards of a row now."""
-        there = self._cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
-        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
-        world, cards = self._boards.get_world(shape), np.array(picks, np.int64).reshape(-1, 2)
-        return bool(gpus.suffices(world, shape.ask, row, cards))
-
     def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
         """Charge a pod to a row with exactly these cards, and return how to bind it."""
         cluster, node = self._cluster, self._cluster.nodes.find_name(row)
@@ -160,3 +153,14 @@ class Rooms:
         cluster.assume(pod.uid, node, slots, given)
         cluster.moved.add(row)
         return Bind(pod.uid, node, slots, cluster.registers.find_driver_name(shape.ask.pool), given)
+
+
+def suffice_cards(
+    cluster: Cluster, boards: Boards, pod: PodRecord, shape: Shape, at: tuple[int, Slots]
+) -> bool:
+    """Whether a pod that is not placed could get these cards of a row now; ``at`` is the row with the cards."""
+    row, slots = at
+    there = cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
+    picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+    cards = np.array(picks, np.int64).reshape(-1, 2)
+    return bool(gpus.suffices(boards.get_world(shape), shape.ask, row, cards))

@@ -75,6 +75,9 @@ def preemptor() -> PodRecord:
 
 
 WORDS = describe_departure(Evict("u-p", "n", (), Why.PREEMPTED), "evenkeel")
+FOR_GROUP = describe_departure(
+    Evict("u-p", "n", (), Why.PREEMPTED, group="u-group", is_asked=True), "evenkeel"
+)
 
 
 async def test_the_last_victim_goes_after_all_others() -> None:
@@ -106,10 +109,7 @@ async def test_the_victims_of_a_group_are_evicted_as_far_as_budgets_allow() -> N
     """A budget refuses one of them: who was not evicted before is spared."""
     stage, victims = Stage(), records(*(f"v{i}" for i in range(30)))
     stage.api.trouble["POST", "v2"] = ApiError(429, "TooManyRequests", "a budget refuses")
-    words = describe_departure(
-        Evict("u-p", "n", (), Why.PREEMPTED, group="u-group", is_asked=True), "evenkeel"
-    )
-    stage.evictor.evict(victims, words)
+    stage.evictor.evict(victims, FOR_GROUP)
     await stage.work(30)
     assert stage.api.order("DELETE") == []
     evicted = stage.api.order("POST")
@@ -128,21 +128,18 @@ async def test_who_was_refused_before_is_asked_first_and_alone() -> None:
     """A pod under two budgets is refused each time, and nobody else goes for nothing."""
     stage, victims = Stage(), records(*(f"v{i}" for i in range(10)))
     stage.api.trouble["POST", "v7"] = ApiError(500, "InternalError", "it has two budgets")
-    words = describe_departure(
-        Evict("u-p", "n", (), Why.PREEMPTED, group="u-group", is_asked=True), "evenkeel"
-    )
-    stage.evictor.evict(victims, words)
+    stage.evictor.evict(victims, FOR_GROUP)
     await stage.work(10)
     assert EvictFailed(victims[7].uid, str(stage.api.trouble["POST", "v7"]), is_refused=True) in (
         stage.reported
     )
     stage.api.calls.clear()
-    stage.evictor.evict(victims, words)
+    stage.evictor.evict(victims, FOR_GROUP)
     await stage.work(20)
     assert stage.api.order("POST") == ["v7"]
     del stage.api.trouble["POST", "v7"]
     stage.api.calls.clear()
-    stage.evictor.evict(victims, words)
+    stage.evictor.evict(victims, FOR_GROUP)
     await stage.work(30)
     assert stage.api.order("POST")[0] == "v7"
     assert len(stage.api.order("POST")) == 10

@@ -124,9 +124,7 @@ def _read_pod_affinity(args: Args, field: str) -> Changes:
     if args.get(weight) is not None:
         changes["required_weight"] = values.read_integer(args[weight], f"{field}.{weight}", 0, 100)
     if args.get(ignore) is not None:
-        if not isinstance(args[ignore], bool):
-            raise BadInput(f"{field}.{ignore}", f"{args[ignore]!r} is neither true nor false")
-        changes["only_own_preferences"] = args[ignore]
+        changes["only_own_preferences"] = values.read_flag(args[ignore], f"{field}.{ignore}")
     return changes
 
 

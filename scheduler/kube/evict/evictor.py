@@ -1,7 +1,8 @@
 """Evicts pods, and writes the nominations of pods for which others go.
 
 The last victim goes after all others: when it goes, the pod that waits may be tried again, and no other pod should
-still have to go for it. Those that the API server refused to let go before are tried first, one by one. A victim whose bind has not begun is taken back without a request to the API server.
+still have to go for it. Those that the API server refused to let go before are tried first, one by one. A victim whose
+bind has not begun is taken back without a request to the API server.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler.api import times
+from scheduler.disruption.group_promises import has_nominated
 from scheduler.disruption.horizon import LONGEST_SECONDS
 from scheduler.plugins import words
 from scheduler.state.cluster import Cluster
@@ -70,7 +71,7 @@ def _explain_no_room(scene: Scene, entity: Entity, *, is_exact: bool) -> tuple[C
             Cause.KUBE,
             "Its profile places it as kube-scheduler does, which promises no room for later.",
         )
-    if any(cluster.nominations.find_node(pod.uid) for pod in entity.members):
+    if has_nominated(cluster, entity):
         return Cause.LEAVING, "Pods are leaving to make room for it."
     place = scene.pending.order.find_place(entity)
     room = _find_room(scene, entity, place, is_bounded=False)
