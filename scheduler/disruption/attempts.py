@@ -141,8 +141,7 @@ class Attempts:
             if not made.keeps:
                 nominations.put(pod.uid, "", pod.priority)
             return self._tell_if_new(pod)
-        for uid in evict.victims:
-            nominations.send_away(uid, pod.uid)
+        nominations.send_away(evict.victims, pod.uid)
         later = [
             uid
             for uid, urgency in nominations.list_on(evict.node).items()

@@ -137,7 +137,8 @@ class Clearing:
             gone = put_back(trial, [units[i] for i in order], guard)
         gone_ids = set(map(id, gone))
         going = tuple(unit for unit in units if id(unit) in gone_ids)
-        return Cleared(plan.binds, going, sum_costs(self._cluster, entity, going), ANYWHERE)
+        hours = find_hours(self._cluster, entity, [pod for unit in going for pod in unit.pods])
+        return Cleared(plan.binds, going, sum_costs(self._cluster, going, hours), ANYWHERE)
 
     def clear_place(
         self, entity: Entity, rows: c.Flags, place: PlaceAmong, *, is_thorough: bool = True
@@ -232,7 +233,7 @@ class Clearing:
             order = sorted(staying, key=lambda one: find_worth(one, costs, hours))
             guard = Guard(self._boards, shapes, plan.binds, self._cluster, self._promises)
             gone = put_back(trial, order, guard)
-        return Cleared(plan.binds, gone, sum_costs(self._cluster, entity, gone), rows)
+        return Cleared(plan.binds, gone, sum_costs(self._cluster, gone, hours), rows)
 
     def _choose_cheap_rows(
         self, entity: Entity, rows: c.Flags, units: Sequence[Unit], places: c.Ints
@@ -291,8 +292,9 @@ class Clearing:
         The units that came back did so beside one placement of the group. Another placement may need cheaper ones.
         """
         leaving, staying = units
+        hours = find_hours(self._cluster, entity, [pod for unit in staying for pod in unit.pods])
         sets = [
-            (sum_costs(self._cluster, entity, chosen), chosen)
+            (sum_costs(self._cluster, chosen, hours), chosen)
             for chosen in list_sets(staying, list_elastic(self._cluster, staying))
         ]
         cheaper = sorted(

@@ -13,7 +13,7 @@ from scheduler.api.groups.definitions import GroupKey
 from scheduler.disruption.cleared import Cleared, Cost
 from scheduler.disruption.group_units import Unit, is_core
 from scheduler.state.cluster import Cluster
-from scheduler.state.groups.forming import Running
+from scheduler.state.groups.running import Running
 from scheduler.state.pods import PodRecord
 
 # No more sets of units than so many are listed: as many as eight units have.

@@ -49,8 +49,7 @@ def promise_room(
     # Who only gets another node is not written to have none: until the next write nothing would be promised.
     rest = [pod.uid for pod in entity.members if pod.uid not in node_of]
     nominates = end_nominations(cluster, rest)
-    for victim in (victim for unit in units for victim in unit):
-        nominations.send_away(victim, uid)
+    nominations.send_away((victim for unit in units for victim in unit), uid)
     for node in dict.fromkeys(node_of.values()):
         there = nominations.list_on(node).items()
         later = [

@@ -13,6 +13,7 @@ from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
 from scheduler.state.cluster import Cluster
 from scheduler.state.groups.forming import DEPTH_MAX
+from scheduler.state.groups.running import Split, goes_pod_by_pod
 from scheduler.state.pods import PodRecord
 
 # So many nodes are tried for a pod that would have to take the place of groups.
@@ -35,7 +36,7 @@ class Unit(NamedTuple):
     @property
     def priority(self) -> int:
         """The highest priority of its pods."""
-        return max(pod.priority for pod in self.pods)
+        return max([pod.priority for pod in self.pods])
 
 
 def is_core(unit: Unit) -> bool:
@@ -51,51 +52,39 @@ def list_units(cluster: Cluster, pods: Iterable[PodRecord], priority: int) -> li
     """
     units: list[Unit] = []
     seen: set[GroupKey] = set()
-    root_of: dict[GroupKey, GroupKey | None] = {}
+    # By group, or None for none: whether each of its pods goes by itself.
+    is_single: dict[GroupKey | None, bool] = {None: True}
+    groups = cluster.groups
+    find_group, kept = groups.find_group, groups.kept
     for pod in pods:
-        key = cluster.groups.find_group(pod.uid)
-        if key is not None and key not in root_of:
-            root_of[key] = _find_root(cluster, key)
-        root = root_of[key] if key is not None else None
-        if root is None:
-            if protectors.outranks(priority, pod.priority) and _may_be_asked(cluster, pod):
-                units.append(Unit((pod,)))
-        elif root not in seen:
-            seen.add(root)
-            units += _list_units_of_group(cluster, root, priority)
+        key = find_group(pod.uid)
+        if key is not None and key not in is_single:
+            root = groups.find_root(key)
+            split = kept.find_split(root, groups)
+            is_single[key] = split is None and goes_pod_by_pod(groups.find_definition(root))
+            if split is not None and root not in seen:
+                seen.add(root)
+                units += _list_units_of_group(cluster, root, split, priority)
+        may_go = is_single[key] and protectors.outranks(priority, pod.priority)
+        if may_go and _may_be_asked(cluster, pod):
+            units.append(Unit((pod,)))
     return units
 
 
-def _find_root(cluster: Cluster, key: GroupKey) -> GroupKey | None:
-    """Find the group with which the pods of a group go; None if each goes by itself."""
-    root = cluster.groups.find_root(key)
-    definition = cluster.groups.find_definition(root)
-    if definition is None or definition.disruption == Disruption.SINGLE:
-        return None
-    return root
-
-
-def _list_units_of_group(cluster: Cluster, root: GroupKey, priority: int) -> list[Unit]:
+def _list_units_of_group(
+    cluster: Cluster, root: GroupKey, split: Split, priority: int
+) -> list[Unit]:
     """List the units of a group: its minimum, and each pod beyond the minimum unless it goes as a whole."""
-    definition = cluster.groups.find_definition(root)
-    core: list[PodRecord] = []
-    extras: list[PodRecord] = []
-    for minimum, pods in cluster.groups.list_running(root):
-        kept = len(pods)
-        if definition is not None and definition.disruption == Disruption.EXTRAS:
-            kept = min(kept, minimum)
-        core += pods[:kept]
-        extras += pods[kept:]
-    may_go = [
-        one
-        for one in extras
+    units = [
+        Unit((one,), root, is_extra=True)
+        for one in split.extras
         if protectors.outranks(priority, one.priority) and _may_be_asked(cluster, one)
     ]
-    units = [Unit((one,), root, is_extra=True) for one in may_go]
-    highest = max((pod.priority for pod in (*core, *extras)), default=priority)
+    core = split.core
     is_open = not cluster.nominations.refused or all(_may_be_asked(cluster, pod) for pod in core)
-    if core and is_open and protectors.outranks(priority, highest):
-        units.append(Unit(tuple(sorted(core, key=lambda pod: pod.key)), root))
+    everybody = core + split.extras
+    if core and is_open and protectors.outranks(priority, max([pod.priority for pod in everybody])):
+        units.append(Unit(core, root))
     return units
 
 
@@ -106,18 +95,15 @@ def _may_be_asked(cluster: Cluster, pod: PodRecord) -> bool:
 
 def list_nodes_of_groups(cluster: Cluster, priority: int) -> list[c.Flags]:
     """List [N] some nodes, each by itself, with pods of lower priority that only go with their group."""
-    rows: set[int] = set()
-    for uid in cluster.groups.kept.uids:
-        pod = cluster.pods.get(uid)
-        if pod is not None and pod.row >= 0 and protectors.outranks(priority, pod.priority):
-            rows.add(cluster.nodes.find_row(pod.node))
-    rank, found = cluster.nodes.columns.rank, []
-    for row in sorted((row for row in rows if row >= 0), key=lambda row: int(rank[row])):
+    table = cluster.ledger.pods.columns
+    may_go = cluster.groups.kept.find_rows(table.node.size)
+    may_go &= protectors.find_outranked(cluster, priority) & (table.node >= 0)
+    rows = np.unique(table.node[may_go])
+    found = []
+    for row in rows[np.argsort(cluster.nodes.columns.rank[rows])][:_NODES_MAX].tolist():
         flags = np.zeros(cluster.nodes.capacity, np.bool_)
         flags[row] = True
         found.append(flags)
-        if len(found) >= _NODES_MAX:
-            break
     return found
 
 

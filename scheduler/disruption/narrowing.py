@@ -77,8 +77,7 @@ class Narrowing:
         nodes, table = self._cluster.nodes, self._cluster.ledger.pods.columns
         highest = np.full(nodes.capacity, -(2**62))
         np.maximum.at(highest, there, table.priority[pods])
-        in_group = np.zeros(table.node.size, np.bool_)
-        in_group[[self._cluster.pods[uid].row for uid in self._cluster.groups.kept.uids]] = True
+        in_group = self._cluster.groups.kept.find_rows(table.node.size)
         has_group = np.zeros(nodes.capacity, np.bool_)
         has_group[there[in_group[pods]]] = True
         n_pods = np.bincount(there, minlength=nodes.capacity)

@@ -96,11 +96,10 @@ class Gangs(Protector):
     def find_who_may_go(self, cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags | None:
         """[k] whether their groups do not need them."""
         del asker
-        uids = cluster.groups.kept.uids
-        if not uids:
+        if not cluster.groups.have_pods:
             return None
-        rows = np.array([cluster.pods[uid].row for uid in uids if uid in cluster.pods], np.int64)
-        found: c.Flags = ~np.isin(pods, rows)
+        kept = cluster.groups.kept.find_rows(cluster.ledger.pods.columns.node.size)
+        found: c.Flags = ~kept[pods]
         return found
 
     def get_version(self, cluster: Cluster) -> int:

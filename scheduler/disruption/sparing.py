@@ -78,7 +78,12 @@ class Guard:
         for bind in binds:
             self._on.setdefault(bind.node, []).append(bind)
         # A pod with rules that look beyond its node is judged whichever node a unit comes back to.
-        self._wide = [bind for bind in binds if self._is_wide(bind)]
+        wide = {
+            template
+            for template, shape in shapes.items()
+            if shape is not None and shape.view.is_wide
+        }
+        self._wide = [bind for bind in binds if id(cluster.pods[bind.uid].template) in wide]
         # By the identity of such a shape: the versions of its counts when its pods fitted last.
         self._versions: dict[int, tuple[int, ...]] = {}
         self.note_fitting()
@@ -90,11 +95,11 @@ class Guard:
         the function returns how many there are.
         """
         cluster = self._cluster
-        find_row, counted = cluster.nodes.find_row, self._find_counted()
+        row_of, counted = cluster.nodes.rows, self._find_counted()
         pods = [pod for unit in units for pod in unit.pods]
         begins = np.cumsum([0, *(len(unit.pods) for unit in units)], dtype=np.int64)
         rows = np.array([pod.row for pod in pods], np.int64)
-        node_rows = np.array([find_row(pod.node) for pod in pods], np.int64)
+        node_rows = np.array([row_of.get(pod.node, -1) for pod in pods], np.int64)
         wanted = np.zeros(counted.shape, np.int64)
         tables = cluster.ledger.tables
         return lambda first: kernel.find_unit_within(
@@ -146,10 +151,6 @@ class Guard:
         """Whether pods that count for a pod of the group have come or gone since it fitted last."""
         shape = self._get_shape(self._cluster.pods[bind.uid])
         return shape is None or self._versions[id(shape)] != shape.counted.read_versions()
-
-    def _is_wide(self, bind: Bind) -> bool:
-        shape = self._get_shape(self._cluster.pods[bind.uid])
-        return shape is not None and shape.view.is_wide
 
     def _get_shape(self, pod: PodRecord) -> Shape | None:
         return self._shapes[id(pod.template)]

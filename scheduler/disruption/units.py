@@ -40,7 +40,8 @@ def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     units = _gather(cluster, np.array([-1]), (first, rows), np.ones(rows.size, np.bool_))
     protectors.add_costs(cluster, units)
     uid_of = {pod.row: pod.uid for pod in pods}
-    return {uid_of[row]: int(units.cost[i]) for i, row in enumerate(units.pods.tolist())}
+    costs = zip(units.pods.tolist(), units.cost.tolist(), strict=True)
+    return {uid_of[row]: cost for row, cost in costs}
 
 
 def find_unit_costs(cluster: Cluster, units: Sequence[Sequence[PodRecord]]) -> list[int]:

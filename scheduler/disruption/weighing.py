@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from scheduler.api.times import read_time
 from scheduler.devices import table as devices
@@ -19,15 +21,15 @@ _SECONDS_AN_HOUR = 3600.0
 _ALL_CORES = 100
 
 
-def sum_costs(cluster: Cluster, entity: Entity, units: Sequence[Unit]) -> Cost:
-    """Sum up what it costs if units go for a group."""
+def sum_costs(cluster: Cluster, units: Sequence[Unit], hours: Mapping[str, float]) -> Cost:
+    """Sum up what it costs if units go; ``hours`` are by uid the GPU-hours that are lost with each pod."""
     pods = [pod for unit in units for pod in unit.pods]
     costs = find_costs(cluster, pods) if pods else {}
     return Cost(
         sum(costs.values()),
         max((pod.priority for pod in pods), default=-(2**62)),
         len({unit.group for unit in units if is_core(unit)}),
-        sum(find_hours(cluster, entity, pods).values()),
+        sum(hours[pod.uid] for pod in pods),
         len(pods),
         tuple(sorted(pod.key for pod in pods)),
     )
@@ -41,13 +43,14 @@ def find_hours(cluster: Cluster, entity: Entity, pods: Sequence[PodRecord]) -> d
     came = max((read_time(pod.created) or 0 for pod in entity.members), default=0)
     # The clock stands still where a file is read that does not say what time it is.
     now = max(came, cluster.now)
-    starts = cluster.ledger.pods.columns.start[[pod.row for pod in pods]].tolist() if pods else []
-    found: dict[str, float] = {}
-    for pod, start in zip(pods, starts, strict=True):
-        seconds = 0.0 if start == c.NOT_STARTED else max(0.0, now - start)
+    starts = cluster.ledger.pods.columns.start[np.array([pod.row for pod in pods], np.int64)]
+    ran = np.where(starts == c.NOT_STARTED, 0.0, np.maximum(0.0, now - starts))
+    found = dict.fromkeys((pod.uid for pod in pods), 0.0)
+    for i in np.flatnonzero(ran).tolist():
+        pod, seconds = pods[i], float(ran[i])
         if pod.checkpoint_seconds is not None:
             seconds = min(seconds, pod.checkpoint_seconds)
-        found[pod.uid] = _count_cards(pod) * seconds / _SECONDS_AN_HOUR if seconds else 0.0
+        found[pod.uid] = _count_cards(pod) * seconds / _SECONDS_AN_HOUR
     return found
 
 
@@ -65,14 +68,14 @@ def find_worth(unit: Unit, costs: dict[str, int], hours: dict[str, float]) -> tu
 
     ``costs`` and ``hours`` say by uid what the protectors say that a pod costs, and the GPU-hours that are lost with it.
     """
-    cost = sum(costs[pod.uid] for pod in unit.pods)
+    uids = [pod.uid for pod in unit.pods]
     is_alone = unit.group is None or unit.is_extra
     return (
         unit.is_extra,
-        -cost,
+        -sum(map(costs.__getitem__, uids)),
         -unit.priority,
         is_alone,
-        -sum(hours[pod.uid] for pod in unit.pods),
+        -sum(map(hours.__getitem__, uids)),
         -len(unit.pods),
         unit.pods[0].created,
         unit.pods[0].key,

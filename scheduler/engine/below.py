@@ -99,9 +99,8 @@ class BelowMinimum:
 
     def _send_away(self, key: GroupKey, pods: list[PodRecord]) -> Plan:
         n = self._cluster.groups.shortages.below[key]
-        for pod in pods:
-            self._cluster.nominations.send_away(pod.uid, "")
         unit = tuple(sorted(pod.uid for pod in pods))
+        self._cluster.nominations.send_away(unit, "")
         said = f"{key} lacks {n} {'pod' if n == 1 else 'pods'}"
         evict = Evict("", "", (unit,), Why.BELOW_MINIMUM, said, is_asked=True)
         return Plan(make_uid(key), evicts=(evict,))

@@ -42,7 +42,7 @@ def restore(cluster: Cluster, pending: Pending, event: Knowledge, now: float) ->
             _restore_decision(cluster, pending, event, now)
         case events.PodGoing(uid, makes_room_for):
             if uid in cluster.pods:
-                cluster.nominations.send_away(uid, makes_room_for)
+                cluster.nominations.send_away([uid], makes_room_for)
         case events.PodRefused(uid, until):
             if uid in cluster.pods:
                 cluster.nominations.note_refused(uid, until)

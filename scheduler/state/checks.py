@@ -16,7 +16,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting import classes
 from scheduler.state.groups import forming
-from scheduler.state.groups.kept import list_kept
+from scheduler.state.groups.running import list_kept, list_running, split_pods
 from scheduler.state.pods import PodRecord
 from scheduler.state.told_cards import NOTHING
 from scheduler.state.volumes import recount
@@ -100,6 +100,7 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
     for root in dict.fromkeys(cluster.groups.list_roots().values()):
         _verify_group(cluster, root)
         yield
+    _verify_kept_rows(cluster)
     _verify_terms(cluster)
     nodes = cluster.nodes
     if (signed := nodes.was_signed.sum(axis=1).tolist()) != nodes.n_signed:
@@ -124,12 +125,26 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
 def _verify_group(cluster: Cluster, root: GroupKey) -> None:
     """Find anew which pods of a root group are on nodes, and which of them do not go by themselves."""
     groups = cluster.groups
-    known, found = groups.list_running(root), forming.list_running(root, groups)
+    within = forming.list_groups_within(root, groups)
+    known, found = groups.list_running(root), list_running(within, groups)
     if known != found:
         raise BrokenInvariant(f"of {root} {known} are known to run, {found} do")
-    kept, anew = groups.kept.list_kept(root), set(list_kept(root, found, groups))
-    if kept != anew or not anew <= groups.kept.uids.keys():
+    split = split_pods(groups.find_definition(root), found)
+    if (told := groups.kept.find_split(root, groups)) != split:
+        raise BrokenInvariant(f"{root} is known to be split as {told}, not as {split}")
+    kept, anew = groups.kept.list_kept(root), list_kept(split)
+    if kept != anew:
         raise BrokenInvariant(f"of {root} {kept} are known to be kept, {anew} are")
+
+
+def _verify_kept_rows(cluster: Cluster) -> None:
+    """Find anew which rows of the pod table have pods that do not go by themselves."""
+    kept = cluster.groups.kept
+    known = np.flatnonzero(kept.find_rows(cluster.ledger.pods.columns.node.size)).tolist()
+    roots = cluster.groups.list_roots().values()
+    rows = {cluster.pods[uid].row for root in roots for uid in kept.list_kept(root)} - {-1}
+    if known != sorted(rows):
+        raise BrokenInvariant(f"rows {known} are known to be kept, {sorted(rows)} are")
 
 
 def _verify_terms(cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ A pod with a node holds on cards what its claim says, as far as its own requests
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -109,7 +109,7 @@ class Cluster:
         self.groups = Groups(
             self.roster,
             groups.topology,
-            lambda uid: uid in self.nominations.going,
+            lambda: self.nominations.going,
             self.nodes.has_label,
             lambda: self.now,
             by_kube,
@@ -299,9 +299,9 @@ class Cluster:
         if row >= 0:
             self.moved.add(row)
 
-    def _note_leaving(self, uid: str) -> None:
-        """Note that a pod is being evicted, or is not: its group has fewer pods, or more."""
-        self.groups.note_leaving(uid)
+    def _note_leaving(self, uids: Sequence[str]) -> None:
+        """Note that pods are being evicted, or are not: their groups have fewer pods, or more."""
+        self.groups.note_leaving(uids)
 
     def _nominate(self, new: PodRecord, old: PodRecord | None) -> None:
         """Follow a nomination from the API server only when it changed; until then a decision made here holds."""

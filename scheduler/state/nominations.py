@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -36,8 +36,10 @@ class Nominations:
         refused: by uid of a pod that the Eviction API did not let go: the time until which it is not evicted.
     """
 
-    def __init__(self, changed: Callable[[str], None], leaves: Callable[[str], None]) -> None:
-        """``changed`` is called with the node of every change, ``leaves`` with each pod that leaves, or stays after all."""
+    def __init__(
+        self, changed: Callable[[str], None], leaves: Callable[[Sequence[str]], None]
+    ) -> None:
+        """``changed`` is called with the node of every change, ``leaves`` with pods that leave, or stay after all."""
         self._tell, self._note_leaving = changed, leaves
         self._node_of: dict[str, str] = {}
         self._on: dict[str, dict[str, int]] = {}
@@ -65,19 +67,20 @@ class Nominations:
         """By uid of a victim: the uid of the pod for which it makes room, until it is gone or its eviction has failed."""
         return self._going
 
-    def send_away(self, uid: str, makes_room_for: str) -> None:
-        """Note that a pod is evicted for another one; a pod that is being evicted already keeps its first reason."""
-        if uid not in self._going:
+    def send_away(self, uids: Iterable[str], makes_room_for: str) -> None:
+        """Note that pods are evicted for another one; a pod that is being evicted already keeps its first reason."""
+        new = [uid for uid in uids if uid not in self._going]
+        if new:
             self._save()
-            self._going[uid] = makes_room_for
-            self._note_leaving(uid)
+            self._going.update(dict.fromkeys(new, makes_room_for))
+            self._note_leaving(new)
 
     def let_stay(self, uid: str) -> str:
         """Note that a pod is gone, or is not evicted; return the uid of the pod it made room for, empty for none."""
         if uid not in self._going:
             return ""
         self._save()
-        self._note_leaving(uid)
+        self._note_leaving((uid,))
         return self._going.pop(uid)
 
     def forget(self, uid: str) -> None:

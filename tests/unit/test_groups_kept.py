@@ -14,6 +14,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
 from scheduler.state.groups import forming
+from scheduler.state.groups.running import list_running
 from tests import make
 
 _STEPS = 120
@@ -49,11 +50,13 @@ class World:
                 trial.take_away(*self.rng.sample(there, self.rng.randint(1, len(there))))
                 for root in cluster.groups.list_roots().values():
                     known = cluster.groups.list_running(root)
-                    assert known == forming.list_running(root, cluster.groups)
+                    within = forming.list_groups_within(root, cluster.groups)
+                    assert known == list_running(within, cluster.groups)
         if self.rng.random() < 0.7:
             # Else several changes are looked at together.
             checks.verify(cluster)
-        self.n_kept = max(self.n_kept, len(cluster.groups.kept.uids))
+        kept = cluster.groups.kept.find_rows(cluster.ledger.pods.columns.node.size)
+        self.n_kept = max(self.n_kept, int(kept.sum()))
 
     def _see_group(self) -> None:
         name = self.rng.choice(_LEAVES)

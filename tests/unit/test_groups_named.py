@@ -9,9 +9,15 @@ from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.waiting import QueueCounts
 from tests import make
 
 GANG = "gang.scheduling.koordinator.sh/"
+
+
+def see_pod(name: str, says: Mapping[str, str]) -> events.Seen:
+    written = {GANG + key: value for key, value in says.items()}
+    return events.Seen(make.pod(name=name, cpu=1, annotations=written))
 
 
 def bind_gangs(gangs: Mapping[str, Sequence[str]]) -> set[str]:
@@ -20,9 +26,7 @@ def bind_gangs(gangs: Mapping[str, Sequence[str]]) -> set[str]:
     engine.handle(events.Seen(make.node(name="n", cpu=8)), 0.0)
     for i, (gang, together) in enumerate(gangs.items()):
         notes = {"name": gang, "min-available": "1", "groups": json.dumps(together)}
-        written = {GANG + key: value for key, value in notes.items()}
-        pod = make.pod(name=f"p{i}", cpu=1, annotations=written)
-        engine.handle(events.Seen(pod), 0.0)
+        engine.handle(see_pod(f"p{i}", notes), 0.0)
     bound = {bind.uid for at in range(9) for bind in engine.decide(float(at), Unlimited()).binds}
     return {gang for i, gang in enumerate(gangs) if f"default/p{i}" in bound}
 
@@ -55,3 +59,18 @@ def test_a_name_that_reads_like_several_gangs_stands_for_one() -> None:
     # A gang names itself whether or not its list has it.
     gangs = {"a": honest, "b": honest, "c": honest, twisted: ["default/a"]}
     assert bind_gangs(gangs) == {"a", "b", "c"}
+
+
+def test_gangs_that_name_each_other_no_more_are_groups_by_themselves() -> None:
+    engine = Engine(Config())
+    engine.handle(events.Seen(make.node(name="n", cpu=1)), 0.0)
+    both = {"groups": json.dumps(["default/a", "default/b"])}
+    for says in (both, {}):
+        for gang in ("a", "b"):
+            words = {"name": gang, "min-available": "1", **says}
+            engine.handle(see_pod(f"p-{gang}", words), 0.0)
+        outcome = engine.decide(0.0, Unlimited())
+    # There is room for one of them. It is being bound, the other one waits, and neither is in a third group.
+    assert [bind.uid for bind in outcome.binds] == ["default/p-a"]
+    figures = engine.ask(QueueCounts())
+    assert (sum(figures.groups.values()), sum(figures.pods.values())) == (2, 2)

@@ -104,7 +104,7 @@ def test_nominations_are_restored_with_their_order_at_any_depth(depth: int) -> N
     nominations = Nominations(told.append, lambda _: None)
     for i in range(4):
         nominations.put(f"p{i}", f"n{i % 2}", i)
-    nominations.send_away("v", "p1")
+    nominations.send_away(["v"], "p1")
     for _ in range(depth):
         nominations.begin_trial()
     nominations.drop("p0")

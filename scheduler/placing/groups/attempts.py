@@ -283,5 +283,5 @@ class Attempt(Tries):
         self, labels: tuple[str, ...], pods: list[PodRecord], places: c.Ints, among: c.Flags
     ) -> None:
         """Place like pods in few domains; ``places`` [N]: how many of them fit on each node."""
-        for some, rows in share_in_few(self._domains, labels, pods, places, among):
-            self._note(self._place_here(some, rows))
+        for part in share_in_few(self._domains, labels, pods, places, among):
+            self._note(self._place_here(part.pods, part.rows))

@@ -14,6 +14,7 @@ from scheduler.placing.groups.domains import Domains
 from scheduler.placing.groups.kueue import Ask, Assignment, Counts, Mode, Share
 from scheduler.placing.groups.slices import Gap, PodSet
 from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
 from scheduler.state.entities import Team, Where
 from scheduler.state.pods import PodRecord
 
@@ -88,7 +89,7 @@ def _assign_slices(pod_set: PodSet, gap: Gap, pods: dict[int, PodRecord]) -> lis
         place = numbers[at // size] * size + at % size
         handed.setdefault(int(np.searchsorted(ends, place, "right")), []).append(pod)
     return [
-        Part(mine, _find_rows(found, found.shares[i], pod_set.levels[-1].domain))
+        _make_part(found, found.shares[i], pod_set.levels[-1].domain, mine)
         for i, mine in handed.items()
     ]
 
@@ -162,18 +163,15 @@ def _make_parts(
     parts: list[Part] = []
     at = 0
     for share in found.shares:
-        rows = _find_rows(found, share, domain)
         if share.leaders and leader is not None:
-            parts.append(Part(leader, rows))
+            parts.append(_make_part(found, share, domain, leader))
         if share.pods:
-            parts.append(Part(workers[at : at + share.pods], rows))
+            parts.append(_make_part(found, share, domain, workers[at : at + share.pods]))
             at += share.pods
     return parts if at == len(workers) else []
 
 
-def _find_rows(found: Assignment, share: Share, domain: c.Ints) -> c.Flags:
-    rows: c.Flags = domain == share.number
+def _make_part(found: Assignment, share: Share, domain: c.Ints, pods: list[PodRecord]) -> Part:
     if found.is_by_row:
-        rows = np.zeros(domain.size, np.bool_)
-        rows[share.number] = True
-    return rows
+        return Part(pods, ANYWHERE, share.number)
+    return Part(pods, domain == share.number)

@@ -28,10 +28,16 @@ class PlacePods(Protocol):
 
 
 class Part(NamedTuple):
-    """Pods that go to some nodes; ``rows`` [N] are the nodes."""
+    """Pods that go to some nodes.
+
+    Attributes:
+        rows: [N] the nodes; not read if there is only one.
+        row: the row of the only node; -1 if there may be several.
+    """
 
     pods: list[PodRecord]
     rows: c.Flags
+    row: int = -1
 
 
 class Step(NamedTuple):
@@ -75,10 +81,12 @@ def join_parts(parts: list[Part]) -> Iterator[tuple[list[PodRecord], c.Flags, c.
     pods: list[PodRecord] = []
     wanted: list[int] = []
     for part in parts:
-        rows = np.flatnonzero(part.rows)
-        if rows.size == 1:
+        row = part.row
+        if row < 0 and np.count_nonzero(part.rows) == 1:
+            row = int(part.rows.argmax())
+        if row >= 0:
             pods += part.pods
-            wanted += rows.tolist() * len(part.pods)
+            wanted += [row] * len(part.pods)
             continue
         if pods:
             yield pods, ANYWHERE, np.array(wanted, np.int64)

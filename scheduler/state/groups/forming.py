@@ -25,8 +25,6 @@ from scheduler.state.pods import Life, PodRecord
 # The deepest tree of groups; Kubernetes allows four levels.
 DEPTH_MAX = 8
 _LAST = 2**62
-# Of each team of a group: its minimum, and its pods on nodes.
-Running = list[tuple[int, list[PodRecord]]]
 # kube-scheduler's texts.
 _ALIKE = "all pods in a single pod group should have the same"
 _SCHEDULER = ".spec.schedulerName set"
@@ -73,6 +71,9 @@ class Lore(Protocol):
     def find_root(self, key: GroupKey) -> GroupKey:
         """Find the group that is decided about as a whole, of which a group is a part."""
 
+    def is_root(self, key: GroupKey) -> bool:
+        """Whether a group is decided about as a whole."""
+
     def list_children(self, key: GroupKey) -> Sequence[GroupKey]:
         """List the groups that are parts of a group, in the order in which they are placed."""
 
@@ -107,35 +108,6 @@ def count_below(key: GroupKey, lore: Lore) -> int:
         return 0
     former = _Former(key, lore, misses_finished=False)
     return former.count_below()
-
-
-def list_running(key: GroupKey, lore: Lore) -> Running:
-    """List the minimum and the pods on nodes of each team of a root group, the pods to keep first.
-
-    Those that are being evicted come last: others are the minimum, if there are enough.
-    """
-    found = []
-    for group in list_groups_within(key, lore):
-        definition = lore.find_definition(group)
-        there = sorted(
-            (one for one in lore.list_members(group) if one.is_there),
-            key=lambda one: (one.is_leaving, *_find_place(one)),
-        )
-        if definition is None or not there:
-            continue
-        leaves = list(definition.root.list_leaves())
-        parts = Parts(leaves)
-        successes = count_successes(definition, lore.list_successes(group))
-        for leaf in leaves:
-            pods = [
-                one.pod
-                for one in there
-                # All pods are in the one part that there is.
-                if len(leaves) == 1 or parts.find(one.says) == leaf.name
-            ]
-            least = leaf.minimum - count_done(leaf, definition, successes)
-            found.append((max(0, least) if definition.is_gang else 0, pods))
-    return found
 
 
 def list_all_members(key: GroupKey, lore: Lore) -> list[Member]:
@@ -220,7 +192,7 @@ class _Former:
     def _split_roles(self, team: Team, members: Sequence[Member]) -> Team:
         """Split a team that is complete into one for each role: a name that pods say, else pods that are alike."""
         roles: dict[str | int, list[Member]] = {}
-        for one in sorted(members, key=_find_place):
+        for one in sorted(members, key=find_place):
             if one.waits or one.is_kept:
                 roles.setdefault(one.says.part or id(one.pod.template), []).append(one)
         n_members = sum(len(role) for role in roles.values())
@@ -257,7 +229,7 @@ class _Former:
         self, name: str, minimum: int, members: Sequence[Member], constraint: Constraint | None
     ) -> Team:
         """Make the team of some pods; they say where they go unless something else does."""
-        waiting = sorted((one for one in members if one.waits), key=_find_place)
+        waiting = sorted((one for one in members if one.waits), key=find_place)
         there = tuple(one.pod for one in members if one.is_kept)
         own = next((one.says.constraint for one in waiting if one.says.constraint), None)
         return Team(
@@ -342,7 +314,7 @@ class _Former:
                 text = "its pods do not say the same of the group"
                 self._note_problem(Mistake(str(one.says.group), text))
         # Those that wait come first, in the order in which they are placed.
-        members = sorted(self._members, key=lambda one: (not one.waits, *_find_place(one)))
+        members = sorted(self._members, key=lambda one: (not one.waits, *find_place(one)))
         wanted = self._definition.priority if self._definition else None
         wanted = members[0].pod.priority if wanted is None else wanted
         preempts = self._definition.preempts if self._definition else None
@@ -391,7 +363,7 @@ def _name_policy(preempts: bool | None) -> str:
     return "Never" if preempts is False else "PreemptLowerPriority"
 
 
-def _find_place(member: Member) -> tuple[object, ...]:
+def find_place(member: Member) -> tuple[object, ...]:
     """Return the place of a pod among the pods of its team: by its own order, rank, priority and age."""
     pod, says = member.pod, member.says
     rank = says.index if says.index >= 0 else _LAST

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Protocol
 
-from scheduler.api.groups.definitions import Disruption, GroupKey
-from scheduler.state.groups.forming import (
-    Lore,
+import numpy as np
+
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.schema import columns as c
+from scheduler.state.groups.forming import Lore, list_groups_within
+from scheduler.state.groups.running import (
     Running,
-    list_all_members,
-    list_groups_within,
+    Split,
+    list_kept,
     list_running,
+    split_pods,
 )
 from scheduler.state.pods import PodRecord
 
@@ -32,7 +35,6 @@ class Kept:
     """Which pods of groups are on nodes. A change only marks its group; ``refresh`` looks at each marked group once.
 
     Attributes:
-        uids: the pods that do not go by themselves, each with the number of root groups that keep it.
         version: rises whenever other pods are kept.
     """
 
@@ -45,7 +47,11 @@ class Kept:
         # By root: the minimum of each team, and the uids of its pods on nodes, those to keep first.
         self._teams: dict[GroupKey, list[tuple[int, list[str]]]] = {}
         self._of_root: dict[GroupKey, frozenset[str]] = {}
-        self.uids: Counter[str] = Counter()
+        # By root that does not go pod by pod: the uids of its core and of its extra pods.
+        self._splits: dict[GroupKey, tuple[list[str], list[str]]] = {}
+        # By root: the rows in the pod table of the pods that it keeps, and [rows] how many roots keep the pod of a row.
+        self._rows: dict[GroupKey, list[int]] = {}
+        self._n_roots: c.Ints = np.zeros(0, np.int64)
         self.version = 0
 
     def mark(self, key: GroupKey) -> None:
@@ -73,29 +79,53 @@ class Kept:
         """List the minimum and the pods on nodes of each team of a root group, the pods to keep first."""
         if self._known.away:
             # A trial has taken pods from their nodes.
-            return list_running(root, lore)
+            return list_running(list_groups_within(root, lore), lore)
         pods = self._known.pods
         return [(least, [pods[uid] for uid in uids]) for least, uids in self._teams.get(root, ())]
+
+    def find_split(self, root: GroupKey, lore: Lore) -> Split | None:
+        """Find which pods of a root group go together; None if each of its pods goes by itself, or none is on a node."""
+        if self._known.away:
+            return split_pods(lore.find_definition(root), self.list_running(root, lore))
+        known = self._splits.get(root)
+        if known is None:
+            return None
+        core, extras = known
+        pods = self._known.pods
+        # A list takes less time than a generator, and there may be thousands of groups.
+        return Split(tuple([pods[uid] for uid in core]), tuple([pods[uid] for uid in extras]))
 
     def list_kept(self, root: GroupKey) -> frozenset[str]:
         """List the pods of a root group that do not go by themselves."""
         return self._of_root.get(root, frozenset())
+
+    def find_rows(self, size: int) -> c.Flags:
+        """Find [size] which rows of the pod table, which has so many, have pods that do not go by themselves."""
+        found = np.zeros(size, np.bool_)
+        known = self._n_roots[:size]
+        found[: known.size] = known > 0
+        return found
 
     def _look_at(self, root: GroupKey, lore: Lore) -> frozenset[GroupKey]:
         """Find the teams of a root group, and who of them does not go alone.
 
         Returns the other groups that are or were within it: some may have another root now.
         """
-        # A group that has become a part of another one is nobody's root any more.
-        is_root = lore.find_root(root) == root
-        found = list_running(root, lore) if is_root else []
+        within = list(list_groups_within(root, lore)) if lore.is_root(root) else []
+        found = list_running(within, lore)
         if found:
             self._teams[root] = [(least, [pod.uid for pod in there]) for least, there in found]
         else:
             self._teams.pop(root, None)
-        self._put(root, frozenset(list_kept(root, found, lore)))
-        is_known = bool(found) or (is_root and bool(list_all_members(root, lore)))
-        new = frozenset(list_groups_within(root, lore) if is_known else ())
+        split = split_pods(lore.find_definition(root), found) if found else None
+        if split is None:
+            self._splits.pop(root, None)
+        else:
+            core, extras = split
+            self._splits[root] = [pod.uid for pod in core], [pod.uid for pod in extras]
+        self._put(root, list_kept(split))
+        is_known = bool(found) or any(lore.list_members(one) for one in within)
+        new = frozenset(within if is_known else ())
         old = self._within.pop(root, frozenset())
         if new:
             self._within[root] = new
@@ -112,22 +142,23 @@ class Kept:
         old = self._of_root.pop(root, frozenset())
         if new:
             self._of_root[root] = new
-        if old == new:
+        if old != new:
+            self.version += 1
+        # A pod that comes to a node again has another row.
+        rows = [row for uid in new if (row := self._find_row(uid)) >= 0]
+        before = self._rows.pop(root, [])
+        if rows:
+            self._rows[root] = rows
+        if rows == before:
             return
-        self.version += 1
-        self.uids.update(new - old)
-        for uid in old - new:
-            self.uids[uid] -= 1
-            if not self.uids[uid]:
-                del self.uids[uid]
+        most = max(rows, default=0) + 1
+        if most > self._n_roots.size:
+            self._n_roots = np.pad(self._n_roots, (0, max(most, 2 * most - self._n_roots.size)))
+        # The pods of a group have a row each.
+        self._n_roots[before] -= 1
+        self._n_roots[rows] += 1
 
-
-def list_kept(root: GroupKey, found: Running, lore: Lore) -> list[str]:
-    """List the pods of a root group that go with the whole group or not at all; ``found`` are those on nodes."""
-    definition = lore.find_definition(root)
-    if definition is None or definition.disruption == Disruption.SINGLE:
-        return []
-    is_whole = definition.disruption == Disruption.WHOLE
-    kept = [pod.uid for minimum, there in found for pod in (there if is_whole else there[:minimum])]
-    # One pod is whole by itself.
-    return kept if len(kept) > 1 else []
+    def _find_row(self, uid: str) -> int:
+        """Find the row of a pod, also while a trial has taken the pod from its node; -1 for a pod without a node."""
+        pod = self._known.away.get(uid) or self._known.pods[uid]
+        return pod.row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 from msgspec import structs
 
@@ -21,7 +21,6 @@ from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
     Member,
-    Running,
     form_entity,
     list_all_members,
 )
@@ -29,6 +28,7 @@ from scheduler.state.groups.index import Index
 from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept, Pods
 from scheduler.state.groups.levels import Topologies
+from scheduler.state.groups.running import Running
 from scheduler.state.groups.shortages import Shortages
 from scheduler.state.groups.sources import Sources
 from scheduler.state.groups.successes import Success, Successes
@@ -55,7 +55,7 @@ class Groups:
         self,
         known: Pods,
         default_levels: Iterable[str],
-        is_leaving: Callable[[str], bool],
+        get_going: Callable[[], Container[str]],
         has_label: Callable[[str], bool],
         tell_time: Callable[[], float],
         by_kube: Collection[str] = (),
@@ -65,13 +65,13 @@ class Groups:
         Args:
             known: the pods of the cluster.
             default_levels: the labels of levels, the widest first.
-            is_leaving: whether a pod is being evicted, although the API server may not say so yet.
+            get_going: returns the pods that are being evicted, although the API server may not say so yet.
             has_label: whether any node has a label.
             tell_time: returns the present time, in seconds.
             by_kube: the schedulers whose pods are placed by kube-scheduler's rules.
         """
         self._by_kube = by_kube
-        self._pods, self._is_leaving = known.pods, is_leaving
+        self._pods, self._get_going = known.pods, get_going
         self._topologies = Topologies(default_levels, has_label)
         self._sources = Sources()
         self._joints = Joints()
@@ -223,10 +223,11 @@ class Groups:
             self._bound.add(uid)
             self._mark(key)
 
-    def note_leaving(self, uid: str) -> None:
-        """Note that a pod is being evicted, or stays after all."""
-        if (key := self._group_of.get(uid)) is not None:
-            self._mark(key)
+    def note_leaving(self, uids: Iterable[str]) -> None:
+        """Note that pods are being evicted, or stay after all."""
+        for key in dict.fromkeys(self._group_of.get(uid) for uid in uids):
+            if key is not None:
+                self._mark(key)
 
     def find_group(self, uid: str) -> GroupKey | None:
         """Find the group of a pod; None for a pod in no group."""
@@ -298,8 +299,7 @@ class Groups:
         self.changes.add(key)
 
     def _form(self, root: GroupKey) -> Entity | None:
-        # A root that has become a part of another one is no entity any more.
-        is_root = self.find_root(root) == root
+        is_root = self.is_root(root)
         entity = form_entity(root, self) if is_root else None
         self.shortages.note_group(root, entity, self, is_root=is_root)
         if entity is None and root not in self.shortages.below:
@@ -324,6 +324,11 @@ class Groups:
         together = definition.together if definition is not None else ()
         return self._joints.join(together) if together else root
 
+    def is_root(self, key: GroupKey) -> bool:
+        """Whether a group is decided about as a whole; not if it has become a part, or its parts name it no more."""
+        parts = self._joints.find_parts(key)
+        return any(self.find_root(one) == key for one in parts or (key,))
+
     # What forming reads.
 
     def find_definition(self, key: GroupKey) -> Definition | None:
@@ -347,17 +352,11 @@ class Groups:
 
     def list_members(self, key: GroupKey) -> list[Member]:
         """List the pods of a group that are not finished."""
-        members = self._members.get(key, {}).items()
-        pods, done = self._pods, self._bound
+        pods, done, going = self._pods, self._bound, self._get_going()
         return [
-            Member(
-                pods[uid],
-                says,
-                uid in done or pods[uid].life == Life.BOUND,
-                is_leaving=self._is_leaving(uid),
-            )
-            for uid, says in members
-            if uid in pods
+            Member(pod, says, uid in done or pod.life == Life.BOUND, uid in going)
+            for uid, says in self._members.get(key, {}).items()
+            if (pod := pods.get(uid)) is not None
         ]
 
     def list_objects_of(self, root: GroupKey, depth: int = 0) -> list[GroupSource]:
