@@ -14,7 +14,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.nodes import NodeCounts
 from scheduler.engine.questions.simulating import MistakesOfGroups, MistakesOfWaiting, NextDecision
 from scheduler.engine.questions.waiting import Queue
-from scheduler.simulate import gaps, groups, rows
+from scheduler.simulate import gaps, groups, rows, stalling
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
@@ -113,6 +113,7 @@ class _Simulation:
         self._now = find_time(situation.inventory)
         self._batch = 1 if question.with_nodes else config.slice_pods
         self._groups = groups.Groups(self._engine)
+        self._stalling = stalling.Stalling()
         self._rows = rows.Rows(situation, self._engine, self._groups, question.now)
 
     def run(self, tell: Tell) -> Json:
@@ -120,7 +121,7 @@ class _Simulation:
         self._keep_mistakes(inventory)
         total = self._engine.ask(Queue()).n_pods
         at = self._now
-        while at < math.inf:
+        while at < math.inf and not self._stalling.is_endless:
             tell(min(len(self._rows), total), total)
             self._decide(at)
             at = max(at, self._engine.find_due(at))
@@ -137,6 +138,7 @@ class _Simulation:
             },
             "warnings": [
                 *self._situation.remarks,
+                *([stalling.WARNING] if self._stalling.is_endless else ()),
                 *gaps.report_gaps(
                     inventory,
                     self._situation.unlisted or {},
@@ -181,6 +183,7 @@ class _Simulation:
         engine = self._engine
         before = engine.ask(NextDecision(at)) if self._question.with_nodes else None
         outcome = engine.decide(at, Unlimited(pods=self._batch))
+        self._stalling.note(outcome)
         for bind in outcome.binds:
             self._rows.add_bind(bind)
             self._handle(events.BindDone(bind.uid))
