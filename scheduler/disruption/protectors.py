@@ -104,11 +104,12 @@ class Gangs(Protector):
 
     def get_version(self, cluster: Cluster) -> int:
         """Return the version of what groups need."""
-        return cluster.groups.kept.version
+        return cluster.groups.kept.changed.position
 
     def find_changed(self, cluster: Cluster, version: int) -> list[int] | None:
-        """Rows of the pods that may go or not go now; nobody remembers them."""
-        return [] if version == cluster.groups.kept.version else None
+        """Rows of the pods that may go or not go now."""
+        rows = cluster.groups.kept.changed.list_since(version)
+        return None if rows is None else rows.tolist()
 
 
 TABLE: tuple[Protector, ...] = (Priority(), Gangs(), Budgets())

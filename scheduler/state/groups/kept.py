@@ -17,6 +17,7 @@ from scheduler.state.groups.running import (
     split_pods,
 )
 from scheduler.state.pods import PodRecord
+from scheduler.state.structures.changes import Changes
 
 
 class Pods(Protocol):
@@ -35,7 +36,7 @@ class Kept:
     """Which pods of groups are on nodes. A change only marks its group; ``refresh`` looks at each marked group once.
 
     Attributes:
-        version: rises whenever other pods are kept.
+        changed: the rows in the pod table whose pods are kept now, or are kept no more.
     """
 
     def __init__(self, known: Pods) -> None:
@@ -52,7 +53,7 @@ class Kept:
         # By root: the rows in the pod table of the pods that it keeps, and [rows] how many roots keep the pod of a row.
         self._rows: dict[GroupKey, list[int]] = {}
         self._n_roots: c.Ints = np.zeros(0, np.int64)
-        self.version = 0
+        self.changed = Changes()
 
     def mark(self, key: GroupKey) -> None:
         """Note that other pods of a group may be on nodes, or go together."""
@@ -139,13 +140,11 @@ class Kept:
 
     def _put(self, root: GroupKey, new: frozenset[str]) -> None:
         """Take over which pods a root group keeps now."""
-        old = self._of_root.pop(root, frozenset())
+        self._of_root.pop(root, None)
         if new:
             self._of_root[root] = new
-        if old != new:
-            self.version += 1
         # A pod that comes to a node again has another row.
-        rows = [row for uid in new if (row := self._find_row(uid)) >= 0]
+        rows = sorted(row for uid in new if (row := self._find_row(uid)) >= 0)
         before = self._rows.pop(root, [])
         if rows:
             self._rows[root] = rows
@@ -154,6 +153,7 @@ class Kept:
         most = max(rows, default=0) + 1
         if most > self._n_roots.size:
             self._n_roots = np.pad(self._n_roots, (0, max(most, 2 * most - self._n_roots.size)))
+        self.changed.add_many(sorted({*before} ^ {*rows}))
         # The pods of a group have a row each.
         self._n_roots[before] -= 1
         self._n_roots[rows] += 1
