@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from scheduler.api.door import events
+from scheduler.api.door.notes import GroupHeld
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
@@ -74,3 +75,22 @@ def test_gangs_that_name_each_other_no_more_are_groups_by_themselves() -> None:
     assert [bind.uid for bind in outcome.binds] == ["default/p-a"]
     figures = engine.ask(QueueCounts())
     assert (sum(figures.groups.values()), sum(figures.pods.values())) == (2, 2)
+
+
+def test_a_group_that_another_tenant_names_keeps_its_promise() -> None:
+    engine = Engine(Config())
+    engine.handle(events.Seen(make.node(name="n", cpu=1)), 0.0)
+    engine.handle(events.Seen(make.pod(name="low", node="n", cpu=1)), 0.0)
+    own = {GANG + "name": "a", GANG + "min-available": "1"}
+    engine.handle(events.Seen(make.pod(name="own", cpu=1, priority=9, annotations=own)), 0.0)
+    assert [one.victims for one in engine.decide(0.0, Unlimited()).evicts] == [("default/low",)]
+    names = json.dumps(["default/a", "hostile/b"])
+    says = {GANG + "name": "b", GANG + "min-available": "1", GANG + "groups": names}
+    pod = make.pod(name="names-others", namespace="hostile", cpu=1, annotations=says)
+    engine.handle(events.Seen(pod), 1.0)
+    outcomes = [engine.decide(float(at), Unlimited()) for at in range(1, 60)]
+    told = [note for outcome in outcomes for note in outcome.notes]
+    assert [one.uid for one in told if isinstance(one, GroupHeld)] == ["hostile/names-others"]
+    assert not any(outcome.nominates for outcome in outcomes)
+    engine.handle(events.Gone("Pod", "default/low"), 60.0)
+    assert [bind.uid for bind in engine.decide(60.0, Unlimited()).binds] == ["default/own"]

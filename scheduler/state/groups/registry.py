@@ -345,7 +345,8 @@ class Groups:
     def list_children(self, key: GroupKey) -> Sequence[GroupKey]:
         """List the groups that are parts of a group, by age and name."""
         if parts := self._joints.find_parts(key):
-            return parts
+            # The pods of a group that does not name the others are not theirs, whoever names it.
+            return [one for one in parts if self.find_root(one) == key or one not in self._members]
         # A group that is refused by itself, see ``find_root``, is a part of none.
         children = (one for one in self._children.list_of(key) if self.find_root(one) != one)
         return sorted(children, key=lambda one: _find_age(self._sources.define(one), one))
