@@ -31,7 +31,7 @@ from scheduler.engine.held_groups import HeldGroups
 from scheduler.engine.intake import Intake
 from scheduler.engine.keepers import Keeper
 from scheduler.engine.owners_awaited import OwnersAwaited
-from scheduler.engine.questions.contract import Question
+from scheduler.engine.questions.contract import Lookup, Question
 from scheduler.engine.restoring import Knowledge
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
@@ -186,7 +186,8 @@ class Engine:
 
     def ask(self, question: Question[T]) -> T:
         """Answer a question, which changes no decision unless it is a ``Foresight``."""
-        self._settle_groups(self._cluster.now)
+        if not isinstance(question, Lookup):
+            self._settle_groups(self._cluster.now)
         answer: T = ANSWERS[type(question)](self._inside, question)
         return answer
 

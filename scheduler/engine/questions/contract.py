@@ -21,6 +21,14 @@ class Question(msgspec.Struct, Generic[A_co], frozen=True, gc=False):
     """A question to ``Engine.ask``, which returns an ``A_co``. It changes no decision, unless it is a ``Foresight``."""
 
 
+class Lookup(Question[A_co], Generic[A_co], frozen=True):
+    """A question about what was seen of an object or decided for a pod.
+
+    No answer depends on what waits, so the groups that have changed need not be formed first. The operator puts such
+    questions with every bind: to form a group of 500 pods for each of their binds would take seconds.
+    """
+
+
 class Foresight(Question[A_co], Generic[A_co], frozen=True):
     """A question about what would be decided now.
 

@@ -6,18 +6,18 @@ from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from scheduler.api.door.decisions import Bind
-from scheduler.engine.questions.contract import Question, Steps
+from scheduler.engine.questions.contract import Lookup, Question, Steps
 from scheduler.errors import Mistake
 from scheduler.state.pods import PodRecord
 
 
-class KnownPod(Question[PodRecord | None], frozen=True):
+class KnownPod(Lookup[PodRecord | None], frozen=True):
     """What is known of a pod; None when it is not known."""
 
     uid: str
 
 
-class NamedPod(Question[PodRecord], frozen=True):
+class NamedPod(Lookup[PodRecord], frozen=True):
     """What is known of a pod that a decision or a note has just named."""
 
     uid: str
@@ -27,13 +27,13 @@ class KnownPods(Question[Mapping[str, PodRecord]], frozen=True):
     """All pods that are known, by uid. O(pods)."""
 
 
-class PodVersion(Question[str], frozen=True):
+class PodVersion(Lookup[str], frozen=True):
     """The last ``resourceVersion`` seen of a pod; empty when it is not known."""
 
     uid: str
 
 
-class BindObjection(Question[str], frozen=True):
+class BindObjection(Lookup[str], frozen=True):
     """Why a decision may no longer be carried out; empty when it may.
 
     A decision can wait for minutes before the device plugin of its node; the node and its cards
@@ -51,26 +51,26 @@ class MissingKeys(Question[list[str]], frozen=True):
     scheduler: str = ""
 
 
-class ToldCardsMistake(Question[Mistake | None], frozen=True):
+class ToldCardsMistake(Lookup[Mistake | None], frozen=True):
     """What a person must mend on a pod with a node: what it tells of its cards; None when nothing."""
 
     uid: str
 
 
-class HowPlaced(Question[str], frozen=True):
+class HowPlaced(Lookup[str], frozen=True):
     """By which mode and whose wish a pod is placed, in words; empty when nobody wished anything."""
 
     uid: str
 
 
-class PlacedNote(Question[str], frozen=True):
+class PlacedNote(Lookup[str], frozen=True):
     """The note of an event about a pod that has a node: which node, which cards, and ``how`` it was placed."""
 
     uid: str
     how: str
 
 
-class NominatedNode(Question[str], frozen=True):
+class NominatedNode(Lookup[str], frozen=True):
     """The node that a pod is nominated to; empty for none."""
 
     uid: str
@@ -88,7 +88,7 @@ class Governing(NamedTuple):
     policy: str
 
 
-class WhoGoverns(Question[Governing], frozen=True):
+class WhoGoverns(Lookup[Governing], frozen=True):
     """Who decides where a pod goes that is known."""
 
     uid: str

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scheduler.api import wire
 from scheduler.api.groups.definitions import GroupKey
-from scheduler.engine.questions.contract import Foresight, Question
+from scheduler.engine.questions.contract import Foresight, Lookup, Question
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.telling.verdicts import Verdicts
@@ -91,13 +91,13 @@ class HeldCard(NamedTuple):
     total: c.Ints
 
 
-class HeldCards(Question[tuple[HeldCard, ...]], frozen=True):
+class HeldCards(Lookup[tuple[HeldCard, ...]], frozen=True):
     """The cards that a pod with a node holds, of those that the node still reports; by row."""
 
     uid: str
 
 
-class CardIndices(Question[Mapping[str, int]], frozen=True):
+class CardIndices(Lookup[Mapping[str, int]], frozen=True):
     """The index of each card that a node reports to a driver, by its UUID."""
 
     node: str
