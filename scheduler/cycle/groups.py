@@ -48,15 +48,18 @@ class GroupCycle:
         self._may_preempt = may_preempt
         self._horizon = horizon
 
-    def decide(self, entity: Entity, place_pods: PlacePods) -> Plan | None:
+    def decide(self, entity: Entity, place_pods: PlacePods, try_pods: PlacePods) -> Plan | None:
         """Decide for a group; None if the search for room goes on when the group is decided about again.
 
-        ``place_pods`` decides for pods one by one, and makes no room.
+        Args:
+            entity: the group.
+            place_pods: decides for pods one by one, and makes no room.
+            try_pods: the same in a search for room, where nobody reads why a pod fits nowhere.
         """
         pods, nominations = self._cluster.pods, self._cluster.nominations
         waiting = self._pieces.begin_piece(entity)
         before = group_promises.list_nominated(self._cluster, entity)
-        plan = self._decide(entity, place_pods, waiting)
+        plan = self._decide(entity, place_pods, try_pods, waiting)
         if plan is None or not before:
             return plan
         told = {*(one.uid for one in plan.binds), *(one.uid for one in plan.nominates)}
@@ -67,7 +70,9 @@ class GroupCycle:
         ]
         return msgspec.structs.replace(plan, nominates=(*plan.nominates, *ended))
 
-    def _decide(self, entity: Entity, place_pods: PlacePods, waiting: Plan | None) -> Plan | None:
+    def _decide(
+        self, entity: Entity, place_pods: PlacePods, try_pods: PlacePods, waiting: Plan | None
+    ) -> Plan | None:
         """Decide for a group; ``waiting`` says why it fits nowhere, if that is known."""
         plan = waiting or self._place(entity, place_pods)
         if plan.group is not None and plan.group.leaves:
@@ -80,7 +85,7 @@ class GroupCycle:
         if self._preempts(entity):
             places = self._placer.list_places(entity)
             found = self._pieces.go_on(
-                entity, plan, places, lambda rows: self._placer.place(entity, place_pods, rows)
+                entity, plan, places, lambda rows: self._placer.place(entity, try_pods, rows)
             )
             if isinstance(found, Unfinished):
                 return None

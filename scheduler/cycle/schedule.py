@@ -109,7 +109,8 @@ class Cycle(Answers):
         """Decide for a group; None if there is no time, or its pods are being sent away: it has to be formed anew."""
         if self._groups.has_lost_pods(entity):
             return None
-        return self._groups.decide(entity, partial(self._place_some, explain=explain))
+        place_pods = partial(self._place_some, explain=explain)
+        return self._groups.decide(entity, place_pods, self._place_some)
 
     def decide_for_group(self, entity: Entity) -> Plan | None:
         """Decide for a group in one piece, however long it takes; None if its pods are being sent away."""

@@ -12,8 +12,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scheduler.api.door.decisions import Plan
-from scheduler.disruption.cleared import Cleared, choose_cheaper
-from scheduler.disruption.elastic import choose_extras, is_better, list_elastic, list_sets
+from scheduler.disruption.cleared import Cleared, Cost, choose_cheaper
+from scheduler.disruption.elastic import (
+    choose_extras,
+    find_alike,
+    is_better,
+    list_elastic,
+    list_sets,
+)
 from scheduler.disruption.group_units import Unit, is_core, list_kube_units, list_units
 from scheduler.disruption.narrowing import Narrowing
 from scheduler.disruption.promises import Promises
@@ -24,6 +30,7 @@ from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.shapes.boards import Boards
 from scheduler.shapes.keys import Keys
+from scheduler.shapes.views import ALONE
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity
 from scheduler.state.pods import PodRecord
@@ -300,13 +307,38 @@ class Clearing:
         cheaper = sorted(
             (one for one in sets if is_better(*one, found, staying)), key=lambda one: one[0]
         )
-        for cost, chosen in cheaper[:_TRIES_MAX]:
+        for cost, chosen in self._leave_out_hopeless(entity, cheaper, found, leaving, place):
             with self._cluster.trial() as trial:
                 trial.take_away(*_list_uids(leaving), *_list_uids(chosen))
                 plan = place(found.rows)
                 if plan.binds:
                     return Cleared(plan.binds, chosen, cost, found.rows)
         return found
+
+    def _leave_out_hopeless(
+        self,
+        entity: Entity,
+        sets: Sequence[tuple[Cost, tuple[Unit, ...]]],
+        found: Cleared,
+        leaving: Sequence[Unit],
+        place: PlaceAmong,
+    ) -> Sequence[tuple[Cost, tuple[Unit, ...]]]:
+        """Leave out the sets without pods that have to go: the group does not fit beside them even if all others go.
+
+        This holds unless the group wants pods near it, or spreads itself among pods.
+        """
+        alike = find_alike(sets)
+        shapes = make_shapes(self._boards, self._keys, entity.members).values()
+        if len(sets) <= len(alike) or any(one is None or one.view is not ALONE for one in shapes):
+            return sets[:_TRIES_MAX]
+        kept = set(range(len(sets)))
+        for stay, within in alike.items():
+            others = [uid for uids in alike if uids != stay for uid in uids]
+            with self._cluster.trial() as trial:
+                trial.take_away(*_list_uids(leaving), *others)
+                if not place(found.rows).binds:
+                    kept &= within
+        return [sets[i] for i in sorted(kept)][:_TRIES_MAX]
 
     def _list_pods(self, entity: Entity, rows: c.Flags) -> list[PodRecord]:
         """List the pods on some rows that are not the group's own."""

@@ -102,6 +102,20 @@ def list_sets(
         yield tuple(chain.from_iterable(chosen))
 
 
+def find_alike(
+    sets: Sequence[tuple[Cost, Sequence[Unit]]],
+) -> dict[tuple[str, ...], set[int]]:
+    """Find by the uids of pods that are in the same sets, of some sets of units: the numbers of these sets."""
+    within: dict[str, list[int]] = {}
+    for i, (_, units) in enumerate(sets):
+        for pod in (pod for unit in units for pod in unit.pods):
+            within.setdefault(pod.uid, []).append(i)
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for uid, numbers in within.items():
+        alike.setdefault(tuple(numbers), []).append(uid)
+    return {tuple(uids): set(numbers) for numbers, uids in alike.items()}
+
+
 def _list_subsets(units: Sequence[Unit], most: int) -> Iterator[tuple[Unit, ...]]:
     """Yield the subsets of at most so many units, the smallest first."""
     return chain.from_iterable(combinations(units, n) for n in range(most + 1))

@@ -1,10 +1,15 @@
 """Who goes for groups in cases that are told one by one, and in large searches."""
 
+from typing import Any
+
+import pytest
+
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.decisions import Outcome, Plan
 from scheduler.config import Config
 from scheduler.engine.allowance import SpentAllowance, Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.placing.groups.placer import Placer
 from scheduler.state import checks
 from tests import make
 
@@ -109,3 +114,28 @@ def test_who_goes_for_one_group_is_not_evicted_for_another_as_well() -> None:
     assert sorted(uid for one in evicts for uid in one.victims) == ["default/low0", "default/low1"]
     nominations = engine._cluster.nominations
     assert {nominations.find_node(f"default/{name}") for name in ("one", "two")} == {"n0", "n1"}
+
+
+def test_sets_of_victims_without_a_pod_that_has_to_go_are_not_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All six pods of the only node have to go. So 63 smaller sets are hopeless, as six tries tell."""
+    engine = Engine(Config())
+    engine.handle(events.Seen(make.node(name="n", cpu=6)), 0.0)
+    for i in range(6):
+        engine.handle(events.Seen(make.pod(name=f"u{i}", cpu=1, node="n")), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 2, priority=PRIORITY)), 0.0)
+    for i in range(2):
+        member = make.member(make.pod(name=f"m{i}", cpu=3, priority=PRIORITY))
+        engine.handle(events.Seen(member), 0.0)
+    tries = []
+    place = Placer.place
+
+    def count_and_place(*arguments: Any) -> Plan:
+        tries.append(arguments)
+        return place(*arguments)
+
+    monkeypatch.setattr(Placer, "place", count_and_place)
+    (evict,) = engine.decide(0.0, Unlimited()).evicts
+    assert len(evict.victims) == 6
+    assert len(tries) < 16
