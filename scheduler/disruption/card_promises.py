@@ -12,7 +12,8 @@ import numpy as np
 
 from scheduler.api.cards import Slots
 from scheduler.api.door.decisions import Bind
-from scheduler.disruption.promises import ByRow, Promises
+from scheduler.disruption.plain import ByRow
+from scheduler.disruption.promises import Promises
 from scheduler.placing.rooms import Rooms, suffice_cards
 from scheduler.shapes.boards import Boards, Shape
 from scheduler.state.cluster import Cluster

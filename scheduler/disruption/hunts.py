@@ -19,7 +19,8 @@ from scheduler.disruption.group_units import (
     find_rows_with_groups,
     list_rows_beside,
 )
-from scheduler.disruption.promises import ByRow, Promises
+from scheduler.disruption.plain import ByRow
+from scheduler.disruption.promises import Promises
 from scheduler.disruption.units import find_units
 from scheduler.kernels import preempt as kernel
 from scheduler.plugins import table

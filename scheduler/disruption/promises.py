@@ -18,6 +18,7 @@ import numpy as np
 
 from scheduler.api.cards import Slots
 from scheduler.disruption import protectors
+from scheduler.disruption.plain import ByRow, PlainPromises
 from scheduler.disruption.reserved import Reserved
 from scheduler.placing.rooms import Rooms, suffice_cards
 from scheduler.schema import columns as c
@@ -28,9 +29,6 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.counting.owned import list_owned
 from scheduler.state.pods import PodRecord
 from scheduler.state.trials import Trial
-
-# Pods by the row that they are nominated to.
-ByRow = dict[int, list[PodRecord]]
 
 
 class Promises:
@@ -43,6 +41,7 @@ class Promises:
     def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, rooms: Rooms) -> None:
         self._cluster, self._boards, self._rooms = cluster, boards, rooms
         self.make_key = keys.make_key
+        self._plain = PlainPromises(cluster, boards, keys)
         self._nominations, self._later = cluster.nominations, cluster.later
         self.n_trials = 0
         self._looked_at = -1
@@ -187,13 +186,15 @@ class Promises:
 
     def judge_beside(self, pod: PodRecord, promised: ByRow) -> c.Ints:
         """[W, n] why a pod does not fit beside those nominated to n rows, in the order given; 0 where it does."""
-        return np.concatenate(
-            [
-                self._judge_rows(pod, np.array(list(part), np.int64))
-                for part in self.try_parts(pod, promised, in_the_end=True)
-            ],
-            axis=1,
-        )
+        at = {row: i for i, row in enumerate(promised)}
+        judged = [
+            ([at[row] for row in part], self._judge_rows(pod, np.array(list(part), np.int64)))
+            for part in self.try_parts(pod, promised, in_the_end=True)
+        ]
+        bits = np.zeros((len(judged[0][1]), len(at)), np.int64)
+        for places, found in judged:
+            bits[:, places] = found
+        return bits
 
     def withhold(self, withheld: Withheld, pod: PodRecord, *, wide: bool) -> None:
         """Judge again the nodes on which anything has changed; ``pod`` is one of the kind, ``wide`` its view."""
@@ -238,9 +239,19 @@ class Promises:
     ) -> Iterator[ByRow]:
         """Its parts, each while those pods are on their nodes: what is promised elsewhere in a domain does not count.
 
-        It is one part, unless somebody in it is counted for the pod, or says something of it. ``in_the_end``: as for
-        ``keep_promises``.
+        The nodes are one part on which only amounts are promised, and the others are one, unless somebody there is counted
+        for the pod, or says something of it. ``in_the_end``: as for ``keep_promises``.
         """
+        plain = {} if self._have_terms() else self._plain.list_plain(pod, promised)
+        if plain:
+            amounts = [(one.template, row) for row, pods in plain.items() for one in pods]
+            with self._cluster.ledger.add_amounts(amounts):
+                yield plain
+        promised = {row: pods for row, pods in promised.items() if row not in plain}
+        if promised:
+            yield from self._try_others(pod, promised, in_the_end=in_the_end)
+
+    def _try_others(self, pod: PodRecord, promised: ByRow, *, in_the_end: bool) -> Iterator[ByRow]:
         key = self.make_key(pod)
         is_alone = key is None or not (key.view.is_wide or self._have_terms())
         counted = self._boards.make_unscored(key).counted if key is not None else None

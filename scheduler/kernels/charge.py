@@ -91,6 +91,18 @@ def charge_pods_again(tables: c.Tables, pods: Ints1, node_rows: Ints1) -> None:
 
 
 @kernel
+def add_amounts(tables: c.Tables, charges: Ints1, node_rows: Ints1, sign: int) -> None:
+    """Add ``sign`` times charges [k], without cards, to the totals of nodes [k], for pods that are in no table."""
+    for i in range(charges.size):
+        first = tables.charges.run[0, charges[i]]
+        for at in range(first, first + tables.charges.run[1, charges[i]]):
+            if tables.charges.parts[at, 0] >= 0:
+                tables.nodes.totals[tables.charges.parts[at, 0], node_rows[i]] += (
+                    sign * tables.charges.parts[at, 1]
+                )
+
+
+@kernel
 def remove_pod(tables: c.Tables, pod: int) -> int:
     """As ``strike_pod``, and free the pod's row."""
     return _give_back(tables, pod, _IN_USE, _IN_USE)
