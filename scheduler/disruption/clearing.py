@@ -13,6 +13,7 @@ import numpy as np
 
 from scheduler.api.door.decisions import Plan
 from scheduler.disruption.cleared import Cleared, Cost, choose_cheaper
+from scheduler.disruption.dearest import Tries, spare_dearest
 from scheduler.disruption.elastic import (
     choose_extras,
     find_alike,
@@ -169,7 +170,8 @@ class Clearing:
             if places.size and not self._has_places(entity, rows, places):
                 return None
             found = self._place_on_cheap(entity, rows, parts, places, place)
-            return found or self._place_on_cleared(entity, rows, parts, place)
+            found = found or self._place_on_cleared(entity, rows, parts, place)
+            return found and self._spare_dearest(entity, rows, found, parts, place)
         found = self._place_on_cleared(entity, rows, parts, place)
         if found is None or not is_thorough:
             return found
@@ -178,7 +180,29 @@ class Clearing:
         # The group may have been placed where dear pods were, though cheaper nodes would have been enough.
         places = self._count_cleared(entity, parts)
         other = self._place_on_cheap(entity, rows, parts, places, place)
-        return other if other is not None and other.cost < found.cost else found
+        found = choose_cheaper(found, other) or found
+        return self._spare_dearest(entity, rows, found, parts, place)
+
+    def _spare_dearest(
+        self,
+        entity: Entity,
+        rows: c.Flags,
+        found: Cleared,
+        units: tuple[Sequence[Unit], Sequence[Unit]],
+        place: PlaceAmong,
+    ) -> Cleared:
+        """Spare dear units for which others can go instead, as the group then goes elsewhere."""
+        leaving, staying = units
+
+        def fits(gone: Sequence[Unit]) -> bool:
+            with self._cluster.trial() as trial:
+                trial.take_away(*_list_uids(leaving), *_list_uids(gone))
+                return bool(place(rows).binds)
+
+        def clear(gone: Sequence[Unit]) -> Cleared | None:
+            return self._place_on_cleared(entity, rows, (leaving, gone), place)
+
+        return spare_dearest(self._cluster, entity, found, staying, Tries(fits, clear))
 
     def _count_cleared(
         self, entity: Entity, units: tuple[Sequence[Unit], Sequence[Unit]]
@@ -256,7 +280,10 @@ class Clearing:
         n_groups = np.bincount(there[is_group[number]], minlength=highest.size)
         n_units = np.bincount(there, minlength=highest.size)
         useful = np.flatnonzero(places > 0 if not rows.size else rows & (places > 0))
-        by_cost = self._cluster.nodes.columns.rank, n_units, n_groups, highest
+        costs = find_costs(self._cluster, [pod for unit in units for pod in unit.pods])
+        cost = np.array([sum(costs[pod.uid] for pod in unit.pods) for unit in units], np.int64)
+        budgets = np.bincount(there, cost[number], minlength=highest.size)
+        by_cost = self._cluster.nodes.columns.rank, n_units, n_groups, highest, budgets
         order = useful[np.lexsort([one[useful] for one in by_cost])]
         enough = np.cumsum(places[order]) >= len(entity.members)
         if not enough.any():

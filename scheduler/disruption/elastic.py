@@ -6,6 +6,7 @@ do as well as each other: if enough of them are elsewhere, those are the minimum
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice, product
 
@@ -100,6 +101,38 @@ def list_sets(
         choices.append([*islice(_list_subsets(extras, most), SETS_MAX), *whole])
     for chosen in islice(product(*choices), SETS_MAX):
         yield tuple(chain.from_iterable(chosen))
+
+
+def split_elastic(
+    units: Sequence[Unit], elastic: Mapping[GroupKey, Running]
+) -> tuple[list[Unit], dict[GroupKey, int]]:
+    """Split elastic groups of which any pods may be the extra ones in units of one pod each.
+
+    Returns:
+        All units, and of each group that was split how many pods may go alone.
+    """
+    most: dict[GroupKey, int] = {}
+    for group, teams in elastic.items():
+        if len(teams) == 1 and not _has_ranks(teams[0][1]):
+            minimum, there = teams[0]
+            most[group] = len(there) - minimum
+    split = [
+        Unit((pod,), unit.group, is_extra=True)
+        for unit in units
+        if unit.group in most
+        for pod in unit.pods
+    ]
+    return [unit for unit in units if unit.group not in most] + split, most
+
+
+def join_elastic(
+    gone: Sequence[Unit], units: Sequence[Unit], most: Mapping[GroupKey, int]
+) -> list[Unit]:
+    """Let all ``units`` of a group go that was split if more of its pods go than may go alone."""
+    n_gone = Counter(unit.group for unit in gone)
+    broken = {group for group, n in most.items() if n_gone[group] > n}
+    kept = [unit for unit in gone if unit.group not in broken]
+    return kept + [unit for unit in units if unit.group in broken]
 
 
 def find_alike(

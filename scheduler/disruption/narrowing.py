@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scheduler.disruption import protectors
+from scheduler.disruption.units import find_costs_of_rows
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, list_kinds
@@ -61,8 +62,7 @@ class Narrowing:
         cluster = self._cluster
         table = cluster.ledger.pods.columns
         chosen = protectors.find_outranked(cluster, entity.priority)
-        leaving = (cluster.pods[uid] for uid in cluster.roster.leaving)
-        chosen[[pod.row for pod in leaving if pod.row >= 0]] = True
+        chosen[self._list_leaving()] = True
         own = (pod for leaf in entity.team.list_leaves() for pod in (*leaf.pods, *leaf.there))
         chosen[[pod.row for pod in own if pod.row >= 0]] = False
         chosen &= table.node >= 0
@@ -72,14 +72,26 @@ class Narrowing:
             pods, there = pods[rows[there]], there[rows[there]]
         return pods, there
 
+    def _list_leaving(self) -> list[int]:
+        """List the rows of pods on nodes that are being deleted."""
+        pods = (self._cluster.pods[uid] for uid in self._cluster.roster.leaving)
+        return [pod.row for pod in pods if pod.row >= 0]
+
     def _order_by_cost(self, pods: c.Ints, there: c.Ints) -> c.Ints:
-        """Order the nodes by what it costs to clear them: by the highest priority, by groups, by the number of pods."""
+        """Order the nodes by what it costs to clear them: by budgets, the highest priority, groups, the number of pods."""
         nodes, table = self._cluster.nodes, self._cluster.ledger.pods.columns
+        # Who is leaving leaves in any case.
+        stays = ~np.isin(pods, self._list_leaving())
+        pods, there = pods[stays], there[stays]
         highest = np.full(nodes.capacity, -(2**62))
         np.maximum.at(highest, there, table.priority[pods])
         in_group = self._cluster.groups.kept.find_rows(table.node.size)
         has_group = np.zeros(nodes.capacity, np.bool_)
         has_group[there[in_group[pods]]] = True
         n_pods = np.bincount(there, minlength=nodes.capacity)
-        order: c.Ints = np.lexsort((nodes.columns.rank, n_pods, has_group, highest))
+        budgets: c.Ints | c.Floats = np.zeros(nodes.capacity)
+        if len(self._cluster.budgets):
+            rows, costs = find_costs_of_rows(self._cluster, pods)
+            budgets = np.bincount(table.node[rows], costs, nodes.capacity)
+        order: c.Ints = np.lexsort((nodes.columns.rank, n_pods, has_group, highest, budgets))
         return order

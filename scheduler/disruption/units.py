@@ -31,7 +31,13 @@ def find_units(cluster: Cluster, asker: PodRecord, rows: c.Ints) -> tuple[p.Unit
 
 def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     """Find by uid what protectors say that it costs if pods go together, by whomever they are sent away."""
-    rows = np.array([pod.row for pod in pods], np.int64)
+    rows, costs = find_costs_of_rows(cluster, np.array([pod.row for pod in pods], np.int64))
+    uid_of = {pod.row: pod.uid for pod in pods}
+    return {uid_of[row]: cost for row, cost in zip(rows.tolist(), costs.tolist(), strict=True)}
+
+
+def find_costs_of_rows(cluster: Cluster, rows: c.Ints) -> tuple[c.Ints, c.Ints]:
+    """Find what protectors say that it costs if the pods of rows [k] go together: [k] the rows in order, [k] the costs."""
     table = cluster.ledger.pods.columns
     # The kernel sorts by insertion: thousands of pods on one place have to come to it in order.
     rows = rows[np.lexsort((table.start[rows], -table.priority[rows]))]
@@ -39,9 +45,7 @@ def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     # All pods count as on one place; -1 is the row of no node.
     units = _gather(cluster, np.array([-1]), (first, rows), np.ones(rows.size, np.bool_))
     protectors.add_costs(cluster, units)
-    uid_of = {pod.row: pod.uid for pod in pods}
-    costs = zip(units.pods.tolist(), units.cost.tolist(), strict=True)
-    return {uid_of[row]: cost for row, cost in costs}
+    return units.pods, units.cost
 
 
 def find_unit_costs(cluster: Cluster, units: Sequence[Sequence[PodRecord]]) -> list[int]:

@@ -63,6 +63,29 @@ def make_world(seed: int) -> World:
     return World(group, Crowd(nodes=tuple(nodes), units=units, budgets=budgets))
 
 
+def make_crowded_world(seed: int) -> World:
+    """A group of up to four members, and up to five nodes with so many pods that not all sets of them can be tried."""
+    rng = random.Random(seed)
+    devices = rng.choice((NONE, PLAIN, HAMI))
+    nodes = [_make_node(rng, f"n{i}", devices) for i in range(rng.randint(2, 5))]
+    nodes = [replace(node, free={**node.free, "cpu": node.free["cpu"] + 3}) for node in nodes]
+    priorities = rng.choice(((0,), (0, 0, 1), (0, 1, 2, 9)))
+    maker = _Maker(rng, devices, priorities, {one.name: one for one in nodes}, pods_max=14)
+    units = tuple(filter(None, (maker.make_unit(f"u{i}") for i in range(rng.randint(9, 14)))))
+    pods = [one.pod.name for unit in units for one in unit.pods]
+    budgets = tuple(
+        Budget(pods=frozenset(rng.sample(pods, rng.randint(0, len(pods)))), allowed=allowed)
+        for allowed in rng.choice(((), (), (0,), (1,), (1, 0)))
+    )
+    members = [_make_member(rng, "m0", devices)]
+    is_alike = rng.random() < 0.5
+    for i in range(1, rng.randint(1, 4)):
+        one = members[0] if is_alike else _make_member(rng, "", devices)
+        members.append(replace(one, name=f"m{i}"))
+    group = Group(members=tuple(members), minimum=len(members), domain=rng.choice(("", RACK)))
+    return World(group, Crowd(nodes=tuple(nodes), units=units, budgets=budgets))
+
+
 def _make_node(rng: random.Random, name: str, devices: str) -> Node:
     free = {"cpu": rng.randint(3, 8)}
     cards: tuple[Card, ...] = ()
@@ -93,6 +116,7 @@ class _Maker:
     priorities: tuple[int, ...]
     left: dict[str, Node]
     n_pods: int = 0
+    pods_max: int = _PODS_MAX
 
     def make_unit(self, name: str) -> Unit | None:
         pods: list[Running] = []
@@ -100,7 +124,7 @@ class _Maker:
         for i in range(self.rng.choice((1, 1, 1, 2, 3))):
             if self.rng.random() < 0.5:
                 node = self.rng.choice(sorted(self.left))
-            pod = self._make_running(f"{name}-{i}", node) if self.n_pods < _PODS_MAX else None
+            pod = self._make_running(f"{name}-{i}", node) if self.n_pods < self.pods_max else None
             if pod is not None:
                 self.n_pods += 1
                 pods.append(pod)
