@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from scheduler.api.door.decisions import Barriers, Hold, Outcome
+from scheduler.api.door.decisions import Barriers, Hold, Outcome, Plan
 from scheduler.cycle.asking import Answers
 from scheduler.disruption import group_promises, protectors
 from scheduler.engine.allowance import Allowance, Work
@@ -120,6 +120,15 @@ class Chores:
             nominations, find_row = self._cluster.nominations, self._cluster.nodes.find_row
             nodes = (nominations.find_node(one.uid) for one in entry.entity.members)
             self._promised.note_rows({find_row(node) for node in nodes if node})
+
+    def note_rest(self, plan: Plan, now: float) -> None:
+        """Note of a group why pods of it wait, which are parked; room is made for these when the others have theirs."""
+        if plan.group is None or plan.hold is None:
+            return
+        self._pending.note_result(plan.entity, plan.group, plan.hold)
+        priority = self._cluster.pods[plan.hold.uid].priority
+        if plan.binds and self._cycle.attempts.has_lower(priority):
+            self._pending.help_pod_at_once(plan.hold.uid, now)
 
     def _may_follow(self, pod: PodRecord, barriers: Barriers) -> bool:
         """Whether a pod that these barriers keep off nodes may fit once other pods have come."""

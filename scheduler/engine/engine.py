@@ -393,5 +393,4 @@ class Engine:
         for plan in made.plans:
             if plan.hold is not None:
                 self._chores.park_pod(plan.hold, now, is_behind=is_behind, is_freed=is_freed)
-                if plan.group is not None:
-                    self._pending.note_result(plan.entity, plan.group, plan.hold)
+            self._chores.note_rest(plan, now)

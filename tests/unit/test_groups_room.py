@@ -139,3 +139,19 @@ def test_sets_of_victims_without_a_pod_that_has_to_go_are_not_tried(
     (evict,) = engine.decide(0.0, Unlimited()).evicts
     assert len(evict.victims) == 6
     assert len(tries) < 16
+
+
+@pytest.mark.parametrize("minimum", [0, 1])
+def test_room_is_made_for_those_who_are_left_when_the_others_have_theirs(minimum: int) -> None:
+    """No change comes that would have the second pod tried again."""
+    engine = Engine(Config())
+    for name in ("free", "taken"):
+        engine.handle(events.Seen(make.node(name=name, cpu=2)), 0.0)
+    engine.handle(events.Seen(make.pod(name="low", cpu=2, node="taken")), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", minimum, priority=PRIORITY)), 0.0)
+    for i in range(2):
+        member = make.member(make.pod(name=f"m{i}", cpu=2, priority=PRIORITY))
+        engine.handle(events.Seen(member), 0.0)
+    outcome = engine.decide(0.0, Unlimited())
+    assert [(bind.uid, bind.node) for bind in outcome.binds] == [("default/m0", "free")]
+    assert [evict.victims for evict in outcome.evicts] == [("default/low",)]
