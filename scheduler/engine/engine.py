@@ -237,7 +237,6 @@ class Engine:
             if pod.deleting:
                 self._pending.drop(uid)
             else:
-                self._settle_groups(now)
                 self._pending.offer(pod, now)
         return _NOTHING
 

@@ -40,7 +40,7 @@ from scheduler.state.groups.registry import Groups
 from scheduler.state.later import Later
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.nominations import Nominations
-from scheduler.state.pods import Life, PodRecord, make_charge_key
+from scheduler.state.pods import Life, PodRecord, is_alike_for_group, make_charge_key
 from scheduler.state.records import Records, read_start
 from scheduler.state.registers import Registers
 from scheduler.state.seniority import Seniority
@@ -263,7 +263,8 @@ class Cluster:
             self.roster.meanwhile.pop(uid, None)
             if make_charge_key(old) == make_charge_key(new):
                 kept = self.roster.replace(new, read_start(pod) if new.node else c.NOT_STARTED)
-                self.groups.note_pod(kept)
+                if not is_alike_for_group(old, kept):
+                    self.groups.note_pod(kept)
                 return kept
             self.roster.detach(old)
         kept = self.roster.attach(new, read_start(pod)) if new.node else self.roster.keep(new)

@@ -114,6 +114,23 @@ def make_charge_key(pod: PodRecord) -> tuple[object, ...]:
     return pod.node, pod.claim, pod.initialized, pod.template
 
 
+def is_alike_for_group(old: PodRecord, new: PodRecord) -> bool:
+    """Whether a change of a pod means nothing to its group; kubelets write on each pod of a large job all the time."""
+    if old.life == new.life == Life.BOUND:
+        return make_group_key(old) == make_group_key(new)
+    kept = msgspec.structs.replace(
+        old, version=new.version, generation=new.generation, nominated=new.nominated
+    )
+    return kept == new
+
+
+def make_group_key(pod: PodRecord) -> tuple[object, ...]:
+    """Return everything that a group reads of a pod with a node and that may change on it."""
+    return (
+        pod.node, pod.deleting, pod.priority, pod.preempts, pod.template, pod.created, pod.member, pod.owned,
+    )  # fmt: skip
+
+
 def make_followed_key(pod: PodRecord) -> tuple[object, ...]:
     """Return everything that followers of charges count and that may change on a pod that stays on its node."""
     return pod.namespace, pod.labels, pod.deleting, pod.given

@@ -165,6 +165,9 @@ class Attempt(Tries):
         if not inner:
             return False
         if team.template is None or team.teams:
+            if self._count_templates(team) > MEMBERS_MAX:
+                # The places of each kind would be counted in each domain.
+                return False
             self._count_anew()
             kinds = list(self._list_kinds(team))
             if has_own_places(team) or any(one.has_rules for one in kinds):
@@ -174,6 +177,10 @@ class Attempt(Tries):
                     return True
         few = partial(self._place_in_few, (*labels, inner[0]))
         return self._try(few, team, among)
+
+    def _count_templates(self, team: Team) -> int:
+        """Count the kinds of pods of a team."""
+        return len({id(pod.template) for leaf in team.list_leaves() for pod in leaf.pods})
 
     def _place_members(self, team: Team, among: c.Flags) -> bool:
         """Place the pods or the teams of a team."""

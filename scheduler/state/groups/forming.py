@@ -133,7 +133,8 @@ class _Former:
     def __init__(self, key: GroupKey, lore: Lore, *, misses_finished: bool) -> None:
         self._key, self._lore, self._misses_finished = key, lore, misses_finished
         self._definition = lore.find_definition(key)
-        self._members = list_all_members(key, lore)
+        self._members_of = {one: lore.list_members(one) for one in list_groups_within(key, lore)}
+        self._members = [one for members in self._members_of.values() for one in members]
         # A group of which a pod runs has had its minimum: a pod that comes again joins it alone.
         self._was_placed = any(one.is_kept for one in self._members)
         self._successes: dict[GroupKey, Mapping[str, int]] = {}
@@ -182,7 +183,7 @@ class _Former:
             teams = tuple(self._make_group_team(child, depth + 1) for child in children)
             root = Part("", 0) if definition is None else definition.root
             return Team(key.name, root.minimum, where=self._resolve(root.constraint), teams=teams)
-        members = self._lore.list_members(key)
+        members = self._members_of[key]
         if definition is None:
             return self._make_team(Part("", 0), None, members)
         self._refuse_unknown_parts(key, definition, members)
@@ -313,6 +314,8 @@ class _Former:
             if definition is not None and said.setdefault(one.says.group, definition) != definition:
                 text = "its pods do not say the same of the group"
                 self._note_problem(Mistake(str(one.says.group), text))
+        if self._are_alike():
+            return
         # Those that wait come first, in the order in which they are placed.
         members = sorted(self._members, key=lambda one: (not one.waits, *find_place(one)))
         wanted = self._definition.priority if self._definition else None
@@ -331,6 +334,18 @@ class _Former:
                             f"{_ALIKE} {text}, got{':' * (text == _SCHEDULER)} {got} and {first}",
                         )
                     )
+
+    def _are_alike(self) -> bool:
+        """Whether all pods have the scheduler, the priority and the policy that the group has, if it has any."""
+        says = self._definition
+        priorities = {one.pod.priority for one in self._members}
+        if says is not None and says.priority is not None:
+            priorities.add(says.priority)
+        policies = {True}
+        if says is not None and says.preempts is not None:
+            policies = {says.preempts, *(one.pod.preempts for one in self._members)}
+        schedulers = {one.says.scheduler for one in self._members}
+        return len(schedulers) == len(priorities) == len(policies) == 1
 
     def _describe_missing(self, team: Team) -> str:
         """Say how many pods of which team, and of which group within the group, are missing."""
