@@ -90,8 +90,12 @@ class Chores:
         if self._is_unfinished or self._looks or any(one.is_due for one in rounds):
             return 0.0
         if self._hooks and self._watch.has_news:
-            return self._helped_at + self._pace.help
+            return self._find_next_help()
         return _NEVER
+
+    def _find_next_help(self) -> float:
+        """Return the time from which news are looked at. It is computed here alone: by a difference it may be later."""
+        return self._helped_at + self._pace.help
 
     def absorb_news(self, now: float) -> None:
         """Take the news before more pods are parked: earlier changes could help only pods that are parked already."""
@@ -177,7 +181,7 @@ class Chores:
 
     def _begin_turn(self, now: float) -> None:
         pace = self._pace
-        if self._watch.has_news and now - self._helped_at >= pace.help:
+        if self._watch.has_news and self._find_next_help() <= now:
             self._helped_at = now
             self._take_news(now)
         position = self._cluster.moved.position

@@ -311,6 +311,16 @@ def test_age_is_worth_priority(points: float, first: str) -> None:
     assert sorted(scene.decide(2)) == [f"{first}-0", f"{first}-1"]
 
 
+def test_each_pod_of_a_group_without_an_object_runs_for_the_time_that_it_says_itself() -> None:
+    scene = Scene()
+    for i, run in enumerate((100, 200)):
+        label, total = {names.KUEUE_GROUP: "kueue"}, {names.KUEUE_TOTAL: "2"}
+        scene.add(f"k{i}", run=run, node=f"n{i}", labels=label, annotations=total)
+    scene.add_gang()
+    assert not scene.decide()
+    assert scene.find_promise() == (200.0, ["n0", "n1"])
+
+
 @pytest.mark.parametrize("text", ["soon", "-5", "", "1e9", "9" * 400, "\x00", "1h30"])
 def test_a_pod_whose_run_time_is_no_time_waits_with_its_mistake_and_no_other_does(
     text: str,

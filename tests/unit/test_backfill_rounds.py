@@ -14,6 +14,8 @@ from scheduler.engine.rerun import rerun
 from tests import make
 from tests.unit.test_backfill import Scene, make_full_scene
 
+_GANG = "gang.scheduling.koordinator.sh/"
+
 
 class Few:
     """Allows so many pieces of small work, and all decisions."""
@@ -63,6 +65,19 @@ def test_groups_that_can_be_told_no_time_do_not_stand_before_others_for_ever() -
     first = next(i for i, one in enumerate(times) if one)
     assert first < 10
     assert all(one == (1000.0, ["n0", "n1"]) for one in times[first:])
+
+
+def test_one_tenant_does_not_fill_a_round_with_groups_that_can_be_told_no_time() -> None:
+    """The first four groups use up the rounds of the start; of the next four, two take their part of a round."""
+    scene = Scene(pace=Pace(explain=1e9))
+    scene.add("a", run=1000, node="n0")
+    scene.add("b", run=1000, node="n1")
+    for i in range(8):
+        gang = {f"{_GANG}name": f"huge{i}", f"{_GANG}min-available": "1"}
+        scene.add(f"huge{i}", 99, namespace="hostile", annotations=gang)
+    scene.add_gang("real", 2)
+    scene.decide()
+    assert scene.find_promise() == (1000.0, ["n0", "n1"])
 
 
 @pytest.mark.parametrize("how", ["pod", "object"])

@@ -255,3 +255,17 @@ def test_a_pod_that_fits_does_not_wait_for_what_budgets_cover(
     engine.handle(events.Gone("Pod", "default/on-n"), 20.0)
     found = [bind.uid for i in range(10) for bind in engine.decide(20.0 + i, little()).binds]
     assert found == ["default/p"]
+
+
+def test_a_look_is_had_at_the_very_time_at_which_it_is_due() -> None:
+    """A driver in virtual time goes on to that time, and would never go on from it."""
+    engine = Engine(Config(), pace=Pace(help=0.02), is_shared=False)
+    engine.handle(events.Seen(make.node(name="n", cpu=1)), 0.0)
+    engine.handle(events.Seen(make.pod(name="p", cpu=200)), 0.0)
+    now = 0.0
+    for i in range(50):
+        engine.decide(now, Unlimited())
+        assert engine.find_due(now) > now
+        # This helps nobody, and is to be looked at all the same.
+        engine.handle(events.Seen(make.node(name="n", cpu=2 + i)), now)
+        now = engine.find_due(now)

@@ -46,6 +46,26 @@ def test_a_label_names_the_group_and_an_object_says_what_it_is() -> None:
     assert (member.index, member.definition) == (3, None)
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("min_available", "3"),
+        ("total_number", "5"),
+        ("network_topology_spec", json.dumps(GATHER)),
+        ("groups", '["ns/other"]'),
+        ("match_policy", "only-waiting"),
+    ],
+)
+def test_the_annotation_is_named_in_which_two_pods_of_a_group_differ(key: str, text: str) -> None:
+    texts = notes(name="g", min_available="4", total_number="4")
+    pods = [group.make_pod(annotations=one) for one in (texts, texts | notes(**{key: text}))]
+    one, other = (group.read_member(pod).definition for pod in pods)
+    assert one is not None
+    assert other is not None
+    (changed,) = notes(**{key: text})
+    assert table.name_difference(one, other) == f"metadata.annotations[{changed}]"
+
+
 def test_annotations_alone_say_what_the_group_is() -> None:
     texts = notes(
         name="g",

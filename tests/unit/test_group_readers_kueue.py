@@ -38,7 +38,7 @@ def layers(*sizes: Any) -> str:
 
 def test_plain_pods_are_a_group_of_which_all_must_have_a_node() -> None:
     pod = group.make_pod(
-        {GROUP: "g", f"{KUEUE}pod-group-pod-index": "2", f"{KUEUE}max-exec-time-seconds": "60"},
+        {GROUP: "g", f"{KUEUE}pod-group-pod-index": "2"},
         {TOTAL: "3", **RACK},
     )
     member = group.read_member(pod)
@@ -48,7 +48,6 @@ def test_plain_pods_are_a_group_of_which_all_must_have_a_node() -> None:
     assert member.definition is not None
     assert member.definition.root == Part("", 3, 3)
     assert member.definition.disruption == Disruption.WHOLE
-    assert member.definition.run_seconds == 60
 
 
 def test_an_annotation_may_name_the_label_of_the_index_and_where_it_starts() -> None:
@@ -71,17 +70,18 @@ def test_a_pod_of_a_job_that_says_where_it_goes_is_in_a_group_of_the_job() -> No
 
 
 def test_a_pod_alone_that_says_where_it_goes_is_a_group_of_one() -> None:
-    pod = group.make_pod(annotations=RACK, spec={"activeDeadlineSeconds": 30})
+    pod = group.make_pod(annotations=RACK)
     member = group.read_member(pod)
     assert member.group == GroupKey("Pod", "ns", "p")
     assert member.definition is not None
     assert member.definition.root == Part("", 1, 1)
-    assert member.definition.run_seconds == 30
 
 
 def test_a_plain_pod_may_say_how_long_it_runs() -> None:
     assert table.read_run_seconds(group.make_pod(annotations={names.RUN_TIME: "90m"})) == 5400
     assert table.read_run_seconds(group.make_pod(spec={"activeDeadlineSeconds": 30})) == 30
+    labels = {GROUP: "g", f"{KUEUE}max-exec-time-seconds": "60"}
+    assert table.read_run_seconds(group.make_pod(labels, {TOTAL: "3"})) == 60
     assert table.read_run_seconds(group.make_pod()) is None
     with pytest.raises(BadInput, match="is not a duration"):
         table.read_run_seconds(group.make_pod(annotations={names.RUN_TIME: "soon"}))

@@ -65,3 +65,20 @@ def test_parts_go_to_the_rack_that_takes_both_though_many_take_one() -> None:
         pod = make.pod(name=f"w{i}", cpu=1 + i % 2, gpu=8)
         engine.handle(events.Seen(make.member(pod)), 0.0)
     assert {rack_of[bind.node] for bind in engine.decide(0.0, Unlimited()).binds} == {7}
+
+
+def test_a_rack_is_found_behind_three_that_take_each_kind_of_pods_but_not_both() -> None:
+    """The small racks have CPUs for the leader, or for its workers. By what they lose they come before the large one."""
+    engine, rack_of = Engine(Config()), {}
+    for rack, size in enumerate((1, 1, 1, 2)):
+        for k in range(size):
+            rack_of[f"n{rack}-{k}"] = rack
+            node = make.node(name=f"n{rack}-{k}", cpu=30, gpus=8, labels={_RACK: f"r{rack}"})
+            engine.handle(events.Seen(node), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 4)), 0.0)
+    pods = [make.pod(name=f"w{i}", cpu=4, gpu=1) for i in range(3)]
+    for pod in (make.pod(name="leader", cpu=20, gpu=1), *pods):
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    binds = engine.decide(0.0, Unlimited()).binds
+    assert len(binds) == 4
+    assert {rack_of[bind.node] for bind in binds} == {3}

@@ -14,6 +14,7 @@ from scheduler.state import checks
 from tests import make
 
 PRIORITY = 5
+_GANG = "gang.scheduling.koordinator.sh/"
 
 
 def test_among_many_nodes_the_free_and_the_cheapest_are_taken() -> None:
@@ -155,3 +156,58 @@ def test_room_is_made_for_those_who_are_left_when_the_others_have_theirs(minimum
     outcome = engine.decide(0.0, Unlimited())
     assert [(bind.uid, bind.node) for bind in outcome.binds] == [("default/m0", "free")]
     assert [evict.victims for evict in outcome.evicts] == [("default/low",)]
+
+
+def _add_running(
+    engine: Engine, name: str, node: str, cpu: int = 4, *, gang: str = "", priority: int = 0
+) -> None:
+    """A pod on a node; its gang may lose the pods beyond two."""
+    notes = {f"{_GANG}name": gang, f"{_GANG}min-available": "2"} if gang else {}
+    pod = make.pod(name=name, cpu=cpu, node=node, priority=priority, annotations=notes)
+    engine.handle(events.Seen(pod), 0.0)
+
+
+def _find_victims(engine: Engine, name: str, *hosts: str) -> list[list[str]]:
+    """Who goes for a group of which each pod needs one of these nodes by name, in the order of the decisions."""
+    group = make.pod_group(name, len(hosts), priority=PRIORITY)
+    engine.handle(events.Seen(group), 0.0)
+    for host in hosts:
+        pod = make.pod(
+            name=f"{name}-{host}", cpu=4, priority=PRIORITY, node_selector={"host": host}
+        )
+        engine.handle(events.Seen(make.member(pod, name)), 0.0)
+    evicts = engine.decide(0.0, Unlimited()).evicts
+    return [sorted(uid.removeprefix("default/") for uid in one.victims) for one in evicts]
+
+
+def _make_hosts(n: int) -> Engine:
+    engine = Engine(Config())
+    for i in range(n):
+        node = make.node(name=f"n{i}", cpu=4, labels={"host": f"n{i}"})
+        engine.handle(events.Seen(node), 0.0)
+    return engine
+
+
+def test_a_pod_that_is_being_evicted_does_not_stay_in_the_place_of_another() -> None:
+    """The gang of two may lose one of its three pods, and loses c. So it cannot lose a alone as well."""
+    engine = _make_hosts(3)
+    for i, name in enumerate("abc"):
+        _add_running(engine, name, f"n{i}", gang="elastic")
+    assert _find_victims(engine, "first", "n2") == [["c"]]
+    assert _find_victims(engine, "second", "n0") == [["a", "b"]]
+
+
+@pytest.mark.parametrize("n_others", [10, 80])
+def test_the_extra_pod_of_a_gang_that_goes_does_not_stay_elsewhere(n_others: int) -> None:
+    """a and b, the minimum, are on the cheapest node; c is on a dear one."""
+    engine = _make_hosts(1 + n_others)
+    for name in "ab":
+        _add_running(engine, name, "n0", 2, gang="elastic")
+    _add_running(engine, "c", "n1", 1, gang="elastic")
+    for i in range(n_others):
+        _add_running(engine, f"dear{i}", f"n{1 + i}", 3, priority=1)
+    engine.handle(events.Seen(make.pod_group("gang", 1, priority=PRIORITY)), 0.0)
+    member = make.member(make.pod(name="m", cpu=4, priority=PRIORITY))
+    engine.handle(events.Seen(member), 0.0)
+    (evict,) = engine.decide(0.0, Unlimited()).evicts
+    assert sorted(evict.victims) == ["default/a", "default/b", "default/c"]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from scheduler.api.door import events
+from scheduler.api.door.decisions import Barriers
+from scheduler.cycle.schedule import Cycle
 from scheduler.engine.chores import Pace
+from scheduler.schema import columns as c
+from scheduler.state.pods import PodRecord
 from tests import make
 from tests.unit.test_backfill import Scene
 
 _LIVE = Pace(explain=1e9)
 
 
-@pytest.mark.parametrize("sizes", [(3, 4), (4, 3), (3, 4, 9), (9, 4, 3)])
+@pytest.mark.parametrize("sizes", [(3, 4), (4, 3), (3, 4, 9), (9, 4, 3), (3, 4, *range(9, 17))])
 def test_a_change_that_helps_another_pod_helps_the_group(sizes: tuple[int, ...]) -> None:
     """The one of four CPUs fits on n0 from the beginning, but so does that of three, which may come first."""
     scene = Scene(pace=_LIVE)
@@ -28,18 +32,34 @@ def test_a_change_that_helps_another_pod_helps_the_group(sizes: tuple[int, ...])
     assert by_cpu == dict.fromkeys(sizes) | {3: "n1", 4: "n0"}
 
 
-def test_a_group_of_many_templates_is_tried_after_its_backoff() -> None:
-    scene = Scene(n_nodes=12, pace=_LIVE)
-    for i in range(12):
-        scene.add(f"a{i}", 4, node=f"n{i}")
-    scene.engine.handle(events.Seen(make.pod_group("gang", 10)), scene.now)
-    for i in range(10):
-        scene.add(f"gang-{i}", 1, gang="gang", memory=f"{10 + i}Mi")
+@pytest.mark.parametrize("is_many", [False, True])
+def test_the_pods_of_a_group_of_many_templates_are_not_looked_at_one_by_one(
+    is_many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Room opens for each of them but the first, which is the one that the group waits with."""
+    n, looks = 9 if is_many else 8, []
+    find_barriers = Cycle.find_barriers
+
+    def count_and_find(cycle: Cycle, pod: PodRecord, rows: c.Ints | None) -> Barriers | None:
+        looks.append(pod.uid)
+        return find_barriers(cycle, pod, rows)
+
+    scene = Scene(n_nodes=4, pace=_LIVE)
+    for i in range(4):
+        scene.add(f"small{i}", 1, node=f"n{i}")
+        scene.add(f"large{i}", 3, node=f"n{i}")
+    scene.engine.handle(events.Seen(make.pod_group("gang", n)), scene.now)
+    for i in range(n):
+        scene.add(f"gang-{i}", 1 if i else 3, gang="gang", memory=f"{10 + i}Mi")
     assert scene.decide(1) == {}
-    for i in range(3):
-        scene.end(f"a{i}")
-    placed = {**scene.decide(5), **scene.decide(6), **scene.decide(20)}
-    assert len(placed) == 10
+    monkeypatch.setattr(Cycle, "find_barriers", count_and_find)
+    scene.end("small0")
+    assert scene.decide(5) == {}
+    assert len(looks) == (0 if is_many else n - 1)
+    for i in range(4):
+        scene.end(f"large{i}")
+    placed = {**scene.decide(10), **scene.decide(11), **scene.decide(25)}
+    assert len(placed) == n
 
 
 @pytest.mark.parametrize("n_gone", [0, 1])

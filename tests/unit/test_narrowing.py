@@ -73,7 +73,11 @@ def find_cost(engine: Engine) -> tuple[int, int] | None:
 def find_costs(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """What the room costs that is found in narrowed places, and what it costs in whole ones."""
+    """What the room costs that is found in narrowed places, and what it costs in whole ones.
+
+    Nobody is spared for whom others could go instead: that compares more units in a whole place than in a narrowed one.
+    """
+    monkeypatch.setattr(clearing, "spare_dearest", lambda _, __, found, *___: found)
     monkeypatch.setattr(clearing, "_FEW_PODS", 1)
     narrowed = find_cost(make_engine(seed))
     monkeypatch.setattr(clearing, "_FEW_PODS", 1 << 30)
@@ -110,3 +114,23 @@ def test_charges_are_lifted_for_a_question_only() -> None:
     assert (cluster.nodes.columns.totals == before[0]).all()
     assert (cluster.ledger.pods.columns.node == before[1]).all()
     checks.verify(cluster)
+
+
+def test_the_room_of_a_pod_that_is_leaving_counts_whatever_its_priority(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clearing, "_FEW_PODS", 1)
+    engine = Engine(Config())
+    for name, priority in (("leaves", 9), ("low", 0), ("stays", 9)):
+        engine.handle(events.Seen(make.node(name=f"of-{name}", cpu=4)), 0.0)
+        pod = make.pod(name=name, cpu=4, node=f"of-{name}", priority=priority)
+        if name == "leaves":
+            pod.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"
+        engine.handle(events.Seen(pod), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 2, priority=5)), 0.0)
+    for i in range(2):
+        pod = make.pod(name=f"m{i}", cpu=4, priority=5)
+        engine.handle(events.Seen(make.member(pod)), 0.0)
+    outcome = engine.decide(0.0, Unlimited())
+    assert [one.victims for one in outcome.evicts] == [("default/low",)]
+    assert {one.node for one in outcome.nominates} == {"of-leaves", "of-low"}

@@ -156,13 +156,13 @@ def _read_owned(pod: wire.Pod, annotations: Texts, switched_on: Collection[str])
 def read_part(pod: wire.Pod, owner: OwnerPart) -> Membership:
     """Read what a pod says of the group of its owner, where it is known that the owner has asked for the group."""
     try:
-        member = _read_part(pod, owner, Notes(pod.metadata.annotations or {}))
+        member = _read_part(owner, Notes(pod.metadata.annotations or {}))
     except BadInput as error:
         member = Membership(owner.group, owner.part, problem=error.mistake)
     return _bound_names(member)
 
 
-def _read_part(pod: wire.Pod, owner: OwnerPart, notes: Notes) -> Membership:
+def _read_part(owner: OwnerPart, notes: Notes) -> Membership:
     if names.GANG in notes.texts:
         field = notes.name(names.GANG)
         workloads.parse_gang(notes.texts[names.GANG], field)
@@ -175,15 +175,21 @@ def _read_part(pod: wire.Pod, owner: OwnerPart, notes: Notes) -> Membership:
         owner.group,
         owner.part,
         kueue.move_index(owner.index, notes),
-        definition=_define_alone(pod, owner.group) if owner.kind == _ALONE else None,
+        definition=_define_alone(owner.group) if owner.kind == _ALONE else None,
         constraint=workloads.read_placement(notes),
         restarts=reading.read_restart(notes),
     )
 
 
-def _define_alone(pod: wire.Pod, key: GroupKey) -> Definition:
-    return Definition(
-        key, Part("", 1, 1), disruption=Disruption.WHOLE, run_seconds=read_run_seconds(pod)
+def _define_alone(key: GroupKey) -> Definition:
+    return Definition(key, Part("", 1, 1), disruption=Disruption.WHOLE)
+
+
+def name_difference(one: Definition, other: Definition) -> str:
+    """Name the annotation in which two pods say different things of their group, for which no object stands."""
+    is_kueue = one.key.kind == kueue.KIND
+    return Notes({}).name(
+        names.KUEUE_TOTAL if is_kueue else coscheduling.name_difference(one, other)
     )
 
 

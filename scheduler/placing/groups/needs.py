@@ -157,9 +157,8 @@ class Reader:
             domain = self._domains.get_level(where.labels[: where.required + 1]).domain
             there = find_domains_there(self._cluster, team, domain)
             if there:
-                # Pods that come later join the others. KAI lets them join any of these, others only all of them.
-                is_one = len(there) == 1 or where.rule == Rule.KAI
-                numbers = sorted(there - {-1}) if is_one else []
+                # Pods that come later join the others. If these are in several domains, no domain has them all.
+                numbers = sorted(there - {-1}) if len(there) == 1 else []
                 domain = np.where(np.isin(domain, numbers), domain, -1)
         if where.rule == Rule.KAI:
             # KAI uses the nodes with all labels of the topology.

@@ -38,12 +38,6 @@ class Kind(NamedTuple):
         return self.n_cards * len(self.pods), len(self.pods)
 
     @property
-    def follows(self) -> bool:
-        """Whether where they fit depends on where other pods of the team go."""
-        template = self.pods[0].template
-        return bool(template.affinity or template.spread)
-
-    @property
     def has_rules(self) -> bool:
         """Whether they have rules about other pods."""
         template = self.pods[0].template
@@ -67,8 +61,7 @@ def order_domains(
         return np.arange(0), np.zeros(n_domains, np.int64)
     could = np.ones(n_domains, np.bool_)
     for one, places in zip(kinds, sums, strict=True):
-        if len(kinds) == 1 or not one.follows:
-            could &= places >= one.least
+        could &= places >= one.least
     main = max(range(len(kinds)), key=lambda i: (*kinds[i].size, -i))
     wanted, places = len(kinds[main].pods), sums[main]
     if kinds[main].n_cards:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import structs
 
+from scheduler.api.groups import table
 from scheduler.api.groups.definitions import (
     Constraint,
     Definition,
@@ -312,8 +313,7 @@ class _Former:
         for one in self._members:
             definition = one.says.definition
             if definition is not None and said.setdefault(one.says.group, definition) != definition:
-                text = "its pods do not say the same of the group"
-                self._note_problem(Mistake(str(one.says.group), text))
+                self._note_problem(_describe_difference(one.says.group, self._members))
         if self._are_alike():
             return
         # Those that wait come first, in the order in which they are placed.
@@ -372,6 +372,19 @@ def _find_template(members: Sequence[Member]) -> PodTemplate | None:
     """Find the template of pods that are alike; None if they differ."""
     found = {id(one.pod.template) for one in members}
     return members[0].pod.template if len(found) == 1 else None
+
+
+def _describe_difference(group: GroupKey, members: Sequence[Member]) -> Mistake:
+    """Name two pods that say different things of their group, and the annotation."""
+    said = [
+        (one.pod.name, one.says.definition)
+        for one in sorted(members, key=lambda one: one.pod.name)
+        if one.says.group == group and one.says.definition is not None
+    ]
+    (first, one), *others = said
+    second, other = next(pair for pair in others if pair[1] != one)
+    field = f"{group}: {table.name_difference(one, other)}"
+    return Mistake(field, f"pod {first} and pod {second} say different things")
 
 
 def _name_policy(preempts: bool | None) -> str:

@@ -82,6 +82,17 @@ def _read_pod(notes: Notes, key: GroupKey) -> Definition:
     return _define(notes, key, reading.parse_count(notes.texts[names.GANG_MINIMUM], field))
 
 
+def name_difference(one: Definition, other: Definition) -> str:
+    """Name the annotation in which two pods of a group say different things of it."""
+    parts = {
+        names.GANG_MINIMUM: one.root.minimum != other.root.minimum,
+        names.GANG_TOTAL: one.root.total != other.root.total,
+        names.GANG_TOPOLOGY: one.root.constraint != other.root.constraint,
+        names.GANG_GROUPS: one.together != other.together,
+    }
+    return next((name for name, differs in parts.items() if differs), names.GANG_MATCH)
+
+
 def read_group(found: SigsPodGroup) -> Definition:
     """Read a PodGroup, with Koordinator's annotations."""
     key = GroupKey(KIND, found.metadata.namespace, found.metadata.name)

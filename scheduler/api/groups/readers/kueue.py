@@ -51,16 +51,11 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
         needs = f"is missing; the label {names.KUEUE_GROUP} needs it"
         raise BadInput(notes.name(names.KUEUE_TOTAL), needs)
     count = reading.parse_count(total, notes.name(names.KUEUE_TOTAL))
-    seconds = reading.find_run_seconds(
+    # How long a pod runs is its own affair; but if it is no time, none of the group has a node, and all say which pod it is.
+    reading.find_run_seconds(
         notes, labels, pod.spec.active_deadline_seconds, "spec.activeDeadlineSeconds"
     )
-    definition = Definition(
-        key,
-        Part("", count, count),
-        by_role=True,
-        disruption=Disruption.WHOLE,
-        run_seconds=seconds,
-    )
+    definition = Definition(key, Part("", count, count), by_role=True, disruption=Disruption.WHOLE)
     index = move_index(_read_index(labels, notes), notes)
     role = notes.texts.get(names.KUEUE_ROLE, "")
     return Membership(key, part=role, index=index, definition=definition)
