@@ -2,13 +2,17 @@
 
 For worlds of up to six members and six nodes. Nothing is clever but that a state that was seen before is not tried
 again: what can still be placed depends only on what is left on the nodes, not on how it came about. For this, nodes
-that have the same left and the same labels are alike, and so are cards of a node with the same left.
+that have the same left and the same labels are alike, and so are cards of a node with the same left. Where members want
+others near them, it matters who comes first, and every order is tried.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, product
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # The cores of a whole card: who asks for all of them is alone on the card.
 WHOLE = 100
@@ -59,6 +63,19 @@ class Apart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Near:
+    """Each of these members goes where one of the wanted is, in its domain of the label: required podAffinity.
+
+    Of a member with several such rules only those count that all of them want. Nodes without the label are no place for
+    it. If none that counts is on a node with any of the labels, a member that is wanted itself may go anywhere else.
+    """
+
+    members: frozenset[str]
+    wanted: frozenset[str]
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Group:
     """``domain``, if there is one, is a label: all members that are placed have nodes with the same value of it."""
 
@@ -66,18 +83,21 @@ class Group:
     minimum: int
     domain: str = ""
     apart: tuple[Apart, ...] = ()
+    near: tuple[Near, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parted:
     """A group of parts, so many of which have their minimum placed, and none of the others any member.
 
-    ``domain``, if there is one, is a label: all members have nodes with the same value of it.
+    ``domain``, if there is one, is a label: all members have nodes with the same value of it. ``near`` holds for members
+    of all parts.
     """
 
     parts: tuple[Group, ...]
     minimum: int
     domain: str = ""
+    near: tuple[Near, ...] = ()
 
 
 Places = dict[str, tuple[str, tuple[int, ...]]]
@@ -109,10 +129,13 @@ def place_group(group: Group, nodes: Sequence[Node]) -> Answer:
 
 def fits_parted(group: Parted, nodes: Sequence[Node]) -> bool:
     """Whether the minimum of a group of parts can be placed: all domains and all sets of members are tried."""
-    chosen = combinations(group.parts, group.minimum)
+    chosen = _list_sets(group.parts, group.minimum, more=bool(group.near))
     for value, parts in product(_list_values(group.domain, nodes), chosen):
         for domains in product(*(_list_values(part.domain, nodes) for part in parts)):
-            sets = [combinations(part.members, part.minimum) for part in parts]
+            sets = [
+                list(_list_sets(part.members, part.minimum, more=bool(group.near)))
+                for part in parts
+            ]
             for picked in product(*sets):
                 members = tuple(
                     replace(one, labels={**one.labels, **own, **value})
@@ -122,10 +145,16 @@ def fits_parted(group: Parted, nodes: Sequence[Node]) -> bool:
                     and all(one.labels.get(key, value[key]) == value[key] for key in value)
                 )
                 if len(members) == sum(map(len, picked)):
-                    together = Group(members=members, minimum=len(members))
-                    if _Search(together).count_most(0, tuple(nodes), frozenset()) == len(members):
+                    together = Group(members=members, minimum=len(members), near=group.near)
+                    if _Search(together).count_all(tuple(nodes)) == len(members):
                         return True
     return False
+
+
+def _list_sets(all_of: Sequence[T], minimum: int, *, more: bool) -> Iterator[tuple[T, ...]]:
+    """Yield the sets of so many; ``more``: larger ones, too, as members may want extra ones near them."""
+    for n in range(minimum, len(all_of) + 1 if more else minimum + 1):
+        yield from combinations(all_of, n)
 
 
 def _list_values(label: str, nodes: Sequence[Node]) -> list[dict[str, str]]:
@@ -138,8 +167,16 @@ def _list_values(label: str, nodes: Sequence[Node]) -> list[dict[str, str]]:
     ]
 
 
-Marks = frozenset[tuple[int, str]]
-"""(rule, value of its label) for each domain where a member of the rule is."""
+Marks = frozenset[tuple[int, str] | tuple[str, str, str]]
+"""What rules read of members that are placed.
+
+(rule, value of its label) for each domain where a member of a rule of ``apart`` is; (member, label, value) for each that
+others may want near them.
+"""
+
+
+Way = tuple[int, tuple[int, ...], tuple[tuple[Node, ...], Marks]]
+"""The index of a node, those of its cards, and what is left then."""
 
 
 @dataclass
@@ -151,52 +188,71 @@ class _Search:
     def labels(self) -> list[str]:
         """The labels that decide about a place."""
         asked = {label for one in self.group.members for label in one.labels}
-        return sorted({rule.label for rule in self.group.apart} | asked)
+        asked |= {rule.label for rule in self.group.apart}
+        return sorted(asked | {rule.label for rule in self.group.near})
 
     def find(self, nodes: tuple[Node, ...]) -> Places:
         """Find the first way, in the order of members and nodes, to place as many as possible."""
         places: Places = {}
         marks: Marks = frozenset()
-        for at, member in enumerate(self.group.members):
-            most = self.count_most(at, nodes, marks)
-            for row, picks, then in self.list_ways(member, nodes, marks):
-                if 1 + self.count_most(at + 1, *then) == most:
+        left = self.group.members
+        while most := self.count_most(left, nodes, marks):
+            for member, rest, (row, picks, then) in self.list_steps(left, nodes, marks):
+                if 1 + self.count_most(rest, *then) == most:
                     places[member.name] = nodes[row].name, picks
-                    nodes, marks = then
+                    left, (nodes, marks) = rest, then
                     break
+            else:
+                left = left[1:]
         return places
 
-    def count_most(self, at: int, nodes: tuple[Node, ...], marks: Marks) -> int:
-        """Count how many of the members from this one on can be placed at most."""
-        left = len(self.group.members) - at
+    def count_all(self, nodes: tuple[Node, ...]) -> int:
+        """Count how many members can be placed at most."""
+        return self.count_most(self.group.members, nodes, frozenset())
+
+    def count_most(self, left: tuple[Member, ...], nodes: tuple[Node, ...], marks: Marks) -> int:
+        """Count how many of these members can be placed at most."""
         if not left:
             return 0
-        key = (at, self._describe(nodes), marks)
+        key = (tuple(one.name for one in left), self._describe(nodes), marks)
         if key not in self.known:
             most = 0
-            for _, _, then in self.list_ways(self.group.members[at], nodes, marks):
-                most = max(most, 1 + self.count_most(at + 1, *then))
-                if most == left:
+            for _, rest, (_, _, then) in self.list_steps(left, nodes, marks):
+                most = max(most, 1 + self.count_most(rest, *then))
+                if most == len(left):
                     break
-            if most < left:
-                most = max(most, self.count_most(at + 1, nodes, marks))
+            if most < len(left) and not self.group.near:
+                most = max(most, self.count_most(left[1:], nodes, marks))
             self.known[key] = most
         return self.known[key]
 
-    def list_ways(
-        self, member: Member, nodes: tuple[Node, ...], marks: Marks
-    ) -> Iterator[tuple[int, tuple[int, ...], tuple[tuple[Node, ...], Marks]]]:
+    def list_steps(
+        self, left: tuple[Member, ...], nodes: tuple[Node, ...], marks: Marks
+    ) -> Iterator[tuple[Member, tuple[Member, ...], Way]]:
+        """Yield who may come next, who is left then, and every way: of any member if the order matters, else of the first."""
+        for at, member in enumerate(left if self.group.near else left[:1]):
+            for way in self.list_ways(member, nodes, marks):
+                yield member, (*left[:at], *left[at + 1 :]), way
+
+    def list_ways(self, member: Member, nodes: tuple[Node, ...], marks: Marks) -> Iterator[Way]:
         """Yield every node and every set of cards for a member, with what is left then."""
         for row, node in enumerate(nodes):
             if any(node.labels.get(key) != value for key, value in member.labels.items()):
                 continue
-            new = {
+            if not is_content(self.group.near, member.name, node.labels, marks):
+                continue
+            new: Marks = frozenset(
                 (rule, node.labels[one.label])
                 for rule, one in enumerate(self.group.apart)
                 if member.name in one.members and one.label in node.labels
-            }
+            )
             if new & marks:
                 continue
+            new |= {
+                (member.name, one.label, node.labels[one.label])
+                for one in self.group.near
+                if member.name in one.wanted and one.label in node.labels
+            }
             for picks, left in list_fits(member, node):
                 yield row, picks, ((*nodes[:row], left, *nodes[row + 1 :]), marks | new)
 
@@ -214,6 +270,21 @@ class _Search:
                 for one in nodes
             )
         )
+
+
+def is_content(near: Sequence[Near], name: str, labels: Mapping[str, str], marks: Marks) -> bool:
+    """Whether a node with these labels is near those whom a member wants, or the member may be the first of them."""
+    rules = [one for one in near if name in one.members]
+    if not rules:
+        return True
+    counting = frozenset.intersection(*(one.wanted for one in rules))
+    there = {mark[1:] for mark in marks if mark[0] in counting}
+    there &= {(one.label, value) for one in rules for _, value in there}
+    if any(one.label not in labels for one in rules):
+        return False
+    if not there:
+        return name in counting
+    return all((one.label, labels[one.label]) in there for one in rules)
 
 
 def list_fits(member: Member, node: Node) -> Iterator[tuple[tuple[int, ...], Node]]:

@@ -15,7 +15,7 @@ from tests.unit.together_worlds import (
 )
 
 
-@given(group=draw_group(), nodes=st.tuples(draw_node("n1"), draw_node("n2")))
+@given(group=draw_group(is_near=True), nodes=st.tuples(draw_node("n1"), draw_node("n2")))
 def test_as_many_are_placed_as_in_the_best_of_all_placements(
     group: Group, nodes: tuple[Node, Node]
 ) -> None:
@@ -31,7 +31,7 @@ def test_a_group_of_parts_fits_if_a_placement_has_the_minimum_of_each(
     group: Parted, nodes: tuple[Node, Node]
 ) -> None:
     members = tuple(one for part in group.parts for one in part.members)
-    placements = list_placements(Group(members=members, minimum=1), nodes)
+    placements = list_placements(Group(members=members, minimum=1, near=group.near), nodes)
     expected = any(keeps_parts(group, nodes, one) for one in placements)
     assert together.fits_parted(group, nodes) == expected
 

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 from hypothesis import strategies as st
 
-from tests.oracles.together import WHOLE, Apart, Card, Group, Member, Node, Parted, Places
+from tests.oracles.together import WHOLE, Apart, Card, Group, Member, Near, Node, Parted, Places
 
 
 def list_placements(group: Group, nodes: Sequence[Node]) -> Iterator[Places]:
@@ -40,7 +40,44 @@ def keeps_rules(group: Group, nodes: Sequence[Node], places: Places) -> bool:
         met = [value for value in met if value is not None]
         if len(met) != len(set(met)):
             return False
+    if not keeps_near(group.near, labels, where):
+        return False
     return all(fits_on(group.members, node, places) for node in nodes)
+
+
+def keeps_near(
+    near: Sequence[Near], labels: Mapping[str, Mapping[str, str]], where: Mapping[str, str]
+) -> bool:
+    """Whether members can have come to their nodes in any order in which each was content when it came.
+
+    ``labels`` are those of nodes, ``where`` the nodes of members.
+    """
+    return not near or any(
+        all(_was_content(near, labels, where, order[: i + 1]) for i in range(len(order)))
+        for order in permutations(where)
+    )
+
+
+def _was_content(
+    near: Sequence[Near],
+    labels: Mapping[str, Mapping[str, str]],
+    where: Mapping[str, str],
+    order: tuple[str, ...],
+) -> bool:
+    """Whether the last of some members came to a place that is near enough to the others."""
+    *earlier, name = order
+    rules = [one for one in near if name in one.members]
+    own = labels[where[name]]
+    counting = [one for one in earlier if all(one in rule.wanted for rule in rules)]
+    keys = {rule.label for rule in rules}
+    if not keys <= own.keys():
+        return False
+    if not any(keys & labels[where[one]].keys() for one in counting):
+        return all(name in rule.wanted for rule in rules)
+    return all(
+        any(labels[where[one]].get(rule.label) == own[rule.label] for one in counting)
+        for rule in rules
+    )
 
 
 def fits_on(members: Sequence[Member], node: Node, places: Places) -> bool:
@@ -96,7 +133,8 @@ def draw_member(draw: st.DrawFn, name: str) -> Member:
 
 
 @st.composite
-def draw_group(draw: st.DrawFn) -> Group:
+def draw_group(draw: st.DrawFn, *, is_near: bool = False) -> Group:
+    """A group of up to three members; ``is_near``: some may want others near them."""
     members = [draw(draw_member(f"m{n}")) for n in range(draw(st.integers(1, 3)))]
     names = [one.name for one in members]
     apart = draw(
@@ -114,7 +152,15 @@ def draw_group(draw: st.DrawFn) -> Group:
         minimum=draw(st.integers(1, len(members))),
         domain=draw(st.sampled_from(["", "", "rack", "zone"])),
         apart=tuple(apart),
+        near=draw(draw_near(names)) if is_near else (),
     )
+
+
+@st.composite
+def draw_near(draw: st.DrawFn, names: Sequence[str]) -> tuple[Near, ...]:
+    some = st.frozensets(st.sampled_from(names))
+    rule = st.builds(Near, members=some, wanted=some, label=st.sampled_from(["rack", "zone"]))
+    return tuple(draw(st.lists(rule, max_size=3)))
 
 
 @st.composite
@@ -131,7 +177,8 @@ def draw_parted(draw: st.DrawFn) -> Parted:
         for mine in (members[:n_first], members[n_first:])
     )
     domain = draw(st.sampled_from(["", "", "zone"]))
-    return Parted(parts=parts, minimum=draw(st.integers(1, 2)), domain=domain)
+    near = draw(draw_near([one.name for one in members]))
+    return Parted(parts=parts, minimum=draw(st.integers(1, 2)), domain=domain, near=near)
 
 
 def keeps_parts(group: Parted, nodes: Sequence[Node], places: Places) -> bool:

@@ -12,6 +12,7 @@ from scheduler.placing.groups.gathering import has_own_places, list_close, share
 from scheduler.placing.groups.needs import MEMBERS_MAX, Needs
 from scheduler.placing.groups.search import search_ways
 from scheduler.placing.groups.tries import Tries
+from scheduler.placing.groups.wanting import put_wanted_first, waits_for_others
 from scheduler.schema import columns as c
 from scheduler.state.entities import Entity, Team, cut_extras
 from scheduler.state.pods import PodRecord
@@ -192,7 +193,7 @@ class Attempt(Tries):
     def _place_parts(self, team: Team, among: c.Flags) -> bool:
         """Place the teams of a team, one after another."""
         n_placed, n_left, around = 0, len(team.teams), self._domain
-        for one in team.teams:
+        for one in self._order_parts(team):
             n_left -= 1
             n_placed += self._try(self._place_team, one, among)
             if n_placed + n_left < team.minimum:
@@ -202,12 +203,26 @@ class Attempt(Tries):
                 self._domain = around
         return n_placed >= team.minimum
 
+    def _order_parts(self, team: Team) -> list[Team]:
+        """Order the teams of a team: one whose pods want pods of others near them comes after these."""
+        pods = [pod for leaf in team.list_leaves() for pod in leaf.pods]
+        ordered = put_wanted_first(self._cluster, pods)
+        if ordered == pods:
+            return list(team.teams)
+        places = {pod.uid: i for i, pod in enumerate(ordered)}
+
+        def find_last(one: Team) -> int:
+            mine = (places[pod.uid] for leaf in one.list_leaves() for pod in leaf.pods)
+            return max(mine, default=-1)
+
+        return sorted(team.teams, key=find_last)
+
     def _place_pods_of(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
         if not waiting:
             return self._is_enough(team)
         n_binds = len(self._binds)
         with self._cluster.trial() as trial:
-            self._note(self._place_here(waiting, among))
+            self._note(self._place_here(put_wanted_first(self._cluster, waiting), among))
             if self._is_enough(team):
                 trial.commit()
                 return True
@@ -231,7 +246,7 @@ class Attempt(Tries):
         if not self._find_ways(needs.read_pods(waiting, least), among, leaves_half=is_part):
             return False
         if rest := self._list_waiting(team):
-            self._note(self._place_pods(rest, among))
+            self._note(self._place_pods(put_wanted_first(self._cluster, rest), among))
         return True
 
     def _search_for_parts(self, team: Team, among: c.Flags) -> bool:
@@ -265,11 +280,14 @@ class Attempt(Tries):
         """Place a team in few domains of a level, and within these in few of each narrower level.
 
         Of unlike pods those are first that request most cards; the others go to the same domains as far as they fit.
+        Those that want others near them come after these.
         """
         kinds, n_binds = list(self._list_kinds(team)), len(self._binds)
         if not kinds or has_own_places(team):
             return self._place_members(team, among)
-        first, *others = sorted(kinds, key=lambda one: one.size, reverse=True)
+        kinds.sort(key=lambda one: one.size, reverse=True)
+        kinds.sort(key=lambda one: waits_for_others(self._cluster, one.pods[0]))
+        first, *others = kinds
         self._share_in_few(labels, first.pods, first.places, among)
         for kind in others:
             there = [self._cluster.nodes.find_row(bind.node) for bind in self._binds[n_binds:]]

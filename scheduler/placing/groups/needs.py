@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
     Attributes:
         pods: the pods.
-        least: how many of them; none of the others is placed.
+        least: how many of them; of the others only those are placed that pods want near them.
         bounds: which of the bounds hold for them.
     """
 

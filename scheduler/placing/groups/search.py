@@ -1,25 +1,24 @@
 """A search over nodes and cards for a group that did not fit at the first try, bounded by counted work.
 
 The first try takes no choice back. The search does: the pods of all parts come one after another, those that ask most
-first, each in every way; what was found to lead nowhere is not tried again.
+first, each in every way; what was found to lead nowhere is not tried again. Pods whose place depends on others of the
+group are tried before and after these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
 from scheduler.api.door.decisions import Bind
 from scheduler.placing.groups.needs import MEMBERS_MAX, Needs, narrow_down
+from scheduler.placing.groups.turns import Turn, Turns
 from scheduler.placing.groups.ways import Way, Ways
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
-
-# What a pod asks, so that the one that asks most is first.
-_Size = tuple[int, ...]
 
 
 def search_ways(
@@ -58,61 +57,69 @@ class _Search:
     ) -> None:
         self._cluster, self._ways, self._needs = cluster, ways, needs
         self._leaves_half = leaves_half
-        self._order = _list_in_order(needs)
-        self._kinds = _number_kinds(self._order)
-        # After each pod in order: how many pods of each part are left.
-        self._left = _count_left(self._order, len(needs.parts))
+        self._turns = Turns(cluster, needs)
         self._placed = [0] * len(needs.parts)
         # The domain that the pods of each bound share; -1 until one is placed.
         self._chosen = [-1] * len(needs.bounds)
         self._alike = ways.find_alike(
-            [pod for pod, _ in self._order], rows, [bound.domain for bound in needs.bounds]
+            self._turns.list_pods(), rows, [bound.domain for bound in needs.bounds]
         )
         self._dead: set[Hashable] = set()
 
     def find(self) -> list[Bind]:
         """Place what is needed; nothing if that is impossible, or takes too long."""
-        return self._place_rest(0) or []
+        return self._place_rest() or []
 
-    def _place_rest(self, at: int) -> list[Bind] | None:
-        """Place what is needed of the pods from this one on."""
-        verdict = self._needs.judge(self._placed, self._left[at])
+    def _place_rest(self) -> list[Bind] | None:
+        """Place what is needed of the pods that have not had their turn."""
+        verdict = self._needs.judge(self._placed, self._turns.count_left())
         if verdict.is_met:
             return []
         if not verdict.can_be_met:
             return None
-        state = at, *self._placed, *self._chosen, self._alike.describe_taken()
+        state = *self._turns.at, *self._placed, *self._chosen, self._alike.describe_taken()
         if state in self._dead:
             return None
-        pod, number = self._order[at]
-        part = self._needs.parts[number]
-        if self._placed[number] < part.least:
-            for way in self._ways.list_ways(pod, self._alike, self._find_usable(part.bounds)):
+        upcoming = self._turns.list_next()
+        for turn in upcoming.turns:
+            part = self._needs.parts[turn.part]
+            if self._placed[turn.part] >= part.least and not self._turns.is_wanted(turn):
+                continue
+            for way in self._ways.list_ways(turn.pod, self._alike, self._find_usable(part.bounds)):
                 if self._ways.is_half_spent if self._leaves_half else self._ways.is_spent:
                     return None
-                found = self._place_in(way, at)
+                found = self._place_in(way, turn)
                 if found is not None:
                     return found
-        found = self._place_rest(self._find_next(at))
+        found = self._leave_out(upcoming.lanes) if upcoming.lanes else None
         if found is None:
             self._dead.add(state)
         return found
 
-    def _place_in(self, way: Way, at: int) -> list[Bind] | None:
+    def _leave_out(self, lanes: list[int]) -> list[Bind] | None:
+        """Place what is needed without the next pods of some lanes, and those like them."""
+        at = [*self._turns.at]
+        self._turns.leave_out(lanes)
+        found = self._place_rest()
+        self._turns.at = at
+        return found
+
+    def _place_in(self, way: Way, turn: Turn) -> list[Bind] | None:
         """Place one pod in one way, and the others as they fit."""
-        pod, number = self._order[at]
         self._ways.spent += 1
-        begins = [i for i in self._needs.parts[number].bounds if self._chosen[i] < 0]
+        begins = [i for i in self._needs.parts[turn.part].bounds if self._chosen[i] < 0]
         with self._cluster.trial() as trial:
-            bind = self._ways.put(pod, way)
-            self._alike.take(way.row, self._kinds[at])
-            self._placed[number] += 1
+            bind = self._ways.put(turn.pod, way)
+            self._alike.take(way.row, turn.kind)
+            self._placed[turn.part] += 1
+            self._turns.take(turn)
             for i in begins:
                 self._chosen[i] = int(self._needs.bounds[i].domain[way.row])
-            found = self._place_rest(at + 1)
+            found = self._place_rest()
             for i in begins:
                 self._chosen[i] = -1
-            self._placed[number] -= 1
+            self._turns.release(turn)
+            self._placed[turn.part] -= 1
             self._alike.release(way.row)
             if found is None:
                 return None
@@ -127,52 +134,6 @@ class _Search:
             mine = domain >= 0 if chosen < 0 else domain == chosen
             usable = usable & mine if usable.size else mine
         return usable
-
-    def _find_next(self, at: int) -> int:
-        """Find the next pod that is unlike one: where one is left out, another like it need not be tried."""
-        unlike = (i for i in range(at, len(self._order)) if self._kinds[i] != self._kinds[at])
-        return next(unlike, len(self._order))
-
-
-def _list_in_order(needs: Needs) -> list[tuple[PodRecord, int]]:
-    """List the pods with their parts: those that ask most first, and those that share a domain one after another.
-
-    A card whose cores are all taken takes no pod more, even if it asks for no cores. So pods that ask for none come first.
-    """
-    order: list[tuple[tuple[bool, _Size, int, _Size, int], PodRecord, int]] = []
-    for i, part in enumerate(needs.parts):
-        sizes = [_find_size(pod) for pod in part.pods]
-        for pod, size in zip(part.pods, sizes, strict=True):
-            first, block = (min(sizes), i) if part.bounds else (size, -1)
-            order.append(((not _asks_no_cores(pod), first, block, (*size, i), pod.order), pod, i))
-    order.sort(key=lambda one: one[0])
-    return [(pod, i) for _, pod, i in order]
-
-
-def _asks_no_cores(pod: PodRecord) -> bool:
-    """Whether a pod asks for cards, and of one of them for no cores."""
-    gpu = pod.template.gpu
-    return gpu is not None and any(one.cards and not one.cores for one in gpu.containers)
-
-
-def _number_kinds(order: Sequence[tuple[PodRecord, int]]) -> list[int]:
-    """Number the kinds of pods: those of a part that ask the same, and are the same to others, are alike."""
-    kinds: dict[Hashable, int] = {}
-    found = []
-    for pod, i in order:
-        labels = frozenset((pod.labels or {}).items())
-        own = pod.uid if pod.volumes is not None else ""
-        found.append(
-            kinds.setdefault((i, id(pod.template), pod.namespace, labels, own), len(kinds))
-        )
-    return found
-
-
-def _count_left(order: Sequence[tuple[PodRecord, int]], n_parts: int) -> list[list[int]]:
-    left = [[0] * n_parts]
-    for _, i in reversed(order):
-        left.append([n + (i == at) for at, n in enumerate(left[-1])])
-    return left[::-1]
 
 
 def _list_rows(cluster: Cluster, among: c.Flags) -> c.Ints:
@@ -203,11 +164,3 @@ def _have_room(cluster: Cluster, needs: Needs, rows: c.Ints) -> bool:
         if int(np.maximum(free, 0).sum()) < amount:
             return False
     return True
-
-
-def _find_size(pod: PodRecord) -> _Size:
-    """Return a key that puts the pod first that asks most: of cards, then of everything."""
-    gpu = pod.template.gpu
-    n_cards = sum(one.cards for one in gpu.containers) if gpu is not None else 0
-    amounts = [amount for _, amount in pod.template.requests.amounts]
-    return -n_cards, -sum(amounts)
