@@ -191,9 +191,7 @@ def test_the_worlds_are_of_both_kinds() -> None:
 def make_pods(*asked: tuple[str, str, list[Json]]) -> list[wire.Pod]:
     """Make pods of (name, app, what they want near them)."""
     return [
-        make.pod(
-            name=name, cpu=1, labels={"app": app}, spec=near_to(*terms) if terms else {}, **more
-        )
+        make.pod(name=name, cpu=1, labels={"app": app}, spec=near_to(*terms) if terms else {})
         for name, app, terms in asked
     ]
 
