@@ -1,5 +1,6 @@
 """Pods that have ranks go to the nodes of their domain in rank order."""
 
+import random
 from itertools import groupby
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from scheduler.api import names
 from scheduler.config import parse_config
 from scheduler.simulate import schedule
-from tests import make
+from tests import make, slices
 
 Json = dict[str, Any]
 TOPOLOGY: Json = {
@@ -139,3 +140,94 @@ def test_pods_that_must_take_turns_keep_their_turns() -> None:
     found = place(node("a"), node("b"), native(6), *pods)
     assert None not in found.values()
     assert len(list_runs(found)) == 6
+
+
+LEVELS = [f"topology.kubernetes.io/{one}" for one in ("zone", "block", "rack")]
+
+
+def gpu_node(name: str, gpus: int, **labels: str) -> Json:
+    return make.raw(make.node(name=name, cpu=64, gpus=gpus, labels=labels)) | {"kind": "Node"}
+
+
+def leader_worker_set(size: int, **more: Any) -> Json:
+    """A LeaderWorkerSet that is a gang; ``more`` goes over its pair."""
+    asked = {"requests": {"cpu": "1"}, "limits": {names.GPU: "1"}}
+    template = {"spec": {"containers": [{"name": "c", "resources": asked}]}}
+    pair = {"size": size, "workerTemplate": template} | more
+    notes = {names.GANG: "all"}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "l", "namespace": "default", "annotations": notes},
+        "spec": {"replicas": 1, "leaderWorkerTemplate": pair},
+    }
+
+
+def list_places(objects: list[Json], size: int) -> list[tuple[str, ...]]:
+    """List for each rank of a LeaderWorkerSet the values of all levels, and its node."""
+    nodes = {one["metadata"]["name"]: one for one in objects if one["kind"] == "Node"}
+    found = place(*objects)
+    by_rank = [found["l-0"], *(found[f"l-0-{i}"] for i in range(1, size))]
+    labels = [nodes[one]["metadata"]["labels"] for one in by_rank]
+    return [
+        (*(each[level] for level in LEVELS), one) for each, one in zip(labels, by_rank, strict=True)
+    ]
+
+
+def is_in_order(places: list[tuple[str, ...]]) -> bool:
+    """Whether no node, and no domain of any level, is left and come to again."""
+    for n in range(1, len(LEVELS) + 2):
+        runs = [key for key, _ in groupby(place[:n] for place in places)]
+        if len(runs) != len(set(runs)):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", slices.pick_part(tuple(range(100))))
+@pytest.mark.parametrize("has_own_template", [False, True])
+def test_a_leader_and_its_workers_are_in_rank_order_on_uneven_nodes(
+    seed: int, *, has_own_template: bool
+) -> None:
+    """The workers may get nodes first, and the leader a place beside any of them."""
+    rng = random.Random(seed)
+    nodes = [
+        gpu_node(f"n{i}", rng.randint(1, 5), **{one: rng.choice("xyz") for one in LEVELS})
+        for i in range(rng.randint(3, 12))
+    ]
+    n_places = sum(int(one["status"]["allocatable"][names.GPU]) for one in nodes)
+    size = rng.randint(2, min(n_places, 16))
+    more: Json = {}
+    if has_own_template:
+        one = {"name": "other", "resources": {"limits": {names.GPU: "1"}}}
+        more["leaderTemplate"] = {"spec": {"containers": [one]}}
+    places = list_places([*nodes, leader_worker_set(size, **more)], size)
+    assert is_in_order(places)
+
+
+def test_pods_that_come_later_begin_beside_the_one_that_is_there() -> None:
+    leader, *workers = (native_pod(i) for i in range(5))
+    leader["spec"]["nodeName"] = "b"
+    runs = list_runs(place(node("a", 2), node("b", 2), node("c", 2), native(5), leader, *workers))
+    assert runs[0] == ("b", 1)
+    assert sorted(n for _, n in runs) == [1, 1, 2]
+
+
+def test_pods_for_which_a_place_was_searched_are_in_rank_order() -> None:
+    """At the first try the small ones leave no room for the large one. They come in no order of their ranks."""
+    small = [native_pod(i) for i in (3, 0, 2, 1)]
+    large = native_pod(9, cpu=4)
+    found = place(node("a", 4), node("b", 2), node("c", 2), native(5), *small, large)
+    assert found.pop("p9") == "a"
+    assert [n for _, n in list_runs(found)] == [2, 2]
+
+
+@pytest.mark.parametrize("size", range(1, 6))
+def test_like_pods_for_which_a_place_was_searched_are_in_rank_order(size: int) -> None:
+    """They want each other in their zone. The first of them may go to the zone that has too little room."""
+    zone = "topology.kubernetes.io/zone"
+    term = {"topologyKey": zone, "labelSelector": {"matchLabels": {"app": "w"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pods = [native_pod(i, labels={"app": "w"}, spec={"affinity": near}) for i in (3, 0, 5, 1, 4, 2)]
+    sizes = {"a": size, "b": 3, "c": 3}
+    nodes = [node(one, n, **{zone: "x" if one == "a" else "y"}) for one, n in sizes.items()]
+    assert [n for _, n in list_runs(place(*nodes, native(6), *pods))] == [3, 3]

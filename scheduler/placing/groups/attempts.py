@@ -57,7 +57,10 @@ class Attempt(Tries):
         for leaf in team.list_leaves():
             for pod in leaf.pods:
                 self._cluster.nominations.drop(pod.uid)
-        return self._place_root(team, among)
+        if not self._place_root(team, among):
+            return False
+        self._put_in_rank_order(team)
+        return True
 
     def _place_root(self, team: Team, among: c.Flags) -> bool:
         """Place the group; return whether its minimum has a node."""

@@ -9,9 +9,11 @@ import numpy as np
 from scheduler.api.door.decisions import Bind, Hold, Outcome
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import ordering
-from scheduler.placing.groups.choices import Assign, CountPlaces, PlacePods
+from scheduler.placing.groups.choices import Assign, CountPlaces
 from scheduler.placing.groups.domains import Domains, find_domains_there
+from scheduler.placing.groups.needs import MEMBERS_MAX
 from scheduler.placing.groups.ordering import Kind
+from scheduler.placing.groups.ranks import RankOrder
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
@@ -21,6 +23,8 @@ from scheduler.state.pods import Life, PodRecord
 # The label of a level, and the values that name a domain of the level.
 DomainName = tuple[str, tuple[str, ...]]
 _NOWHERE: DomainName = ("", ())
+# The rules of systems that order ranks themselves.
+_OWN_ORDER = frozenset({Rule.KUEUE, Rule.KAI, Rule.KOORDINATOR})
 # Places a team among some rows, in the open trial; returns whether its minimum has a node.
 Place = Callable[[Team, c.Flags], bool]
 
@@ -33,7 +37,7 @@ class Tries:
         cluster: Cluster,
         domains: Domains,
         count_places: CountPlaces,
-        place_pods: PlacePods,
+        place_pods: RankOrder,
         ways: Ways,
         *,
         assign: Mapping[Rule, Assign],
@@ -77,6 +81,28 @@ class Tries:
         """Note what was decided for pods by themselves."""
         self._binds += tried.binds
         self._holds += tried.holds
+
+    def _put_in_rank_order(self, team: Team) -> None:
+        """Hand the nodes that the parts of a team have to their pods in rank order.
+
+        Other systems have an order of their own. Like pods of a large group are in order already: only for a small one, or
+        beside pods that are there, they are not placed at once.
+        """
+        wheres = [one.where for one in team.list_all() if one.where is not None]
+        if any(one.rule in _OWN_ORDER or one.slices for one in wheres):
+            return
+        is_one = team.template is not None and not team.teams and not team.there
+        if is_one and len(self._binds) > MEMBERS_MAX:
+            return
+        binds = {bind.uid: bind for bind in self._binds}
+        before: list[str] = []
+        for leaf in team.list_leaves():
+            placed = [pod for pod in leaf.pods if pod.uid in binds]
+            before += [pod.node for pod in leaf.there]
+            again = self._place_pods.place_in_order(placed, binds, before)
+            binds |= {bind.uid: bind for bind in again}
+            before += [binds[pod.uid].node for pod in placed]
+        self._binds = list(binds.values())
 
     def _is_there(self, team: Team) -> bool:
         """Whether a pod of a team has a node already: those that come later join it."""
