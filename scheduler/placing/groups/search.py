@@ -20,6 +20,9 @@ from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 
+# A try takes so many times as long where a pod requires others near it.
+_WORK_NEAR = 4
+
 
 def search_ways(
     cluster: Cluster,
@@ -106,7 +109,7 @@ class _Search:
 
     def _place_in(self, way: Way, turn: Turn) -> list[Bind] | None:
         """Place one pod in one way, and the others as they fit."""
-        self._ways.spent += 1
+        self._ways.spent += _WORK_NEAR if self._turns.want_each_other else 1
         begins = [i for i in self._needs.parts[turn.part].bounds if self._chosen[i] < 0]
         with self._cluster.trial() as trial:
             bind = self._ways.put(turn.pod, way)

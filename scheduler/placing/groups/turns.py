@@ -68,6 +68,7 @@ class Turns:
 
     Attributes:
         at: for each lane how many of its pods have had their turn.
+        want_each_other: whether a pod requires others near it.
     """
 
     def __init__(self, cluster: Cluster, needs: Needs) -> None:
@@ -87,6 +88,7 @@ class Turns:
                 self._lanes.append([])
             self._lanes[lane].append(Turn(pod, part, kind, lane))
         self.at = [0] * len(self._lanes)
+        self.want_each_other = any(pod.template.affinity for pod in examples.values())
         # The kinds that pods of other kinds want near them.
         self._wanted = {one for kind, rules in self._rules.items() for one in rules.wanted - {kind}}
         # How many pods of each kind are on nodes.
