@@ -126,12 +126,16 @@ class Chores:
             self._promised.note_rows({find_row(node) for node in nodes if node})
 
     def note_rest(self, plan: Plan, now: float) -> None:
-        """Note of a group why pods of it wait, which are parked; room is made for these when the others have theirs."""
+        """Note of a group why pods of it wait, which are parked; room is made for these when the others have theirs.
+
+        By kube-scheduler's rules they were tried by themselves at once.
+        """
         if plan.group is None or plan.hold is None:
             return
         self._pending.note_result(plan.entity, plan.group, plan.hold)
         priority = self._cluster.pods[plan.hold.uid].priority
-        if plan.binds and self._cycle.attempts.has_lower(priority):
+        is_exact = bool(plan.group.leaves)
+        if plan.binds and not is_exact and self._cycle.attempts.has_lower(priority):
             self._pending.help_pod_at_once(plan.hold.uid, now)
 
     def _may_follow(self, pod: PodRecord, barriers: Barriers) -> bool:
