@@ -194,6 +194,10 @@ class Clearing:
         """Spare dear units for which others can go instead, as the group then goes elsewhere."""
         leaving, staying = units
 
+        def could_fit(gone: Sequence[Unit]) -> bool:
+            places = self._count_cleared(entity, (leaving, gone))
+            return not places.size or self._has_places(entity, rows, places)
+
         def fits(gone: Sequence[Unit]) -> bool:
             with self._cluster.trial() as trial:
                 trial.take_away(*_list_uids(leaving), *_list_uids(gone))
@@ -202,7 +206,7 @@ class Clearing:
         def clear(gone: Sequence[Unit]) -> Cleared | None:
             return self._place_on_cleared(entity, rows, (leaving, gone), place)
 
-        return spare_dearest(self._cluster, entity, found, staying, Tries(fits, clear))
+        return spare_dearest(self._cluster, entity, found, staying, Tries(could_fit, fits, clear))
 
     def _count_cleared(
         self, entity: Entity, units: tuple[Sequence[Unit], Sequence[Unit]]

@@ -29,10 +29,12 @@ class Tries(NamedTuple):
     """How a group is tried at one place.
 
     Attributes:
+        could_fit: whether it may fit if some units go; False only if it certainly does not.
         fits: whether it fits if some units go.
         clear: places it if some units go, and spares those of them that need not go.
     """
 
+    could_fit: Callable[[Sequence[Unit]], bool]
     fits: Callable[[Sequence[Unit]], bool]
     clear: Callable[[Sequence[Unit]], Cleared | None]
 
@@ -41,7 +43,7 @@ def spare_dearest(
     cluster: Cluster, entity: Entity, found: Cleared, units: Sequence[Unit], tries: Tries
 ) -> Cleared:
     """Find cheaper room for a group than was found at a place, where ``units`` may go; return the cheaper one."""
-    if not found.units or not _is_worth_while(entity, found, units):
+    if not found.units or not _is_worth_while(entity, found, units, tries):
         return found
     # First without those who are not needed, then with others in their stead.
     fewer = _find_room(cluster, entity, found.units, tries)
@@ -57,17 +59,21 @@ def _find_room(
     order = _order_by_worth(cluster, entity, split, most)
 
     def fits(gone: Sequence[Unit]) -> bool:
-        return tries.fits(join_elastic(gone, units, most))
+        all_gone = join_elastic(gone, units, most)
+        return tries.could_fit(all_gone) and tries.fits(all_gone)
 
     n_tries = min(_TRIES_MAX, 1 + _TAKEN_MAX // sum(len(unit.pods) for unit in units))
     return tries.clear(join_elastic(choose_units(order, fits, n_tries), units, most))
 
 
-def _is_worth_while(entity: Entity, found: Cleared, units: Sequence[Unit]) -> bool:
+def _is_worth_while(entity: Entity, found: Cleared, units: Sequence[Unit], tries: Tries) -> bool:
     """Whether cheaper room than was found is likely."""
     if entity.team.template is None or len(units) <= _UNITS_FOR_ALIKE:
         return True
-    return found.cost.budgets > 0 or found.cost.priority > min(unit.priority for unit in units)
+    if found.cost.budgets:
+        return True
+    lower = [unit for unit in units if unit.priority < found.cost.priority]
+    return bool(lower) and tries.could_fit(lower)
 
 
 def _order_by_worth(

@@ -1,17 +1,21 @@
 """Room is made for groups where too many pods may go to try all sets of them."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 from scheduler.api import wire
 from scheduler.api.door import events
+from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.config import Config
 from scheduler.disruption.dearest import choose_units
 from scheduler.disruption.group_units import Unit
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.placing.groups.placer import Placer
+from scheduler.state.entities import Entity
 from tests import make, slices
 from tests.oracles import making_room, together
 from tests.unit import room_worlds
@@ -111,3 +115,32 @@ def test_after_some_tries_all_go_that_were_not_judged() -> None:
 
 def _make_fits(needed: Sequence[int]) -> Callable[[Sequence[Unit]], bool]:
     return lambda gone: {UNITS.index(one) for one in gone} >= set(needed)
+
+
+def test_pods_that_are_alike_are_not_tried_without_nodes_that_they_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All nodes but the dearest are too few for the group. So no try may end with fewer victims, however many there are."""
+    engine = Engine(Config(), is_shared=False)
+    for number in range(40):
+        name = f"n{number:02}"
+        engine.handle(events.Seen(make.node(name=name, cpu=16, gpus=8)), 0.0)
+        pod = make.pod(name=f"low-{number:02}", node=name, priority=number, cpu=8, gpu=8)
+        engine.handle(events.Seen(pod), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 30, priority=100)), 0.0)
+    for number in range(30):
+        pod = make.member(make.pod(name=f"m{number:02}", cpu=8, gpu=8, priority=100))
+        engine.handle(events.Seen(pod), 0.0)
+    tries: list[Entity] = []
+    place = Placer.place
+
+    def count_try(placer: Placer, entity: Entity, *given: Any) -> Plan:
+        tries.append(entity)
+        return place(placer, entity, *given)
+
+    monkeypatch.setattr(Placer, "place", count_try)
+    outcome = engine.decide(0.0, Unlimited())
+    victims = {uid for evict in outcome.evicts for uid in evict.victims}
+    assert victims == {f"default/low-{number:02}" for number in range(30)}
+    # As things are, where all may go, and on the nodes that cost least.
+    assert len(tries) <= 3
