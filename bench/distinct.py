@@ -112,7 +112,8 @@ def _hold(cluster: Cluster, rng: random.Random, node: str, name: str, cards: lis
         mib = asked.mem_mib or cards[0].mib
         held = (tuple(CardUse(card.id, mib, asked.cores) for card in chosen),)
     cluster.assume(seen.uid, node, held)
-    fits = cluster.has_cards(node, [use.uuid for slot in held for use in slot])
+    row = cluster.nodes.find_row(node)
+    fits = cluster.registers.are_usable(row, [use.uuid for slot in held for use in slot])
     if not fits or rng.random() < 1 / _LEFT:
         cluster.drop_pod(seen.uid)
 

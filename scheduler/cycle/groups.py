@@ -59,6 +59,7 @@ class GroupCycle:
         pods, nominations = self._cluster.pods, self._cluster.nominations
         waiting = self._pieces.begin_piece(entity)
         before = group_promises.list_nominated(self._cluster, entity)
+        self._cluster.pauses.take()
         plan = self._decide(entity, place_pods, try_pods, waiting)
         if plan is None or not before:
             return plan
@@ -82,6 +83,7 @@ class GroupCycle:
         if group_promises.awaits_victims(self._cluster, entity):
             return plan
         cleared = None
+        self._cluster.pauses.take()
         if self._preempts(entity):
             places = self._placer.list_places(entity)
             found = self._pieces.go_on(

@@ -37,6 +37,8 @@ from scheduler.state.pods import PodRecord
 
 # The most picks of cards that a kernel makes in one call, unless one pod needs more: the buffers hold all of them.
 _PICKS_MAX = 65_536
+# A kernel places at most so many pods in one call: a long decision may pause after it.
+_RUN_MAX = 256
 # After so many nodes were asked for victims in one call, the rest of the batch is left for later: about 10 ms.
 _ASKED_MAX = 8192
 # A try in the search for places for a group takes as long as asking so many nodes.
@@ -187,6 +189,7 @@ class Cycle(Answers):
             if call.makes_room and self.attempts.spent >= _ASKED_MAX:
                 call.outcome.left += [pod.uid for pod in pods[n_done:]]
                 break
+            self._cluster.pauses.take()
             part = call._replace(wanted=call.wanted[n_done : n_done + len(run)])
             n_done += len(run)
             if key is None:
@@ -252,7 +255,7 @@ class Cycle(Answers):
 
     def _hold(self, pods: list[PodRecord], found: Nowhere, call: Call) -> None:
         """Hold pods that fit nowhere. Each may preempt one after another: room promised to one is no other's."""
-        for i, pod in enumerate(pods):
+        for i, pod in enumerate(self._cluster.pauses.go_through(pods)):
             is_late = self.attempts.spent >= _ASKED_MAX or self._cluster.budgets.is_behind
             if call.makes_room and is_late:
                 call.outcome.left += [one.uid for one in pods[i:]]
@@ -290,7 +293,8 @@ class Cycle(Answers):
             moved = self.boards.find_stale_rows(shape)
             yields = key.yields is not None
             is_single = draws_lots or (yields and self.promises.reach_beyond_nodes(key))
-            step = 1 if is_single else max(1, _PICKS_MAX // shape.most_picks)
+            step = 1 if is_single else max(1, min(_RUN_MAX, _PICKS_MAX // shape.most_picks))
+            self._cluster.pauses.take()
             part = run[at : at + step]
             # Whatever lands on a promised node may change what is left for the next pod there.
             stops = self.promises.find_rows() if yields else NOWHERE

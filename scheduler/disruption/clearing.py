@@ -68,6 +68,7 @@ class Clearing:
         """``count_places`` counts [N] how many pods like one fit on each node at most."""
         self._narrowing = narrowing
         self._cluster, self._boards, self._keys = cluster, boards, keys
+        self._pauses = cluster.pauses
         self._count_places, self._promises = count_places, promises
 
     def find_room(
@@ -158,9 +159,8 @@ class Clearing:
         pods = self._list_pods(entity, rows)
         # Who is being deleted leaves room in any case, and nobody else need go for it.
         leaving = [Unit((pod,)) for pod in pods if pod.deleting]
-        staying = list_units(
-            self._cluster, (pod for pod in pods if not pod.deleting), entity.priority
-        )
+        others = self._pauses.go_through(pod for pod in pods if not pod.deleting)
+        staying = list_units(self._cluster, others, entity.priority)
         if not (leaving or staying):
             return None
         parts = leaving, staying
@@ -195,8 +195,8 @@ class Clearing:
         leaving, staying = units
 
         def could_fit(gone: Sequence[Unit]) -> bool:
-            places = self._count_cleared(entity, (leaving, gone))
-            return not places.size or self._has_places(entity, rows, places)
+            pods = [pod.row for part in (leaving, gone) for unit in part for pod in unit.pods]
+            return self._narrowing.could_fit(entity, rows, np.array(pods, np.int64))
 
         def fits(gone: Sequence[Unit]) -> bool:
             with self._cluster.trial() as trial:
@@ -237,9 +237,11 @@ class Clearing:
     ) -> Cleared | None:
         """Place a group on the nodes that cost least to clear; None if these do not do, or all nodes are needed."""
         leaving, staying = units
+        self._pauses.take()
         cheap = self._choose_cheap_rows(entity, rows, staying, places)
         if cheap is None:
             return None
+        self._pauses.take()
         here = self._list_units_on(staying, cheap)
         return self._place_on_cleared(entity, cheap, (leaving, here), place)
 
@@ -253,9 +255,11 @@ class Clearing:
         """Place a group on rows without the units, and let those come back that may stay."""
         leaving, staying = units
         # Budgets cover pods on nodes.
-        pods = [pod for unit in staying for pod in unit.pods]
+        pods = [pod for unit in self._pauses.go_through(staying) for pod in unit.pods]
         costs = find_costs(self._cluster, pods)
+        self._pauses.take()
         hours = find_hours(self._cluster, entity, pods)
+        self._pauses.take()
         elastic = list_elastic(self._cluster, staying)
         shapes = make_shapes(self._boards, self._keys, entity.members)
         with self._cluster.trial() as trial:
@@ -265,9 +269,13 @@ class Clearing:
                 return None
             if elastic:
                 staying = choose_extras(staying, elastic, {bind.node for bind in plan.binds})
-            order = sorted(staying, key=lambda one: find_worth(one, costs, hours))
+            each = self._pauses.go_through(staying)
+            worth = [find_worth(one, costs, hours) for one in each]
+            order = [staying[i] for i in sorted(range(len(worth)), key=worth.__getitem__)]
+            self._pauses.take()
             guard = Guard(self._boards, shapes, plan.binds, self._cluster, self._promises)
             gone = put_back(trial, order, guard)
+        self._pauses.take()
         return Cleared(plan.binds, gone, sum_costs(self._cluster, gone, hours), rows)
 
     def _choose_cheap_rows(
@@ -277,12 +285,14 @@ class Clearing:
         if not places.size:
             return None
         there, number = self._list_places(units)
+        self._pauses.take()
         highest = np.full(self._cluster.nodes.capacity, -(2**62))
         priority = np.array([unit.priority for unit in units], np.int64)
         np.maximum.at(highest, there, priority[number])
         is_group = np.array([is_core(unit) for unit in units], np.bool_)
         n_groups = np.bincount(there[is_group[number]], minlength=highest.size)
         n_units = np.bincount(there, minlength=highest.size)
+        self._pauses.take()
         useful = np.flatnonzero(places > 0 if not rows.size else rows & (places > 0))
         costs = find_costs(self._cluster, [pod for unit in units for pod in unit.pods])
         cost = np.array([sum(costs[pod.uid] for pod in unit.pods) for unit in units], np.int64)

@@ -45,10 +45,11 @@ def spare_dearest(
     """Find cheaper room for a group than was found at a place, where ``units`` may go; return the cheaper one."""
     if not found.units or not _is_worth_while(entity, found, units, tries):
         return found
-    # First without those who are not needed, then with others in their stead.
-    fewer = _find_room(cluster, entity, found.units, tries)
     others = _find_room(cluster, entity, units, tries)
-    return choose_cheaper(choose_cheaper(found, fewer), others) or found
+    if others is not None and others.cost <= found.cost:
+        return others
+    # The tries have ended before all were judged, or the dearest are spared at the cost of more others.
+    return choose_cheaper(found, _find_room(cluster, entity, found.units, tries)) or found
 
 
 def _find_room(

@@ -41,22 +41,25 @@ def promise_room(
     """
     nominations = cluster.nominations
     node_of = {bind.uid: bind.node for bind in cleared.binds}
-    units = tuple(tuple(pod.uid for pod in unit.pods) for unit in cleared.units)
+    go_through = cluster.pauses.go_through
+    units = tuple(tuple(pod.uid for pod in unit.pods) for unit in go_through(cleared.units))
     # Who is being evicted for another pod leaves in any case. By kube-scheduler's rules it is deleted once more.
     going = nominations.going
-    asked = [tuple(uid for uid in unit if is_exact or uid not in going) for unit in units]
+    asked = [
+        tuple(uid for uid in unit if is_exact or uid not in going) for unit in go_through(units)
+    ]
     asked = [unit for unit in asked if unit]
     # Who only gets another node is not written to have none: until the next write nothing would be promised.
     rest = [pod.uid for pod in entity.members if pod.uid not in node_of]
     nominates = end_nominations(cluster, rest)
     nominations.send_away((victim for unit in units for victim in unit), uid)
-    for node in dict.fromkeys(node_of.values()):
+    for node in go_through(dict.fromkeys(node_of.values())):
         there = nominations.list_on(node).items()
         later = [
             other for other, priority in there if protectors.outranks(entity.priority, priority)
         ]
         nominates += end_nominations(cluster, later)
-    for bind in cleared.binds:
+    for bind in go_through(cleared.binds):
         nominations.drop(bind.uid)
         nominations.put(bind.uid, bind.node, entity.priority, bind.slots)
         nominates.append(Nominate(bind.uid, bind.node))

@@ -42,12 +42,10 @@ class Narrowing:
         """
         pods, there = self._list_outranked(entity, rows)
         kinds = list_kinds(entity.members)
-        counts = self.count_without(kinds, pods)
+        counts = self._count_places(kinds, rows, pods)
         if counts is None:
             return rows
-        counts = [np.where(rows, places, 0) for places in counts] if rows.size else counts
-        most = {id(like[0].template): int(n.sum()) for like, n in zip(kinds, counts, strict=True)}
-        if any(most[id(pod.template)] < n for pod, n in entity.team.list_needs()):
+        if not _are_enough(entity, kinds, counts):
             return None
         order = self._order_by_cost(pods, there)
         chosen = np.zeros(self._cluster.nodes.capacity, np.bool_)
@@ -56,6 +54,21 @@ class Narrowing:
             enough = np.cumsum(places[useful]) >= _SPARE * len(like)
             chosen[useful[: int(enough.argmax()) + 1] if enough.any() else useful] = True
         return chosen
+
+    def could_fit(self, entity: Entity, rows: c.Flags, pods: c.Ints) -> bool:
+        """Whether a group may fit on some rows, [0] for all, without the pods [k]; False only if it certainly does not."""
+        kinds = list_kinds(entity.members)
+        counts = self._count_places(kinds, rows, pods)
+        return counts is None or _are_enough(entity, kinds, counts)
+
+    def _count_places(
+        self, kinds: Sequence[Sequence[PodRecord]], rows: c.Flags, pods: c.Ints
+    ) -> list[c.Ints] | None:
+        """Count [N] for each kind of pods how many fit on some rows without other pods; None if amounts do not say so."""
+        counts = self.count_without(kinds, pods)
+        if counts is None or not rows.size:
+            return counts
+        return [np.where(rows, places, 0) for places in counts]
 
     def _list_outranked(self, entity: Entity, rows: c.Flags) -> tuple[c.Ints, c.Ints]:
         """List [k] the rows of pods that may go or are leaving, and [k] the rows of their nodes."""
@@ -95,3 +108,11 @@ class Narrowing:
             budgets = np.bincount(table.node[rows], costs, nodes.capacity)
         order: c.Ints = np.lexsort((nodes.columns.rank, n_pods, has_group, highest, budgets))
         return order
+
+
+def _are_enough(
+    entity: Entity, kinds: Sequence[Sequence[PodRecord]], counts: Sequence[c.Ints]
+) -> bool:
+    """Whether there are as many places for each kind of pods as a group needs of it."""
+    most = {id(like[0].template): int(n.sum()) for like, n in zip(kinds, counts, strict=True)}
+    return all(most[id(pod.template)] >= n for pod, n in entity.team.list_needs())

@@ -95,6 +95,7 @@ class Pieces:
 
     def _take_step(self, entity: Entity, search: Search, rows: c.Flags, place: PlaceAmong) -> int:
         """Narrow down the next place of a search, or look at a part of it; return how many pods that is worth."""
+        self._cluster.pauses.take()
         if search.parts is None:
             parts = self._clearing.list_parts(entity, rows)
             search.parts, n_pods = parts, self._clearing.count_pods(rows) // _PODS_NARROWED

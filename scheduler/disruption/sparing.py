@@ -26,7 +26,7 @@ def put_back(trial: Trial, units: Sequence[Unit], guard: Guard) -> tuple[Unit, .
     broken = set()
     find_next = guard.make_finder(units)
     within = find_next(0)
-    for i, unit in enumerate(units):
+    for i, unit in enumerate(guard.pauses.go_through(units)):
         if i > within:
             within = find_next(i)
         is_lost = unit.is_extra and unit.group in broken
@@ -61,7 +61,11 @@ def make_shapes(boards: Boards, keys: Keys, pods: Sequence[PodRecord]) -> Shapes
 
 
 class Guard:
-    """Judges whether the pods of a group still fit where they were placed."""
+    """Judges whether the pods of a group still fit where they were placed.
+
+    Attributes:
+        pauses: those of the cluster.
+    """
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class Guard:
     ) -> None:
         """With ``promises`` what is promised to other pods counts as if they were there."""
         self._cluster, self._boards, self._shapes = cluster, boards, shapes
+        self.pauses = cluster.pauses
         self._promises = promises
         self._on: dict[str, list[Bind]] = {}
         for bind in binds:

@@ -23,15 +23,16 @@ _ALL_CORES = 100
 
 def sum_costs(cluster: Cluster, units: Sequence[Unit], hours: Mapping[str, float]) -> Cost:
     """Sum up what it costs if units go; ``hours`` are by uid the GPU-hours that are lost with each pod."""
-    pods = [pod for unit in units for pod in unit.pods]
+    go_through = cluster.pauses.go_through
+    pods = [pod for unit in go_through(units) for pod in unit.pods]
     costs = find_costs(cluster, pods) if pods else {}
     return Cost(
         sum(costs.values()),
-        max((pod.priority for pod in pods), default=-(2**62)),
-        len({unit.group for unit in units if is_core(unit)}),
-        sum(hours[pod.uid] for pod in pods),
+        max((pod.priority for pod in go_through(pods)), default=-(2**62)),
+        len({unit.group for unit in go_through(units) if is_core(unit)}),
+        sum(hours[pod.uid] for pod in go_through(pods)),
         len(pods),
-        tuple(sorted(pod.key for pod in pods)),
+        tuple(sorted([pod.key for pod in go_through(pods)])),
     )
 
 
@@ -45,7 +46,7 @@ def find_hours(cluster: Cluster, entity: Entity, pods: Sequence[PodRecord]) -> d
     now = max(came, cluster.now)
     starts = cluster.ledger.pods.columns.start[np.array([pod.row for pod in pods], np.int64)]
     ran = np.where(starts == c.NOT_STARTED, 0.0, np.maximum(0.0, now - starts))
-    found = dict.fromkeys((pod.uid for pod in pods), 0.0)
+    found = dict.fromkeys((pod.uid for pod in cluster.pauses.go_through(pods)), 0.0)
     for i in np.flatnonzero(ran).tolist():
         pod, seconds = pods[i], float(ran[i])
         if pod.checkpoint_seconds is not None:

@@ -11,11 +11,15 @@ from typing import Protocol
 
 
 class Work(IntEnum):
-    """The kinds of work that are done in pieces: compile an expensive pod, look at waiting pods, decide for a batch."""
+    """The kinds of work that are done in pieces: compile an expensive pod, look at waiting pods, decide for a batch.
+
+    A piece that takes long has steps. Where a step is not allowed, the work pauses in the midst of the piece.
+    """
 
     COMPILE = 0
     CHORE = 1
     BATCH = 2
+    STEP = 3
 
 
 class Allowance(Protocol):
@@ -51,10 +55,13 @@ class SpentAllowance:
     """
 
     def __init__(self, pods: int, spent: tuple[int, ...]) -> None:
+        """``spent``: how many pieces, by kind of work; the kinds that it leaves out have no bound."""
         self.pods = pods
         self._left = list(spent)
 
     def allows(self, work: Work) -> bool:
         """True as long as some work of the kind is left."""
+        if work >= len(self._left):
+            return True
         self._left[work] -= 1
         return self._left[work] >= 0

@@ -7,11 +7,12 @@ A pod's way: ``Seen`` → state → (expensive to compile? ``intake``) → queue
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from scheduler.api import kinds, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Nominate, Outcome, Plan
+from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.events import Event
 from scheduler.api.door.notes import Note
 from scheduler.config import Config
@@ -25,6 +26,7 @@ from scheduler.engine.answers.table import ANSWERS
 from scheduler.engine.backfill import Backfill
 from scheduler.engine.below import BelowMinimum
 from scheduler.engine.chores import Chores, Pace
+from scheduler.engine.deciding import Deciding
 from scheduler.engine.first_lists import FirstLists
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.held_groups import HeldGroups
@@ -36,7 +38,7 @@ from scheduler.engine.restoring import Knowledge
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import AnyEntity, Entity, count_pods
+from scheduler.state.entities import AnyEntity, count_pods
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.seniority import Seniority
 from scheduler.waiting.orders import PriorityAndAge
@@ -94,7 +96,6 @@ class Engine:
         """Begin with an empty state."""
         config = self.config
         seniority = Seniority(config.ageing_per_hour)
-        self._held = HeldGroups()
         self._cluster = Cluster(
             config.scheduler_names,
             devices.read_families(config),
@@ -125,6 +126,7 @@ class Engine:
             **keepers.make_table(config, self._cluster, self._policies, self._pending),
         }
         self._intake = Intake()
+        self._held = HeldGroups(self._cluster, self._pending)
         self._backfill = Backfill(self._cluster, self._cycle, self._pending, self._pace.promise)
         self._below = BelowMinimum(
             self._cluster, self._cycle, self._pending, is_on=self._pace.restarts
@@ -136,24 +138,34 @@ class Engine:
             self._cluster, self._policies, self._pending, self._cycle, self._intake, self._keepers
         )
         self._first_lists = FirstLists(config.scheduler_names)
+        self._deciding = Deciding(self._cluster.pauses)
 
     # The door.
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
-        """Apply an event, and return notes about it. ``now`` is in seconds since 1970, and never goes back."""
+        """Apply an event, after a decision that has paused; return notes about it. ``now`` is in seconds since 1970."""
+        self._deciding.finish()
         self._cluster.now = now
         return self._doors[type(event)](event, now)
 
     def decide(self, now: float, allowance: Allowance) -> Outcome:
         """Work as far as the allowance goes: compile pods, help and explain waiting pods, decide for pods.
 
-        A decision is assumed at once, and holds until ``BindDone``, ``BindFailed`` or the watch says otherwise.
+        A decision is assumed at once, and holds until ``BindDone``, ``BindFailed`` or the watch says otherwise. Where no
+        further step is allowed, the work pauses, and the next call goes on with it. Until its end nothing is returned.
         """
-        outcome = Outcome()
+        return self._deciding.decide(partial(self._work, now), allowance)
+
+    @property
+    def is_deciding(self) -> bool:
+        """Whether a decision has paused, or has not been returned yet."""
+        return self._deciding.is_open
+
+    def _work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
         self._cluster.now = now
         self._owners_awaited.work(now)
         self._settle_groups(now)
-        self._note_held_groups(now, outcome)
+        self._held.note_due(now, outcome)
         while self.is_compiling and allowance.allows(Work.COMPILE):
             self._chores.work_on_budgets()
             if len(self._intake):
@@ -163,7 +175,7 @@ class Engine:
                 self._settle_groups(now)
         self._forgetting.work(now)
         if not allowance.pods:
-            return outcome
+            return
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
         left = allowance.pods
@@ -182,18 +194,19 @@ class Engine:
                 break
         self._backfill.work(now, allowance)
         self._cluster.groups.shortages.urgency.end_start()
-        return outcome
 
     def ask(self, question: Question[T]) -> T:
         """Answer a question, which changes no decision unless it is a ``Foresight``."""
+        if not question.is_about_facts:
+            self._deciding.finish()
         if not isinstance(question, Lookup):
             self._settle_groups(self._cluster.now)
-        answer: T = ANSWERS[type(question)](self._inside, question)
+        answer: T = self._deciding.guard(ANSWERS[type(question)](self._inside, question))
         return answer
 
     def find_due(self, now: float) -> float:
         """Return when ``decide`` is due next without an event; infinite when it is not."""
-        if self._pending.has_active or self._cluster.groups.has_changed:
+        if self.is_deciding or self._pending.has_active or self._cluster.groups.has_changed:
             return now
         parts = self._chores, self._forgetting, self._held, self._backfill, self._below
         dues = [part.find_due() for part in (*parts, self._owners_awaited)]
@@ -245,6 +258,7 @@ class Engine:
         if not self._cluster.groups.has_changed:
             return
         for uid, entity in self._cluster.groups.take_changed():
+            self._cluster.pauses.take()
             self._backfill.note_group(uid, entity)
             if entity is None:
                 self._pending.drop(uid)
@@ -257,19 +271,6 @@ class Engine:
             pod = self._cluster.pods.get(uid)
             if pod is not None and pod.ours and pod.life == Life.PENDING and not pod.deleting:
                 self._pending.offer(pod, now)
-
-    def _note_held_groups(self, now: float, outcome: Outcome) -> None:
-        """Note the groups that may not be tried. No room is kept for them."""
-        for held in self._held.take_due(now):
-            outcome.notes.append(held)
-            entry = self._pending.find_entry(held.uid)
-            if entry is None or not isinstance(entry.entity, Entity):
-                continue
-            nominated = group_promises.list_nominated(self._cluster, entry.entity)
-            group_promises.end_nominations(self._cluster, nominated)
-            if nominated:
-                ended = tuple(Nominate(uid, "") for uid in nominated)
-                outcome.plans.append(Plan(entry.uid, nominates=ended))
 
     def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()
@@ -367,10 +368,12 @@ class Engine:
         self._cycle.learn()
         promised = self._cluster.nominations.version
         made = self._cycle.schedule(batch, explain=self._explains)
+        self._cluster.pauses.take()
         outcome.plans += made.plans
         self._backfill.note_plans(made.plans, now, outcome)
         for uid in made.left:
             self._pending.put_back(uid)
+        self._cluster.pauses.take()
         if any(plan.hold for plan in made.plans):
             # A trial that was undone changes the version, too.
             is_other = any(plan.nominates or plan.binds for plan in made.plans)
@@ -385,7 +388,7 @@ class Engine:
             cost = self._cycle.attempts.spent / _NODES_A_UNIT / len(holds)
             self._pending.charge_namespace(self._cluster.pods[hold.uid].namespace, cost)
         self._chores.absorb_news(now)
-        for nominate in made.nominates:
+        for nominate in self._cluster.pauses.go_through(made.nominates):
             # A pod that lost its promised room may find room elsewhere.
             self._pending.help_pod_later(nominate.uid, now)
         is_behind = any(plan.binds for plan in made.plans)

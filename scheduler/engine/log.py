@@ -19,7 +19,7 @@ from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.telling import sayings
 
-FORMAT = 6
+FORMAT = 7
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )
@@ -46,6 +46,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
     Attributes:
         pods: the most pods that could be decided for.
         spent: pieces of work, by ``allowance.Work``.
+        is_paused: the work paused after the steps that were spent; a later call returns what was decided.
         binds: what was decided, word for word.
         holds: the uid of each pod that found no place, and the first sentence of its explanation.
         explained: the same for pods that waited before and were explained anew.
@@ -55,6 +56,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
     at: float
     pods: int
     spent: tuple[int, ...]
+    is_paused: bool
     binds: tuple[Bind, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
     explained: tuple[tuple[str, str], ...] = ()
@@ -89,12 +91,15 @@ def decode_event(text: bytes) -> Event:
     return line.event
 
 
-def describe_call(at: float, pods: int, spent: list[int], outcome: Outcome) -> Decided:
+def describe_call(
+    at: float, pods: int, spent: tuple[int, ...], outcome: Outcome, *, is_paused: bool
+) -> Decided:
     """Make the line for a call of ``decide``."""
     return Decided(
         at,
         pods,
-        tuple(spent),
+        spent,
+        is_paused,
         tuple(outcome.binds),
         tuple(map(_write_hold, outcome.holds)),
         tuple(map(_write_hold, outcome.explained)),

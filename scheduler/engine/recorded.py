@@ -58,16 +58,25 @@ class Recorded(Engine):
         return self._decide(now, allowance, writes_all=False)
 
     def _decide(self, now: float, allowance: Allowance, *, writes_all: bool) -> Outcome:
-        metered = _Metered(allowance)
+        metered, does_more = _Metered(allowance), self.is_deciding or self._is_due(now)
         outcome = super().decide(now, metered)
-        if writes_all or allowance.pods or any(metered.spent):
-            self._write(log.encode(log.describe_call(now, allowance.pods, metered.spent, outcome)))
+        is_paused = self.is_deciding
+        # How many steps work needs to its end says nothing: it may have come to its end between two calls.
+        spent = tuple(metered.spent if is_paused else metered.spent[: Work.STEP])
+        if writes_all or does_more or allowance.pods or any(spent):
+            line = log.describe_call(now, allowance.pods, spent, outcome, is_paused=is_paused)
+            self._write(log.encode(line))
         return outcome
+
+    def _is_due(self, now: float) -> bool:
+        """Whether a call does something that no allowance is needed for."""
+        due = min(self._held.find_due(), self._owners_awaited.find_due())
+        return self._cluster.groups.has_changed or due <= now
 
     def start_anew(self, now: float) -> None:
         """Forget everything and be told it again; what is written from here on can be run by itself.
 
-        Decisions whose binds are under way stay decided.
+        No decision may be under way; see ``is_deciding``. Decisions whose binds are under way stay decided.
         """
         objects, knowledge = list(self._objects()), list(self._knowledge())
         self._lines = {}

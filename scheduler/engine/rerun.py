@@ -75,7 +75,9 @@ def rerun(lines: Iterable[bytes]) -> Report:
             n_events += 1
         else:
             outcome = engine.decide(line.at, SpentAllowance(line.pods, line.spent))
-            now = log.describe_call(line.at, line.pods, list(line.spent), outcome)
+            now = log.describe_call(
+                line.at, line.pods, line.spent, outcome, is_paused=engine.is_deciding
+            )
             if now != line:
                 found = Difference(number, line, now)
                 return report(found)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from scheduler.api import kinds, wire
@@ -84,6 +84,10 @@ class Loop:
         self._recorder = recorder
         # By uid, until it is known what became of the bind; the pod may be gone or finished before.
         self._decided: dict[str, _Decided] = {}
+        # How long the decision under way has taken so far.
+        self._seconds = 0.0
+        # What is left to be carried out of the last decisions.
+        self._rest: Iterator[None] | None = None
         self._groups = GroupReports(inbox.engine, reporter, is_leading)
         self.mistakes = Mistakes(inbox.engine, reporter, is_leading)
         self.turned_at = 0.0
@@ -98,14 +102,27 @@ class Loop:
             await asyncio.sleep(0)
 
     def turn(self) -> None:
-        """Hand in events for a slice of time, and take decisions."""
-        self._hand_in_events()
-        self._decide()
-        if self._recorder is not None:
+        """Hand in events for a slice of time, and take decisions.
+
+        Events wait while a decision is under way that has paused, and until the last one has been carried out.
+        """
+        if self._rest is None:
+            if not self._engine.is_deciding:
+                self._hand_in_events()
+            self._decide()
+        if self._rest is not None:
+            self._carry_on(self._rest)
+        if self._recorder is not None and not self._is_busy():
             self._recorder.keep_up(self._tally.clock())
 
+    def _is_busy(self) -> bool:
+        """Whether a decision is under way, or is being carried out."""
+        return self._engine.is_deciding or self._rest is not None
+
     def finish(self) -> None:
-        """After the last turn: report what became of the last binds."""
+        """After the last turn: carry out the last decisions, and report what became of the last binds."""
+        for _ in self._rest or ():
+            pass
         for event in self._inbox.list_rest():
             if isinstance(event, events.BindDone | events.BindFailed):
                 self._handle_event(event)
@@ -123,7 +140,7 @@ class Loop:
 
     async def _wait_for_work(self) -> None:
         """Wait until there is something to do."""
-        if len(self._inbox) or self._engine.is_compiling:
+        if len(self._inbox) or self._engine.is_compiling or self._is_busy():
             return
         now = self._tally.clock()
         # Only a leader has due dates. For others the dates would be in the past, and the loop would spin.
@@ -190,18 +207,51 @@ class Loop:
         # A list not yet handed in may hold pods on the very cards about to be allocated.
         may_decide = self._is_leading() and not self._inbox.lists_waiting
         allowance = Slice(clock, self._find_room() if may_decide else 0)
+        began = time.perf_counter() if self._engine.is_deciding else 0.0
         outcome = self._engine.decide(self._tally.clock(), allowance)
-        seconds = time.perf_counter() - allowance.decided_from if allowance.decided_from else 0.0
-        self._tally.note_outcome(outcome, seconds)
-        self._carry_out(outcome)
+        began = began or allowance.decided_from
+        self._seconds += time.perf_counter() - began if began else 0.0
+        if self._engine.is_deciding:
+            return
+        self._tally.note_outcome(outcome, self._seconds)
+        self._seconds = 0.0
+        self._rest = self._carry_out(outcome)
 
-    def _carry_out(self, outcome: Outcome) -> None:
+    def _carry_on(self, rest: Iterator[None]) -> None:
+        """Go on with carrying out what was decided, for a slice of time."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + slices.SECONDS
+        for _ in rest:
+            if clock() >= until:
+                return
+        self._rest = None
+
+    def _carry_out(self, outcome: Outcome) -> Iterator[None]:
+        """Carry out what was decided, piece by piece."""
         for note in outcome.notes:
             self._act_on_note(note)
         for hold in outcome.explained:
             self._reporter.report_unschedulable(
                 self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
             )
+        yield from self._carry_out_binds(outcome)
+        for evict in outcome.evicts:
+            words = departures.describe_departure(evict, self._name_scheduler(evict))
+            victims = [self._engine.ask(NamedPod(uid)) for uid in evict.victims]
+            self._evictor.evict(victims, words)
+            yield
+        for nominate in outcome.nominates:
+            self._evictor.nominate(self._engine.ask(NamedPod(nominate.uid)), nominate.node)
+            yield
+        for plan in outcome.plans:
+            if plan.group is not None:
+                yield from self._groups.report_plan(plan)
+            elif plan.hold is not None:
+                pod = self._engine.ask(NamedPod(plan.hold.uid))
+                self._reporter.report_unschedulable(pod, sayings.say_why(plan.hold))
+                yield
+
+    def _carry_out_binds(self, outcome: Outcome) -> Iterator[None]:
         for plan in outcome.plans:
             pods = {bind.uid: self._engine.ask(NamedPod(bind.uid)) for bind in plan.binds}
             for uid, pod in pods.items():
@@ -210,18 +260,10 @@ class Loop:
                 self._groups.forget_pod(uid)
                 self._decided[uid] = _Decided(pod, self._engine.ask(HowPlaced(uid)))
             self._binder.submit_binds(plan.binds, pods)
-        for evict in outcome.evicts:
-            words = departures.describe_departure(evict, self._name_scheduler(evict))
-            victims = [self._engine.ask(NamedPod(uid)) for uid in evict.victims]
-            self._evictor.evict(victims, words)
-        for nominate in outcome.nominates:
-            self._evictor.nominate(self._engine.ask(NamedPod(nominate.uid)), nominate.node)
-        for plan in outcome.plans:
-            if plan.group is not None:
-                self._groups.report_plan(plan)
-            elif plan.hold is not None:
-                pod = self._engine.ask(NamedPod(plan.hold.uid))
-                self._reporter.report_unschedulable(pod, sayings.say_why(plan.hold))
+            yield
+        if outcome.binds and not self._is_leading():
+            # The lease was lost while the decision was under way.
+            self._binder.give_back_waiting("no longer the leader")
 
     def _name_scheduler(self, evict: Evict) -> str:
         """Return the scheduler name for an eviction: that of the pod that needs the room, if there is one."""

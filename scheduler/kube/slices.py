@@ -11,13 +11,16 @@ from scheduler.engine.allowance import Work
 SECONDS = 0.01
 # The least time for looks at waiting pods, and for decisions.
 _OWN_SECONDS = 0.003
+# A step takes about so long. None is begun that would not come to its end within the slice.
+_STEP_SECONDS = 0.003
 
 
 class Slice:
     """Allows pieces of work until their time is over; half of the slice is for work beside the decisions.
 
     One expensive piece may take longer than the slice. The kinds of work after it still get a part of their own: else
-    a pod that now fits would never be looked at while others create expensive pods without end.
+    a pod that now fits would never be looked at while others create expensive pods without end. Work that takes longer than
+    the slice has steps: it pauses when there is no time for one more.
 
     Attributes:
         pods: the most pods to decide for.
@@ -29,10 +32,15 @@ class Slice:
     def __init__(self, clock: Callable[[], float], pods: int) -> None:
         now = clock()
         self._clock = clock
-        self._until = [now + SECONDS / 2, now + SECONDS / 2, now + SECONDS]
-        self._begun = [True, False, False]
+        self._until = [
+            now + SECONDS / 2,
+            now + SECONDS / 2,
+            now + SECONDS,
+            now + SECONDS - _STEP_SECONDS,
+        ]
+        self._begun = [True, False, False, False]
         self.pods = pods
-        self.spent = [0, 0, 0]
+        self.spent = [0] * len(Work)
         self.decided_from = 0.0
 
     def allows(self, work: Work) -> bool:

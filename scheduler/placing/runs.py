@@ -19,7 +19,7 @@ def split_runs(
     key: Key | None = None
     run: list[PodRecord] = []
     nominations, is_alone = cluster.nominations, False
-    for pod in batch:
+    for pod in cluster.pauses.go_through(batch):
         now = key_of(pod)
         is_single = key is not None and key.view.is_single
         if run and (now != key or is_single or is_alone or nominations.find_node(pod.uid)):

@@ -77,6 +77,7 @@ class Cluster:
         groups: which pods are decided about as one.
         ends: when pods on nodes will have ended.
         later: the room that is promised to a group for a later time.
+        pauses: where a long decision may be left for a while.
         now: the time of the last event or decision, in seconds since 1970.
     """
 
@@ -96,7 +97,7 @@ class Cluster:
         self.peers = Peers()
         self.moved = Changes()
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
-        self.ledger = self.roster.ledger
+        self.ledger, self.pauses = self.roster.ledger, self.roster.pauses
         self.pods, self.pods_on = self.roster.pods, self.roster.pods_on
         self.terms = Terms(self.roster.list_charged)
         self.storage = Storage(self.nodes)
@@ -185,12 +186,6 @@ class Cluster:
         self.described.add(row)
         self.shaped += 1
         self._look_again(had_signed=had_signed)
-
-    def has_cards(self, name: str, uuids: Iterable[str]) -> bool:
-        """Whether a node is there and usable, with these cards registered, healthy and not over-full."""
-        row = self.nodes.find_row(name)
-        usable = row >= 0 and bool(self.nodes.columns.valid[row])
-        return usable and self.registers.are_usable(row, uuids)
 
     def close_cards(self, name: str, *, closed: bool) -> None:
         """Close the cards of a node because its device plugin does not answer, or open them again."""

@@ -23,6 +23,9 @@ from scheduler.state.nominations import Nominations
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
 
+# So many pods are taken away, or forgotten by a rollback, between two places where a long decision may pause.
+_PODS_A_STEP = 256
+
 
 class Versioned(Protocol):
     """A part of the state whose answers change with the pods on nodes.
@@ -86,7 +89,9 @@ class Trial:
                 raise BrokenInvariant(f"pod {pod.key} is on no node that it could be taken from")
         if len(set(uids)) < len(uids):
             raise BrokenInvariant("a pod was to be taken from its node twice")
-        self._roster.take_away(pods)
+        for at in range(0, len(pods), _PODS_A_STEP):
+            self._roster.pauses.take()
+            self._roster.take_away(pods[at : at + _PODS_A_STEP])
 
     def put_back(self, uid: str) -> None:
         """Put back a pod that was taken away, in this trial or in one around it.
@@ -127,6 +132,7 @@ class Trial:
         self._check()
         log = self._roster.log or []
         while len(log) > self._at:
+            self._roster.pauses.take()
             entered = self._take_entries(log)
             if entered:
                 self._roster.undo_entries(entered, self._ends)
@@ -151,9 +157,9 @@ class Trial:
             self.rollback()
 
     def _take_entries(self, log: list[Step | Taken]) -> list[Step]:
-        """Take the last steps off the log that entered a pod each, as far as no other step was between them."""
+        """Take some of the last steps off the log that entered a pod each, as far as no other step was between them."""
         entered: list[Step] = []
-        while len(log) > self._at:
+        while len(log) > self._at and len(entered) < _PODS_A_STEP:
             step = log[-1]
             if not isinstance(step, Step) or step.did != Did.ENTERED:
                 break

@@ -9,7 +9,7 @@ import msgspec
 from scheduler.api import limits, wire
 from scheduler.api.door import events
 from scheduler.config import Config
-from scheduler.engine.allowance import SpentAllowance, Unlimited
+from scheduler.engine.allowance import SpentAllowance, Unlimited, Work
 from scheduler.engine.recorded import Recorded
 from tests import make
 from tests.model import clusters, workloads
@@ -20,8 +20,8 @@ WORDY = {f"k{i}": "v" for i in range(limits.LIGHT_WORDS + 1)}
 class Story:
     """An engine to which random things happen, and the files of its log."""
 
-    def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
+    def __init__(self, seed: int, *, pauses: bool = False) -> None:
+        self.rng, self._pauses = random.Random(seed), pauses
         self.files: list[list[bytes]] = [[]]
         self.engine = Recorded(Config(), "test", self._write)
         self.now = 1000.0
@@ -53,9 +53,18 @@ class Story:
         for uid in self._under_way[:-2]:
             self.tell(events.BindDone(uid))
         self._under_way = self._under_way[-2:]
-        some = SpentAllowance(self.rng.randrange(5), tuple(self.rng.randrange(4) for _ in range(3)))
+        n_pods, n_kinds = self.rng.randrange(5), int(Work.STEP)
+        if self._pauses:
+            n_kinds += self.rng.randrange(2)
+        some = SpentAllowance(n_pods, tuple(self.rng.randrange(4) for _ in range(n_kinds)))
         outcome = self.engine.decide(self.now, some if self.rng.random() < 0.5 else Unlimited())
         self._under_way += [bind.uid for bind in outcome.binds]
+
+    def settle(self) -> None:
+        """Bring a decision to its end that has paused."""
+        while self.engine.is_deciding:
+            outcome = self.engine.decide(self.now, Unlimited())
+            self._under_way += [bind.uid for bind in outcome.binds]
 
     def _comes(self) -> None:
         kind = self.rng.choice(list(workloads.PODS))
@@ -80,6 +89,7 @@ class Story:
                 self.tell(events.Seen(msgspec.structs.replace(node, metadata=bare)))
 
     def anew(self) -> None:
+        self.settle()
         self.files.append([])
         self.engine.start_anew(self.now)
 
@@ -87,8 +97,8 @@ class Story:
 class GroupStory(Story):
     """A story in which groups come and go, too: what is said of them changes, and some make room for themselves."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: int, *, pauses: bool = False) -> None:
+        super().__init__(seed, pauses=pauses)
         self._groups: list[str] = []
 
     def tell(self, event: events.Event) -> None:

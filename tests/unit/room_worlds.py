@@ -1,7 +1,7 @@
 """Small worlds in which room has to be made for a group, and the room that the engine makes there."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from scheduler.api import hami, names, wire
 from scheduler.api.cards import CardUse
 from scheduler.api.door import events
+from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
-from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.state import checks
 from tests import make
@@ -18,6 +18,7 @@ from tests.oracles import together
 from tests.oracles.making_room import Budget, Running, Unit
 from tests.oracles.making_room import World as Crowd
 from tests.oracles.together import Card, Group, Member, Node
+from tests.unit.pausing import decide_at_once
 
 PRIORITY = 5
 NOW = 1_000_000.0
@@ -163,12 +164,12 @@ class Made(NamedTuple):
     nominates: Mapping[str, str]
 
 
-def make_room(world: World) -> Made:
+def make_room(world: World, decide: Callable[[Engine, float], Outcome] = decide_at_once) -> Made:
     """Decide by the engine."""
     engine = Engine(Config())
     for thing in _list_objects(world):
         engine.handle(events.Seen(thing), NOW)
-    outcome = engine.decide(NOW, Unlimited())
+    outcome = decide(engine, NOW)
     checks.verify(engine._cluster)
     name_of = {uid: pod.name for uid, pod in engine._cluster.pods.items()}
     return Made(

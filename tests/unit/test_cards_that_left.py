@@ -41,8 +41,9 @@ def test_pods_on_a_card_that_leaves_close_no_other() -> None:
     cluster.see_node(node(0, 1, 2))
     assert used(cluster) == {"GPU-0": (100, 15360, 1)}
     assert not any(cluster.find_claim_problem(pod) for pod in small)
-    assert cluster.has_cards("node", ["GPU-0"])
-    assert not cluster.has_cards("node", ["GPU-3"])
+    row = cluster.nodes.find_row("node")
+    assert cluster.registers.are_usable(row, ["GPU-0"])
+    assert not cluster.registers.are_usable(row, ["GPU-3"])
     # Pods go and others change meanwhile, and what is left is there with the card.
     cluster.drop_pod(small.pop().uid)
     holding(cluster, "p0", "GPU-3,NVIDIA,2000,20:;", **SMALL)

@@ -56,6 +56,23 @@ def test_a_log_gives_the_same_decisions_again_with_groups(seed: int) -> None:
     assert b'"evicts":[{' in lines
 
 
+def test_a_call_that_may_do_no_work_is_in_the_log_if_it_does_something() -> None:
+    """It notes groups to which something is missing, and these lose the room that was promised to them."""
+    lines: list[bytes] = []
+    engine = Recorded(Config(), "test", lines.append)
+    engine.handle(events.Seen(make.node(name="n", cpu=4)), 0.0)
+    engine.handle(events.Seen(make.pod(name="low", node="n", cpu=4)), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 2, priority=5)), 0.0)
+    for name in ("a", "b"):
+        engine.handle(events.Seen(make.member(make.pod(name=name, cpu=2, priority=5))), 0.0)
+    assert engine.decide(0.0, Unlimited()).evicts
+    engine.handle(events.Gone("Pod", "default/b"), 1.0)
+    for now in (1.0, 9.0):
+        engine.decide(now, Unlimited(pods=0))
+    assert b'"nominates":[{"uid":"default/a","node":""}]' in lines[-1]
+    assert rerun.rerun(lines).difference is None
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> None:
     story = Story(seed)
@@ -167,12 +184,12 @@ def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> Non
     [
         ([b"what\n"], "line 1: is not a line that evenkeel run --record writes"),
         (
-            [log.encode(log.Decided(0.0, 1, (0, 0, 0)))],
+            [log.encode(log.Decided(0.0, 1, (0, 0, 0), is_paused=False))],
             "line 1: the first line must hold the settings",
         ),
         (
             [log.encode(log.Head(99, "x", Config()))],
-            "line 1: has format 99; this version of Evenkeel reads only format 6",
+            "line 1: has format 99; this version of Evenkeel reads only format 7",
         ),
     ],
 )

@@ -88,7 +88,7 @@ def test_groups_of_other_systems_have_the_status_of_their_system(
     for at in (1.0, 400.0):
         # The same text is written once, however often the group is tried.
         for plan in engine.decide(at, Unlimited()).plans:
-            reports.report_plan(plan)
+            list(reports.report_plan(plan))
     (status,) = statuses.written
     field, type_, reason = waits
     (condition,) = status[field]
@@ -96,6 +96,6 @@ def test_groups_of_other_systems_have_the_status_of_their_system(
     assert "0 of the 2 pods" in condition["message"]
     engine.handle(events.Seen(make.node(name="n", cpu=8)), 401.0)
     for plan in engine.decide(402.0, Unlimited()).plans:
-        reports.report_plan(plan)
+        list(reports.report_plan(plan))
     last = statuses.written[-1][field]
     assert (last and (last[0]["type"], last[0]["reason"])) == placed

@@ -1,6 +1,7 @@
 """The loop gives others their turn: a list is handed in, and dear pods are compiled, a slice at a time."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -46,14 +47,21 @@ async def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
 class Parts:
     """A loop, and what it ties together."""
 
-    def __init__(self, *, is_leading: bool = True, reporter: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        leads: Callable[[], bool] = lambda: True,
+        reporter: Any = None,
+        binder: Any = None,
+        evictor: Any = None,
+    ) -> None:
         nobody: Any = Silent()
         self.engine = Engine(Config())
         self.inbox = Inbox(self.engine)
         self.loop = Loop(
             self.inbox,
-            Hands(nobody, nobody),
-            is_leading=lambda: is_leading,
+            Hands(binder or nobody, evictor or nobody),
+            is_leading=leads,
             reporter=reporter or nobody,
             tally=Tally(Metrics(Config()), self.engine, nobody, asyncio.get_running_loop().time),
             policy_status=nobody,
@@ -129,7 +137,7 @@ async def test_what_was_listed_first_is_no_arrival_though_it_waits_to_be_compile
 @pytest.mark.parametrize("is_leading", [True, False])
 async def test_news_go_before_what_is_dear_to_compile(*, is_leading: bool) -> None:
     """On a standby too, which compiles and does not decide."""
-    parts = Parts(is_leading=is_leading)
+    parts = Parts(leads=lambda: is_leading)
     for i in range(100):
         pod = make.pod(name=f"dear{i}", namespace=f"tenant-{i % 3}", node_selector=KEYS)
         parts.put(events.Seen(pod))
@@ -148,7 +156,7 @@ async def test_what_became_of_a_bind_is_told_though_the_loop_has_ended() -> None
         def report_scheduled(self, _: Any, note: str) -> None:
             told.append(note)
 
-    parts = Parts(is_leading=False, reporter=Told())
+    parts = Parts(leads=lambda: False, reporter=Told())
     parts.cluster.see_node(make.node(name="n"))
     pod = make.pod(name="p")
     parts.cluster.see_pod(pod)
@@ -189,7 +197,7 @@ async def test_a_pod_of_which_nothing_can_be_told_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is charged all the same, and what comes behind it is seen."""
-    parts = Parts(is_leading=False)
+    parts = Parts(leads=lambda: False)
     claim_problem = parts.cluster.find_claim_problem
 
     def fails_on_one(pod: PodRecord) -> Mistake | None:

@@ -39,7 +39,7 @@ from scheduler.engine.questions.auditing import (
     UncountedOffer,
     WrongLabels,
 )  # fmt: skip
-from scheduler.engine.questions.contract import Foresight, Lookup, Question
+from scheduler.engine.questions.contract import Fact, Foresight, Lookup, Question
 from scheduler.engine.questions.measures import (
     ChangedNodes,
     Departures,
@@ -105,7 +105,7 @@ def all_questions() -> set[type[Question[Any]]]:
             for one in names.values()
             if isinstance(one, type)
             and issubclass(one, Question)
-            and one not in {Question, Lookup, Foresight}
+            and one not in {Question, Lookup, Fact, Foresight}
         }
     return found
 

@@ -41,7 +41,9 @@ def find_objection(inside: Inside, question: ask.BindObjection) -> str:
     """Why a decision may no longer be carried out."""
     bind, cluster = question.bind, inside.cluster
     uuids = {use.uuid for slot in bind.slots for use in slot}
-    if not cluster.has_cards(bind.node, uuids):
+    row = cluster.nodes.find_row(bind.node)
+    is_usable = row >= 0 and bool(cluster.nodes.columns.valid[row])
+    if not (is_usable and cluster.registers.are_usable(row, uuids)):
         return f"node {bind.node} or a card on it is gone or over-full"
     pod = cluster.pods.get(bind.uid)
     objection = inside.cycle.find_objection(pod, bind.node) if pod and bind.slots else ""

@@ -20,6 +20,11 @@ Readings = Iterator[T]
 class Question(msgspec.Struct, Generic[A_co], frozen=True, gc=False):
     """A question to ``Engine.ask``, which returns an ``A_co``. It changes no decision, unless it is a ``Foresight``."""
 
+    @property
+    def is_about_facts(self) -> bool:
+        """Whether the answer is the same while a decision is under way, as no trial changes it."""
+        return False
+
 
 class Lookup(Question[A_co], Generic[A_co], frozen=True):
     """A question about what was seen of an object or decided for a pod.
@@ -27,6 +32,18 @@ class Lookup(Question[A_co], Generic[A_co], frozen=True):
     No answer depends on what waits, so the groups that have changed need not be formed first. The operator puts such
     questions with every bind: to form a group of 500 pods for each of their binds would take seconds.
     """
+
+
+class Fact(Lookup[A_co], Generic[A_co], frozen=True):
+    """A question about what was read of one object.
+
+    Tasks beside the loop put it often. So a decision that has paused need not come to its end first.
+    """
+
+    @property
+    def is_about_facts(self) -> bool:
+        """True."""
+        return True
 
 
 class Foresight(Question[A_co], Generic[A_co], frozen=True):

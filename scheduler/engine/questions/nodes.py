@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from scheduler.engine.questions.contract import Lookup, Question
+from scheduler.engine.questions.contract import Fact, Question
 from scheduler.state.nodes import NodeFacts
 
 
-class KnownNode(Lookup[NodeFacts | None], frozen=True):
+class KnownNode(Fact[NodeFacts | None], frozen=True):
     """What was last read of a node; None when it is not there."""
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from scheduler.api.door.decisions import Bind
-from scheduler.engine.questions.contract import Lookup, Question, Steps
+from scheduler.engine.questions.contract import Fact, Lookup, Question, Steps
 from scheduler.errors import Mistake
 from scheduler.state.pods import PodRecord
 
@@ -27,7 +27,7 @@ class KnownPods(Question[Mapping[str, PodRecord]], frozen=True):
     """All pods that are known, by uid. O(pods)."""
 
 
-class PodVersion(Lookup[str], frozen=True):
+class PodVersion(Fact[str], frozen=True):
     """The last ``resourceVersion`` seen of a pod; empty when it is not known."""
 
     uid: str
@@ -41,6 +41,11 @@ class BindObjection(Lookup[str], frozen=True):
     """
 
     bind: Bind
+
+    @property
+    def is_about_facts(self) -> bool:
+        """True unless the pod was given cards: what others use of these is different in a trial."""
+        return not self.bind.slots
 
 
 class MissingKeys(Question[list[str]], frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from scheduler.api import names, times
 from scheduler.api.door.decisions import GroupResult, Plan
@@ -32,13 +32,13 @@ class GroupReports:
         # By the uid of an object of another system: the message in its status.
         self._messages: dict[str, str] = {}
 
-    def report_plan(self, plan: Plan) -> None:
-        """Report the result for a group."""
+    def report_plan(self, plan: Plan) -> Iterator[None]:
+        """Report the result for a group, piece by piece."""
         result = plan.group
         if result is None:
             return
         if result.leaves:
-            self._report_as_kube(result)
+            yield from self._report_as_kube(result)
             return
         if plan.binds:
             self._set_condition(result.group, "True", "Scheduled", "")
@@ -50,6 +50,7 @@ class GroupReports:
         waiting = [uid for uid in result.waiting if uid not in placed]
         has_object = bool(self._find_facts(result.group))
         for i, uid in enumerate(waiting):
+            yield
             pod = self._engine.ask(KnownPod(uid))
             if pod is not None:
                 with_event = i == 0 and not has_object
@@ -60,9 +61,10 @@ class GroupReports:
             self._set_condition(result.group, "False", sayings.UNSCHEDULABLE, saying.message)
             self._set_status(result, saying.message)
 
-    def _report_as_kube(self, result: GroupResult) -> None:
+    def _report_as_kube(self, result: GroupResult) -> Iterator[None]:
         """Report in kube-scheduler's way: on each member, and nothing but the condition on each PodGroup."""
         for hold in result.members:
+            yield
             pod = self._engine.ask(KnownPod(hold.uid))
             if pod is not None:
                 self._reporter.report_unschedulable(pod, sayings.say_why(hold))

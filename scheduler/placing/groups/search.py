@@ -109,6 +109,7 @@ class _Search:
 
     def _place_in(self, way: Way, turn: Turn) -> list[Bind] | None:
         """Place one pod in one way, and the others as they fit."""
+        self._cluster.pauses.take()
         self._ways.spent += _WORK_NEAR if self._turns.want_each_other else 1
         begins = [i for i in self._needs.parts[turn.part].bounds if self._chosen[i] < 0]
         with self._cluster.trial() as trial:

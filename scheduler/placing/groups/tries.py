@@ -64,6 +64,7 @@ class Tries:
 
     def _try(self, place: Place, team: Team, among: c.Flags) -> bool:
         """Place a team; undo everything unless its minimum has a node."""
+        self._cluster.pauses.take()
         n_binds, n_holds, domain = len(self._binds), len(self._holds), self._domain
         with self._cluster.trial() as trial:
             is_placed = place(team, among)
@@ -178,6 +179,7 @@ class Tries:
         """Return [N] how many pods like one fit on each node at most."""
         key = id(pod.template)
         if key not in self._places:
+            self._cluster.pauses.take()
             self._places[key] = self._count_places(pod, None)
             if self._binds:
                 self._counted_beside.add(key)

@@ -15,6 +15,7 @@ from scheduler.schema import columns as c
 from scheduler.state.cards import CardTable
 from scheduler.state.charging.ledger import Ledger
 from scheduler.state.nodes import NodeTable
+from scheduler.state.pauses import Pauses
 from scheduler.state.pods import Life, PodRecord, make_followed_key
 from scheduler.state.registers import Registers
 from scheduler.state.structures.changes import Changes
@@ -81,6 +82,7 @@ class Roster:
         followers: are called in this order with every pod that is charged or no longer charged.
         log: the steps since the outermost trial began, None while there is no trial.
         away: by uid: the former records of pods that a trial has taken from their nodes.
+        pauses: where a long decision may be left for a while.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Roster:
         self.followers: list[Follower] = [nodes.ports]
         self.log: list[Step | Taken] | None = None
         self.away: dict[str, PodRecord] = {}
+        self.pauses = Pauses()
 
     def keep(self, pod: PodRecord) -> PodRecord:
         """Take over a newer record of a pod."""
