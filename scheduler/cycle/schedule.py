@@ -105,6 +105,8 @@ class Cycle(Answers):
                 outcome.left.append(part.uid)
             else:
                 outcome.plans.append(plan)
+                # The next one in the batch may look for room.
+                self._cluster.groups.note_assumed(bind.uid for bind in plan.binds)
         return outcome
 
     def _decide_for_group(self, entity: Entity, *, explain: bool) -> Plan | None:

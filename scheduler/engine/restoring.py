@@ -65,6 +65,7 @@ def _restore_decision(
         cluster.nominations.put(uid, event.node, pod.priority, event.cards)
     else:
         cluster.assume(uid, event.node, event.slots, event.given)
+        cluster.groups.note_assumed([uid])
         pending.take_pod(uid, now)
 
 

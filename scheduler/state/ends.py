@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from scheduler.schema import columns as c
 from scheduler.state.charging.ledger import Ledger
+from scheduler.state.groups.forming import DEPTH_MAX
 from scheduler.state.groups.registry import Groups
 from scheduler.state.pods import PodRecord
 
@@ -25,8 +28,20 @@ class Ends:
         """Find for how long a pod runs at most, by what it says itself and by its group and owner; None: nobody says."""
         if pod.member is None and pod.owned is None:
             return pod.run_seconds
-        said = pod.run_seconds, self._groups.find_run_seconds(pod.uid)
+        said = [pod.run_seconds, *self._list_run_seconds(pod.uid)]
         return min((one for one in said if one is not None), default=None)
+
+    def _list_run_seconds(self, uid: str) -> Iterator[float | None]:
+        """Yield for how long a pod runs by its group, the groups around it, and its owner."""
+        groups = self._groups
+        for first in {groups.find_group(uid), groups.find_owner(uid)}:
+            key = first
+            for _ in range(DEPTH_MAX):
+                definition = groups.find_definition(key) if key is not None else None
+                if definition is None:
+                    break
+                yield definition.run_seconds
+                key = definition.parent
 
     def find_end(self, pod: PodRecord, now: float, *, is_leaving: bool = False) -> float:
         """Find when a pod on a node will have ended, in seconds since 1970; infinite if nobody says so.

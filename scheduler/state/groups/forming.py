@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import structs
 
@@ -13,54 +13,22 @@ from scheduler.api.groups.definitions import (
     Definition,
     GroupKey,
     Match,
-    Membership,
     Part,
 )
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Team, Where, make_entity
+from scheduler.state.groups.members import Member, find_place
 from scheduler.state.groups.parts import Parts, count_done, count_successes
 from scheduler.state.groups.successes import Success
-from scheduler.state.pods import Life, PodRecord
 
 # The deepest tree of groups; Kubernetes allows four levels.
 DEPTH_MAX = 8
-_LAST = 2**62
 # kube-scheduler's texts.
 _ALIKE = "all pods in a single pod group should have the same"
 _SCHEDULER = ".spec.schedulerName set"
 _PRIORITY = "priority as the pod group's priority"
 _POLICY = "preemption policy as the pod group's preemption policy"
-
-
-class Member(NamedTuple):
-    """A pod of a group.
-
-    Attributes:
-        says: what it says of the group.
-        is_bound: its bind has been made.
-        is_leaving: it is being evicted.
-    """
-
-    pod: PodRecord
-    says: Membership
-    is_bound: bool
-    is_leaving: bool = False
-
-    @property
-    def is_there(self) -> bool:
-        """Whether it has a node for good, and stays."""
-        return self.is_bound and not self.pod.deleting
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether it is there and nobody sends it away, so that others may join it."""
-        return self.is_there and not self.is_leaving
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for a node, or for the end of its bind."""
-        return not self.is_bound and not self.pod.deleting and self.pod.life != Life.AWAY
 
 
 class Lore(Protocol):
@@ -389,10 +357,3 @@ def _describe_difference(group: GroupKey, members: Sequence[Member]) -> Mistake:
 
 def _name_policy(preempts: bool | None) -> str:
     return "Never" if preempts is False else "PreemptLowerPriority"
-
-
-def find_place(member: Member) -> tuple[object, ...]:
-    """Return the place of a pod among the pods of its team: by its own order, rank, priority and age."""
-    pod, says = member.pod, member.says
-    rank = says.index if says.index >= 0 else _LAST
-    return says.order, rank, -pod.priority, pod.created, pod.order

@@ -20,7 +20,6 @@ from scheduler.state.entities import Entity, Where, make_uid
 from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
-    Member,
     form_entity,
     list_all_members,
 )
@@ -28,6 +27,7 @@ from scheduler.state.groups.index import Index
 from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept, Pods
 from scheduler.state.groups.levels import Topologies
+from scheduler.state.groups.members import Member
 from scheduler.state.groups.running import Running
 from scheduler.state.groups.shortages import Shortages
 from scheduler.state.groups.sources import Sources
@@ -223,6 +223,13 @@ class Groups:
             self._bound.add(uid)
             self._mark(key)
 
+    def note_assumed(self, uids: Iterable[str]) -> None:
+        """Note that pods were decided to be on nodes: from then on they go and stay with their groups."""
+        for key in dict.fromkeys(self._group_of.get(uid) for uid in uids):
+            if key is not None:
+                self._kept.mark(key)
+                self.changes.add(key)
+
     def note_leaving(self, uids: Iterable[str]) -> None:
         """Note that pods are being evicted, or stay after all."""
         for key in dict.fromkeys(self._group_of.get(uid) for uid in uids):
@@ -233,19 +240,9 @@ class Groups:
         """Find the group of a pod; None for a pod in no group."""
         return self._group_of.get(uid)
 
-    def find_run_seconds(self, uid: str) -> float | None:
-        """Find for how long a pod runs at most, by its group, the groups around it, and its owner; None: nobody says."""
-        said: list[float] = []
-        for first in {self._group_of.get(uid), self._owners.find(uid)}:
-            key = first
-            for _ in range(DEPTH_MAX):
-                definition = self.find_definition(key) if key is not None else None
-                if definition is None:
-                    break
-                if definition.run_seconds is not None:
-                    said.append(definition.run_seconds)
-                key = definition.parent
-        return min(said, default=None)
+    def find_owner(self, uid: str) -> GroupKey | None:
+        """Find the object that owns a pod and may say something of it; None if there is none."""
+        return self._owners.find(uid)
 
     @property
     def have_pods(self) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from scheduler.api.groups.definitions import Definition, Disruption, GroupKey
-from scheduler.state.groups.forming import Lore, find_place
+from scheduler.state.groups.forming import Lore
+from scheduler.state.groups.members import find_place
 from scheduler.state.groups.parts import Parts, count_done, count_successes
 from scheduler.state.pods import PodRecord
 
@@ -29,14 +30,15 @@ class Split(NamedTuple):
 def list_running(groups: Iterable[GroupKey], lore: Lore) -> Running:
     """List the minimum and the pods on nodes of each team of some groups, the pods to keep first.
 
-    Those that are being evicted come last: others are the minimum, if there are enough.
+    Those that are being evicted come last, and before these the ones whose bind may still fail: others are the minimum, if
+    there are enough.
     """
     found = []
     for group in groups:
         definition = lore.find_definition(group)
         there = sorted(
-            (one for one in lore.list_members(group) if one.is_there),
-            key=lambda one: (one.is_leaving, *find_place(one)),
+            (one for one in lore.list_members(group) if one.is_on_node),
+            key=lambda one: (one.is_leaving, not one.is_there, *find_place(one)),
         )
         if definition is None or not there:
             continue
