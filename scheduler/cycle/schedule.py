@@ -77,7 +77,7 @@ class Cycle(Answers):
             balances=groups.kueue_balanced_placement,
         )
         count_places = partial(self._count_places, beside=None)
-        narrowing = Narrowing(cluster, self._bounds.count_without)
+        narrowing = Narrowing(cluster, self._bounds)
         clearing = Clearing(cluster, self.boards, self.keys, count_places, self.promises, narrowing)
         horizon = Horizon(cluster, self._bounds, groups.promised_percent)
         self._groups = GroupCycle(cluster, self._placer, clearing, horizon, policies.preempts)

@@ -215,7 +215,7 @@ class Clearing:
         if entity.team.template is None:
             return _NO_PLACES
         pods = [pod.row for part in units for unit in part for pod in unit.pods]
-        counts = self._narrowing.count_without([entity.members], np.array(pods, np.int64))
+        counts = self._narrowing.bounds.count_without([entity.members], np.array(pods, np.int64))
         if counts is not None:
             return counts[0]
         with self._cluster.trial() as trial:

@@ -6,29 +6,32 @@ nodes that would have room for a pod of the group, and of these to the ones that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from scheduler.disruption import protectors
 from scheduler.disruption.units import find_costs_of_rows
+from scheduler.placing.groups.bounds import Bounds
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, list_kinds
 from scheduler.state.pods import PodRecord
 
-# Counts [N] for each kind of pods how many fit on each node at most without others; None if amounts alone do not say so.
-CountWithout = Callable[[Sequence[Sequence[PodRecord]], c.Ints], list[c.Ints] | None]
 # Of the cheapest nodes, the places for so many times the pods of the group are kept: not every node takes as many pods as
 # its amounts say, and some pods do not go though their priority is lower.
 _SPARE = 1.25
 
 
 class Narrowing:
-    """Narrows places down for one cluster."""
+    """Narrows places down for one cluster.
 
-    def __init__(self, cluster: Cluster, count_without: CountWithout) -> None:
-        self._cluster, self.count_without = cluster, count_without
+    Attributes:
+        bounds: how many pods fit at most.
+    """
+
+    def __init__(self, cluster: Cluster, bounds: Bounds) -> None:
+        self._cluster, self.bounds = cluster, bounds
 
     def narrow_place(self, entity: Entity, rows: c.Flags) -> c.Flags | None:
         """Choose [N] the nodes of a place that are worth a search; None if the group does not fit there in any case.
@@ -42,6 +45,8 @@ class Narrowing:
         """
         pods, there = self._list_outranked(entity, rows)
         kinds = list_kinds(entity.members)
+        if len(kinds) > 1 and not self.bounds.have_enough_without(entity, rows, pods):
+            return None
         counts = self._count_places(kinds, rows, pods)
         if counts is None:
             return rows
@@ -58,6 +63,8 @@ class Narrowing:
     def could_fit(self, entity: Entity, rows: c.Flags, pods: c.Ints) -> bool:
         """Whether a group may fit on some rows, [0] for all, without the pods [k]; False only if it certainly does not."""
         kinds = list_kinds(entity.members)
+        if len(kinds) > 1 and not self.bounds.have_enough_without(entity, rows, pods):
+            return False
         counts = self._count_places(kinds, rows, pods)
         return counts is None or _are_enough(entity, kinds, counts)
 
@@ -65,7 +72,7 @@ class Narrowing:
         self, kinds: Sequence[Sequence[PodRecord]], rows: c.Flags, pods: c.Ints
     ) -> list[c.Ints] | None:
         """Count [N] for each kind of pods how many fit on some rows without other pods; None if amounts do not say so."""
-        counts = self.count_without(kinds, pods)
+        counts = self.bounds.count_without(kinds, pods)
         if counts is None or not rows.size:
             return counts
         return [np.where(rows, places, 0) for places in counts]

@@ -182,10 +182,6 @@ class Attempt(Tries):
         few = partial(self._place_in_few, (*labels, inner[0]))
         return self._try(few, team, among)
 
-    def _count_templates(self, team: Team) -> int:
-        """Count the kinds of pods of a team."""
-        return len({id(pod.template) for leaf in team.list_leaves() for pod in leaf.pods})
-
     def _place_members(self, team: Team, among: c.Flags) -> bool:
         """Place the pods or the teams of a team."""
         if not team.teams:

@@ -6,11 +6,17 @@ from collections.abc import Callable, Hashable, Sequence
 
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.placing.groups import choosing
+from scheduler.placing.groups.amounts import (
+    find_all_waiting,
+    find_enough,
+    have_enough,
+    sum_least,
+)
 from scheduler.placing.groups.domains import Domains
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, Where
+from scheduler.state.entities import Entity, Team, Where
 from scheduler.state.pods import PodRecord
 
 # Of a group with more kinds of pods not all are counted, because each takes as long as a decision.
@@ -49,7 +55,18 @@ class Bounds:
         labels = _list_labels(team.where)
         if team.template is not None and not team.teams:
             return team.n_missing <= self._get_most(team.pods[0], labels)
-        return all(n <= self._get_most(pod, labels) for pod, n in team.list_needs())
+        if any(n > self._get_most(pod, labels) for pod, n in team.list_needs()):
+            return False
+        return self._have_enough(team, labels)
+
+    def _have_enough(self, team: Team, labels: tuple[str, ...]) -> bool:
+        """Whether the nodes of any domain together have enough free for all pods that must have a node at once."""
+        least = sum_least(self._cluster, team, find_all_waiting)
+        if not labels:
+            return have_enough(self._cluster, least, ANYWHERE)
+        level = self._domains.get_level(labels)
+        n_domains = len(level.names)
+        return bool(find_enough(self._cluster, least, level.domain, n_domains, ANYWHERE).any())
 
     def _get_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:
         """Return the most pods like one that fit in one domain."""
@@ -80,10 +97,19 @@ class Bounds:
     def could_fit_without(self, entity: Entity, others: c.Ints) -> bool:
         """Whether the minimum of a group could have a node at once without others; True if amounts do not say so."""
         needs = entity.team.list_needs()
-        if len(needs) > _KINDS_MAX or not all(self._needs_only_amounts(pod) for pod, _ in needs):
-            return True
+        is_counted = len(needs) <= _KINDS_MAX and all(
+            self._needs_only_amounts(pod) for pod, _ in needs
+        )
         with self._cluster.roster.lift_charges(others):
-            return self.could_fit(entity)
+            if is_counted:
+                return self.could_fit(entity)
+            return self._have_enough(entity.team, _list_labels(entity.team.where))
+
+    def have_enough_without(self, entity: Entity, rows: c.Flags, others: c.Ints) -> bool:
+        """Whether some rows [N], [0] for all, together have enough free for the minimum of a group without others [k]."""
+        least = sum_least(self._cluster, entity.team, find_all_waiting)
+        with self._cluster.roster.lift_charges(others):
+            return have_enough(self._cluster, least, rows)
 
     def _find_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:
         places = self._count_places(pod)

@@ -9,6 +9,7 @@ import numpy as np
 from scheduler.api.door.decisions import Bind, Hold, Outcome
 from scheduler.api.groups.definitions import Rule
 from scheduler.placing.groups import ordering
+from scheduler.placing.groups.amounts import find_enough, sum_least
 from scheduler.placing.groups.choices import Assign, CountPlaces
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.needs import MEMBERS_MAX
@@ -116,6 +117,13 @@ class Tries:
     def _count_waiting(self, team: Team) -> int:
         return sum(len(self._list_waiting(leaf)) for leaf in team.list_leaves())
 
+    def _find_waiting(self, team: Team) -> tuple[list[PodRecord], int]:
+        return self._list_waiting(team), team.n_missing - self._count_assumed(team)
+
+    def _count_templates(self, team: Team) -> int:
+        """Count the kinds of pods of a team."""
+        return len({id(pod.template) for leaf in team.list_leaves() for pod in leaf.pods})
+
     def _list_waiting(self, team: Team) -> list[PodRecord]:
         return self._list_pending(team.pods)
 
@@ -160,6 +168,11 @@ class Tries:
         order, places = ordering.order_domains(
             self._domains, labels, list(self._list_kinds(team)), among
         )
+        if order.size and self._count_templates(team) > 1:
+            level = self._domains.get_level(labels)
+            least = sum_least(self._cluster, team, self._find_waiting)
+            enough = find_enough(self._cluster, least, level.domain, len(level.names), among)
+            order = order[enough[order]]
         if order.size or not places.size:
             return order
         # None takes the team. The one that comes closest is tried all the same, to find out which pod lacks what there.
