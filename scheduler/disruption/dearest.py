@@ -46,7 +46,8 @@ def spare_dearest(
     if not found.units or not _is_worth_while(entity, found, units, tries):
         return found
     others = _find_room(cluster, entity, units, tries)
-    if others is not None and others.cost <= found.cost:
+    # Of rooms that differ in names alone, only in this one is it known that nobody goes in vain.
+    if others is not None and others.cost[:-1] <= found.cost[:-1]:
         return others
     # The tries have ended before all were judged, or the dearest are spared at the cost of more others.
     return choose_cheaper(found, _find_room(cluster, entity, found.units, tries)) or found
