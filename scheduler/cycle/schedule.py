@@ -90,6 +90,7 @@ class Cycle(Answers):
         call is left, and goes on when it is called again with the same entities.
         """
         self._begin()
+        self._cluster.pauses.take()
         outcome = Outcome()
         self.attempts.spent = self._ways.spent = 0
 

@@ -194,6 +194,8 @@ class Engine:
                 break
         self._backfill.work(now, allowance)
         self._cluster.groups.shortages.urgency.end_start()
+        # Who carries the decisions out puts questions, which would form all groups of victims at once.
+        self._settle_groups(now)
 
     def ask(self, question: Question[T]) -> T:
         """Answer a question, which changes no decision unless it is a ``Foresight``."""
@@ -373,7 +375,6 @@ class Engine:
         self._backfill.note_plans(made.plans, now, outcome)
         for uid in made.left:
             self._pending.put_back(uid)
-        self._cluster.pauses.take()
         if any(plan.hold for plan in made.plans):
             # A trial that was undone changes the version, too.
             is_other = any(plan.nominates or plan.binds for plan in made.plans)

@@ -16,6 +16,7 @@ from scheduler.state.groups.running import (
     list_running,
     split_pods,
 )
+from scheduler.state.pauses import Pauses
 from scheduler.state.pods import PodRecord
 from scheduler.state.structures.changes import Changes
 
@@ -26,10 +27,12 @@ class Pods(Protocol):
     Attributes:
         pods: the pods as they are.
         away: the former records of those that a trial has taken from their nodes.
+        pauses: where a long decision may be left for a while.
     """
 
     pods: dict[str, PodRecord]
     away: dict[str, PodRecord]
+    pauses: Pauses
 
 
 class Kept:
@@ -70,6 +73,7 @@ class Kept:
             key = waiting.pop()
             for root in (lore.find_root(key), *self._around.get(key, ())):
                 if root not in seen:
+                    self._known.pauses.take()
                     seen.add(root)
                     waiting += self._look_at(root, lore)
         if self._known.away:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 
 from msgspec import structs
 
@@ -270,8 +270,8 @@ class Groups:
         """Whether the entity of any group has to be formed anew."""
         return bool(self._changed)
 
-    def take_changed(self) -> list[tuple[str, Entity | None]]:
-        """Form the entities of all marked groups, and return them by uid; None for a group without waiting pods."""
+    def take_changed(self) -> Iterator[tuple[str, Entity | None]]:
+        """Form the entities of all marked groups, and yield them with their uids; None for a group without waiting pods."""
         roots: dict[GroupKey, None] = {}
         for key in self._changed:
             # A group that has left a root leaves the root's entity smaller.
@@ -282,7 +282,8 @@ class Groups:
                 self._root_of[key] = root
             roots[root] = None
         self._changed.clear()
-        return [(make_uid(root), self._form(root)) for root in roots]
+        for root in roots:
+            yield make_uid(root), self._form(root)
 
     def take_left(self) -> list[str]:
         """List the pods that have left a group since the last call, and are now in no group."""
