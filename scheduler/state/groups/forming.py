@@ -19,7 +19,7 @@ from scheduler.api.groups.definitions import (
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Team, Where, make_entity
-from scheduler.state.groups.parts import Parts, count_done, count_successes
+from scheduler.state.groups.parts import Parts, count_done, count_successes, split_by_part
 from scheduler.state.groups.successes import Success
 from scheduler.state.pods import Life, PodRecord
 
@@ -186,9 +186,9 @@ class _Former:
             return Team(key.name, root.minimum, where=self._resolve(root.constraint), teams=teams)
         members = self._members_of[key]
         if definition is None:
-            return self._make_team(Part("", 0), None, members)
+            return self._make_team(Part("", 0), None, {"": members})
         self._refuse_unknown_parts(key, definition, members)
-        team = self._make_team(definition.root, definition, members)
+        team = self._make_team(definition.root, definition, split_by_part(definition, members))
         return self._split_roles(team, members) if definition.by_role else team
 
     def _split_roles(self, team: Team, members: Sequence[Member]) -> Team:
@@ -209,14 +209,13 @@ class _Former:
         return Team(team.name, len(teams), teams=tuple(teams))
 
     def _make_team(
-        self, part: Part, definition: Definition | None, members: Sequence[Member]
+        self, part: Part, definition: Definition | None, members: Mapping[str, Sequence[Member]]
     ) -> Team:
-        """Make the team of a part of a group from the members of the group."""
+        """Make the team of a part of a group from the members of the group by their parts."""
         if part.parts:
             teams = tuple(self._make_team(one, definition, members) for one in part.parts)
             return Team(part.name, part.minimum, where=self._resolve(part.constraint), teams=teams)
-        parts = Parts(definition.root.list_leaves() if definition else ())
-        mine = [one for one in members if parts.find(one.says) == part.name]
+        mine = members.get(part.name, ())
         n_there = sum(one.is_kept for one in mine)
         n_done = 0
         if definition is not None and not self._misses_finished:
