@@ -135,6 +135,7 @@ class Chores:
         self._pending.note_result(plan.entity, plan.group, plan.hold)
         priority = self._cluster.pods[plan.hold.uid].priority
         is_exact = bool(plan.group.leaves)
+        self._cluster.groups.note_assumed(bind.uid for bind in plan.binds)
         if plan.binds and not is_exact and self._cycle.attempts.has_lower(priority):
             self._pending.help_pod_at_once(plan.hold.uid, now)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import structs
 
@@ -13,54 +13,22 @@ from scheduler.api.groups.definitions import (
     Definition,
     GroupKey,
     Match,
-    Membership,
     Part,
 )
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Team, Where, make_entity
+from scheduler.state.groups.members import Member, find_minimum_of_new, find_place
 from scheduler.state.groups.parts import Parts, count_done, count_successes, split_by_part
 from scheduler.state.groups.successes import Success
-from scheduler.state.pods import Life, PodRecord
 
 # The deepest tree of groups; Kubernetes allows four levels.
 DEPTH_MAX = 8
-_LAST = 2**62
 # kube-scheduler's texts.
 _ALIKE = "all pods in a single pod group should have the same"
 _SCHEDULER = ".spec.schedulerName set"
 _PRIORITY = "priority as the pod group's priority"
 _POLICY = "preemption policy as the pod group's preemption policy"
-
-
-class Member(NamedTuple):
-    """A pod of a group.
-
-    Attributes:
-        says: what it says of the group.
-        is_bound: its bind has been made.
-        is_leaving: it is being evicted.
-    """
-
-    pod: PodRecord
-    says: Membership
-    is_bound: bool
-    is_leaving: bool = False
-
-    @property
-    def is_there(self) -> bool:
-        """Whether it has a node for good, and stays."""
-        return self.is_bound and not self.pod.deleting
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether it is there and nobody sends it away, so that others may join it."""
-        return self.is_there and not self.is_leaving
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for a node, or for the end of its bind."""
-        return not self.is_bound and not self.pod.deleting and self.pod.life != Life.AWAY
 
 
 class Lore(Protocol):
@@ -91,9 +59,12 @@ class Lore(Protocol):
         """Return where a constraint says that pods go; a text if its topology is not there."""
 
 
-def form_entity(key: GroupKey, lore: Lore) -> Entity | None:
-    """Form the entity of a root group; None if none of its pods waits for a node or a bind."""
-    former = _Former(key, lore, misses_finished=lore.misses_finished(key))
+def form_entity(key: GroupKey, lore: Lore, *, was_cut: bool) -> Entity | None:
+    """Form the entity of a root group; None if none of its pods waits for a node or a bind.
+
+    ``was_cut``: if it is below its minimum, the scheduler has failed to bind some of its pods.
+    """
+    former = _Former(key, lore, misses_finished=lore.misses_finished(key), was_cut=was_cut)
     return former.form()
 
 
@@ -107,8 +78,7 @@ def count_below(key: GroupKey, lore: Lore) -> int:
     is_kai = definition is not None and definition.grace_seconds is not None
     if is_kai and any(lore.list_successes(leaf) for leaf in list_groups_within(key, lore)):
         return 0
-    former = _Former(key, lore, misses_finished=False)
-    return former.count_below()
+    return _Former(key, lore).count_below()
 
 
 def list_all_members(key: GroupKey, lore: Lore) -> list[Member]:
@@ -131,8 +101,11 @@ def is_to_restart(key: GroupKey, lore: Lore) -> bool:
 class _Former:
     """Forms one entity; notes what is missing and what is wrong on the way."""
 
-    def __init__(self, key: GroupKey, lore: Lore, *, misses_finished: bool) -> None:
-        self._key, self._lore, self._misses_finished = key, lore, misses_finished
+    def __init__(
+        self, key: GroupKey, lore: Lore, *, misses_finished: bool = False, was_cut: bool = False
+    ) -> None:
+        self._key, self._lore = key, lore
+        self._misses_finished, self._was_cut = misses_finished, was_cut
         self._definition = lore.find_definition(key)
         self._members_of = {one: lore.list_members(one) for one in list_groups_within(key, lore)}
         self._members = [one for members in self._members_of.values() for one in members]
@@ -220,7 +193,7 @@ class _Former:
         n_done = 0
         if definition is not None and not self._misses_finished:
             n_done = count_done(part, definition, self._find_successes(definition))
-        minimum = self._find_minimum(part, definition, n_there, n_done)
+        minimum = self._find_minimum(part, definition, mine, n_done)
         team = self._make_leaf(part.name, minimum, mine, part.constraint)
         is_gang = definition is not None and definition.is_gang
         n_short = max(0, part.minimum - n_done - n_there) if is_gang else 0
@@ -245,7 +218,7 @@ class _Former:
         )
 
     def _find_minimum(
-        self, part: Part, definition: Definition | None, n_there: int, n_done: int
+        self, part: Part, definition: Definition | None, mine: Sequence[Member], n_done: int
     ) -> int:
         """Find how many pods of a part, with those that are there, must have a node at once."""
         if definition is None or not definition.is_gang:
@@ -253,7 +226,7 @@ class _Former:
         if definition.match == Match.ONCE and (self._was_placed or self._stays_placed(definition)):
             return 0
         if definition.match == Match.WAITING:
-            return part.minimum + n_there
+            return find_minimum_of_new(mine, part.minimum, was_cut=self._was_cut)
         return max(0, part.minimum - n_done)
 
     def _find_successes(self, definition: Definition) -> Mapping[str, int]:
@@ -388,10 +361,3 @@ def _describe_difference(group: GroupKey, members: Sequence[Member]) -> Mistake:
 
 def _name_policy(preempts: bool | None) -> str:
     return "Never" if preempts is False else "PreemptLowerPriority"
-
-
-def find_place(member: Member) -> tuple[object, ...]:
-    """Return the place of a pod among the pods of its team: by its own order, rank, priority and age."""
-    pod, says = member.pod, member.says
-    rank = says.index if says.index >= 0 else _LAST
-    return says.order, rank, -pod.priority, pod.created, pod.order

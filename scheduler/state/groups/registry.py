@@ -11,6 +11,7 @@ from scheduler.api.groups.definitions import (
     Constraint,
     Definition,
     GroupKey,
+    Match,
     Membership,
     Topology,
 )
@@ -20,14 +21,16 @@ from scheduler.state.entities import Entity, Where, make_uid
 from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
-    Member,
     form_entity,
     list_all_members,
+    list_groups_within,
 )
 from scheduler.state.groups.index import Index
 from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept, Pods
 from scheduler.state.groups.levels import Topologies
+from scheduler.state.groups.members import Member
+from scheduler.state.groups.run_times import find_run_seconds
 from scheduler.state.groups.running import Running
 from scheduler.state.groups.shortages import Shortages
 from scheduler.state.groups.sources import Sources
@@ -223,6 +226,13 @@ class Groups:
             self._bound.add(uid)
             self._mark(key)
 
+    def note_assumed(self, uids: Iterable[str]) -> None:
+        """Note that binds of pods are under way: in some groups that changes how many of the others have to come at once."""
+        for key in dict.fromkeys(self._group_of[uid] for uid in uids if uid in self._group_of):
+            definition = self.find_definition(key)
+            if definition is not None and definition.match == Match.WAITING:
+                self._mark(key)
+
     def note_leaving(self, uids: Iterable[str]) -> None:
         """Note that pods are being evicted, or stay after all."""
         for key in dict.fromkeys(self._group_of.get(uid) for uid in uids):
@@ -235,17 +245,7 @@ class Groups:
 
     def find_run_seconds(self, uid: str) -> float | None:
         """Find for how long a pod runs at most, by its group, the groups around it, and its owner; None: nobody says."""
-        said: list[float] = []
-        for first in {self._group_of.get(uid), self._owners.find(uid)}:
-            key = first
-            for _ in range(DEPTH_MAX):
-                definition = self.find_definition(key) if key is not None else None
-                if definition is None:
-                    break
-                if definition.run_seconds is not None:
-                    said.append(definition.run_seconds)
-                key = definition.parent
-        return min(said, default=None)
+        return find_run_seconds({self._group_of.get(uid), self._owners.find(uid)}, self)
 
     @property
     def have_pods(self) -> bool:
@@ -300,7 +300,8 @@ class Groups:
 
     def _form(self, root: GroupKey) -> Entity | None:
         is_root = self.is_root(root)
-        entity = form_entity(root, self) if is_root else None
+        was_cut = self.shortages.urgency.was_cut(root)
+        entity = form_entity(root, self, was_cut=was_cut) if is_root else None
         self.shortages.note_group(root, entity, self, is_root=is_root)
         if entity is None and root not in self.shortages.below:
             self._joints.forget(root)
@@ -360,12 +361,10 @@ class Groups:
             if (pod := pods.get(uid)) is not None
         ]
 
-    def list_objects_of(self, root: GroupKey, depth: int = 0) -> list[GroupSource]:
+    def list_objects_of(self, root: GroupKey) -> list[GroupSource]:
         """List the objects of a group and of the groups within it."""
-        found = self._sources.find_object(root)
-        within = self.list_children(root) if depth < DEPTH_MAX else ()
-        parts = [one for child in within for one in self.list_objects_of(child, depth + 1)]
-        return [*([found] if found is not None else []), *parts]
+        found = map(self._sources.find_object, list_groups_within(root, self))
+        return [one for one in found if one is not None]
 
     def list_successes(self, key: GroupKey) -> Collection[Success]:
         """List the pods of a group that have succeeded."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from scheduler.api.groups.definitions import Definition, Disruption, GroupKey
-from scheduler.state.groups.forming import Lore, find_place
+from scheduler.state.groups.forming import Lore
+from scheduler.state.groups.members import find_place
 from scheduler.state.groups.parts import Parts, count_done, count_successes
 from scheduler.state.pods import PodRecord
 

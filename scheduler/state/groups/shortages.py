@@ -8,6 +8,7 @@ from scheduler.api.groups.definitions import GroupKey
 from scheduler.state.entities import Entity
 from scheduler.state.groups.forming import Lore, count_below, is_to_restart, list_all_members
 from scheduler.state.groups.urgency import Urgency
+from scheduler.state.pods import Life
 
 
 class Shortages:
@@ -29,15 +30,16 @@ class Shortages:
         self, root: GroupKey, entity: Entity | None, lore: Lore, *, is_root: bool
     ) -> None:
         """Note how many pods a running root group lacks until it has its minimum; ``entity`` are those that wait."""
-        n_below = 0
+        n_below, is_binding = 0, False
         if entity is not None:
             n_below = entity.team.count_below() if entity.n_short else 0
             n_there = sum(len(leaf.there) for leaf in entity.team.list_leaves())
+            is_binding = any(pod.life == Life.ASSUMED for pod in entity.members)
         else:
             n_there = len(list_all_members(root, lore))
         if n_below or (entity is None and is_root):
             n_below = count_below(root, lore)
-        self.urgency.note_size(root, n_below, n_there)
+        self.urgency.note_size(root, n_below, n_there, is_binding=is_binding)
         self.below.pop(root, None)
         self.restarting.discard(root)
         if n_below:
