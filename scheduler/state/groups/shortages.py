@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.groups.definitions import Definition, GroupKey
 from scheduler.state.entities import Entity
 from scheduler.state.groups.forming import Lore, count_below, is_to_restart, list_all_members
 from scheduler.state.groups.urgency import Urgency
@@ -46,6 +46,12 @@ class Shortages:
             self.below[root] = n_below
             if is_to_restart(root, lore):
                 self.restarting.add(root)
+
+    def goes_when_short(self, key: GroupKey, definition: Definition | None) -> bool:
+        """Whether a root group goes as a whole if it stays below its minimum."""
+        if definition is None:
+            return False
+        return definition.grace_seconds is not None or key in self.restarting
 
     def comes_first(self, root: GroupKey) -> bool:
         """Whether a group is below its minimum and urgent: what it holds is of no use until it is whole again."""
