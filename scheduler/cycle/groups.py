@@ -19,7 +19,7 @@ from scheduler.placing.groups.choices import PlacePods
 from scheduler.placing.groups.placer import Placer
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, Team, make_entity
+from scheduler.state.entities import Entity, Team, make_entity, require_minimum
 from scheduler.state.later import LaterRoom, Place
 from scheduler.state.pods import PodRecord
 
@@ -84,10 +84,11 @@ class GroupCycle:
             return plan
         cleared = None
         self._cluster.pauses.take()
-        if self._preempts(entity):
+        needed = self._find_needed(entity)
+        if needed is not None:
             places = self._placer.list_places(entity)
             found = self._pieces.go_on(
-                entity, plan, places, lambda rows: self._placer.place(entity, try_pods, rows)
+                entity, plan, places, lambda rows: self._placer.place(needed, try_pods, rows)
             )
             if isinstance(found, Unfinished):
                 return None
@@ -123,7 +124,7 @@ class GroupCycle:
 
     def list_evictable(self, entity: Entity) -> list[PodRecord]:
         """List the pods on nodes that may go for a group; none if it takes nobody's place."""
-        return self._clearing.list_evictable(entity) if self._preempts(entity) else []
+        return self._clearing.list_evictable(entity) if self._find_needed(entity) else []
 
     def _place(self, entity: Entity, place_pods: PlacePods) -> Plan:
         plan = self._placer.place(entity, place_pods)
@@ -203,6 +204,18 @@ class GroupCycle:
         attempt = Attempt(cleared.binds[0].node, n_victims)
         hold = Hold(pod.uid, found.why, attempt=attempt, barriers=found.barriers)
         return Plan(pod.uid, (), evicts, nominates, hold)
+
+    def _find_needed(self, entity: Entity) -> Entity | None:
+        """Find what room is made for, with what has to have a node at once; None if the group takes nobody's place.
+
+        Less than what it lacks is of no use to a group that goes as a whole if it stays below its minimum.
+        """
+        if not self._preempts(entity):
+            return None
+        if not self._cluster.groups.shortages.goes_when_short(entity.key, entity.definition):
+            return entity
+        needed = require_minimum(entity)
+        return needed if needed.team.is_complete else None
 
     def _preempts(self, entity: Entity) -> bool:
         """Whether a group may take the place of others."""

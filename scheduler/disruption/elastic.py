@@ -31,7 +31,7 @@ def list_elastic(cluster: Cluster, units: Sequence[Unit]) -> dict[GroupKey, Runn
     return {
         unit.group: [
             (minimum, [pod for pod in there if pod.uid not in going])
-            for minimum, there in cluster.groups.list_running(unit.group)
+            for minimum, there in cluster.groups.kept.list_running(unit.group, cluster.groups)
         ]
         for unit in units
         if unit.group in with_extras and is_core(unit) and unit.group is not None

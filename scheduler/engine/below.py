@@ -2,7 +2,8 @@
 
 The pods that are missing usually come again, and join the group. If they have not done so after a grace period, a group
 goes as a whole, so that its controller can start it anew: a group of KAI always, another one only if it asks for that
-(``evenkeel.dev/on-failure: restart``), and if all of it would then fit somewhere.
+(``evenkeel.dev/on-failure: restart``), and if all of it would then fit somewhere. A group stays while room is promised to
+the pods that it lacks: others have gone for them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from itertools import islice
 from scheduler.api.door.decisions import Evict, Outcome, Plan, Why
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.schedule import Cycle
+from scheduler.disruption import group_promises
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, make_uid
+from scheduler.state.entities import Entity, make_uid, require_minimum
 from scheduler.state.pods import Life, PodRecord
 from scheduler.waiting.pending import Pending
 
@@ -46,12 +48,8 @@ class BelowMinimum:
 
     def _has_grace(self, key: GroupKey) -> bool:
         """Whether a group does not simply wait for its missing pods."""
-        definition = self._cluster.groups.find_definition(key)
-        if definition is None:
-            return False
-        return (
-            definition.grace_seconds is not None or key in self._cluster.groups.shortages.restarting
-        )
+        groups = self._cluster.groups
+        return groups.shortages.goes_when_short(key, groups.find_definition(key))
 
     def find_due(self) -> float:
         """Return when the first grace period ends; infinite for none."""
@@ -79,16 +77,22 @@ class BelowMinimum:
         return _GRACE_SECONDS if grace is None else grace
 
     def _list_there(self, key: GroupKey) -> list[PodRecord]:
-        return [pod for _, pods in self._cluster.groups.list_running(key) for pod in pods]
+        return [
+            pod
+            for _, pods in self._cluster.groups.kept.list_running(key, self._cluster.groups)
+            for pod in pods
+        ]
 
     def _is_to_go(self, key: GroupKey) -> bool:
         definition = self._cluster.groups.find_definition(key)
         if definition is None:
             return False
-        if definition.grace_seconds is not None:
-            return True
         entry = self._pending.find_entry(make_uid(key))
         entity = None if entry is None else entry.entity
+        if isinstance(entity, Entity) and self._is_promised_enough(entity):
+            return False
+        if definition.grace_seconds is not None:
+            return True
         if entry is None or not isinstance(entity, Entity) or entity.lacks or entity.gated:
             # Nobody makes the missing pods while the others run, or lets them in.
             return True
@@ -96,6 +100,12 @@ class BelowMinimum:
         if any(pods[pod.uid].life == Life.ASSUMED for pod in entity.members):
             return False
         return entry.result is not None and self._cycle.could_start_anew(entity)
+
+    def _is_promised_enough(self, entity: Entity) -> bool:
+        """Whether pods have been sent away for the pods that a group lacks: they would have gone in vain."""
+        has_room = group_promises.has_nominated(self._cluster, entity)
+        has_room = has_room or group_promises.awaits_victims(self._cluster, entity)
+        return has_room and require_minimum(entity).team.is_complete
 
     def _send_away(self, key: GroupKey, pods: list[PodRecord]) -> Plan:
         n = self._cluster.groups.shortages.below[key]

@@ -126,7 +126,7 @@ def _verify_group(cluster: Cluster, root: GroupKey) -> None:
     """Find anew which pods of a root group are on nodes, and which of them do not go by themselves."""
     groups = cluster.groups
     within = forming.list_groups_within(root, groups)
-    known, found = groups.list_running(root), list_running(within, groups)
+    known, found = groups.kept.list_running(root, groups), list_running(within, groups)
     if known != found:
         raise BrokenInvariant(f"of {root} {known} are known to run, {found} do")
     split = split_pods(groups.find_definition(root), found)

@@ -226,6 +226,17 @@ def _make_team_anew(team: Team) -> Team:
     return replace(team, minimum=minimum, pods=pods, there=(), template=template, ranks=())
 
 
+def require_minimum(entity: Entity) -> Entity:
+    """Make the entity that a running group would be if as many pods as it lacks had to have a node at once."""
+    return replace(entity, team=_require_minimum(entity.team))
+
+
+def _require_minimum(team: Team) -> Team:
+    if team.teams:
+        return replace(team, teams=tuple(map(_require_minimum, team.teams)))
+    return replace(team, minimum=max(team.minimum, len(team.there) + team.n_short))
+
+
 def make_uid(key: GroupKey) -> str:
     """Make the uid of a group's entity."""
     return f"group {key.kind} {key.namespace}/{key.name}"

@@ -137,6 +137,21 @@ def test_a_group_that_would_not_fit_without_those_that_may_go_says_so() -> None:
     )
 
 
+def test_a_running_group_of_kai_says_that_nobody_goes_for_fewer_pods_than_it_lacks() -> None:
+    meta = {"name": "train", "namespace": "default"}
+    kind = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}
+    group = kind | {"metadata": meta, "spec": {"minMember": 3}}
+    pods = [pod("w0", node="r0-0", cpu=4), pod("w1", cpu=4, priority=0)]
+    for one in pods:
+        one["metadata"]["annotations"] = {"pod-group-name": "train"}
+    low = pod("low", node="r1-0", cpu=4, priority=-1)
+    found = answer("train", objects=[*racks(1, 1), group, *pods, low])
+    assert (found["state"], found["preemption"]["notDone"]) == (
+        "waits",
+        "it lacks pods that do not exist, and goes as a whole if it stays below its minimum",
+    )
+
+
 def test_a_group_that_is_not_complete_says_what_it_lacks() -> None:
     objects = [*racks(2), native("train", 3), *members(2)]
     found = answer("train", objects=objects)

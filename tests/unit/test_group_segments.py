@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler.api import names
+from scheduler.api.door import events
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import Constraint, Part, Rule, Take
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.engine import Engine
+from scheduler.state.groups import parts
+from tests import make
 from tests.unit import group_objects as group
 
 Json = dict[str, Any]
@@ -67,6 +74,42 @@ def test_segments_within_the_elastic_minimum_must_be_placed() -> None:
     spec = pytorch(6, SEGMENTS, elasticPolicy={"minReplicas": 4, "maxReplicas": 9})
     root = group.read(group.make_object(objects.PyTorchJob, spec)).root
     assert [one.minimum for one in root.list_leaves()] == [1, 2, 1, 0]
+
+
+def count_looks(n_segments: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often a group of one pod with so many segments is searched for its parts."""
+    looks: list[None] = []
+
+    def look(self: parts.Parts, leaves: Any) -> None:
+        looks.append(None)
+        make_parts(self, leaves)
+
+    make_parts = parts.Parts.__init__
+    monkeypatch.setattr(parts.Parts, "__init__", look)
+    labels = {
+        names.TRAINING_NAME: "g",
+        names.TRAINING_OPERATOR: "pytorchjob-controller",
+        names.TRAINING_PART: "worker",
+        names.TRAINING_INDEX: "0",
+    }
+    notes = {names.GANG: "1"}
+    engine = Engine(Config())
+    spec = pytorch(2 * n_segments, SEGMENTS)
+    found = group.make_object(objects.PyTorchJob, spec, annotations=notes)
+    pod = make.pod(name="w", namespace="ns", labels=labels, annotations=notes)
+    for one in (make.node(name="n", cpu=1), found, pod):
+        engine.handle(events.Seen(one), 0)
+    assert len(engine.decide(0, Unlimited()).binds) == 0
+    monkeypatch.undo()
+    return len(looks)
+
+
+def test_a_group_is_searched_for_its_parts_as_often_however_many_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenant writes how many there are."""
+    few, many = (count_looks(n, monkeypatch) for n in (2, 64))
+    assert 0 < few == many
 
 
 @pytest.mark.parametrize(

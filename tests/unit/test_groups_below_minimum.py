@@ -144,6 +144,102 @@ def test_a_stale_gang_of_kai_goes_after_its_grace_period_whatever_it_says() -> N
     )
 
 
+class Kai(Scene):
+    """Pods of a gang of KAI, each of which needs a node for itself, and of a gang that is told to start anew."""
+
+    def __init__(self, minimum: int, *, restarts: bool = False) -> None:
+        super().__init__(n_nodes=0)
+        for i in range(minimum):
+            self.add_node(f"n{i}", "r0")
+        self.notes = {names.KAI_GROUP: "g"}
+        if restarts:
+            self.notes = {GANG + "name": "g", GANG + "min-available": str(minimum)}
+            self.notes |= {names.ON_FAILURE: "restart", names.KUEUE_REQUIRED: "rack"}
+            meta = wire.Meta(name="t", uid="t")
+            self.see(objects.KueueTopology(meta, {"levels": [{"nodeLabel": "rack"}]}))
+        else:
+            meta = wire.Meta(name="g", namespace="default", uid="g")
+            self.see(objects.KaiPodGroup(meta, {"minMember": minimum}))
+        for i in range(minimum):
+            self.come(f"g-{i}", f"n{i}")
+        self.decide()
+
+    def add_node(self, name: str, rack: str) -> None:
+        self.see(make.node(name=name, cpu=4, labels={"rack": rack}))
+
+    def come(self, name: str, node: str = "") -> None:
+        pod = make.pod(name=name, cpu=4, node=node, priority=5, annotations=self.notes)
+        self.see(pod)
+
+    def lose(self, *others: tuple[int, int]) -> None:
+        """Lose pods by their numbers, each with the priority of the pod that comes in its place."""
+        for i, priority in others:
+            self.gone(f"g-{i}")
+            self.see(make.pod(name=f"other-{i}", cpu=4, node=f"n{i}", priority=priority))
+        self.decide()
+
+
+@pytest.mark.parametrize("seconds", [15, 25])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_gang_stays_while_victims_leave_for_the_pod_that_it_lacks(
+    *, restarts: bool, seconds: int
+) -> None:
+    scene = Kai(2, restarts=restarts)
+    scene.lose((1, 0))
+    scene.come("again")
+    (evict,) = scene.evicts(40)
+    assert evict.victims == ("default/other-1",)
+    if restarts:
+        # The whole gang has room there.
+        scene.add_node("m0", "r1")
+        scene.add_node("m1", "r1")
+    assert not scene.evicts(seconds)
+    scene.gone("other-1")
+    outcome = scene.decide(10)
+    assert [bind.uid for bind in outcome.binds] == ["default/again"]
+    assert not outcome.evicts
+
+
+def test_a_gang_goes_after_all_if_no_room_is_made_for_the_pod_that_it_lacks() -> None:
+    scene = Kai(2)
+    scene.lose((1, 0))
+    scene.come("again")
+    assert scene.evicts(40)
+    scene.engine.handle(events.EvictFailed("default/other-1", "no", is_refused=True), scene.now)
+    found = [one.victims for _ in range(8) for one in scene.evicts(10)]
+    assert found == [("default/g-0",)]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_nobody_goes_for_a_gang_that_lacks_pods_that_do_not_exist(*, restarts: bool) -> None:
+    scene = Kai(3, restarts=restarts)
+    scene.lose((1, 0), (2, 0))
+    scene.come("again")
+    assert not scene.evicts(40)
+    scene.come("again-too")
+    (evict,) = scene.evicts(5)
+    assert set(evict.victims) == {"default/other-1", "default/other-2"}
+
+
+def test_a_gang_goes_if_a_pod_is_gone_again_for_which_others_leave() -> None:
+    scene = Kai(3)
+    scene.lose((1, 0), (2, 0))
+    scene.come("again")
+    scene.come("again-too")
+    assert scene.evicts(40)
+    scene.gone("again-too")
+    assert [one.victims for one in scene.evicts(30)] == [("default/g-0",)]
+
+
+def test_nobody_goes_for_one_pod_of_a_gang_that_lacks_two() -> None:
+    scene = Kai(3)
+    scene.lose((1, 0), (2, 9))
+    scene.come("again")
+    scene.come("again-too")
+    assert not scene.evicts(40)
+    assert [one.victims for one in scene.evicts(30)] == [("default/g-0",)]
+
+
 def test_a_gang_whose_binds_are_under_way_is_not_below_its_minimum() -> None:
     scene = Scene()
     scene.see(train("restart", topology=""), member("a"), member("b"))

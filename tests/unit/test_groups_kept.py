@@ -49,7 +49,7 @@ class World:
             with cluster.trial() as trial:
                 trial.take_away(*self.rng.sample(there, self.rng.randint(1, len(there))))
                 for root in cluster.groups.list_roots().values():
-                    known = cluster.groups.list_running(root)
+                    known = cluster.groups.kept.list_running(root, cluster.groups)
                     within = forming.list_groups_within(root, cluster.groups)
                     assert known == list_running(within, cluster.groups)
         if self.rng.random() < 0.7:

@@ -1,6 +1,7 @@
 """Pods of a running group that come again join the domain of their slice, or wait for room there."""
 
 import json
+import tracemalloc
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from random import Random
@@ -258,6 +259,19 @@ def test_pods_without_ranks_fill_the_slices_that_lack_pods() -> None:
     scene.come(3, 6, 7, ranked=False)
     placed = scene.decide()
     assert sorted(scene.racks[node] for node in placed.values()) == ["r1", "r2", "r2"]
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_a_tenant_may_write_any_size_of_a_slice(*, ranked: bool) -> None:
+    """Each place of the slice would take 8 bytes in a list."""
+    scene = Scene(RACKS, 3, cut(("rack", 10_000_000), (names.HOSTNAME, 1)))
+    scene.run({"a2": [0]}, ranked=ranked)
+    scene.come(1, ranked=ranked)
+    tracemalloc.start()
+    scene.decide()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_a_rank_beyond_the_end_is_no_place_in_a_slice() -> None:

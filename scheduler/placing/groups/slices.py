@@ -8,6 +8,7 @@ room for all of it: the first pods to come leave room for the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -108,9 +109,8 @@ def line_up(pod_set: PodSet) -> Row:
     if ranks:
         taken = {ranks[uid]: row for uid, row in rows.items()}
         return Row({ranks[pod.uid]: pod for pod in waiting}, taken)
-    slots = _lay_out(list(rows.values()), pod_set.where.slices, pod_set.levels)
-    taken = {at: row for at, row in enumerate(slots) if row >= 0}
-    free = (at for at in range(len(slots) + len(waiting)) if at not in taken)
+    taken = dict(_lay_out(list(rows.values()), pod_set.where.slices, pod_set.levels))
+    free = (at for at in count() if at not in taken)
     return Row(dict(zip(free, waiting, strict=False)), taken)
 
 
@@ -128,13 +128,13 @@ def spare_places(pod_set: PodSet, places: c.Ints) -> c.Ints:
         return places
     row, layers = line_up(pod_set), pod_set.where.slices
     size = layers[0][1]
-    firsts = {at // size * size for at in row.taken}
-    every = [at for first in sorted(firsts) for at in range(first, first + size)]
-    missing = [at for at in every if at not in row.taken and at not in row.waiting]
+    firsts = {at // size for at in row.taken}
+    known = [at for at in (*row.taken, *row.waiting) if at // size in firsts]
     left = places.copy()
-    for gap in _split(Gap(missing, layers), row.taken, pod_set.levels):
+    whole = Gap((), layers)
+    for gap, n in _count_to_come(whole, len(firsts) * size, known, row.taken, pod_set.levels):
         rows = np.flatnonzero(gap.find_rows(pod_set))
-        totals = np.maximum(np.cumsum(left[rows]) - len(gap.places), 0)
+        totals = np.maximum(np.cumsum(left[rows]) - n, 0)
         left[rows] = np.diff(totals, prepend=0)
     return left
 
@@ -160,19 +160,55 @@ def _find_ranks(team: Team, pods: Sequence[PodRecord]) -> dict[str, int]:
     return ranks if is_row else {}
 
 
-def _lay_out(rows: list[int], layers: Layers, levels: Sequence[Level]) -> list[int]:
-    """Lay out pods without ranks in slices: list for each place in the row the row of its pod's node; -1 for a free place."""
+def _lay_out(
+    rows: list[int], layers: Layers, levels: Sequence[Level], first: int = 0
+) -> list[tuple[int, int]]:
+    """Lay out pods without ranks in slices from a place on: list the places that they take, each with the row of its node."""
     if not layers:
-        return rows
+        return list(enumerate(rows, first))
     (level, size), *inner = layers
     by_domain: dict[int, list[int]] = {}
     for row in rows:
         by_domain.setdefault(int(levels[level].domain[row]), []).append(row)
-    slots: list[int] = []
+    taken: list[tuple[int, int]] = []
     for number in sorted(by_domain):
-        slots += _lay_out(by_domain[number], inner, levels)
-        slots += [-1] * (-len(slots) % size)
-    return slots
+        taken += _lay_out(by_domain[number], inner, levels, first)
+        # The next domain begins a slice; a tenant writes how large it is.
+        first += -(-(taken[-1][0] + 1 - first) // size) * size
+    return taken
+
+
+def _count_to_come(
+    gap: Gap, length: int, known: Sequence[int], taken: Mapping[int, int], levels: Sequence[Level]
+) -> Iterator[tuple[Gap, int]]:
+    """Count the pods that are still to come into some slices, by the domains to which they will go.
+
+    They are not listed: a tenant writes how large a slice is.
+
+    Args:
+        gap: where the pods of the slices go; its places are not read.
+        length: how many places the slices have.
+        known: those of their places whose pods are there or wait.
+        taken: the rows of nodes by those of their places whose pods are there.
+        levels: the levels of the topology.
+    """
+    if not gap.layers or gap.is_stuck:
+        yield gap, length - len(known)
+        return
+    (level, size), *inner = gap.layers
+    of_slices: dict[int, dict[int, int]] = {}
+    for at, row in taken.items():
+        of_slices.setdefault(at // size, {})[at] = row
+    known_of: dict[int, list[int]] = {}
+    for at in known:
+        known_of.setdefault(at // size, []).append(at)
+    for number, there in sorted(of_slices.items()):
+        joined = _join(gap._replace(layers=inner), level, there.values(), levels)
+        yield from _count_to_come(joined, size, known_of[number], there, levels)
+    n_free = length - len(of_slices) * size
+    n_known = len(known) - sum(len(known_of[number]) for number in of_slices)
+    if n_free > n_known:
+        yield gap, n_free - n_known
 
 
 def _split(gap: Gap, taken: Mapping[int, int], levels: Sequence[Level]) -> Iterator[Gap]:

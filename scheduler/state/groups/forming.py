@@ -18,8 +18,8 @@ from scheduler.api.groups.definitions import (
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.state.entities import Entity, Team, Where, make_entity
-from scheduler.state.groups.members import Member, find_place
-from scheduler.state.groups.parts import Parts, count_done, count_successes
+from scheduler.state.groups.members import Member, find_minimum_of_new, find_place
+from scheduler.state.groups.parts import Parts, count_done, count_successes, split_by_part
 from scheduler.state.groups.successes import Success
 
 # The deepest tree of groups; Kubernetes allows four levels.
@@ -59,9 +59,12 @@ class Lore(Protocol):
         """Return where a constraint says that pods go; a text if its topology is not there."""
 
 
-def form_entity(key: GroupKey, lore: Lore) -> Entity | None:
-    """Form the entity of a root group; None if none of its pods waits for a node or a bind."""
-    former = _Former(key, lore, misses_finished=lore.misses_finished(key))
+def form_entity(key: GroupKey, lore: Lore, *, was_cut: bool) -> Entity | None:
+    """Form the entity of a root group; None if none of its pods waits for a node or a bind.
+
+    ``was_cut``: if it is below its minimum, the scheduler has failed to bind some of its pods.
+    """
+    former = _Former(key, lore, misses_finished=lore.misses_finished(key), was_cut=was_cut)
     return former.form()
 
 
@@ -75,8 +78,7 @@ def count_below(key: GroupKey, lore: Lore) -> int:
     is_kai = definition is not None and definition.grace_seconds is not None
     if is_kai and any(lore.list_successes(leaf) for leaf in list_groups_within(key, lore)):
         return 0
-    former = _Former(key, lore, misses_finished=False)
-    return former.count_below()
+    return _Former(key, lore).count_below()
 
 
 def list_all_members(key: GroupKey, lore: Lore) -> list[Member]:
@@ -99,8 +101,11 @@ def is_to_restart(key: GroupKey, lore: Lore) -> bool:
 class _Former:
     """Forms one entity; notes what is missing and what is wrong on the way."""
 
-    def __init__(self, key: GroupKey, lore: Lore, *, misses_finished: bool) -> None:
-        self._key, self._lore, self._misses_finished = key, lore, misses_finished
+    def __init__(
+        self, key: GroupKey, lore: Lore, *, misses_finished: bool = False, was_cut: bool = False
+    ) -> None:
+        self._key, self._lore = key, lore
+        self._misses_finished, self._was_cut = misses_finished, was_cut
         self._definition = lore.find_definition(key)
         self._members_of = {one: lore.list_members(one) for one in list_groups_within(key, lore)}
         self._members = [one for members in self._members_of.values() for one in members]
@@ -154,9 +159,9 @@ class _Former:
             return Team(key.name, root.minimum, where=self._resolve(root.constraint), teams=teams)
         members = self._members_of[key]
         if definition is None:
-            return self._make_team(Part("", 0), None, members)
+            return self._make_team(Part("", 0), None, {"": members})
         self._refuse_unknown_parts(key, definition, members)
-        team = self._make_team(definition.root, definition, members)
+        team = self._make_team(definition.root, definition, split_by_part(definition, members))
         return self._split_roles(team, members) if definition.by_role else team
 
     def _split_roles(self, team: Team, members: Sequence[Member]) -> Team:
@@ -177,19 +182,18 @@ class _Former:
         return Team(team.name, len(teams), teams=tuple(teams))
 
     def _make_team(
-        self, part: Part, definition: Definition | None, members: Sequence[Member]
+        self, part: Part, definition: Definition | None, members: Mapping[str, Sequence[Member]]
     ) -> Team:
-        """Make the team of a part of a group from the members of the group."""
+        """Make the team of a part of a group from the members of the group by their parts."""
         if part.parts:
             teams = tuple(self._make_team(one, definition, members) for one in part.parts)
             return Team(part.name, part.minimum, where=self._resolve(part.constraint), teams=teams)
-        parts = Parts(definition.root.list_leaves() if definition else ())
-        mine = [one for one in members if parts.find(one.says) == part.name]
+        mine = members.get(part.name, ())
         n_there = sum(one.is_kept for one in mine)
         n_done = 0
         if definition is not None and not self._misses_finished:
             n_done = count_done(part, definition, self._find_successes(definition))
-        minimum = self._find_minimum(part, definition, n_there, n_done)
+        minimum = self._find_minimum(part, definition, mine, n_done)
         team = self._make_leaf(part.name, minimum, mine, part.constraint)
         is_gang = definition is not None and definition.is_gang
         n_short = max(0, part.minimum - n_done - n_there) if is_gang else 0
@@ -214,7 +218,7 @@ class _Former:
         )
 
     def _find_minimum(
-        self, part: Part, definition: Definition | None, n_there: int, n_done: int
+        self, part: Part, definition: Definition | None, mine: Sequence[Member], n_done: int
     ) -> int:
         """Find how many pods of a part, with those that are there, must have a node at once."""
         if definition is None or not definition.is_gang:
@@ -222,7 +226,7 @@ class _Former:
         if definition.match == Match.ONCE and (self._was_placed or self._stays_placed(definition)):
             return 0
         if definition.match == Match.WAITING:
-            return part.minimum + n_there
+            return find_minimum_of_new(mine, part.minimum, was_cut=self._was_cut)
         return max(0, part.minimum - n_done)
 
     def _find_successes(self, definition: Definition) -> Mapping[str, int]:

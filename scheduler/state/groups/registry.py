@@ -11,6 +11,7 @@ from scheduler.api.groups.definitions import (
     Constraint,
     Definition,
     GroupKey,
+    Match,
     Membership,
     Topology,
 )
@@ -22,13 +23,13 @@ from scheduler.state.groups.forming import (
     DEPTH_MAX,
     form_entity,
     list_all_members,
+    list_groups_within,
 )
 from scheduler.state.groups.index import Index
 from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept, Pods
 from scheduler.state.groups.levels import Topologies
 from scheduler.state.groups.members import Member
-from scheduler.state.groups.running import Running
 from scheduler.state.groups.shortages import Shortages
 from scheduler.state.groups.sources import Sources
 from scheduler.state.groups.successes import Success, Successes
@@ -226,9 +227,14 @@ class Groups:
     def note_assumed(self, uids: Iterable[str]) -> None:
         """Note that pods were decided to be on nodes: from then on they go and stay with their groups."""
         for key in dict.fromkeys(self._group_of.get(uid) for uid in uids):
-            if key is not None:
-                self._kept.mark(key)
-                self.changes.add(key)
+            if key is None:
+                continue
+            self._kept.mark(key)
+            self.changes.add(key)
+            definition = self.find_definition(key)
+            if definition is not None and definition.match == Match.WAITING:
+                # How many of the others have to come at once depends on it.
+                self._changed[key] = None
 
     def note_leaving(self, uids: Iterable[str]) -> None:
         """Note that pods are being evicted, or stay after all."""
@@ -298,7 +304,8 @@ class Groups:
 
     def _form(self, root: GroupKey) -> Entity | None:
         is_root = self.is_root(root)
-        entity = form_entity(root, self) if is_root else None
+        was_cut = self.shortages.urgency.was_cut(root)
+        entity = form_entity(root, self, was_cut=was_cut) if is_root else None
         self.shortages.note_group(root, entity, self, is_root=is_root)
         if entity is None and root not in self.shortages.below:
             self._joints.forget(root)
@@ -358,12 +365,10 @@ class Groups:
             if (pod := pods.get(uid)) is not None
         ]
 
-    def list_objects_of(self, root: GroupKey, depth: int = 0) -> list[GroupSource]:
+    def list_objects_of(self, root: GroupKey) -> list[GroupSource]:
         """List the objects of a group and of the groups within it."""
-        found = self._sources.find_object(root)
-        within = self.list_children(root) if depth < DEPTH_MAX else ()
-        parts = [one for child in within for one in self.list_objects_of(child, depth + 1)]
-        return [*([found] if found is not None else []), *parts]
+        found = map(self._sources.find_object, list_groups_within(root, self))
+        return [one for one in found if one is not None]
 
     def list_successes(self, key: GroupKey) -> Collection[Success]:
         """List the pods of a group that have succeeded."""
@@ -383,10 +388,6 @@ class Groups:
         """The pods on nodes that only go with the whole of their group."""
         self._kept.refresh(self)
         return self._kept
-
-    def list_running(self, root: GroupKey) -> Running:
-        """List the minimum and the pods on nodes of each team of a group, the pods to keep first."""
-        return self.kept.list_running(root, self)
 
     def resolve(self, constraint: Constraint) -> Where | str:
         """Return where a constraint says that pods go; a text if its topology is not there."""

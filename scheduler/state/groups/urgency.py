@@ -33,12 +33,18 @@ class Urgency:
         # By namespace: when such groups got back their pods.
         self._restored: dict[str, list[float]] = {}
 
-    def note_size(self, root: GroupKey, n_below: int, n_there: int) -> None:
-        """Note how many pods a group lacks until it has its minimum, and how many it has on nodes."""
+    def note_size(
+        self, root: GroupKey, n_below: int, n_there: int, *, is_binding: bool = False
+    ) -> None:
+        """Note how many pods a group lacks until it has its minimum, and how many it has on nodes.
+
+        ``is_binding``: the bind of a pod is under way, so that there will be pods on nodes.
+        """
         if not n_there:
             self._most.pop(root, None)
-            self._cut.discard(root)
             self._end_shortage(root)
+            if not is_binding:
+                self._cut.discard(root)
             return
         if n_below and self._is_starting:
             self._cut.add(root)
@@ -56,6 +62,10 @@ class Urgency:
     def note_cut(self, root: GroupKey) -> None:
         """Note that the bind of a pod of a group has failed."""
         self._cut.add(root)
+
+    def was_cut(self, root: GroupKey) -> bool:
+        """Whether a group that is below its minimum was cut short by the scheduler."""
+        return self._is_starting or root in self._cut
 
     def end_start(self) -> None:
         """Note that the first decisions are made: who is below the minimum from now on was not found so."""

@@ -13,7 +13,7 @@ from scheduler.api.groups.definitions import GroupKey
 from scheduler.disruption import protectors
 from scheduler.plugins import words
 from scheduler.schema import columns as c
-from scheduler.state.entities import Entity, Team, make_entity, make_uid
+from scheduler.state.entities import Entity, Team, make_entity, make_uid, require_minimum
 from scheduler.telling import groups as telling
 from scheduler.telling import sayings
 from scheduler.telling.advice import back
@@ -119,7 +119,7 @@ def _try_now(scene: Scene, entity: Entity) -> Json:
         nominated = sorted({one.node for one in plan.nominates if one.node})
         found["preemption"] = {"victims": victims, "nodes": nominated, "notDone": None}
         return found | {"state": "preempts"}
-    why = _explain_no_eviction(entity, len(scene.cycle.list_evictable(entity)))
+    why = _explain_no_eviction(scene, entity)
     found["preemption"] = {"victims": [], "nodes": [], "notDone": why}
     is_exact = plan.group is not None and bool(plan.group.leaves)
     return found | {"state": "waits", **later.describe_later(scene, entity, is_exact=is_exact)}
@@ -132,12 +132,17 @@ def _write_message(plan: Plan) -> str:
     return plan.group.status or telling.say_group(plan.group, plan.hold).message
 
 
-def _explain_no_eviction(entity: Entity, n_evictable: int) -> str:
+def _explain_no_eviction(scene: Scene, entity: Entity) -> str:
     """Say why nobody is evicted for a group, although some pods may go for it, or because none may."""
     definition = entity.definition
     refuses = definition is not None and definition.preempts is False
     if refuses or not all(pod.preempts for pod in entity.members):
         return "its preemptionPolicy is Never"
+    shortages = scene.asking.cluster.groups.shortages
+    goes = shortages.goes_when_short(entity.key, definition)
+    if goes and not require_minimum(entity).team.is_complete:
+        return "it lacks pods that do not exist, and goes as a whole if it stays below its minimum"
+    n_evictable = len(scene.cycle.list_evictable(entity))
     if not n_evictable:
         return "no pod on a node has a lower priority and may go"
     pods, them = words.count_nouns(n_evictable, "pod"), "it" if n_evictable == 1 else "them"
