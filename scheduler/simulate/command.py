@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TextIO
 
 from scheduler.api.placement import MODES, Mode
@@ -150,10 +150,15 @@ def simulate(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> 
             earlier=gathered.earlier,
             own={i for i, origin in enumerate(gathered.origins) if origin.file in gathered.own},
         )
-        if request.only_ours:
-            _name_our_scheduler(situation, request.config, gathered)
+        question = run.Question(
+            config=request.config,
+            only_ours=request.only_ours,
+            own=_find_own(situation, gathered),
+            with_nodes=request.explain,
+            now=request.now,
+        )
         results = {
-            mode or "": _place(situation, request, mode, gathered.origins, tell)
+            mode or "": _place(situation, replace(question, mode=mode), gathered.origins, tell)
             for mode in _read_modes(request.modes)
         }
     except InputProblem as error:
@@ -177,15 +182,13 @@ def _warn_of_mixed_files(request: Request, gathered: Gathered) -> Iterator[str]:
         )
 
 
-def _name_our_scheduler(situation: Situation, config: Config, gathered: Gathered) -> None:
-    """Give one's own pods our scheduler name, whichever scheduler they name, because the question is about them."""
+def _find_own(situation: Situation, gathered: Gathered) -> frozenset[str]:
+    """Find one's own pods: the question is about them, whichever scheduler they name."""
     inventory = situation.inventory
-    for pod in inventory.pods:
-        is_own = gathered.origins[inventory.positions[pod.metadata.uid]].file in gathered.own
-        if is_own and not pod.spec.node_name:
-            names = config.scheduler_names
-            known = pod.spec.scheduler_name in names
-            pod.spec.scheduler_name = pod.spec.scheduler_name if known else names[0]
+    uids = (pod.metadata.uid for pod in inventory.pods)
+    return frozenset(
+        uid for uid in uids if gathered.origins[inventory.positions[uid]].file in gathered.own
+    )
 
 
 def _mark_pods(
@@ -270,17 +273,8 @@ def _read_changes(request: Request, origins: list[Origin], stdin: TextIO) -> Cha
     )
 
 
-def _place(
-    situation: Situation, request: Request, mode: Mode | None, origins: list[Origin], tell: Tell
-) -> Json:
-    question = run.Question(
-        config=request.config,
-        only_ours=request.only_ours,
-        with_nodes=request.explain,
-        now=request.now,
-        mode=mode,
-    )
-    what = f"placing pods with {mode}" if mode else "placing pods"
+def _place(situation: Situation, question: run.Question, origins: list[Origin], tell: Tell) -> Json:
+    what = f"placing pods with {question.mode}" if question.mode else "placing pods"
     result = run.place_pods(situation, question, lambda done, total: tell(what, done, total))
     problems = situation.inventory.mistakes.values()
     for row, problem in zip(result["mistakes"], problems, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +37,7 @@ class Question:
     Attributes:
         config: settings.
         only_ours: schedule only pods that name our scheduler; else every pending pod.
+        own: the uids of pods that are scheduled anyway, whichever scheduler they name.
         with_nodes: report every node's feasibility, reasons and scores for every pod, and why it has its cards.
         now: unix time written into the annotations of pods with cards.
         mode: replaces the mode of the configuration; None leaves it.
@@ -43,6 +45,7 @@ class Question:
 
     config: Config
     only_ours: bool = False
+    own: AbstractSet[str] = frozenset()
     with_nodes: bool = False
     now: int = 0
     mode: Mode | None = None
@@ -109,7 +112,9 @@ class _Simulation:
     def __init__(self, situation: Situation, question: Question) -> None:
         self._situation, self._question = situation, question
         config = _set_mode(question.config, question.mode)
-        self._engine = make_engine(situation.inventory, config, only_ours=question.only_ours)
+        self._engine = make_engine(
+            situation.inventory, config, only_ours=question.only_ours, own=question.own
+        )
         self._now = find_time(situation.inventory)
         self._batch = 1 if question.with_nodes else config.slice_pods
         self._groups = groups.Groups(self._engine)

@@ -16,6 +16,7 @@ from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.simulating import PodsByGroup
 from scheduler.errors import BadInput
 from scheduler.simulate.changes import scale, what_if
 from scheduler.simulate.changes.what_if import Changes
@@ -89,10 +90,16 @@ def prepare(
     return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks], own)
 
 
-def make_engine(inventory: Inventory, config: Config, *, only_ours: bool = False) -> Engine:
+def make_engine(
+    inventory: Inventory,
+    config: Config,
+    *,
+    only_ours: bool = False,
+    own: AbstractSet[str] = frozenset(),
+) -> Engine:
     """Make an engine that has seen all objects, and has decided nothing.
 
-    Unless ``only_ours``, waiting pods with the names of other schedulers get our name.
+    Waiting pods with the names of other schedulers get our name; if ``only_ours``, those alone that are ``own``.
     """
     now = find_time(inventory)
     engine = Engine(config, pace=PROMPT, is_shared=False)
@@ -108,13 +115,37 @@ def make_engine(inventory: Inventory, config: Config, *, only_ours: bool = False
     for node in inventory.nodes:
         engine.handle(events.Seen(node), now)
     for pod in inventory.pods:
-        is_ours = pod.spec.scheduler_name in config.scheduler_names
-        if not (only_ours or is_ours or pod.spec.node_name):
-            pod.spec.scheduler_name = config.scheduler_name
         engine.handle(events.Seen(_date_pod(pod, now) if config.ageing_per_hour else pod), now)
+    foreign = [one for one in inventory.pods if one.spec.scheduler_name not in config.scheduler_names]  # fmt: skip
+    waiting = {one.metadata.uid for one in foreign if not one.spec.node_name}
+    wanted = _find_takeable(engine, foreign, waiting & own if only_ours else waiting)
+    for pod in foreign:
+        if pod.metadata.uid in wanted:
+            pod.spec.scheduler_name = config.scheduler_name
+            engine.handle(events.Seen(_date_pod(pod, now) if config.ageing_per_hour else pod), now)
     # With this call everything that is expensive to compile is compiled.
     engine.decide(now, Unlimited(pods=0))
     return engine
+
+
+def _find_takeable(engine: Engine, foreign: Sequence[wire.Pod], wanted: set[str]) -> set[str]:
+    """Find the pods of other schedulers that get our name, so that those that are wanted are placed.
+
+    In a cluster a group whose pods name several schedulers is refused, so its pods keep their names. Of other groups the
+    pods on nodes get our name as well.
+    """
+    if not wanted:
+        return wanted
+    name_of = {pod.metadata.uid: pod.spec.scheduler_name for pod in foreign}
+    found = set(wanted)
+    for uids in engine.ask(PodsByGroup()).values():
+        if wanted.isdisjoint(uids):
+            continue
+        if len({name_of.get(uid) for uid in uids}) > 1:
+            found.difference_update(uids)
+        else:
+            found.update(uids)
+    return found
 
 
 def find_time(inventory: Inventory) -> float:

@@ -1,6 +1,8 @@
 """Mistakes in the words of groups are mistakes of the objects that have them, like any others."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,3 +136,25 @@ def test_a_run_of_a_cron_job_is_a_group_as_the_same_job_is() -> None:
         assert [one["node"] for one in found["pods"]] == [None, None]
         assert [(one["minimum"], one["state"]) for one in found["groups"]] == [(2, "waits")]
     assert find_mistakes(cron_job("2")) == []
+
+
+def test_ones_own_pods_of_one_group_that_name_several_schedulers_are_a_mistake(
+    tmp_path: Path,
+) -> None:
+    """Alone, each of them would be placed, as the question is about one's own pods."""
+    notes = {f"{KOORDINATOR}name": "g", f"{KOORDINATOR}min-available": "2"}
+    mine = [pod("p", annotations=notes), pod("q", annotations=notes), pod("alone")]
+    for one in mine[1:]:
+        one["spec"]["schedulerName"] = "volcano"
+    dump = [node("a"), pod("runs", node="a")]
+    files = []
+    for name, objects in (("dump", dump), ("mine", mine)):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(writing.dump_all(objects))
+        files += ["-f", str(path)]
+    result = CliRunner().invoke(cli.app, ["simulate", "--only-ours", "-o", "json", *files])
+    found = json.loads(result.stdout)
+    assert result.exit_code == 3
+    assert {one["name"]: one["node"] for one in found["pods"]} == {"p": None, "q": None, "alone": "a"}  # fmt: skip
+    (mistake,) = found["mistakes"]
+    assert "the same .spec.schedulerName set" in mistake["problem"]

@@ -84,6 +84,8 @@ _BY_TOPOLOGY: dict[type[wire.Object], Callable[[Any], Topology]] = {
 }
 # A pod without an owner that is placed by its own annotations is a group of one.
 _ALONE = "Pod"
+# The kind of the groups of a LeaderWorkerSet.
+_REPLICAS = owners.KEY_KINDS["LeaderWorkerSet"]
 
 
 def read_membership(pod: wire.Pod, switched_on: Collection[str] = ()) -> Membership | None:
@@ -248,8 +250,12 @@ def _read_ray_cluster(found: objects.RayJob) -> str:
 
 
 def find_object(group: GroupKey) -> GroupKey:
-    """Find the key of the object that stands for a group: a LeaderWorkerSet stands for several."""
-    return group._replace(name=group.name.partition("/")[0]) if "/" in group.name else group
+    """Find the key of the object that stands for a group: a LeaderWorkerSet stands for several.
+
+    Tenants write the names of other groups, which may have a slash as well: such a group has no object.
+    """
+    is_cut = "/" in group.name and group.kind == _REPLICAS
+    return group._replace(name=group.name.rpartition("/")[0]) if is_cut else group
 
 
 def is_gang_asked(found: GroupSource) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,6 +40,13 @@ def list_group_mistakes(inside: Inside, _: ask.MistakesOfGroups) -> tuple[ask.Gr
         if isinstance(one, Entity) and one.problem is not None
         for mistake in _list_of_group(inside, one, one.problem)
     )
+
+
+def list_by_group(inside: Inside, _: ask.PodsByGroup) -> Mapping[GroupKey, Sequence[str]]:
+    """The uids of the pods of each group."""
+    known = inside.cluster.groups
+    roots = dict.fromkeys(known.list_roots().values())
+    return {root: [pod.uid for pod in known.list_pods(root)] for root in roots}
 
 
 def _list_of_group(inside: Inside, entity: Entity, problem: Mistake) -> list[ask.GroupMistake]:

@@ -57,6 +57,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_volumes.MovedDrivers: volumes.find_moved,
     of_simulating.MistakesOfWaiting: simulating.list_mistakes,
     of_simulating.MistakesOfGroups: simulating.list_group_mistakes,
+    of_simulating.PodsByGroup: simulating.list_by_group,
     of_simulating.NextDecision: simulating.look_ahead,
     of_simulating.SuitedNodes: simulating.list_suited,
     of_simulating.HeldCards: simulating.list_held,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from scheduler.api import wire
@@ -40,6 +40,10 @@ class GroupMistake(NamedTuple):
 
 class MistakesOfGroups(Question[tuple[GroupMistake, ...]], frozen=True):
     """The mistakes for which groups are held, by pod or object."""
+
+
+class PodsByGroup(Question[Mapping[GroupKey, Sequence[str]]], frozen=True):
+    """By group that is decided about as a whole: the uids of its pods that are not finished."""
 
 
 class BeforeDecision(NamedTuple):
