@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from scheduler.placing.groups import choosing
 from scheduler.placing.groups.choosing import Around
+from scheduler.placing.groups.within import find_lost_within
 
 PLACES = st.lists(st.integers(0, 40), min_size=1, max_size=8)
 
@@ -55,9 +56,7 @@ def test_a_block_that_loses_a_group_larger_than_a_rack_comes_last() -> None:
 
 
 def test_of_two_blocks_the_one_comes_first_whose_racks_lose_least() -> None:
-    lost = choosing.find_lost_within(
-        np.array([8, 8, 10, 6]), np.array([0, 0, 1, 1]), n_domains=2, wanted=2
-    )
+    lost = find_lost_within(np.array([8, 8, 10, 6]), np.array([0, 0, 1, 1]), n_domains=2, wanted=2)
     assert order([16, 16], 2, Around((), 10, lost)) == [1, 0]
 
 
@@ -66,6 +65,14 @@ def test_pods_are_shared_out_among_domains_that_lose_least_and_few() -> None:
     assert choosing.share_out(np.array([8, 8, 9, 7]), 16) == [(3, 7), (2, 9)]
     assert choosing.share_out(np.array([3, 3, 3]), 7) == [(0, 3), (1, 3), (2, 1)]
     assert choosing.share_out(np.array([3, 0]), 7) == [(0, 3)]
+
+
+def test_what_a_block_loses_within_is_what_sharing_out_its_racks_would_lose() -> None:
+    # 9 and 12 lose equally much for their size, so the larger is filled.
+    racks = np.array([3, 9, 9, 12])
+    assert choosing.share_out(racks, 18) == [(3, 12), (1, 6)]
+    lost = find_lost_within(racks, np.zeros(4, np.int64), n_domains=1, wanted=18)
+    assert lost.tolist() == [(12 + 12 + 8) + (6 + 8 + 8)]
 
 
 @given(PLACES, st.integers(1, 100))
@@ -93,7 +100,7 @@ def test_what_a_domain_loses_within_is_what_sharing_out_there_loses(
     inner: list[tuple[int, int]], wanted: int
 ) -> None:
     places, parent = np.array([one[0] for one in inner]), np.array([one[1] for one in inner])
-    got = choosing.find_lost_within(places, parent, n_domains=3, wanted=wanted)
+    got = find_lost_within(places, parent, n_domains=3, wanted=wanted)
     sizes = [2**i for i in range(1, 7) if 2**i <= places.max()]
     for number in range(3):
         there = places[parent == number]

@@ -82,3 +82,35 @@ def test_a_rack_is_found_behind_three_that_take_each_kind_of_pods_but_not_both()
     binds = engine.decide(0.0, Unlimited()).binds
     assert len(binds) == 4
     assert {rack_of[bind.node] for bind in binds} == {3}
+
+
+def test_a_group_that_fits_nowhere_is_told_what_it_lacks_on_all_nodes() -> None:
+    """The first rack has room for each kind of pods, but not for both, and takes as many as all nodes do."""
+    engine = Engine(Config())
+    for name, label in (("n0", "r1"), ("n1", "r1"), ("n2", "r2")):
+        node = make.node(name=name, cpu=32, gpus=8, labels={_RACK: label})
+        engine.handle(events.Seen(node), 0.0)
+    engine.handle(events.Seen(make.pod(name="old", node="n2", gpu=8)), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", 3)), 0.0)
+    for name, gpu in (("w0", 8), ("w1", 8), ("leader", 4)):
+        engine.handle(events.Seen(make.member(make.pod(name=name, gpu=gpu))), 0.0)
+    (plan,) = engine.decide(0.0, Unlimited()).plans
+    assert plan.hold is not None
+    assert plan.hold.diagnosis is not None
+    assert plan.hold.diagnosis.n_nodes == 3
+
+
+@pytest.mark.parametrize(("n_kinds", "rack"), [(16, "r2"), (17, "r1")])
+def test_pods_of_more_than_sixteen_kinds_are_not_gathered(n_kinds: int, rack: str) -> None:
+    """The second rack is the smaller one, and the first has the nodes that are first by name."""
+    engine, rack_of = Engine(Config()), {}
+    for i in range(7):
+        rack_of[f"n{i}"] = label = "r1" if i < 4 else "r2"
+        node = make.node(name=f"n{i}", cpu=32, gpus=8, labels={_RACK: label})
+        engine.handle(events.Seen(node), 0.0)
+    engine.handle(events.Seen(make.pod_group("gang", n_kinds)), 0.0)
+    for i in range(n_kinds):
+        engine.handle(events.Seen(make.member(make.pod(name=f"w{i}", cpu=f"{i + 1}m", gpu=1))), 0.0)
+    binds = engine.decide(0.0, Unlimited()).binds
+    assert len(binds) == n_kinds
+    assert {rack_of[bind.node] for bind in binds} == {rack}

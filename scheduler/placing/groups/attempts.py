@@ -146,7 +146,15 @@ class Attempt(Tries):
         return self._try(few, team, among) or self._place_members(team, among)
 
     def _place_gathered(self, team: Team, among: c.Flags) -> bool:
-        """Place a team without a constraint where its pods go by themselves if that is one domain, else in few domains."""
+        """Place a team without a constraint in one domain, the smallest that takes all its pods, else in few domains."""
+        inner, closest = self._domains.list_inner(()), self._closest
+        # A pod by itself goes to the node that suits it best.
+        if not inner or self._count_waiting(team) < 2 or not self._may_gather(team):
+            return self._place_members(team, among)
+        if self._place_in_one(((), inner), team, among):
+            return True
+        # Of a group that fits nowhere it is said what it lacks on all nodes.
+        self._closest = closest
         is_placed, n_binds, spent = False, len(self._binds), self._ways.spent
 
         def place(team: Team, among: c.Flags) -> bool:
@@ -160,27 +168,41 @@ class Attempt(Tries):
 
         if self._try(place, team, among):
             return True
-        few = is_placed and self._place_closely(team, among, ())
-        return few or (is_placed and self._place_members(team, among))
+        few = partial(self._place_in_few, inner[:1])
+        return is_placed and (self._try(few, team, among) or self._place_members(team, among))
 
     def _place_closely(self, team: Team, among: c.Flags, labels: tuple[str, ...]) -> bool:
         """Place a team within its domain, of the last of these labels, in few domains of the cluster's narrower levels."""
         inner = self._domains.list_inner(labels)
-        if not inner:
+        if not inner or not self._may_gather(team):
             return False
-        if team.template is None or team.teams:
-            if self._count_templates(team) > MEMBERS_MAX:
-                # The places of each kind would be counted in each domain.
-                return False
-            self._count_anew()
-            kinds = list(self._list_kinds(team))
-            if has_own_places(team) or any(one.has_rules for one in kinds):
-                return False
-            for close in list_close(self._domains, (labels, inner), kinds, among):
-                if self._try(partial(self._place_all_in_few, close.labels), team, close.rows):
-                    return True
+        is_alike = team.template is not None and not team.teams
+        if not is_alike and self._place_in_one((labels, inner), team, among):
+            return True
         few = partial(self._place_in_few, (*labels, inner[0]))
         return self._try(few, team, among)
+
+    def _may_gather(self, team: Team) -> bool:
+        """Whether a team may go to domains that it does not ask for: one of like pods, or without rules of its parts."""
+        if team.template is not None and not team.teams:
+            return True
+        if self._count_templates(team) > MEMBERS_MAX:
+            # The places of each kind would be counted in each domain.
+            return False
+        self._count_anew()
+        has_rules = any(one.has_rules for one in self._list_kinds(team))
+        return not has_rules and not has_own_places(team)
+
+    def _place_in_one(
+        self, labels: tuple[tuple[str, ...], tuple[str, ...]], team: Team, among: c.Flags
+    ) -> bool:
+        """Place all pods of a team in one domain of the narrowest level that takes them; ``labels`` as in ``list_close``."""
+        self._count_anew()
+        kinds = list(self._list_kinds(team))
+        return any(
+            self._try(partial(self._place_all_in_few, close.labels), team, close.rows)
+            for close in list_close(self._domains, labels, kinds, among)
+        )
 
     def _place_members(self, team: Team, among: c.Flags) -> bool:
         """Place the pods or the teams of a team."""

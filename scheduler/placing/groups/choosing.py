@@ -19,8 +19,6 @@ from scheduler.schema import columns as c
 
 # Sizes of groups that count until others are known: jobs mostly ask for powers of two.
 _SIZES: c.Ints = 1 << np.arange(1, 15)
-# More than any domain loses.
-_NEVER = 1 << 50
 
 
 class Around(NamedTuple):
@@ -98,38 +96,13 @@ def share_out(places: c.Ints, wanted: int) -> list[tuple[int, int]]:
 
 def _pick_whole(room: c.Ints, whole: c.Ints, left: int) -> int:
     """Pick a domain that is filled whole, so that no more domains are needed in all than if the largest came first."""
-    order = np.argsort(-room, kind="stable")
-    totals = np.cumsum(room[order])
-    n = int(np.searchsorted(totals, left)) + 1
-    if n > order.size:
-        return int(order[0])
-    # Beside one of the n - 1 largest the others of the n largest may come, beside any other domain the n - 1 largest.
-    beside = np.full(room.size, totals[n - 2])
-    beside[order[: n - 1]] = totals[n - 1] - room[order[: n - 1]]
-    could = np.flatnonzero((room > 0) & (room + beside >= left))
+    totals = np.cumsum(-np.sort(-room))
+    if totals[-1] < left:
+        return int(room.argmax())
+    # So many pods fill domains whole before the last one if the largest come first. Another one must leave no more.
+    before = int(totals[totals < left][-1])
+    could = np.flatnonzero(room >= left - before)
     return int(could[np.lexsort((could, -room[could], whole[could] / room[could]))[0]])
-
-
-def find_lost_within(places: c.Ints, parent: c.Ints, n_domains: int, wanted: int) -> c.Ints:
-    """Find [domains] what each loses within if so many pods are shared out there; where they do not fit, more than ever.
-
-    Args:
-        places: [narrower domains] how many pods fit in each.
-        parent: [narrower domains] the domain within which each lies.
-        n_domains: how many domains there are.
-        wanted: how many pods there are.
-    """
-    sizes = list_sizes(1, int(places.max(initial=0)))
-    lost = np.full(n_domains, _NEVER, np.int64)
-    takes = places >= wanted
-    alone = count_lost(places[takes], np.full(int(takes.sum()), wanted), sizes)
-    np.minimum.at(lost, parent[takes], alone)
-    totals = np.bincount(parent, places, n_domains)
-    for number in np.flatnonzero((lost == _NEVER) & (totals >= wanted)).tolist():
-        inside = np.flatnonzero(parent == number)
-        shares = np.array(share_out(places[inside], wanted), np.int64)
-        lost[number] = count_lost(places[inside[shares[:, 0]]], shares[:, 1], sizes).sum()
-    return lost
 
 
 def sum_places(places: c.Ints, domain: c.Ints, n_domains: int, among: c.Flags) -> c.Ints:

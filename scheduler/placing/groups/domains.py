@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.placing.groups import choosing
+from scheduler.placing.groups.within import find_lost_within
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Team
@@ -71,7 +72,7 @@ class Domains:
             return choosing.Around(outer)
         level = self.get_level((*labels, inner[0]))
         within = choosing.sum_places(on_nodes, level.domain, len(level.names), among)
-        lost = choosing.find_lost_within(within, level.parent, places.size, wanted)
+        lost = find_lost_within(within, level.parent, places.size, wanted)
         return choosing.Around(outer, max(1, int(within.max(initial=0))), lost)
 
     def _list_outer(self, labels: tuple[str, ...]) -> list[c.Ints]:

@@ -67,6 +67,8 @@ def order_domains(
     if kinds[main].n_cards:
         # Pods of other kinds take cards, too.
         wanted = -(-sum(one.size[0] for one in kinds) // kinds[main].n_cards)
+    if not could.any():
+        return np.arange(0), places
     around = domains.look_around(labels, places, wanted, kinds[main].places, among)
     order = choosing.order_domains(np.where(could, places, 0), 1, wanted, around)
     # Those without a place for that kind may still take as many of the others as must have a node.
