@@ -71,6 +71,7 @@ from scheduler.engine.questions.simulating import (
     MistakesOfGroups,
     MistakesOfWaiting,
     NextDecision,
+    PodsByGroup,
     SuitedNodes,
 )  # fmt: skip
 from scheduler.engine.questions.volumes import KnownClaim, KnownVolume, MovedDrivers
@@ -224,7 +225,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         GroupOfPods(),
         Departures(), Totals(), Devices(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
-        MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(),
+        MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
