@@ -129,8 +129,9 @@ def test_parts_of_many_kinds_are_gathered_one_by_one_beside_those_that_are_place
     group = VolcanoPodGroup(meta, {"minMember": 34, "minTaskMember": tasks})
     engine.handle(events.Seen(group), 0.0)
     for i, task in enumerate(tasks):
-        said = {"annotations": {names.VOLCANO_GROUP: "gang"}, "labels": {names.VOLCANO_TASK: task}}
+        words, labels = {names.VOLCANO_GROUP: "gang"}, {names.VOLCANO_TASK: task}
         for k in range(2):
-            pod = make.pod(name=f"{task}-{k}", cpu=f"{i + 1}m", gpu=1, **said)
+            name, cpu = f"{task}-{k}", f"{i + 1}m"
+            pod = make.pod(name=name, cpu=cpu, gpu=1, annotations=words, labels=labels)
             engine.handle(events.Seen(pod), 0.0)
     assert len(engine.decide(0.0, Unlimited()).binds) == 34

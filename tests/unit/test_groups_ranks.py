@@ -1,7 +1,7 @@
 """Pods that have ranks go to the nodes of their domain in rank order."""
 
 import random
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import pytest
@@ -140,10 +140,9 @@ def test_pods_that_must_take_turns_keep_their_turns(n: int) -> None:
     pods = [native_pod(i, labels={"app": "w"}, spec=spread) for i in range(n)]
     found = place(node("a", n), node("b", n), native(n), *pods)
     assert None not in found.values()
-    # Pods of a name of two digits come before the last one of one digit.
     on_a = [found[f"p{i}"] == "a" for i in range(n)]
     assert sum(on_a) == n // 2
-    assert all(one != other for one, other in zip(on_a, on_a[1:], strict=False))
+    assert all(one != other for one, other in pairwise(on_a))
 
 
 LEVELS = [f"topology.kubernetes.io/{one}" for one in ("zone", "block", "rack")]
