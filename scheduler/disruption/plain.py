@@ -33,11 +33,11 @@ class PlainPromises:
         return {
             row: pods
             for row, pods in promised.items()
-            # Pods that will have ended by then do not count beside what is promised for later.
+            # Pods that will have ended by then do not count beside what is promised for later. Ports mean nothing to a pod that
+            # has none; one that has some is not alone.
             if find_name(row) not in later
             and not any(
                 one.volumes is not None
-                or one.template.ports
                 or ((pool := pools.get(id(one.template), -1)) >= 0 and managed[pool, row])
                 for one in pods
             )

@@ -168,6 +168,18 @@ def test_a_pod_runs_on_promised_nodes_if_the_group_fits_all_the_same() -> None:
     assert scene.decide(100) == {"small": "n0"}
 
 
+def test_a_pod_that_has_ended_by_then_does_not_count_beside_the_promise() -> None:
+    scene = Scene()
+    scene.add("a", 2, run=100, node="n0")
+    scene.add("b", run=200, node="n1")
+    scene.add_gang(cpu=3)
+    assert not scene.decide()
+    assert scene.find_promise() == (200.0, ["n0", "n1"])
+    # Beside the first pod there would be no room for both this one and the group.
+    scene.add("endless", 1)
+    assert scene.decide() == {"endless": "n0"}
+
+
 def test_pods_that_come_first_need_not_regard_the_promise() -> None:
     scene = make_full_scene()
     scene.end("a")

@@ -4,7 +4,9 @@ import random
 
 import pytest
 
+from scheduler.api import names, wire
 from scheduler.api.door import events
+from scheduler.api.groups.objects import VolcanoPodGroup
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
@@ -114,3 +116,22 @@ def test_pods_of_more_than_sixteen_kinds_are_not_gathered(n_kinds: int, rack: st
     binds = engine.decide(0.0, Unlimited()).binds
     assert len(binds) == n_kinds
     assert {rack_of[bind.node] for bind in binds} == {rack}
+
+
+def test_parts_of_many_kinds_are_gathered_one_by_one_beside_those_that_are_placed() -> None:
+    """There are too many kinds to gather all of them at once."""
+    engine = Engine(Config())
+    for i in range(9):
+        node = make.node(name=f"n{i}", cpu=32, gpus=4, labels={_RACK: f"r{i // 3}"})
+        engine.handle(events.Seen(node), 0.0)
+    tasks = {f"t{i:02}": 2 for i in range(17)}
+    meta = wire.Meta(name="gang", namespace="default", uid="gang")
+    group = VolcanoPodGroup(meta, {"minMember": 34, "minTaskMember": tasks})
+    engine.handle(events.Seen(group), 0.0)
+    for i, task in enumerate(tasks):
+        words, labels = {names.VOLCANO_GROUP: "gang"}, {names.VOLCANO_TASK: task}
+        for k in range(2):
+            name, cpu = f"{task}-{k}", f"{i + 1}m"
+            pod = make.pod(name=name, cpu=cpu, gpu=1, annotations=words, labels=labels)
+            engine.handle(events.Seen(pod), 0.0)
+    assert len(engine.decide(0.0, Unlimited()).binds) == 34

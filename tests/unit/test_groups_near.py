@@ -16,6 +16,8 @@ from scheduler.api.groups.objects import CompositePodGroup
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.placing.groups.needs import read_pods
+from scheduler.placing.groups.turns import Turns
 from scheduler.placing.groups.wanting import put_wanted_first
 from tests import make, slices
 from tests.oracles import together
@@ -292,6 +294,21 @@ def test_the_first_of_pods_that_want_each_other_goes_anywhere_while_none_is_ther
     wanting = make.pod(name="p1", cpu=1, labels={"app": "a"}, spec=pin("n1") | near_to(A))
     placed = decide(make_gang(free, wanting, nodes={"n0": 2, "n1": 1}))
     assert placed == {"p0": "n0", "p1": "n1"}
+
+
+def test_once_one_of_pods_that_want_each_other_is_there_the_others_need_not_come_before_anybody() -> (
+    None
+):
+    engine = Engine(Config())
+    free = make.pod(name="free", cpu=2, labels={"app": "a"})
+    for pod in (free, *make_pods(("0", "a", [A]), ("1", "a", [A]))):
+        engine.handle(events.Seen(pod), 0.0)
+    pods = list(engine._cluster.pods.values())
+    turns = Turns(engine._cluster, read_pods(pods, len(pods)))
+    first, wanting = turns.list_next().turns
+    assert (first.pod.name, wanting.pod.name) == ("free", "0")
+    turns.take(wanting)
+    assert [turn.pod.name for turn in turns.list_next().turns] == ["free"]
 
 
 def pin(node: str) -> Json:

@@ -1,7 +1,7 @@
 """Pods that have ranks go to the nodes of their domain in rank order."""
 
 import random
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import pytest
@@ -124,7 +124,8 @@ def test_what_does_not_fit_waits_and_the_others_are_in_order() -> None:
     assert list(found.values())[8:] == [None, None]
 
 
-def test_pods_that_must_take_turns_keep_their_turns() -> None:
+@pytest.mark.parametrize("n", [6, 20])
+def test_pods_that_must_take_turns_keep_their_turns(n: int) -> None:
     """Spread by node holds at each pod that comes, so two in a row on one node are refused."""
     spread = {
         "topologySpreadConstraints": [
@@ -136,10 +137,12 @@ def test_pods_that_must_take_turns_keep_their_turns() -> None:
             }
         ]
     }
-    pods = [native_pod(i, labels={"app": "w"}, spec=spread) for i in range(6)]
-    found = place(node("a"), node("b"), native(6), *pods)
+    pods = [native_pod(i, labels={"app": "w"}, spec=spread) for i in range(n)]
+    found = place(node("a", n), node("b", n), native(n), *pods)
     assert None not in found.values()
-    assert len(list_runs(found)) == 6
+    on_a = [found[f"p{i}"] == "a" for i in range(n)]
+    assert sum(on_a) == n // 2
+    assert all(one != other for one, other in pairwise(on_a))
 
 
 LEVELS = [f"topology.kubernetes.io/{one}" for one in ("zone", "block", "rack")]
@@ -202,6 +205,17 @@ def test_a_leader_and_its_workers_are_in_rank_order_on_uneven_nodes(
         more["leaderTemplate"] = {"spec": {"containers": [one]}}
     places = list_places([*nodes, leader_worker_set(size, **more)], size)
     assert is_in_order(places)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_leader_and_more_workers_than_are_searched_for_are_in_rank_order(seed: int) -> None:
+    rng = random.Random(seed)
+    nodes = [
+        gpu_node(f"n{i}", rng.randint(2, 5), **{one: rng.choice("xyz") for one in LEVELS})
+        for i in range(12)
+    ]
+    size = rng.randint(18, 24)
+    assert is_in_order(list_places([*nodes, leader_worker_set(size)], size))
 
 
 def test_pods_that_come_later_begin_beside_the_one_that_is_there() -> None:

@@ -98,3 +98,22 @@ def test_who_stays_by_now_makes_the_best_place_of_a_search_in_pieces_useless() -
     victims = list_victims(engine.decide(0.0, Unlimited()))
     assert {uid.partition("-")[0] for uid in victims} == {"default/p0"}
     assert len(victims) == 128
+
+
+def test_a_port_that_a_promised_pod_needs_is_not_taken() -> None:
+    """The pod that leaves has the other one of its two ports. There is CPU for all of them."""
+    engine = make_engine(make.node(name="n0", cpu=8))
+    low, gang, other = (make_pod_with_ports(*ports) for ports in ((80,), (80, 81), (81,)))
+    low.spec.node_name = "n0"
+    gang.spec.priority = 5
+    see(engine, low, make.pod_group("gang", 1, priority=5), make.member(gang))
+    assert list_victims(engine.decide(0.0, Unlimited())) == ["default/on-80"]
+    see(engine, other)
+    assert not engine.decide(0.0, Unlimited()).binds
+    see(engine, make.pod(name="third", cpu=1))
+    assert [bind.uid for bind in engine.decide(0.0, Unlimited()).binds] == ["default/third"]
+
+
+def make_pod_with_ports(*ports: int) -> wire.Pod:
+    container = make.container(cpu=1, host_ports=ports)
+    return make.pod(name=f"on-{'-'.join(map(str, ports))}", containers=[container])
