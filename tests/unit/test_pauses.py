@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from scheduler.config import Config
 from scheduler.engine import rerun
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
-from scheduler.engine.questions.measures import Totals
+from scheduler.engine.questions.measures import Departures, Totals
 from scheduler.engine.questions.nodes import KnownNode, NodeCounts
 from scheduler.engine.questions.pods import BindObjection, KnownPod, PodVersion
 from scheduler.engine.recorded import Recorded
@@ -149,6 +150,17 @@ def test_what_no_trial_changes_is_answered_at_once() -> None:
     assert len(engine._cluster.roster.away) == n_away
     assert engine.ask(NodeCounts()).n_nodes == N_NODES
     assert not engine._cluster.roster.away
+
+
+def test_the_thread_that_holds_the_lease_may_ask_how_fast_pods_leave() -> None:
+    """It writes this with the lease, whatever the loop does. Only the loop may go on with its decision."""
+    engine = Engine(Config())
+    make_reclaim(engine)
+    pause_in_trial(engine)
+    with ThreadPoolExecutor(1) as lease:
+        answer = lease.submit(engine.ask, Departures()).result()
+    assert answer == engine.ask(Departures())
+    assert engine._cluster.roster.away
 
 
 def test_an_error_after_a_pause_comes_to_whoever_lets_the_work_go_on() -> None:

@@ -35,9 +35,10 @@ class Lookup(Question[A_co], Generic[A_co], frozen=True):
 
 
 class Fact(Lookup[A_co], Generic[A_co], frozen=True):
-    """A question about what was read of one object.
+    """A question about something that no trial changes.
 
-    Tasks beside the loop put it often. So a decision that has paused need not come to its end first.
+    Tasks beside the loop put it often, or from another thread. So a decision that has paused need not come to its end
+    first: only the thread that has begun it may go on with it.
     """
 
     @property

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from scheduler.api.door.events import DemandRecalled
-from scheduler.engine.questions.contract import Question, Readings, Steps
+from scheduler.engine.questions.contract import Fact, Question, Readings, Steps
 from scheduler.measure.cards import Cards
 from scheduler.measure.figures import Figures
 from scheduler.schema import columns as c
 from scheduler.state.demand import DemandShape
 
 
-class Departures(Question[DemandRecalled], frozen=True):
+class Departures(Fact[DemandRecalled], frozen=True):
     """How fast pods leave, in the form that the next leader reads."""
 
 
