@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from scheduler.api.door.decisions import Outcome
@@ -58,11 +59,11 @@ class Deciding:
         if self._outcome is None:
             outcome = self._outcome = Outcome()
             last = self._allowance = _LastAllowance(allowance)
-            self._pauses.begin(lambda: work(last, outcome), self._allows_step)
+            with self._ended_by_errors():
+                self._pauses.begin(lambda: work(last, outcome), self._allows_step)
         else:
-            self._allowance.follow(allowance)
-            self._pauses.resume(self._allows_step)
-        if self._pauses.are_open:
+            self._resume(allowance)
+        if self._pauses.are_open or self._outcome is None:
             return Outcome()
         decided, self._outcome = self._outcome, None
         return decided
@@ -70,8 +71,7 @@ class Deciding:
     def finish(self) -> None:
         """Bring work that has paused to its end; the next call of ``decide`` returns what was decided."""
         if self._pauses.are_open:
-            self._allowance.follow(Unlimited())
-            self._pauses.resume(self._allows_step)
+            self._resume(Unlimited())
 
     def guard(self, answer: Any) -> Any:
         """Return an answer; one in parts brings work that has paused to its end before each part."""
@@ -85,6 +85,20 @@ class Deciding:
             except StopIteration as end:
                 return end.value
             yield part
+
+    def _resume(self, allowance: Allowance) -> None:
+        self._allowance.follow(allowance)
+        with self._ended_by_errors():
+            self._pauses.resume(self._allows_step)
+
+    @contextmanager
+    def _ended_by_errors(self) -> Iterator[None]:
+        """An error ends the work, and nothing is left of it to be returned."""
+        try:
+            yield
+        except BaseException:
+            self._outcome = None
+            raise
 
     def _allows_step(self) -> bool:
         return self._allowance.allows(Work.STEP)

@@ -20,6 +20,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Team
 from scheduler.state.pods import PodRecord
 from tests import make, slices
+from tests.unit.calls import record_calls
 
 N_RACKS = 20
 
@@ -40,20 +41,14 @@ def see_gang(engine: Engine, n_pods: int, **more: Any) -> None:
 
 
 @pytest.fixture
-def tries(monkeypatch: pytest.MonkeyPatch) -> list[Team]:
-    """The teams that were tried in a domain."""
-    found: list[Team] = []
-    place = Attempt._place_by_wish
-
-    def count_try(attempt: Attempt, team: Team, among: Any) -> bool:
-        found.append(team)
-        return place(attempt, team, among)
-
-    monkeypatch.setattr(Attempt, "_place_by_wish", count_try)
-    return found
+def tries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The teams that were tried, and in which domain."""
+    return record_calls(monkeypatch, Attempt, "_place_by_wish")
 
 
-def test_domains_with_too_little_for_all_kinds_together_are_not_tried(tries: list[Team]) -> None:
+def test_domains_with_too_little_for_all_kinds_together_are_not_tried(
+    tries: list[tuple[Any, ...]],
+) -> None:
     """A rack has 16 GPUs, which are enough for each kind by itself."""
     engine = Engine(Config(), is_shared=False)
     make_racks(engine)
@@ -71,7 +66,9 @@ def test_domains_with_too_little_for_all_kinds_together_are_not_tried(tries: lis
     assert len(tries) == n_tried
 
 
-def test_a_domain_that_has_enough_is_found(tries: list[Team]) -> None:
+def test_a_domain_that_has_enough_is_found(
+    tries: list[tuple[Any, ...]],
+) -> None:
     engine = Engine(Config(), is_shared=False)
     make_racks(engine)
     engine.handle(events.Seen(make.node(name="x", cpu=64, gpus=8, labels={"rack": "r13"})), 0.0)

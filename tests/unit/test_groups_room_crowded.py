@@ -1,13 +1,11 @@
 """Room is made for groups where too many pods may go to try all sets of them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 
 from scheduler.api import wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.config import Config
 from scheduler.disruption.dearest import choose_units
@@ -15,10 +13,10 @@ from scheduler.disruption.group_units import Unit
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.placing.groups.placer import Placer
-from scheduler.state.entities import Entity
 from tests import make, slices
 from tests.oracles import making_room, together
 from tests.unit import room_worlds
+from tests.unit.calls import record_calls
 from tests.unit.room_worlds import World
 
 PRIORITY = 5
@@ -131,14 +129,7 @@ def test_pods_that_are_alike_are_not_tried_without_nodes_that_they_need(
     for number in range(30):
         pod = make.member(make.pod(name=f"m{number:02}", cpu=8, gpu=8, priority=100))
         engine.handle(events.Seen(pod), 0.0)
-    tries: list[Entity] = []
-    place = Placer.place
-
-    def count_try(placer: Placer, entity: Entity, *given: Any) -> Plan:
-        tries.append(entity)
-        return place(placer, entity, *given)
-
-    monkeypatch.setattr(Placer, "place", count_try)
+    tries = record_calls(monkeypatch, Placer, "place")
     outcome = engine.decide(0.0, Unlimited())
     victims = {uid for evict in outcome.evicts for uid in evict.victims}
     assert victims == {f"default/low-{number:02}" for number in range(30)}

@@ -1,17 +1,15 @@
 """How often the pods of a group are judged again while pods come back that need not go for it."""
 
-from typing import Any
-
 import pytest
 
 from scheduler.api import names
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Bind
 from scheduler.config import Config
 from scheduler.disruption.sparing import Guard
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from tests import make
+from tests.unit.calls import record_calls
 
 _ZONE = "topology.kubernetes.io/zone"
 _AWAY_FROM_X = {
@@ -36,14 +34,7 @@ def test_who_is_away_again_makes_nobody_be_judged_again(monkeypatch: pytest.Monk
     spec = {"affinity": {"podAntiAffinity": _AWAY_FROM_X}, "nodeSelector": {names.HOSTNAME: "n0"}}
     pod = make.pod(name="m", cpu=16, priority=5, spec=spec)
     engine.handle(events.Seen(make.member(pod)), 0.0)
-    judged: list[Bind] = []
-    fits = Guard._fits
-
-    def count(guard: Guard, bind: Bind, *given: Any) -> bool:
-        judged.append(bind)
-        return fits(guard, bind, *given)
-
-    monkeypatch.setattr(Guard, "_fits", count)
+    judged = record_calls(monkeypatch, Guard, "_fits")
     outcome = engine.decide(0.0, Unlimited())
     victims = {uid for evict in outcome.evicts for uid in evict.victims}
     assert victims == {"default/low", "default/x"}

@@ -12,6 +12,8 @@ import pytest
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind, Outcome
 from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
+from scheduler.disruption import sparing
 from scheduler.engine import rerun
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
@@ -175,6 +177,26 @@ def test_an_error_after_a_pause_comes_to_whoever_lets_the_work_go_on() -> None:
     with pytest.raises(ZeroDivisionError):
         pauses.resume(lambda: True)
     assert not pauses.are_open
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_an_error_leaves_no_decision_open(
+    monkeypatch: pytest.MonkeyPatch, *, is_paused: bool
+) -> None:
+    engine = Engine(Config())
+    make_reclaim(engine)
+    if is_paused:
+        pause_in_trial(engine)
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Cycle, "schedule", fail)
+        broken.setattr(sparing, "is_core", fail)
+        with pytest.raises(ZeroDivisionError):
+            engine.decide(0.0, Unlimited())
+    assert not engine.is_deciding
 
 
 @pytest.mark.parametrize("seed", slices.pick_part(tuple(range(10))))
