@@ -9,6 +9,8 @@ contents of volumes. It has only the annotations that Evenkeel reads, and condit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import structs
 
@@ -19,7 +21,7 @@ from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.telling import sayings
 
-FORMAT = 7
+FORMAT = 6
 _READ = frozenset(
     value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)
 )
@@ -41,12 +43,11 @@ class Happened(msgspec.Struct, frozen=True, tag="event"):
 
 
 class Decided(msgspec.Struct, frozen=True, tag="decide"):
-    """A call of ``decide``: its time, its amount of work, and its outcome.
+    """A decision: its time, its amount of work, and its outcome. One that has paused stands where it ended.
 
     Attributes:
         pods: the most pods that could be decided for.
-        spent: pieces of work, by ``allowance.Work``.
-        is_paused: the work paused after the steps that were spent; a later call returns what was decided.
+        spent: pieces of work, by ``allowance.Work`` without steps.
         binds: what was decided, word for word.
         holds: the uid of each pod that found no place, and the first sentence of its explanation.
         explained: the same for pods that waited before and were explained anew.
@@ -56,7 +57,6 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
     at: float
     pods: int
     spent: tuple[int, ...]
-    is_paused: bool
     binds: tuple[Bind, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
     explained: tuple[tuple[str, str], ...] = ()
@@ -91,15 +91,12 @@ def decode_event(text: bytes) -> Event:
     return line.event
 
 
-def describe_call(
-    at: float, pods: int, spent: tuple[int, ...], outcome: Outcome, *, is_paused: bool
-) -> Decided:
+def describe_call(at: float, pods: int, spent: Sequence[int], outcome: Outcome) -> Decided:
     """Make the line for a call of ``decide``."""
     return Decided(
         at,
         pods,
-        spent,
-        is_paused,
+        tuple(spent),
         tuple(outcome.binds),
         tuple(map(_write_hold, outcome.holds)),
         tuple(map(_write_hold, outcome.explained)),

@@ -44,6 +44,8 @@ class Recorded(Engine):
 
     def handle(self, event: Event, now: float) -> Sequence[Note]:
         """Log an event, then handle it: so an event that ends the process is in the log."""
+        # A decision that has paused comes before the event.
+        self._deciding.finish()
         line = log.encode(log.Happened(now, log.drop_secrets(event)))
         self._write(line)
         key, is_there = _about(event)
@@ -53,23 +55,20 @@ class Recorded(Engine):
             self._lines.pop(key, None)
         return super().handle(event, now)
 
-    def decide(self, now: float, allowance: Allowance) -> Outcome:
-        """Decide, and log the call if there was anything to do."""
-        return self._decide(now, allowance, writes_all=False)
+    def _work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
+        """Decide, and log the decision if there was anything to do.
 
-    def _decide(self, now: float, allowance: Allowance, *, writes_all: bool) -> Outcome:
-        metered, does_more = _Metered(allowance), self.is_deciding or self._is_due(now)
-        outcome = super().decide(now, metered)
-        is_paused = self.is_deciding
-        # How many steps work needs to its end says nothing: it may have come to its end between two calls.
-        spent = tuple(metered.spent if is_paused else metered.spent[: Work.STEP])
-        if writes_all or does_more or allowance.pods or any(spent):
-            line = log.describe_call(now, allowance.pods, spent, outcome, is_paused=is_paused)
+        A decision that has paused is one line, written at its end. Where it paused says nothing: that depends on the
+        clock, and on what answers to questions have computed before.
+        """
+        metered, does_more = _Metered(allowance), self._is_due(now)
+        super()._work(now, metered, outcome)
+        if does_more or allowance.pods or any(metered.spent):
+            line = log.describe_call(now, allowance.pods, metered.spent, outcome)
             self._write(log.encode(line))
-        return outcome
 
     def _is_due(self, now: float) -> bool:
-        """Whether a call does something that no allowance is needed for."""
+        """Whether a decision does something that no allowance is needed for."""
         due = min(self._held.find_due(), self._owners_awaited.find_due())
         return self._cluster.groups.has_changed or due <= now
 
@@ -85,7 +84,7 @@ class Recorded(Engine):
         for event in objects:
             self.handle(event, now)
         # Which pods there are is known only when all are compiled. The call forms the groups as they are until then.
-        self._decide(now, Unlimited(pods=0), writes_all=True)
+        self.decide(now, Unlimited(pods=0))
         for event in knowledge:
             self.handle(event, now)
 
@@ -174,7 +173,7 @@ class _Metered:
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self.pods = allowance.pods
-        self.spent = [0] * len(Work)
+        self.spent = [0] * Work.STEP
 
     def allows(self, work: Work) -> bool:
         """Ask the other allowance, and count its yes."""

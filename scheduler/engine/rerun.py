@@ -75,9 +75,7 @@ def rerun(lines: Iterable[bytes]) -> Report:
             n_events += 1
         else:
             outcome = engine.decide(line.at, SpentAllowance(line.pods, line.spent))
-            now = log.describe_call(
-                line.at, line.pods, line.spent, outcome, is_paused=engine.is_deciding
-            )
+            now = log.describe_call(line.at, line.pods, line.spent, outcome)
             if now != line:
                 found = Difference(number, line, now)
                 return report(found)

@@ -10,6 +10,7 @@ from scheduler.api import limits, wire
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import SpentAllowance, Unlimited, Work
+from scheduler.engine.questions.nodes import NodeCounts
 from scheduler.engine.recorded import Recorded
 from tests import make
 from tests.model import clusters, workloads
@@ -27,6 +28,8 @@ class Story:
         self.now = 1000.0
         self._n = 0
         self._under_way: list[str] = []
+        # How often a decision had paused when a question was put.
+        self.n_questions = 0
         for node in clusters.wired(clusters.nodes(self.rng, 8, clusters.SMALL)):
             self.tell(events.Seen(node))
 
@@ -53,6 +56,9 @@ class Story:
         for uid in self._under_way[:-2]:
             self.tell(events.BindDone(uid))
         self._under_way = self._under_way[-2:]
+        if self._pauses and self.rng.random() < 0.5:
+            self.n_questions += self.engine.is_deciding
+            self.engine.ask(NodeCounts())
         n_pods, n_kinds = self.rng.randrange(5), int(Work.STEP)
         if self._pauses:
             n_kinds += self.rng.randrange(2)

@@ -184,12 +184,12 @@ def test_a_log_without_a_decision_is_not_said_to_have_come_out_the_same() -> Non
     [
         ([b"what\n"], "line 1: is not a line that evenkeel run --record writes"),
         (
-            [log.encode(log.Decided(0.0, 1, (0, 0, 0), is_paused=False))],
+            [log.encode(log.Decided(0.0, 1, (0, 0, 0)))],
             "line 1: the first line must hold the settings",
         ),
         (
             [log.encode(log.Head(99, "x", Config()))],
-            "line 1: has format 99; this version of Evenkeel reads only format 7",
+            "line 1: has format 99; this version of Evenkeel reads only format 6",
         ),
     ],
 )

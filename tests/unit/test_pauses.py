@@ -207,8 +207,7 @@ def test_a_log_with_pauses_gives_the_same_decisions_again(seed: int) -> None:
         if i in {60, 110}:
             story.anew()
     assert [rerun.rerun(lines).difference for lines in story.files] == [None] * 3
-    lines = b"".join(line for lines in story.files for line in lines)
-    assert b'"is_paused":true' in lines
+    assert story.n_questions
 
 
 def test_a_log_gives_the_decision_again_that_an_answer_brought_to_its_end() -> None:
