@@ -3,7 +3,8 @@
 The shapes are those of KAI's own benchmarks (kai-scheduler, test/e2e/scale): a gang of 512 pods with two GPUs each on
 4 zones of 8 blocks of 8 racks of 2 nodes, and one job that takes half of a full cluster. KAI's published times for the
 second are 8.97 s at 500 nodes, and over 40 minutes at 1,000. The row ``topology`` is Kueue's issue #13148: 2,000 nodes,
-and a workload with a required topology for which 700 workloads have to go. Kueue took 40 s for such a decision.
+and a workload with a required topology for which 700 workloads have to go. Kueue took 40 s for such a decision. The row
+``beside`` says how long plain pods wait for their decision while that search goes on again and again.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _TAS_LEVELS, _TAS_NODES = ("zone", "block", names.HOSTNAME), (1_000, 50, 1)
 # A low workload has five pods with two GPUs each, so 700 of them are on 875 nodes.
 _LOW_PODS, _LOW_GPUS, _LOW_A_ZONE, _TAS_GROUPS, _TAS_PODS = 5, 2, 800, 700, 875
 _CALLS_MAX = 1_000
+_SECONDS_BETWEEN_PLAIN_PODS = 0.005
 FLOORS = (
     Floor("gang.512.*.ms", at_most=20),
     Floor("gang.5000.*.ms", at_most=60),
@@ -44,6 +46,7 @@ FLOORS = (
     Floor("topology.ms", at_most=100),
     Floor("topology.longest_ms", at_most=10),
     Floor("reclaim.*.*.longest_ms", at_most=10),
+    Floor("beside.p99_ms", at_most=1_000),
     Floor("waiting.ms_a_node_event", at_most=50),
 )
 
@@ -60,6 +63,7 @@ def run(quick: bool) -> dict[str, Any]:
             for n in ((500,) if quick else (500, 1_000))
         },
         "topology": _reclaim_zone(),
+        "beside": _wait_beside(),
         "waiting": _wake(_QUICK_WAITING if quick else _WAITING),
     }
 
@@ -113,11 +117,7 @@ def _reclaim_zone() -> dict[str, float]:
         slices, victims = _search(engine)
         took.append(slices)
         if turn < _ROUNDS - 1:
-            for uid in uids:
-                engine.handle(events.Gone("Pod", uid), 0.0)
-            for uid in victims:
-                engine.handle(events.EvictFailed(uid, "the bench goes on"), 0.0)
-            _settle(engine, f"waiting-{turn}")
+            _take_back(engine, uids, victims, turn)
     _check_whole(victims)
     for uid in victims:
         engine.handle(events.Gone("Pod", uid), 0.0)
@@ -126,6 +126,48 @@ def _reclaim_zone() -> dict[str, float]:
     if len(outcome.binds) != _TAS_PODS or len(zones) != 1:
         raise RuntimeError(f"{len(outcome.binds)} of {_TAS_PODS} pods fit, in {len(zones)} zones")
     return _sum_up(took) | {"victims": len(victims)}
+
+
+def _wait_beside() -> dict[str, float]:
+    """Milliseconds from the arrival of a plain pod to its decision, while a zone is searched once after the other."""
+    engine = _make_topology()
+    clock, waits = time.thread_time, []
+    for turn in range(_ROUNDS):
+        uids = _see_workload(
+            engine, f"high-{turn}", [None] * _TAS_PODS, gpus=_CARDS, priority=1_000
+        )
+        came: dict[str, float] = {}
+        victims: list[str] = []
+        n_calls, next_at = 0, clock()
+        while came or not victims:
+            # As in the operator, events wait while a decision has paused.
+            while not engine.is_deciding and not victims and next_at <= clock():
+                name = f"plain-{turn}-{next_at}"
+                came[name] = next_at
+                engine.handle(events.Seen(_pod(name, gpus=0)), 0.0)
+                next_at += _SECONDS_BETWEEN_PLAIN_PODS
+            outcome = engine.decide(0.0, Slice(clock, 2**62))
+            waits += [clock() - came.pop(bind.uid) for bind in outcome.binds]
+            victims += [uid for evict in outcome.evicts for uid in evict.victims]
+            n_calls += 1
+            if n_calls > _CALLS_MAX:
+                raise RuntimeError(f"the search goes on after {_CALLS_MAX} calls")
+        _take_back(engine, uids, victims, turn)
+    percentiles = statistics.quantiles(waits, n=100)
+    return {
+        "pods": len(waits),
+        "p50_ms": round(percentiles[49] * 1e3, 2),
+        "p99_ms": round(percentiles[98] * 1e3, 2),
+    }
+
+
+def _take_back(engine: Engine, uids: list[str], victims: list[str], turn: int) -> None:
+    """Let the workload go for which room was made, and its victims stay."""
+    for uid in uids:
+        engine.handle(events.Gone("Pod", uid), 0.0)
+    for uid in victims:
+        engine.handle(events.EvictFailed(uid, "the bench goes on"), 0.0)
+    _settle(engine, f"waiting-{turn}")
 
 
 def _sum_up(took: Sequence[Sequence[float]]) -> dict[str, float]:
