@@ -59,71 +59,43 @@ class Lore(Protocol):
         """Return where a constraint says that pods go; a text if its topology is not there."""
 
 
-def form_entity(key: GroupKey, lore: Lore, *, was_cut: bool) -> Entity | None:
-    """Form the entity of a root group; None if none of its pods waits for a node or a bind.
-
-    ``was_cut``: if it is below its minimum, the scheduler has failed to bind some of its pods.
-    """
-    former = _Former(key, lore, misses_finished=lore.misses_finished(key), was_cut=was_cut)
-    return former.form()
-
-
-def count_below(key: GroupKey, lore: Lore) -> int:
-    """Count the pods that a running root group lacks until it has its minimum; 0 for a group that does not run.
-
-    Those that have succeeded are not missing. Of a group that goes by itself when pods are missing, KAI's, none is missing
-    once one has succeeded.
-    """
-    definition = lore.find_definition(key)
-    is_kai = definition is not None and definition.grace_seconds is not None
-    if is_kai and any(lore.list_successes(leaf) for leaf in list_groups_within(key, lore)):
-        return 0
-    return _Former(key, lore).count_below()
-
-
 def list_all_members(key: GroupKey, lore: Lore) -> list[Member]:
     """List the pods of a root group and of the groups within it that are not finished."""
     return [one for leaf in list_groups_within(key, lore) for one in lore.list_members(leaf)]
 
 
-def is_to_restart(key: GroupKey, lore: Lore) -> bool:
-    """Whether a root group starts anew as a whole: its objects say it, or else owners of its pods, or else a pod."""
-    members = list_all_members(key, lore)
-    groups = dict.fromkeys((key, *(one.says.group for one in members)))
-    owners = dict.fromkeys(one.says.owner for one in members if one.says.owner is not None)
-    for one in (*groups, *owners):
-        definition = lore.find_definition(one)
-        if definition is not None and definition.restarts is not None:
-            return definition.restarts
-    return any(one.says.restarts for one in members)
+class Former:
+    """Forms the entity of one root group, and notes what is missing and what is wrong on the way.
 
+    Attributes:
+        members: the pods of the group, and of the groups within it, that are not finished.
+    """
 
-class _Former:
-    """Forms one entity; notes what is missing and what is wrong on the way."""
-
-    def __init__(
-        self, key: GroupKey, lore: Lore, *, misses_finished: bool = False, was_cut: bool = False
-    ) -> None:
+    def __init__(self, key: GroupKey, lore: Lore) -> None:
         self._key, self._lore = key, lore
-        self._misses_finished, self._was_cut = misses_finished, was_cut
+        self._misses_finished = self._was_cut = False
         self._definition = lore.find_definition(key)
         self._members_of = {one: lore.list_members(one) for one in list_groups_within(key, lore)}
-        self._members = [one for members in self._members_of.values() for one in members]
+        self.members = [one for members in self._members_of.values() for one in members]
         # A group of which a pod runs has had its minimum: a pod that comes again joins it alone.
-        self._was_placed = any(one.is_kept for one in self._members)
+        self._was_placed = any(one.is_kept for one in self.members)
         self._successes: dict[GroupKey, Mapping[str, int]] = {}
         self._lacks = ""
         self._problem: Mistake | None = None
 
-    def form(self) -> Entity | None:
-        """Form the entity."""
-        if not any(one.waits for one in self._members):
+    def form(self, *, was_cut: bool) -> Entity | None:
+        """Form the entity; None if none of the pods waits for a node or a bind.
+
+        ``was_cut``: if the group is below its minimum, the scheduler has failed to bind some of its pods.
+        """
+        if not any(one.waits for one in self.members):
             return None
+        self._misses_finished, self._was_cut = self._lore.misses_finished(self._key), was_cut
         team = self._make_group_team(self._key, 0)
         if not any(leaf.pods for leaf in team.list_leaves()):
             # None of those that wait is in a part that there is.
             self._note_lack(f"no pod of {self._key} is in one of its parts")
-            team = self._make_leaf("", 0, self._members, None)
+            team = self._make_leaf("", 0, self.members, None)
         self._refuse_unlike()
         if not self._lacks and not self._problem and not team.is_complete:
             self._lacks = self._describe_missing(team)
@@ -137,8 +109,27 @@ class _Former:
         )
 
     def count_below(self) -> int:
-        """Count the pods that a running group lacks."""
-        return self._make_group_team(self._key, 0).count_below() if self._was_placed else 0
+        """Count the pods that a running group lacks until it has its minimum; 0 for a group that does not run.
+
+        Those that have succeeded are not missing. Of a group that goes by itself when pods are missing, KAI's, none is
+        missing once one has succeeded.
+        """
+        is_kai = self._definition is not None and self._definition.grace_seconds is not None
+        is_done = is_kai and any(map(self._lore.list_successes, self._members_of))
+        if is_done or not self._was_placed:
+            return 0
+        self._misses_finished = self._was_cut = False
+        return self._make_group_team(self._key, 0).count_below()
+
+    def is_to_restart(self) -> bool:
+        """Whether the group starts anew as a whole: its objects say it, or else owners of its pods, or else a pod."""
+        groups = dict.fromkeys((self._key, *(one.says.group for one in self.members)))
+        owners = dict.fromkeys(one.says.owner for one in self.members if one.says.owner is not None)
+        for one in (*groups, *owners):
+            definition = self._lore.find_definition(one)
+            if definition is not None and definition.restarts is not None:
+                return definition.restarts
+        return any(one.says.restarts for one in self.members)
 
     def _make_group_team(self, key: GroupKey, depth: int) -> Team:
         """Make the team of a group, with the groups that are parts of it."""
@@ -277,19 +268,19 @@ class _Former:
 
     def _refuse_unlike(self) -> None:
         """Refuse a group whose pods have different schedulers or priorities; the texts are those of Kubernetes 1.37."""
-        for one in self._members:
+        for one in self.members:
             if one.says.problem is not None and one.waits:
                 mistake = one.says.problem
                 self._note_problem(Mistake(f"pod {one.pod.name}: {mistake.field}", mistake.text))
         said: dict[GroupKey, Definition] = {}
-        for one in self._members:
+        for one in self.members:
             definition = one.says.definition
             if definition is not None and said.setdefault(one.says.group, definition) != definition:
-                self._note_problem(_describe_difference(one.says.group, self._members))
+                self._note_problem(_describe_difference(one.says.group, self.members))
         if self._are_alike():
             return
         # Those that wait come first, in the order in which they are placed.
-        members = sorted(self._members, key=lambda one: (not one.waits, *find_place(one)))
+        members = sorted(self.members, key=lambda one: (not one.waits, *find_place(one)))
         wanted = self._definition.priority if self._definition else None
         wanted = members[0].pod.priority if wanted is None else wanted
         preempts = self._definition.preempts if self._definition else None
@@ -310,13 +301,13 @@ class _Former:
     def _are_alike(self) -> bool:
         """Whether all pods have the scheduler, the priority and the policy that the group has, if it has any."""
         says = self._definition
-        priorities = {one.pod.priority for one in self._members}
+        priorities = {one.pod.priority for one in self.members}
         if says is not None and says.priority is not None:
             priorities.add(says.priority)
         policies = {True}
         if says is not None and says.preempts is not None:
-            policies = {says.preempts, *(one.pod.preempts for one in self._members)}
-        schedulers = {one.says.scheduler for one in self._members}
+            policies = {says.preempts, *(one.pod.preempts for one in self.members)}
+        schedulers = {one.says.scheduler for one in self.members}
         return len(schedulers) == len(priorities) == len(policies) == 1
 
     def _describe_missing(self, team: Team) -> str:

@@ -21,7 +21,7 @@ from scheduler.state.entities import Entity, Where, make_uid
 from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import (
     DEPTH_MAX,
-    form_entity,
+    Former,
     list_all_members,
     list_groups_within,
 )
@@ -305,8 +305,9 @@ class Groups:
     def _form(self, root: GroupKey) -> Entity | None:
         is_root = self.is_root(root)
         was_cut = self.shortages.urgency.was_cut(root)
-        entity = form_entity(root, self, was_cut=was_cut) if is_root else None
-        self.shortages.note_group(root, entity, self, is_root=is_root)
+        former = Former(root, self)
+        entity = former.form(was_cut=was_cut) if is_root else None
+        self.shortages.note_group(root, entity, former, is_root=is_root)
         if entity is None and root not in self.shortages.below:
             self._joints.forget(root)
         if entity is not None and entity.n_short and not self.shortages.urgency.is_urgent(root):

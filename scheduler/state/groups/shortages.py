@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from scheduler.api.groups.definitions import Definition, GroupKey
 from scheduler.state.entities import Entity
-from scheduler.state.groups.forming import Lore, count_below, is_to_restart, list_all_members
+from scheduler.state.groups.forming import Former
 from scheduler.state.groups.urgency import Urgency
 from scheduler.state.pods import Life
 
@@ -27,7 +27,7 @@ class Shortages:
         self.urgency = Urgency(tell_time)
 
     def note_group(
-        self, root: GroupKey, entity: Entity | None, lore: Lore, *, is_root: bool
+        self, root: GroupKey, entity: Entity | None, former: Former, *, is_root: bool
     ) -> None:
         """Note how many pods a running root group lacks until it has its minimum; ``entity`` are those that wait."""
         n_below, is_binding = 0, False
@@ -36,15 +36,15 @@ class Shortages:
             n_there = sum(len(leaf.there) for leaf in entity.team.list_leaves())
             is_binding = any(pod.life == Life.ASSUMED for pod in entity.members)
         else:
-            n_there = len(list_all_members(root, lore))
+            n_there = len(former.members)
         if n_below or (entity is None and is_root):
-            n_below = count_below(root, lore)
+            n_below = former.count_below()
         self.urgency.note_size(root, n_below, n_there, is_binding=is_binding)
         self.below.pop(root, None)
         self.restarting.discard(root)
         if n_below:
             self.below[root] = n_below
-            if is_to_restart(root, lore):
+            if former.is_to_restart():
                 self.restarting.add(root)
 
     def goes_when_short(self, key: GroupKey, definition: Definition | None) -> bool:
