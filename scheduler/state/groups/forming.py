@@ -21,6 +21,7 @@ from scheduler.state.entities import Entity, Team, Where, make_entity
 from scheduler.state.groups.members import Member, find_minimum_of_new, find_place
 from scheduler.state.groups.parts import Parts, count_done, count_successes, split_by_part
 from scheduler.state.groups.successes import Success
+from scheduler.state.pods import Life
 
 # The deepest tree of groups; Kubernetes allows four levels.
 DEPTH_MAX = 8
@@ -316,10 +317,17 @@ class Former:
         groups = zip(children, team.teams, strict=True) if children else ((None, team),)
         parts = []
         for group, inner in groups:
+            definition = self._definition if group is None else self._lore.find_definition(group)
+            counts_new = definition is not None and definition.match == Match.WAITING
             for one in (leaf for leaf in inner.list_leaves() if not leaf.is_complete):
                 name = f' of part "{one.name}"' * bool(one.name) + f" of {group}" * bool(group)
+                n_there = len(one.there) + sum(pod.life == Life.ASSUMED for pod in one.pods)
                 more, n = "more " * bool(one.n_done), len(one.pods) + len(one.there)
-                parts.append(f"{one.minimum} {more}pods{name}, and {n} exist")
+                if counts_new and n_there:
+                    least, n = one.minimum - n_there, n - n_there
+                    parts.append(f"{least} pods{name} beside those on nodes, and {n} exist")
+                else:
+                    parts.append(f"{one.minimum} {more}pods{name}, and {n} exist")
         return f"{self._key} needs {'; '.join(parts)}"
 
 
