@@ -135,7 +135,9 @@ class Promises:
                 for uid, urgency in self._nominations.list_on(name).items()
                 if urgency >= pod.priority
             ]
-            uids = dict.fromkeys((*first, *later.get(name, ())))
+            # What a pod is promised now takes the place of what it was promised for later.
+            then = (uid for uid in later.get(name, ()) if not self._nominations.find_node(uid))
+            uids = dict.fromkeys((*first, *then))
             there = [pods[uid] for uid in uids if uid != but and uid in pods]
             there = [one for one in there if not one.node]
             if there and row >= 0:

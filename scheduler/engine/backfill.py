@@ -105,7 +105,7 @@ class Backfill:
         if self._cluster.later.room is not None:
             self._n_first = 0
         entry = self._pending.find_entry(entity.uid) if self._n_first else None
-        if entry is not None and _waits_in_vain(entry):
+        if entry is not None and self._waits_in_vain(entry):
             self._n_first -= 1
             for _ in self._look_for_first(now):
                 pass
@@ -132,6 +132,10 @@ class Backfill:
         for plan in plans:
             if plan.group is not None:
                 self._is_stale = True
+            is_promised = later.room is not None and plan.entity == later.room.entity
+            if is_promised and any(one.node for one in plan.nominates):
+                # Room is made for it now.
+                self._end_promise()
             if later.room is None or not plan.binds:
                 continue
             if plan.entity == later.room.entity:
@@ -178,7 +182,7 @@ class Backfill:
     def _search_room(self, uid: str, now: float) -> Generator[None, None, LaterRoom | None]:
         """Find when and where a waiting group fits; None if nobody can tell, or the group changes meanwhile."""
         entry = self._pending.find_entry(uid)
-        if entry is None or not isinstance(entry.entity, Entity) or not _waits_in_vain(entry):
+        if entry is None or not isinstance(entry.entity, Entity) or not self._waits_in_vain(entry):
             return None
         entity = entry.entity
         search = self._cycle.find_later_room(entity, self._pending.order.find_place(entity))
@@ -210,7 +214,8 @@ class Backfill:
         waiting = [
             entry
             for entry in self._pending.list_groups()
-            if _waits_in_vain(entry) and (entry.uid == promised or entry.uid not in self._in_vain)
+            if self._waits_in_vain(entry)
+            and (entry.uid == promised or entry.uid not in self._in_vain)
         ]
         waiting.sort(key=lambda entry: self._pending.order.find_place(entry.entity))
         n_of: Counter[str] = Counter()
@@ -223,9 +228,14 @@ class Backfill:
                 chosen.append(entry.uid)
         return chosen, len(chosen) == len(waiting)
 
-
-def _waits_in_vain(entry: Entry) -> bool:
-    """Whether a group was tried and its minimum found no room. Pods beyond the minimum are promised nothing."""
-    if entry.result is None or entry.where == Where.GATED or not isinstance(entry.entity, Entity):
-        return False
-    return entry.entity.team.count_least() > 0
+    def _waits_in_vain(self, entry: Entry) -> bool:
+        """Whether a group was tried and its minimum found no room. Pods beyond the minimum are promised nothing."""
+        entity, result = entry.entity, entry.result
+        if result is None or entry.where == Where.GATED or not isinstance(entity, Entity):
+            return False
+        placed: set[str] = set()
+        if result.n_placed >= result.least:
+            # It may have been placed: then the binds of its minimum are under way.
+            pods = self._cluster.pods
+            placed = {one.uid for one in entity.members if (pod := pods.get(one.uid)) and pod.node}
+        return entity.team.count_least(placed) > 0

@@ -88,6 +88,7 @@ class Engine:
             events.BindFailed: self._undo_bind,
             events.PluginSilent: self._note_silence,
             events.EvictDone: lambda *_: _NOTHING,
+            events.GroupsAsked: lambda _, now: self._settle_groups(now),
             events.EvictFailed: self._undo_evict,
             **dict.fromkeys(restoring.KINDS, self._restore),
         }
@@ -111,13 +112,7 @@ class Engine:
             is_shared=self._is_shared,
             order=PriorityAndAge(seniority),
         )
-        self._cycle = Cycle(
-            self._cluster,
-            self._policies,
-            self._known,
-            self._seed,
-            config.groups,
-        )
+        self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
@@ -201,8 +196,9 @@ class Engine:
         """Answer a question, which changes no decision unless it is a ``Foresight``."""
         if not question.is_about_facts:
             self._deciding.finish()
-        if not isinstance(question, Lookup):
-            self._settle_groups(self._cluster.now)
+        if not isinstance(question, Lookup) and self._cluster.groups.has_changed:
+            # The engine's log has to have it: how long a group has been as it is counts from now.
+            self.handle(events.GroupsAsked(), self._cluster.now)
         answer: T = self._deciding.guard(ANSWERS[type(question)](self._inside, question))
         return answer
 
@@ -255,10 +251,10 @@ class Engine:
                 self._pending.offer(pod, now)
         return _NOTHING
 
-    def _settle_groups(self, now: float) -> None:
-        """Offer the groups that have changed."""
+    def _settle_groups(self, now: float) -> Sequence[Note]:
+        """Offer the groups that have changed; there are no notes about that."""
         if not self._cluster.groups.has_changed:
-            return
+            return _NOTHING
         for uid, entity in self._cluster.groups.take_changed():
             self._cluster.pauses.take()
             self._backfill.note_group(uid, entity)
@@ -273,6 +269,7 @@ class Engine:
             pod = self._cluster.pods.get(uid)
             if pod is not None and pod.ours and pod.life == Life.PENDING and not pod.deleting:
                 self._pending.offer(pod, now)
+        return _NOTHING
 
     def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -105,11 +105,14 @@ class Team(msgspec.Struct, frozen=True):
         for team in self.teams:
             yield from team.list_leaves()
 
-    def count_least(self) -> int:
-        """Count the pods that must have a node at once, beside those that are there."""
+    def count_least(self, placed: Container[str] = ()) -> int:
+        """Count the pods that must have a node at once, beside those that are there.
+
+        ``placed``: the uids of pods that were given a node since the team was formed.
+        """
         if not self.teams:
-            return self.n_missing
-        return sum(sorted(team.count_least() for team in self.teams)[: self.minimum])
+            return max(0, self.n_missing - sum(pod.uid in placed for pod in self.pods))
+        return sum(sorted(team.count_least(placed) for team in self.teams)[: self.minimum])
 
     def count_below(self) -> int:
         """Count the pods that it lacks until it has its minimum; those whose bind is under way count as there."""

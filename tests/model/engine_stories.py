@@ -11,6 +11,7 @@ from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import SpentAllowance, Unlimited, Work
 from scheduler.engine.questions.nodes import NodeCounts
+from scheduler.engine.questions.waiting import QueueCounts
 from scheduler.engine.recorded import Recorded
 from tests import make
 from tests.model import clusters, workloads
@@ -58,7 +59,8 @@ class Story:
         self._under_way = self._under_way[-2:]
         if self._pauses and self.rng.random() < 0.5:
             self.n_questions += self.engine.is_deciding
-            self.engine.ask(NodeCounts())
+            self.engine.ask(NodeCounts() if self.rng.random() < 0.5 else QueueCounts())
+            self.now += self.rng.random()
         n_pods, n_kinds = self.rng.randrange(5), int(Work.STEP)
         if self._pauses:
             n_kinds += self.rng.randrange(2)

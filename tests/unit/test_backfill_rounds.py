@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from scheduler.api import hami
+from scheduler.api.cards import CardUse
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited, Work
 from scheduler.engine.chores import Pace
+from scheduler.engine.engine import Engine
 from scheduler.engine.recorded import Recorded
 from scheduler.engine.rerun import rerun
+from scheduler.state import checks
 from tests import make
-from tests.unit.test_backfill import Scene, make_full_scene
+from tests.unit.test_backfill import Scene, make_full_scene, write_time
 
 _GANG = "gang.scheduling.koordinator.sh/"
 
@@ -225,3 +229,50 @@ def test_without_a_pause_the_rounds_end_although_no_group_can_be_told_a_time() -
         scene.engine.decide(scene.now, Unlimited())
         n_calls += 1
     assert scene.find_promise() is None
+
+
+def test_a_pod_that_room_is_made_for_is_promised_no_room_for_later_as_well() -> None:
+    """``extra`` is beyond the minimum of its gang; on ``a`` somebody may go for it, on ``b`` somebody ends in 20 s."""
+    engine, now = Engine(Config()), 1_000_000.0
+
+    def see(found: events.Object, at: float = now) -> None:
+        engine.handle(events.Seen(found), at)
+
+    for name in "ba":
+        card = make.card(uuid=f"{name}-c", index=0, mib=16000, sharers=4)
+        see(make.hami_node(name=name, cpu=8, cards=[card]))
+        claim = hami.make_bind_annotations(name, ((CardUse(f"{name}-c", 16000, 100),),), 1)
+        priority, seconds = (900, 20) if name == "b" else (0, 10_000)
+        pod = make.pod(
+            name=f"on-{name}", node=name, priority=priority, cpu=1, gpu=1, gpumem=16000, gpucores=100,
+            annotations=claim, spec={"activeDeadlineSeconds": seconds},
+        )  # fmt: skip
+        pod.status.start_time = write_time(now)
+        see(pod)
+    see(make.node(name="c", cpu=8))
+    # Between two rounds there are five seconds.
+    see(make.pod(name="z", cpu=1, annotations={f"{_GANG}name": "z", f"{_GANG}min-available": "1"}))
+    engine.decide(now - 1, Unlimited())
+    engine.handle(events.BindDone("default/z"), now)
+    words = {f"{_GANG}name": "g", f"{_GANG}min-available": "2"}
+    for name in ("one", "two"):
+        see(make.pod(name=name, cpu=1, priority=100, annotations=words))
+    extra = make.pod(name="extra", cpu=1, gpu=1, gpumem=8000, gpucores=25, priority=100, annotations=words)  # fmt: skip
+    see(extra)
+    outcome = engine.decide(now, Unlimited())
+    assert [evict.victims for evict in outcome.evicts] == [("default/on-a",)]
+    engine.handle(events.BindDone("default/one"), now)
+    assert engine._cluster.nominations.find_node("default/extra") == "a"
+    assert engine._cluster.later.room is None
+    # Whoever looks for room beside both promises leaves the pod as it was.
+    see(make.pod(name="x", cpu=1, gpu=1, gpumem=16000, gpucores=100), now + 1)
+    engine.decide(now + 1, Unlimited())
+    engine.handle(events.BindFailed("default/two", "conflict"), now + 1)
+    engine.handle(events.Gone("Pod", "default/on-a"), now + 1)
+    engine.decide(now + 1.1, Unlimited())
+    checks.verify(engine._cluster)
+    outcome = engine.decide(now + 20, Unlimited())
+    assert {bind.uid: bind.node for bind in outcome.binds} == {
+        "default/two": "c",
+        "default/extra": "a",
+    }

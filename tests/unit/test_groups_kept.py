@@ -26,8 +26,11 @@ _KOORDINATOR = "gang.scheduling.koordinator.sh/"
 class World:
     """A node, and groups whose objects, parents, pods and names of each other change all the time."""
 
-    def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
+    def __init__(self, seed: int, *, agrees: bool = False) -> None:
+        """``agrees``: all pods are in gangs that name each other alike."""
+        self.rng, self._agrees = random.Random(seed), agrees
+        # With few pods it happens that all of a gang have gone.
+        self._n_pods = 3 if agrees else _PODS
         self.engine = Engine(Config(), is_shared=False)
         self.engine.handle(events.Seen(make.node(name="n", cpu=64)), 0.0)
         # The most pods that were kept at once, and how often a group moved to another parent.
@@ -92,16 +95,17 @@ class World:
         self.engine.handle(events.Seen(shape(metadata=meta, spec=spec | more, status=None)), 0.0)
 
     def _see_pod(self) -> None:
-        name = f"p{self.rng.randrange(_PODS)}"
+        name = f"p{self.rng.randrange(self._n_pods)}"
         node = "n" if name in self._bound or self.rng.random() < 0.7 else ""
         if node:
             self._bound.add(name)
         group = self.rng.choice(_LEAVES)
-        if self.rng.random() < 0.5:
+        if not self._agrees and self.rng.random() < 0.5:
             spec = {"schedulingGroup": {"podGroupName": group}}
             pod = make.pod(name=name, node=node, cpu=1, spec=spec)
         else:
-            together = [f"default/{one}" for one in _LEAVES if self.rng.random() < 0.7]
+            named = [one for one in _LEAVES if self._agrees or self.rng.random() < 0.7]
+            together = [f"default/{one}" for one in named]
             words = {"name": group, "min-available": "2"}
             if together:
                 words["groups"] = f"[{', '.join(map(_quote, together))}]"
@@ -110,7 +114,7 @@ class World:
         self.engine.handle(events.Seen(pod), 0.0)
 
     def _drop_pod(self) -> None:
-        name = f"p{self.rng.randrange(_PODS)}"
+        name = f"p{self.rng.randrange(self._n_pods)}"
         self._bound.discard(name)
         self.engine.handle(events.Gone("Pod", f"default/{name}"), 0.0)
 
@@ -126,3 +130,27 @@ def test_who_is_kept_is_as_found_anew(seed: int) -> None:
         world.happen()
     assert world.n_kept > 1
     assert world.n_moved > 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gangs_that_name_each_other_stay_one_group_when_the_pods_of_one_of_them_have_gone(
+    seed: int,
+) -> None:
+    world = World(seed, agrees=True)
+    for _ in range(_STEPS):
+        world.happen()
+    assert world.n_kept > 1
+
+
+@pytest.mark.parametrize("n_pods", [0, 2**62])
+def test_of_groups_that_have_gone_nothing_stays(n_pods: int) -> None:
+    """Another replica leads, or nobody asks who would have to go: no search clears what was marked for it."""
+    engine = Engine(Config())
+    engine.handle(events.Seen(make.node(name="n", cpu=8)), 0.0)
+    for number in range(20):
+        words = {f"{_KOORDINATOR}name": f"g{number}", f"{_KOORDINATOR}min-available": "1"}
+        engine.handle(events.Seen(make.pod(name="p", cpu=1, annotations=words)), 0.0)
+        assert len(engine.decide(0.0, Unlimited(n_pods)).binds) == bool(n_pods)
+        engine.handle(events.Gone("Pod", "default/p"), 0.0)
+        engine.decide(0.0, Unlimited(n_pods))
+    assert not engine._cluster.groups._kept._stale

@@ -94,3 +94,28 @@ def test_a_group_that_another_tenant_names_keeps_its_promise() -> None:
     assert not any(outcome.nominates for outcome in outcomes)
     engine.handle(events.Gone("Pod", "default/low"), 60.0)
     assert [bind.uid for bind in engine.decide(60.0, Unlimited()).binds] == ["default/own"]
+
+
+def test_a_gang_stays_whole_when_another_that_it_names_has_ended() -> None:
+    """Room is looked for before and after that: what is known of who goes together is then brought up to date."""
+    engine = Engine(Config())
+    for name in ("a0", "b0", "b1", "plain"):
+        engine.handle(events.Seen(make.node(name=f"n-{name}", cpu=1)), 0.0)
+    both = json.dumps(["default/a", "default/b"])
+    for name, least in (("a0", "1"), ("b0", "2"), ("b1", "2")):
+        words = {"name": name[0], "min-available": least, "groups": both}
+        written = {GANG + key: value for key, value in words.items()}
+        pod = make.pod(name=name, node=f"n-{name}", cpu=1, annotations=written)
+        engine.handle(events.Seen(pod), 0.0)
+    engine.handle(events.Seen(make.pod(name="plain", node="n-plain", cpu=1)), 0.0)
+    engine.handle(events.Seen(make.pod(name="early", cpu=1, priority=200)), 0.0)
+    evicts = engine.decide(0.0, Unlimited()).evicts
+    assert [evict.victims for evict in evicts] == [("default/plain",)]
+    engine.handle(events.Gone("Pod", "default/plain"), 1.0)
+    assert engine.decide(1.0, Unlimited()).binds
+    engine.handle(events.Gone("Pod", "default/a0"), 2.0)
+    engine.handle(events.Seen(make.pod(name="fill", node="n-a0", cpu=1, priority=900)), 2.0)
+    engine.decide(2.0, Unlimited())
+    engine.handle(events.Seen(make.pod(name="late", cpu=1, priority=100)), 3.0)
+    evicts = engine.decide(3.0, Unlimited()).evicts
+    assert [set(evict.victims) for evict in evicts] == [{"default/b0", "default/b1"}]

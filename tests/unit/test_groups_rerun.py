@@ -6,11 +6,16 @@ from itertools import pairwise
 
 import pytest
 
+from scheduler.api import names, wire
+from scheduler.api.door import events
+from scheduler.api.groups.objects import KaiPodGroup
 from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.waiting import QueueCounts
 from scheduler.engine.recorded import Recorded
 from scheduler.engine.rerun import rerun
-from tests import slices
+from tests import make, slices
 from tests.unit.test_groups_storms import World
 
 _STEPS = 60
@@ -59,3 +64,25 @@ def test_each_file_of_a_log_with_groups_gives_the_same_decisions(seed: int) -> N
     world.check_log()
     assert world.n_files > 1
     assert world.n_evicted + world.n_failed > 0
+
+
+def test_a_log_says_that_a_question_had_groups_formed_before_the_next_decision() -> None:
+    """The time after which a group goes that is below its minimum counts from there."""
+    lines: list[bytes] = []
+    engine = Recorded(Config(), "test", lines.append)
+    engine.handle(events.Seen(make.node(name="n", cpu=8)), 1000.0)
+    meta = wire.Meta(name="g", namespace="default", uid="g")
+    engine.handle(events.Seen(KaiPodGroup(meta, {"minMember": 2})), 1000.0)
+    for name in ("stays", "goes"):
+        pod = make.pod(name=name, node="n", cpu=1, annotations={names.KAI_GROUP: "g"})
+        engine.handle(events.Seen(pod), 1000.0)
+    engine.decide(1000.0, Unlimited())
+    engine.handle(events.Gone("Pod", "default/goes"), 1010.0)
+    engine.ask(QueueCounts())
+    now, evicts = 1012.0, engine.decide(1012.0, Unlimited()).evicts
+    while not evicts:
+        now = engine.find_due(now)
+        assert now < 1072.0
+        evicts = engine.decide(now, Unlimited()).evicts
+    assert evicts[0].victims == ("default/stays",)
+    assert rerun(lines).difference is None

@@ -292,6 +292,18 @@ def test_a_pod_that_was_assumed_before_a_trial_and_forgotten_in_it_is_free_after
     assert cluster.pods_on == {}
 
 
+def test_a_pod_that_is_on_two_nodes_in_a_trial_is_on_none_after_it() -> None:
+    """What is promised to a pod may be entered twice while it is tried who fits beside."""
+    cluster = make.cluster(nodes=[make.node(name=name, cpu="1") for name in "ab"])
+    pod = cluster.see_pod(make.pod(name="p", cpu="1"))
+    assert pod is not None
+    with cluster.trial():
+        for name in "ab":
+            cluster.assume(pod.uid, name, ())
+    assert cluster.pods[pod.uid] == pod
+    checks.verify(cluster)
+
+
 def test_a_pod_that_is_forgotten_as_if_is_assumed_again_with_what_the_watch_told_of_it() -> None:
     cluster = make.cluster(nodes=[make.node(name="n", cpu="1")])
     pod = cluster.see_pod(make.pod(name="p", cpu="1"))

@@ -165,6 +165,10 @@ class MemberSucceeded(_Event, frozen=True):
     is_deleted: bool
 
 
+class GroupsAsked(_Event, frozen=True):
+    """Somebody asked about groups, so that those that had changed were formed before the next decision."""
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -174,6 +178,7 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
+    | GroupsAsked
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from scheduler.engine.questions.contract import Fact, Question
+from scheduler.engine.questions.contract import Fact, Lookup
 from scheduler.state.nodes import NodeFacts
 
 
@@ -15,7 +15,7 @@ class KnownNode(Fact[NodeFacts | None], frozen=True):
     name: str
 
 
-class KnownNodes(Question[Mapping[str, NodeFacts]], frozen=True):
+class KnownNodes(Lookup[Mapping[str, NodeFacts]], frozen=True):
     """What was last read of each node that is there, by name."""
 
 
@@ -26,7 +26,7 @@ class NodeFigures(NamedTuple):
     closed: Mapping[str, int]
 
 
-class NodeCounts(Question[NodeFigures], frozen=True):
+class NodeCounts(Lookup[NodeFigures], frozen=True):
     """How many nodes there are, and how many are closed. O(cards)."""
 
 
@@ -38,7 +38,7 @@ class DriverNotice(NamedTuple):
     taken: str
 
 
-class DriverNotices(Question[tuple[DriverNotice, ...]], frozen=True):
+class DriverNotices(Fact[tuple[DriverNotice, ...]], frozen=True):
     """What there is to say of the drivers whose devices a node reports."""
 
     node: str

@@ -23,7 +23,7 @@ class NamedPod(Lookup[PodRecord], frozen=True):
     uid: str
 
 
-class KnownPods(Question[Mapping[str, PodRecord]], frozen=True):
+class KnownPods(Lookup[Mapping[str, PodRecord]], frozen=True):
     """All pods that are known, by uid. O(pods)."""
 
 
@@ -48,7 +48,7 @@ class BindObjection(Lookup[str], frozen=True):
         return not self.bind.slots
 
 
-class MissingKeys(Question[list[str]], frozen=True):
+class MissingKeys(Lookup[list[str]], frozen=True):
     """Keys of known objects of a kind that are not among those present; of pods, of those of one stream."""
 
     kind: str

@@ -222,7 +222,7 @@ class Roster:
             del self.pods_on[pod.node][pod.uid]
             self._prune(pod.node)
         self._tell_many(pods, self.ledger.undo(_list_rows(pods), ends), -1)
-        for step in steps:
+        for step in reversed(steps):
             self.keep(step.before)
 
     def undo(self, step: Step | Taken) -> None:

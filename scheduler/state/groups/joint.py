@@ -38,7 +38,7 @@ class Joints:
         return self._parts.get(key, ())
 
     def forget(self, key: GroupKey) -> None:
-        """Forget a group of groups of which no pod waits, and none is missing."""
+        """Forget a group of groups that has no pod, and lacks none."""
         self._parts.pop(key, None)
 
 

@@ -62,6 +62,11 @@ class Kept:
         """Note that other pods of a group may be on nodes, or go together."""
         self._stale[key] = None
 
+    def forget_unknown(self, key: GroupKey) -> None:
+        """Forget that a group was marked that is there no more, unless it is known; nobody may ask for a long time."""
+        if key not in self._around and key not in self._within:
+            self._stale.pop(key, None)
+
     def refresh(self, lore: Lore) -> None:
         """Look at the groups that were marked."""
         if not self._stale:

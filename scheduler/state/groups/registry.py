@@ -19,12 +19,7 @@ from scheduler.api.groups.readers import kubernetes
 from scheduler.api.groups.table import GroupSource
 from scheduler.state.entities import Entity, Where, make_uid
 from scheduler.state.groups.awaited import Awaited
-from scheduler.state.groups.forming import (
-    DEPTH_MAX,
-    Former,
-    list_all_members,
-    list_groups_within,
-)
+from scheduler.state.groups.forming import DEPTH_MAX, Former, list_all_members, list_groups_within
 from scheduler.state.groups.index import Index
 from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept, Pods
@@ -287,6 +282,10 @@ class Groups:
             if key in self._members:
                 self._root_of[key] = root
             roots[root] = None
+            if not (
+                key in self._members or self._children.list_of(key) or self._sources.define(key)
+            ):
+                self._kept.forget_unknown(key)
         self._changed.clear()
         for root in roots:
             yield make_uid(root), self._form(root)
@@ -308,7 +307,7 @@ class Groups:
         former = Former(root, self)
         entity = former.form(was_cut=was_cut) if is_root else None
         self.shortages.note_group(root, entity, former, is_root=is_root)
-        if entity is None and root not in self.shortages.below:
+        if not former.members and root not in self.shortages.below:
             self._joints.forget(root)
         if entity is not None and entity.n_short and not self.shortages.urgency.is_urgent(root):
             return structs.replace(entity, is_urgent=False)
