@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import partial
 
 import numpy as np
 
 from scheduler.api.door.decisions import Barriers, Diagnosis, Hold
 from scheduler.api.pods import gpus
+from scheduler.disruption import protectors
 from scheduler.disruption.attempts import Attempts, Made
 from scheduler.disruption.promises import Promises
 from scheduler.modes.demand_tables import Counts
@@ -152,6 +153,13 @@ class Answers:
         if self._bounds.could_fit(entity):
             return True
         return self.attempts.has_lower(entity.priority)
+
+    def list_takers(self, groups: Sequence[Entity], rows: c.Ints | None) -> list[Entity]:
+        """List the groups of one priority that could make room, for a pod on one of some rows [n] too; None: on any."""
+        self._begin()
+        table = self._cluster.ledger.pods.columns
+        may_go = protectors.find_outranked(self._cluster, groups[0].priority) & (table.node >= 0)
+        return self._bounds.list_fitting_without(groups, rows, np.flatnonzero(may_go))
 
     def could_start_anew(self, entity: Entity) -> bool:
         """Whether a group may fit as a whole once its pods have left their nodes; False only if it certainly would not."""

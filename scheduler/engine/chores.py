@@ -338,6 +338,8 @@ class Chores:
                     for one in filter(self._may_take, self._parked.list_pods(kind)):
                         self._pending.help_pod_later(one.uid, now)
                 yield
+        if kinds:
+            yield from self._waking.help_to_take(changed, None if is_all_else else lowest, now)
 
     def _may_take(self, pod: PodRecord) -> bool:
         """Whether a pod may preempt: it waits by itself, and is not nominated."""

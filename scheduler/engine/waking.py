@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from scheduler.cycle.asking import Answers
-from scheduler.disruption import group_promises
+from scheduler.disruption import group_promises, protectors
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
@@ -68,6 +68,30 @@ class Waking:
                 is_helped |= fits[kind]
             if is_helped and self._pending.is_parked(uid) and not self.is_hopeless(entity, changed):
                 self._help(uid, now)
+
+    def help_to_take(self, changed: Changed, lowest: int | None, now: float) -> Iterator[None]:
+        """Try those groups again, after their backoff, that could make room: more is free beside possible victims.
+
+        ``lowest``: the lowest priority of a pod on the changed rows; None if any pod may go now.
+        """
+        groups: dict[int, list[Entity]] = {}
+        for entry in self._pending.list_groups():
+            one = entry.entity
+            if isinstance(one, Entity) and (
+                lowest is None or protectors.outranks(one.priority, lowest)
+            ):
+                groups.setdefault(one.priority, []).append(one)
+        for _, alike in sorted(groups.items(), reverse=True):
+            for at in range(0, len(alike), _STRIDE):
+                yield
+                some = [one for one in alike[at : at + _STRIDE] if self._may_take(one)]
+                for one in self._cycle.list_takers(some, changed.rows) if some else ():
+                    self._pending.help_pod_later(one.uid, now)
+
+    def _may_take(self, entity: Entity) -> bool:
+        """Whether a group may make room: it waits for a change, and none of its pods is nominated."""
+        is_parked = self._pending.is_parked(entity.uid)
+        return is_parked and not group_promises.has_nominated(self._cluster, entity)
 
     def _help(self, uid: str, now: float) -> None:
         """Try a group again after its backoff; at once if others leave room for it meanwhile."""

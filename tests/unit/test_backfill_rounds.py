@@ -276,3 +276,18 @@ def test_a_pod_that_room_is_made_for_is_promised_no_room_for_later_as_well() -> 
         "default/two": "c",
         "default/extra": "a",
     }
+
+
+def test_a_promise_for_later_ends_when_room_is_made_now() -> None:
+    """A pod of lower priority comes to a node that was too small."""
+    scene = Scene(pace=Pace(explain=1e9))
+    scene.add("stays", node="n0", priority=900)
+    scene.add("ends", run=20, node="n1", priority=900)
+    scene.add_gang(n=1, priority=50)
+    assert not scene.decide()
+    assert scene.find_promise() == (20.0, ["n1"])
+    scene.engine.handle(events.Seen(make.node(name="new", cpu=4)), scene.now)
+    scene.add("goes", node="new")
+    outcome = scene.engine.decide(scene.now + 12, Unlimited())
+    assert [evict.victims for evict in outcome.evicts] == [("default/goes",)]
+    assert scene.find_promise() is None

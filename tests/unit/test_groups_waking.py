@@ -7,6 +7,7 @@ import pytest
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Barriers
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.schema import columns as c
 from scheduler.state.pods import PodRecord
@@ -80,3 +81,51 @@ def test_a_group_whose_victims_leave_goes_where_room_opens_meanwhile(n_gone: int
     scene.add("low", created=15)
     placed = {**scene.decide(20), **scene.decide(35)}
     assert {placed["gang-0"], placed["gang-1"]} == ({"n0", "n3"} if n_gone else {"n2", "n3"})
+
+
+def decide_victims(scene: Scene, at: float) -> set[str]:
+    """Decide, also after the backoff; return who goes."""
+    evicts = [
+        evict
+        for later in (0.0, 15.0)
+        for evict in scene.engine.decide(scene.now + at + later, Unlimited()).evicts
+    ]
+    return {uid for evict in evicts for uid in evict.victims}
+
+
+@pytest.mark.parametrize("is_alike", [True, False])
+def test_a_group_is_tried_when_more_is_free_beside_possible_victims(*, is_alike: bool) -> None:
+    """No pod of the group fits where the pod has ended, until others have gone from there."""
+    scene = Scene(pace=_LIVE)
+    scene.add("stays", 2, node="n0", priority=900)
+    scene.add("low-0", 2, node="n0")
+    scene.add("low-1", 4, node="n1")
+    scene.engine.handle(events.Seen(make.pod_group("gang", 2, priority=50)), scene.now)
+    for i in range(2):
+        memory = "10Mi" if is_alike else f"{10 + i}Mi"
+        scene.add(f"gang-{i}", 4, gang="gang", priority=50, memory=memory)
+    assert not decide_victims(scene, 1)
+    scene.end("stays")
+    assert decide_victims(scene, 30) == {"default/low-0", "default/low-1"}
+
+
+@pytest.mark.parametrize("why", ["too little", "too few places", "of higher priority"])
+def test_a_group_is_not_tried_when_what_is_free_is_of_no_use_to_it(why: str) -> None:
+    scene = Scene(n_nodes=3, pace=_LIVE)
+    priority = 900 if why == "of higher priority" else 0
+    scene.add("stays", 3, node="n0", priority=900)
+    scene.add("ends", 1, node="n0", priority=900)
+    scene.add("low", 4, node="n1", priority=priority)
+    scene.add("high", 4, node="n2", priority=900)
+    if why == "too few places":
+        scene.end("stays")
+        scene.add("small", 3, node="n0")
+    scene.add_gang("gang", 3 if why == "too few places" else 1, priority=50)
+    if why == "too little":
+        # Somebody could go for it elsewhere, but a budget did not let him go.
+        assert decide_victims(scene, 1) == {"default/low"}
+        refused = events.EvictFailed("default/low", "a budget", is_refused=True)
+        scene.engine.handle(refused, scene.now)
+    assert not decide_victims(scene, 20)
+    scene.end("ends")
+    assert scene.engine.decide(scene.now + 60, Unlimited()).holds == []

@@ -16,7 +16,7 @@ from scheduler.placing.groups.domains import Domains
 from scheduler.schema import columns as c
 from scheduler.schema.world import ANYWHERE
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, Team, Where
+from scheduler.state.entities import Entity, Team, Where, list_kinds
 from scheduler.state.pods import PodRecord
 
 # Of a group with more kinds of pods not all are counted, because each takes as long as a decision.
@@ -96,14 +96,36 @@ class Bounds:
 
     def could_fit_without(self, entity: Entity, others: c.Ints) -> bool:
         """Whether the minimum of a group could have a node at once without others; True if amounts do not say so."""
-        needs = entity.team.list_needs()
-        is_counted = len(needs) <= _KINDS_MAX and all(
-            self._needs_only_amounts(pod) for pod, _ in needs
-        )
         with self._cluster.roster.lift_charges(others):
-            if is_counted:
-                return self.could_fit(entity)
-            return self._have_enough(entity.team, _list_labels(entity.team.where))
+            return self._could_fit_by_amounts(entity)
+
+    def list_fitting_without(
+        self, groups: Sequence[Entity], rows: c.Ints | None, others: c.Ints
+    ) -> list[Entity]:
+        """List the groups that could fit without others [k], with a pod on one of some rows [n]; None for all rows."""
+        has_place: dict[int, bool] = {}
+
+        def find_place(pod: PodRecord) -> bool:
+            by = id(pod.template)
+            if by not in has_place:
+                is_counted = rows is not None and self._needs_only_amounts(pod)
+                has_place[by] = not is_counted or bool(self._count_places(pod)[rows].any())
+            return has_place[by]
+
+        with self._cluster.roster.lift_charges(others):
+            return [
+                one
+                for one in groups
+                if any(find_place(like[0]) for like in list_kinds(one.members)[:_KINDS_MAX])
+                and self._could_fit_by_amounts(one)
+            ]
+
+    def _could_fit_by_amounts(self, entity: Entity) -> bool:
+        """Whether the minimum of a group could have a node at once; True if amounts do not say so."""
+        needs = entity.team.list_needs()
+        if len(needs) <= _KINDS_MAX and all(self._needs_only_amounts(pod) for pod, _ in needs):
+            return self.could_fit(entity)
+        return self._have_enough(entity.team, _list_labels(entity.team.where))
 
     def have_enough_without(self, entity: Entity, rows: c.Flags, others: c.Ints) -> bool:
         """Whether some rows [N], [0] for all, together have enough free for the minimum of a group without others [k]."""
