@@ -48,7 +48,7 @@ class BindObjection(Lookup[str], frozen=True):
         return not self.bind.slots
 
 
-class MissingKeys(Lookup[list[str]], frozen=True):
+class MissingKeys(Question[list[str]], frozen=True):
     """Keys of known objects of a kind that are not among those present; of pods, of those of one stream."""
 
     kind: str
