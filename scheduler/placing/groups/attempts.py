@@ -54,6 +54,7 @@ class Attempt(Tries):
     def _place_anew(self, team: Team, among: c.Flags) -> bool:
         """Place a team without regard to what its pods are promised: the promises are for all of them together."""
         self._whole = team
+        self._count_anew()
         for leaf in team.list_leaves():
             for pod in leaf.pods:
                 self._cluster.nominations.drop(pod.uid)
