@@ -217,6 +217,25 @@ def test_a_group_without_a_topology_gets_the_levels_that_nodes_have() -> None:
     ]
 
 
+@pytest.mark.parametrize("tasks", [["work", "lead"], ["lead", "work"]])
+def test_a_part_that_does_not_fit_does_not_end_the_count_of_those_that_fit(
+    tasks: list[str],
+) -> None:
+    zone = {"topology.kubernetes.io/zone": "z"}
+    nodes = [node(f"n{i}", cpu=cpu, labels=zone) for i, cpu in enumerate((4, 4, 1))]
+    spec = {"minMember": 4, "minTaskMember": dict.fromkeys(tasks, 0) | {"work": 3, "lead": 1}}
+    meta = {"name": "train", "namespace": "default"}
+    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}  # fmt: skip
+    notes = {"scheduling.k8s.io/group-name": "train"}
+    pods = [
+        pod(f"p{i}", cpu=cpu, labels={"volcano.sh/task-spec": task}, annotations=notes)
+        for i, (task, cpu) in enumerate([("work", 4)] * 3 + [("lead", 1)])
+    ]
+    found = answer("train", objects=[*nodes, group, *pods])
+    (closest,) = found["levels"][0]["closest"]
+    assert (closest["fitting"], closest["of"]) == (3, 4)
+
+
 def test_in_kube_schedulers_mode_pods_that_fit_are_counted_too(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("placement: {scoring: {mode: kube-scheduler}}")

@@ -10,9 +10,9 @@ from scheduler.placing.groups.choices import Choice, place_step
 from scheduler.placing.groups.domains import find_domains_there
 from scheduler.placing.groups.gathering import has_own_places, list_close, share_in_few
 from scheduler.placing.groups.needs import MEMBERS_MAX, Needs
+from scheduler.placing.groups.orders import LargestFirst
 from scheduler.placing.groups.search import search_ways
 from scheduler.placing.groups.tries import Tries
-from scheduler.placing.groups.wanting import put_wanted_first, waits_for_others
 from scheduler.schema import columns as c
 from scheduler.state.entities import Entity, Team, cut_extras
 from scheduler.state.pods import PodRecord
@@ -21,18 +21,17 @@ from scheduler.state.pods import PodRecord
 class Attempt(Tries):
     """One attempt to place one group."""
 
-    def place(self, entity: Entity, rows: c.Flags) -> Plan:
-        """Place the group among some rows, or among all."""
+    def place(self, entity: Entity, rows: c.Flags, *, reorders: bool) -> Plan:
+        """Place the group among some rows, or among all; ``reorders``: its pods may be placed in another order than its own."""
         waiting = [
             pod.uid for leaf in entity.team.list_leaves() for pod in self._list_waiting(leaf)
         ]
         if self._try(self._place_anew, entity.team, rows):
             n_placed, domain, holds = len(self._binds), self._domain, self._holds
-        elif entity.team.teams and self._try(self._place_anew, cut_extras(entity.team), rows):
-            # The extra pods of one part had taken the room that another part needs. They come by themselves.
+        elif self._place_otherwise(entity.team, rows, reorders=reorders):
             n_placed, domain = len(self._binds), self._domain
             placed = {bind.uid for bind in self._binds}
-            holds = [one for one in self._closest[2] if one.uid not in placed]
+            holds = [one for one in (*self._holds, *self._closest[2]) if one.uid not in placed]
             holds = holds or [Hold(uid) for uid in waiting if uid not in placed]
         else:
             n_placed, domain, holds = self._closest
@@ -51,9 +50,33 @@ class Attempt(Tries):
         hold = holds[0] if holds else None
         return Plan(entity.uid, tuple(self._binds), hold=hold, group=result)
 
+    def _place_otherwise(self, team: Team, among: c.Flags, *, reorders: bool) -> bool:
+        """Place a group that did not fit at the first try: only its minimum, then with the largest pods first."""
+        if team.teams:
+            # The extra pods of one part had taken the room that another part needs. They come by themselves.
+            team = cut_extras(team)
+            if self._try(self._place_anew, team, among):
+                return True
+        if not (reorders and self._is_unlike(team)):
+            return False
+        largest_first = LargestFirst(self._cluster)
+        if largest_first.list_pods(team) == self._order.list_pods(team):
+            return False
+        self._order = largest_first
+        return self._try(self._place_anew, team, among)
+
+    def _is_unlike(self, team: Team) -> bool:
+        """Whether the pods of a group differ, and are too many to search for; other systems have an order of their own."""
+        return (
+            self._count_waiting(team) > MEMBERS_MAX
+            and self._count_templates(team) > 1
+            and not self._has_own_order(team)
+        )
+
     def _place_anew(self, team: Team, among: c.Flags) -> bool:
         """Place a team without regard to what its pods are promised: the promises are for all of them together."""
         self._whole = team
+        self._count_anew()
         for leaf in team.list_leaves():
             for pod in leaf.pods:
                 self._cluster.nominations.drop(pod.uid)
@@ -214,7 +237,7 @@ class Attempt(Tries):
     def _place_parts(self, team: Team, among: c.Flags) -> bool:
         """Place the teams of a team, one after another."""
         n_placed, n_left, around = 0, len(team.teams), self._domain
-        for one in self._order_parts(team):
+        for one in self._order.order_parts(team.teams):
             n_left -= 1
             n_placed += self._try(self._place_team, one, among)
             if n_placed + n_left < team.minimum:
@@ -224,26 +247,12 @@ class Attempt(Tries):
                 self._domain = around
         return n_placed >= team.minimum
 
-    def _order_parts(self, team: Team) -> list[Team]:
-        """Order the teams of a team: one whose pods want pods of others near them comes after these."""
-        pods = [pod for leaf in team.list_leaves() for pod in leaf.pods]
-        ordered = put_wanted_first(self._cluster, pods)
-        if ordered == pods:
-            return list(team.teams)
-        places = {pod.uid: i for i, pod in enumerate(ordered)}
-
-        def find_last(one: Team) -> int:
-            mine = (places[pod.uid] for leaf in one.list_leaves() for pod in leaf.pods)
-            return max(mine, default=-1)
-
-        return sorted(team.teams, key=find_last)
-
     def _place_pods_of(self, team: Team, waiting: list[PodRecord], among: c.Flags) -> bool:
         if not waiting:
             return self._is_enough(team)
         n_binds = len(self._binds)
         with self._cluster.trial() as trial:
-            self._note(self._place_here(put_wanted_first(self._cluster, waiting), among))
+            self._note(self._place_here(self._order.order_pods(waiting), among))
             if self._is_enough(team):
                 trial.commit()
                 return True
@@ -267,7 +276,7 @@ class Attempt(Tries):
         if not self._find_ways(needs.read_pods(waiting, least), among, leaves_half=is_part):
             return False
         if rest := self._list_waiting(team):
-            self._note(self._place_pods(put_wanted_first(self._cluster, rest), among))
+            self._note(self._place_pods(self._order.order_pods(rest), among))
         return True
 
     def _search_for_parts(self, team: Team, among: c.Flags) -> bool:
@@ -300,14 +309,12 @@ class Attempt(Tries):
     def _place_in_few(self, labels: tuple[str, ...], team: Team, among: c.Flags) -> bool:
         """Place a team in few domains of a level, and within these in few of each narrower level.
 
-        Of unlike pods those are first that request most cards; the others go to the same domains as far as they fit.
-        Those that want others near them come after these.
+        Of unlike pods those are first that request most cards in all, or the largest ones; the others go to the same
+        domains as far as they fit. Those that want others near them come after these.
         """
-        kinds, n_binds = list(self._list_kinds(team)), len(self._binds)
+        kinds, n_binds = self._order.order_kinds(list(self._list_kinds(team))), len(self._binds)
         if not kinds or has_own_places(team):
             return self._place_members(team, among)
-        kinds.sort(key=lambda one: one.size, reverse=True)
-        kinds.sort(key=lambda one: waits_for_others(self._cluster, one.pods[0]))
         first, *others = kinds
         self._share_in_few(labels, first.pods, first.places, among)
         for kind in others:

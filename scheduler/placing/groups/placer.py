@@ -134,7 +134,7 @@ class Placer:
             assign=self._assign,
             gathers=gathers,
         )
-        return attempt.place(entity, rows)
+        return attempt.place(entity, rows, reorders=not self.is_exact(entity))
 
     def list_places(self, entity: Entity) -> list[c.Flags]:
         """List [N] the nodes of each domain in which all of a group would be; [0] for all nodes."""

@@ -14,6 +14,7 @@ from scheduler.placing.groups.choices import Assign, CountPlaces
 from scheduler.placing.groups.domains import Domains, find_domains_there
 from scheduler.placing.groups.needs import MEMBERS_MAX
 from scheduler.placing.groups.ordering import Kind
+from scheduler.placing.groups.orders import AsWritten
 from scheduler.placing.groups.ranks import RankOrder
 from scheduler.placing.groups.ways import Ways
 from scheduler.schema import columns as c
@@ -48,6 +49,7 @@ class Tries:
         self._cluster, self._domains, self._gathers = cluster, domains, gathers
         self._count_places, self._place_pods = count_places, place_pods
         self._ways, self._assign = ways, assign
+        self._order = AsWritten(cluster)
         self._binds: list[Bind] = []
         self._holds: list[Hold] = []
         self._domain = _NOWHERE
@@ -90,8 +92,7 @@ class Tries:
         Other systems have an order of their own. Like pods of a large group are in order already: only for a small one, or
         beside pods that are there, they are not placed at once.
         """
-        wheres = [one.where for one in team.list_all() if one.where is not None]
-        if any(one.rule in _OWN_ORDER or one.slices for one in wheres):
+        if self._has_own_order(team):
             return
         is_one = team.template is not None and not team.teams and not team.there
         if is_one and len(self._binds) > MEMBERS_MAX:
@@ -105,6 +106,11 @@ class Tries:
             binds |= {bind.uid: bind for bind in again}
             before += [binds[pod.uid].node for pod in placed]
         self._binds = list(binds.values())
+
+    def _has_own_order(self, team: Team) -> bool:
+        """Whether the rules of another system, or slices, say which pods of a team go where."""
+        wheres = [one.where for one in team.list_all() if one.where is not None]
+        return any(one.rule in _OWN_ORDER or one.slices for one in wheres)
 
     def _is_there(self, team: Team) -> bool:
         """Whether a pod of a team has a node already: those that come later join it."""

@@ -153,7 +153,7 @@ def _describe_levels(scene: Scene, entity: Entity) -> Iterator[Json]:
     """Describe at each level of its topology how many pods of the group fit in the domains that come closest."""
     own = [one.where.labels for one in entity.team.list_all() if one.where is not None]
     labels = own[0] if own else scene.asking.cluster.groups.default_labels
-    free = _replace_team(entity, structs.replace(entity.team, where=None))
+    free = _replace_team(entity, _make_free(entity.team))
     above: tuple[str, ...] = ()
     for label in labels:
         closest = scene.cycle.list_closest(entity, (*above, label), _DOMAINS)
@@ -167,6 +167,21 @@ def _describe_levels(scene: Scene, entity: Entity) -> Iterator[Json]:
         ]
         domains.sort(key=lambda one: -one["fitting"])
         yield {"label": closest.label, "domains": closest.n_domains, "closest": domains}
+
+
+def _make_free(team: Team) -> Team:
+    """Make a team without a constraint, of which all pods are counted that fit; its parts keep theirs.
+
+    Parts that have none are one: the first of them that does not fit would end the count.
+    """
+    if not team.teams or any(one.where is not None for one in team.list_all() if one is not team):
+        return structs.replace(team, where=None)
+    leaves = list(team.list_leaves())
+    pods = tuple(pod for leaf in leaves for pod in leaf.pods)
+    there = tuple(pod for leaf in leaves for pod in leaf.there)
+    is_alike = all(pod.template is pods[0].template for pod in pods)
+    template = pods[0].template if is_alike else None
+    return Team(team.name, len(pods) + len(there), pods, there, template=template)
 
 
 def _try_domain(scene: Scene, entity: Entity, rows: c.Flags) -> Json:
