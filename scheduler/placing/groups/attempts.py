@@ -53,9 +53,10 @@ class Attempt(Tries):
     def _place_otherwise(self, team: Team, among: c.Flags, *, reorders: bool) -> bool:
         """Place a group that did not fit at the first try: only its minimum, then with the largest pods first."""
         if team.teams:
-            # The extra pods of one part had taken the room that another part needs. They come by themselves.
-            team = cut_extras(team)
-            if self._try(self._place_anew, team, among):
+            whole, team = team, cut_extras(team)
+            has_extras = self._count_waiting(team) < self._count_waiting(whole)
+            if has_extras and self._try(self._place_anew, team, among):
+                # The extra pods of one part had taken the room that another part needs. They come by themselves.
                 return True
         if not (reorders and self._is_unlike(team)):
             return False
