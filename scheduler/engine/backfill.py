@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator
+from heapq import nsmallest
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
-from scheduler.state.later import LaterRoom
+from scheduler.state.later import LaterRoom, Place
 from scheduler.waiting.entries import Entry, Where
 from scheduler.waiting.pending import Pending
 
@@ -217,16 +218,33 @@ class Backfill:
             if self._waits_in_vain(entry)
             and (entry.uid == promised or entry.uid not in self._in_vain)
         ]
-        waiting.sort(key=lambda entry: self._pending.order.find_place(entry.entity))
         n_of: Counter[str] = Counter()
         chosen: list[str] = []
-        for entry in waiting:
+        for entry in self._list_first(waiting, promised):
             namespace = entry.pod.namespace
             is_due = len(chosen) < _CANDIDATES and n_of[namespace] < _OF_A_NAMESPACE
             if is_due or entry.uid == promised:
                 n_of[namespace] += 1
                 chosen.append(entry.uid)
         return chosen, len(chosen) == len(waiting)
+
+    def _list_first(self, waiting: list[Entry], promised: str) -> list[Entry]:
+        """List in order the first groups of each namespace, and the one that the room is promised to."""
+
+        def find_place(entry: Entry) -> Place:
+            return self._pending.order.find_place(entry.entity)
+
+        of_namespace: dict[str, list[Entry]] = {}
+        for entry in waiting:
+            of_namespace.setdefault(entry.pod.namespace, []).append(entry)
+        first = {
+            entry.uid: entry
+            for entries in of_namespace.values()
+            for entry in nsmallest(_OF_A_NAMESPACE, entries, find_place)
+        }
+        if promised:
+            first |= {entry.uid: entry for entry in waiting if entry.uid == promised}
+        return sorted(first.values(), key=find_place)
 
     def _waits_in_vain(self, entry: Entry) -> bool:
         """Whether a group was tried and its minimum found no room. Pods beyond the minimum are promised nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -105,13 +105,15 @@ class Team(msgspec.Struct, frozen=True):
         for team in self.teams:
             yield from team.list_leaves()
 
-    def count_least(self, placed: Container[str] = ()) -> int:
+    def count_least(self, placed: Collection[str] = ()) -> int:
         """Count the pods that must have a node at once, beside those that are there.
 
         ``placed``: the uids of pods that were given a node since the team was formed.
         """
         if not self.teams:
-            return max(0, self.n_missing - sum(pod.uid in placed for pod in self.pods))
+            # Most groups wait for all of their pods, and there may be thousands of them.
+            n_placed = sum(pod.uid in placed for pod in self.pods) if placed else 0
+            return max(0, self.n_missing - n_placed)
         return sum(sorted(team.count_least(placed) for team in self.teams)[: self.minimum])
 
     def count_below(self) -> int:
