@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ from scheduler.api.door.decisions import Barriers, Diagnosis, Hold
 from scheduler.api.pods import gpus
 from scheduler.disruption import protectors
 from scheduler.disruption.attempts import Attempts, Made
+from scheduler.disruption.group_units import preempts
 from scheduler.disruption.promises import Promises
 from scheduler.modes.demand_tables import Counts
 from scheduler.modes.learning import Learner
@@ -57,6 +58,7 @@ class Answers:
             cluster,
             self._domains,
             partial(self._count_places, beside=None),
+            self._make_counter,
             self._needs_only_amounts,
             self.promises.tell_yielding,
         )
@@ -157,6 +159,9 @@ class Answers:
     def list_takers(self, groups: Sequence[Entity], rows: c.Ints | None) -> list[Entity]:
         """List the groups of one priority that could make room, for a pod on one of some rows [n] too; None: on any."""
         self._begin()
+        groups = [one for one in groups if preempts(one, self._policies.preempts)]
+        if not groups:
+            return []
         table = self._cluster.ledger.pods.columns
         may_go = protectors.find_outranked(self._cluster, groups[0].priority) & (table.node >= 0)
         return self._bounds.list_fitting_without(groups, rows, np.flatnonzero(may_go))
@@ -292,6 +297,16 @@ class Answers:
         self.boards.refresh(shape)
         other = None if beside is None else self.get_unscored(beside)
         return capacity.count_fitting(self._cluster, shape, None if other is None else other.ask)
+
+    def _make_counter(self, pod: PodRecord) -> Callable[[], c.Ints]:
+        """Make a function that counts [N] how many pods like one fit on each node at most, by the amounts at its call."""
+        key = self._make_key(pod)
+        if key is None or key.refusal is not None:
+            none = np.zeros(self._cluster.nodes.capacity, np.int64)
+            return lambda: none
+        shape = self._get_live_shape(key, pod)
+        self.boards.refresh(shape)
+        return partial(capacity.count_by_amounts, self._cluster, shape)
 
     def _explain(self, shape: Shape, rows: c.Ints, bits: c.Ints) -> Diagnosis:
         judged = diagnosis.gather_refusals(

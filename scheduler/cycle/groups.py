@@ -12,6 +12,7 @@ from scheduler.cycle.calls import Nowhere
 from scheduler.disruption import attempts, clearing, group_promises
 from scheduler.disruption.cleared import Cleared
 from scheduler.disruption.clearing import Clearing
+from scheduler.disruption.group_units import preempts
 from scheduler.disruption.horizon import Horizon
 from scheduler.disruption.pieces import Pieces, Unfinished
 from scheduler.placing.groups import kubernetes
@@ -219,6 +220,4 @@ class GroupCycle:
 
     def _preempts(self, entity: Entity) -> bool:
         """Whether a group may take the place of others."""
-        if entity.definition is not None and entity.definition.preempts is False:
-            return False
-        return all(pod.preempts and self._may_preempt(pod) for pod in entity.members)
+        return preempts(entity, self._may_preempt)

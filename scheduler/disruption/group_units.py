@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from scheduler.disruption import protectors
 from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
 from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity
 from scheduler.state.groups.forming import DEPTH_MAX
 from scheduler.state.groups.running import Split, goes_pod_by_pod
 from scheduler.state.pods import PodRecord
@@ -37,6 +38,13 @@ class Unit(NamedTuple):
     def priority(self) -> int:
         """The highest priority of its pods."""
         return max([pod.priority for pod in self.pods])
+
+
+def preempts(entity: Entity, may_preempt: Callable[[PodRecord], bool]) -> bool:
+    """Whether a group may take the place of others; ``may_preempt``: whether the profile of a pod allows it."""
+    if entity.definition is not None and entity.definition.preempts is False:
+        return False
+    return all(pod.preempts and may_preempt(pod) for pod in entity.members)
 
 
 def is_core(unit: Unit) -> bool:
@@ -81,8 +89,9 @@ def _list_units_of_group(
         if protectors.outranks(priority, one.priority) and _may_be_asked(cluster, one)
     ]
     core = split.core
-    is_open = not cluster.nominations.refused or all(_may_be_asked(cluster, pod) for pod in core)
     everybody = core + split.extras
+    refused = cluster.nominations.refused
+    is_open = not refused or all(_may_be_asked(cluster, pod) for pod in everybody)
     if core and is_open and protectors.outranks(priority, max([pod.priority for pod in everybody])):
         units.append(Unit(core, root))
     return units

@@ -73,9 +73,12 @@ class Chores:
         self._seen = FreeRows(cluster)
         # Rounds over nominated pods, and rounds over pods that may preempt.
         self._promised, self._taking = Rounds(self._help_nominated), Rounds(self._help_to_take)
-        # Rounds over groups of unlike pods.
+        # Rounds over groups of unlike pods, and over groups that may preempt.
         self._waking = Waking(cluster, cycle, pending)
-        self._unlike = Rounds(self._waking.help_unlike)
+        self._unlike, self._taking_groups = (
+            Rounds(self._waking.help_unlike),
+            Rounds(self._waking.help_to_take),
+        )
         self._taken_version: Hashable = None
         self._explaining: Iterator[None] = iter(())
         self._outcome = Outcome()
@@ -86,7 +89,7 @@ class Chores:
 
     def find_due(self) -> float:
         """Return the time at which work is due next; infinite when only a change can bring work."""
-        rounds = self._promised, self._taking, self._unlike
+        rounds = self._promised, self._taking, self._unlike, self._taking_groups
         if self._is_unfinished or self._looks or any(one.is_due for one in rounds):
             return 0.0
         if self._hooks and self._watch.has_news:
@@ -153,6 +156,7 @@ class Chores:
             self._promised.end()
             self._taking.end()
             self._unlike.end()
+            self._taking_groups.end()
             self._waking.forget_all()
             self._is_unfinished = False
             return
@@ -181,7 +185,9 @@ class Chores:
         # Room that was made for a pod does not wait until all kinds were looked at.
         unlike = self._unlike.go_on(self._seen, now)
         first = take_turns(self._promised.go_on(self._seen, now), self._help_kinds(now), unlike)
-        return first, take_turns(self._taking.go_on(self._seen, now), self._explaining)
+        taking = self._taking, self._taking_groups
+        last = (one.go_on(self._seen, now) for one in taking)
+        return first, take_turns(*last, self._explaining)
 
     def _begin_turn(self, now: float) -> None:
         pace = self._pace
@@ -203,6 +209,8 @@ class Chores:
         self._promised.note_rows(moved)
         self._taking.note_rows(moved)
         self._unlike.note_rows(None if news.is_unknown else news.list_changed())
+        # The search of a group moves rows, and may move too many to be told apart. It is nothing new for any group.
+        self._taking_groups.note_rows(news.list_changed())
         held: list[str] = []
         for kind, rows in self._hooks.find_kinds(news):
             if isinstance(kind, Woken):
@@ -338,8 +346,6 @@ class Chores:
                     for one in filter(self._may_take, self._parked.list_pods(kind)):
                         self._pending.help_pod_later(one.uid, now)
                 yield
-        if kinds:
-            yield from self._waking.help_to_take(changed, None if is_all_else else lowest, now)
 
     def _may_take(self, pod: PodRecord) -> bool:
         """Whether a pod may preempt: it waits by itself, and is not nominated."""

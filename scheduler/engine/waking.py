@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator
 
 from scheduler.cycle.asking import Answers
 from scheduler.disruption import group_promises, protectors
+from scheduler.schema import preempting as p
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
@@ -69,17 +70,15 @@ class Waking:
             if is_helped and self._pending.is_parked(uid) and not self.is_hopeless(entity, changed):
                 self._help(uid, now)
 
-    def help_to_take(self, changed: Changed, lowest: int | None, now: float) -> Iterator[None]:
-        """Try those groups again, after their backoff, that could make room: more is free beside possible victims.
-
-        ``lowest``: the lowest priority of a pod on the changed rows; None if any pod may go now.
-        """
+    def help_to_take(self, changed: Changed, now: float) -> Iterator[None]:
+        """Try those groups again, after their backoff, that could make room: more is free beside possible victims."""
+        lowest = protectors.find_lowest_priority(self._cluster, changed.rows)
         groups: dict[int, list[Entity]] = {}
+        if lowest == p.NO_PRIORITY:
+            return
         for entry in self._pending.list_groups():
             one = entry.entity
-            if isinstance(one, Entity) and (
-                lowest is None or protectors.outranks(one.priority, lowest)
-            ):
+            if isinstance(one, Entity) and protectors.outranks(one.priority, lowest):
                 groups.setdefault(one.priority, []).append(one)
         for _, alike in sorted(groups.items(), reverse=True):
             for at in range(0, len(alike), _STRIDE):

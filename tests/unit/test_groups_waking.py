@@ -129,3 +129,30 @@ def test_a_group_is_not_tried_when_what_is_free_is_of_no_use_to_it(why: str) -> 
     assert not decide_victims(scene, 20)
     scene.end("ends")
     assert scene.engine.decide(scene.now + 60, Unlimited()).holds == []
+
+
+def test_a_look_at_who_could_make_room_is_no_news_and_brings_no_other_look() -> None:
+    """With all small ones gone there are places for three of the four pods."""
+    scene = Scene(n_nodes=3, pace=_LIVE)
+    for i in range(3):
+        scene.add(f"low-{i}", 3, node=f"n{i}")
+    scene.add("small", 1, node="n0")
+    scene.add_gang("gang", 4, cpu=3, priority=50)
+    scene.engine.decide(scene.now, Unlimited())
+    scene.end("small")
+    for _ in range(9):
+        scene.engine.decide(scene.now, Unlimited())
+        scene.now = max(scene.now + 0.001, min(scene.engine.find_due(scene.now), scene.now + 5))
+    assert scene.engine.find_due(scene.now) > scene.now + 100
+
+
+def test_a_group_that_takes_nobodys_place_is_not_tried_when_more_is_free_beside_others() -> None:
+    scene = Scene(pace=_LIVE)
+    for i in range(2):
+        scene.add(f"low-{i}", 3, node=f"n{i}")
+    scene.add("ends", 1, node="n0")
+    scene.engine.handle(events.Seen(make.pod_group("gang", 1, priority=50)), scene.now)
+    scene.add("gang-0", 4, gang="gang", priority=50, spec={"preemptionPolicy": "Never"})
+    assert not decide_victims(scene, 1)
+    scene.end("ends")
+    assert scene.engine.decide(scene.now + 60, Unlimited()).holds == []

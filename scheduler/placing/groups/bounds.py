@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.placing.groups import choosing
@@ -31,6 +31,7 @@ class Bounds:
         cluster: Cluster,
         domains: Domains,
         count_places: Callable[[PodRecord], c.Ints],
+        make_counter: Callable[[PodRecord], Callable[[], c.Ints]],
         needs_only_amounts: Callable[[PodRecord], bool],
         tell_yielding: Callable[[PodRecord], Hashable],
     ) -> None:
@@ -40,11 +41,13 @@ class Bounds:
             cluster: the cluster.
             domains: its domains.
             count_places: counts [N] how many pods like one fit on each node at most.
+            make_counter: makes a function that counts the same by the amounts at its call, and reads no board then.
             needs_only_amounts: whether no rule about other pods or volumes decides where a pod fits.
             tell_yielding: returns a value that is equal for pods that leave the same promised room free.
         """
         self._cluster, self._domains, self._count_places = cluster, domains, count_places
-        self._needs_only_amounts, self._tell_yielding = needs_only_amounts, tell_yielding
+        self._make_counter, self._tell_yielding = make_counter, tell_yielding
+        self._needs_only_amounts = needs_only_amounts
         # With the template: while it is kept, no other template has its identity.
         self._known: dict[Hashable, tuple[PodTemplate, int]] = {}
         self._known_at = -1
@@ -96,36 +99,48 @@ class Bounds:
 
     def could_fit_without(self, entity: Entity, others: c.Ints) -> bool:
         """Whether the minimum of a group could have a node at once without others; True if amounts do not say so."""
+        needs = entity.team.list_needs()
+        is_counted = len(needs) <= _KINDS_MAX and all(
+            self._needs_only_amounts(pod) for pod, _ in needs
+        )
         with self._cluster.roster.lift_charges(others):
-            return self._could_fit_by_amounts(entity)
+            if is_counted:
+                return self.could_fit(entity)
+            return self._have_enough(entity.team, _list_labels(entity.team.where))
 
     def list_fitting_without(
         self, groups: Sequence[Entity], rows: c.Ints | None, others: c.Ints
     ) -> list[Entity]:
-        """List the groups that could fit without others [k], with a pod on one of some rows [n]; None for all rows."""
-        has_place: dict[int, bool] = {}
+        """List the groups that could fit without others [k], with a pod on one of some rows [n]; None for all rows.
 
-        def find_place(pod: PodRecord) -> bool:
-            by = id(pod.template)
-            if by not in has_place:
-                is_counted = rows is not None and self._needs_only_amounts(pod)
-                has_place[by] = not is_counted or bool(self._count_places(pod)[rows].any())
-            return has_place[by]
-
-        with self._cluster.roster.lift_charges(others):
-            return [
-                one
-                for one in groups
-                if any(find_place(like[0]) for like in list_kinds(one.members)[:_KINDS_MAX])
-                and self._could_fit_by_amounts(one)
+        A group of which amounts alone do not say so is listed if all that it requests is free together.
+        """
+        counters: dict[Hashable, Callable[[], c.Ints]] = {}
+        for pod in (like[0] for one in groups for like in list_kinds(one.members)[:_KINDS_MAX]):
+            by = self._make_kind(pod)
+            if by not in counters and self._needs_only_amounts(pod):
+                counters[by] = self._make_counter(pod)
+        with self._cluster.roster.lift_charges(others, is_quiet=True):
+            places = {by: count() for by, count in counters.items()}
+            some = [
+                one for one in groups if self._have_enough(one.team, _list_labels(one.team.where))
             ]
+        return [one for one in some if self._have_places(one, rows, places)]
 
-    def _could_fit_by_amounts(self, entity: Entity) -> bool:
-        """Whether the minimum of a group could have a node at once; True if amounts do not say so."""
-        needs = entity.team.list_needs()
-        if len(needs) <= _KINDS_MAX and all(self._needs_only_amounts(pod) for pod, _ in needs):
-            return self.could_fit(entity)
-        return self._have_enough(entity.team, _list_labels(entity.team.where))
+    def _have_places(
+        self, entity: Entity, rows: c.Ints | None, places: Mapping[Hashable, c.Ints]
+    ) -> bool:
+        """Whether there are places [N] for all kinds of pods of a group, and on some rows for one of them."""
+        labels = _list_labels(entity.team.where)
+        needs = [(self._make_kind(pod), n) for pod, n in entity.team.list_needs()]
+        if any(by in places and n > self._sum_most(places[by], labels) for by, n in needs):
+            return False
+        kinds = [self._make_kind(like[0]) for like in list_kinds(entity.members)]
+        return rows is None or any(by not in places or places[by][rows].any() for by in kinds)
+
+    def _make_kind(self, pod: PodRecord) -> Hashable:
+        """Make a value that is equal for pods of which as many fit on each node."""
+        return id(pod.template), self._tell_yielding(pod)
 
     def have_enough_without(self, entity: Entity, rows: c.Flags, others: c.Ints) -> bool:
         """Whether some rows [N], [0] for all, together have enough free for the minimum of a group without others [k]."""
@@ -134,7 +149,10 @@ class Bounds:
             return have_enough(self._cluster, least, rows)
 
     def _find_most(self, pod: PodRecord, labels: tuple[str, ...]) -> int:
-        places = self._count_places(pod)
+        return self._sum_most(self._count_places(pod), labels)
+
+    def _sum_most(self, places: c.Ints, labels: tuple[str, ...]) -> int:
+        """Sum up places [N] in each domain, and return the most that there are in one."""
         if not labels:
             return int(places.sum())
         level = self._domains.get_level(labels)

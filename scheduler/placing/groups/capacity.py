@@ -19,13 +19,22 @@ def count_fitting(cluster: Cluster, shape: Shape, beside: c.Ask | None = None) -
     of all cards together. Cards that are shared unevenly may take fewer pods, and so may rules about other pods: only
     anti-affinity counts, node by node.
     """
+    return _count_among(cluster, shape, shape.board.part >= 0, beside)
+
+
+def count_by_amounts(cluster: Cluster, shape: Shape) -> c.Ints:
+    """Count [N] the same on all nodes that no static rule refuses, whether a pod fits there by the board or not."""
+    return _count_among(cluster, shape, shape.board.static == 0, None)
+
+
+def _count_among(cluster: Cluster, shape: Shape, rows: c.Flags, beside: c.Ask | None) -> c.Ints:
     nodes, ask = cluster.nodes.columns, shape.ask
     taken = (
         {}
         if beside is None
         else dict(zip(beside.resources.tolist(), beside.amounts.tolist(), strict=True))
     )
-    counts = np.where(nodes.valid & (shape.board.part >= 0), MANY, 0)
+    counts = np.where(nodes.valid & rows, MANY, 0)
     for resource, amount, pool in zip(
         ask.resources.tolist(), ask.amounts.tolist(), ask.by_cards.tolist(), strict=True
     ):

@@ -173,13 +173,14 @@ class Roster:
             self._note_charged(pod, node_row)
 
     @contextmanager
-    def lift_charges(self, rows: c.Ints) -> Iterator[None]:
+    def lift_charges(self, rows: c.Ints, *, is_quiet: bool = False) -> Iterator[None]:
         """Take back the charges of pods of these rows [k] while a question about amounts is answered.
 
         Followers and records do not notice, so it takes far less time than a trial; only amounts may be read meanwhile.
+        ``is_quiet``: no board is read either, so no node counts as moved.
         """
         node_rows = self.ledger.strike_many(rows)
-        concerned = np.unique(node_rows[node_rows >= 0])
+        concerned = np.unique(node_rows[node_rows >= 0]) if not is_quiet else node_rows[:0]
         self._moved.add_many(concerned)
         try:
             yield
