@@ -36,3 +36,14 @@ class Index(Generic[T, W]):
     def find(self, one: T) -> W | None:
         """Find the word of one; None for none."""
         return self._word_of.get(one)
+
+
+def list_below(index: Index[T, T], top: T) -> list[T]:
+    """List all that are under one, and under these, in an index of things under others of their kind; each once."""
+    found: dict[T, None] = {}
+    waiting = [top]
+    while waiting:
+        new = [one for one in index.list_of(waiting.pop()) if one not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return list(found)

@@ -20,7 +20,7 @@ from scheduler.api.groups.table import GroupSource
 from scheduler.state.entities import Entity, Where, make_uid
 from scheduler.state.groups.awaited import Awaited
 from scheduler.state.groups.forming import DEPTH_MAX, Former, list_all_members, list_groups_within
-from scheduler.state.groups.index import Index
+from scheduler.state.groups.index import Index, list_below
 from scheduler.state.groups.joint import Joints, define_joint
 from scheduler.state.groups.kept import Kept, Pods
 from scheduler.state.groups.levels import Topologies
@@ -118,9 +118,13 @@ class Groups:
             return
         for uid in tuple(self._owners.list_of(key)):
             self.note_pod(self._pods[uid])
-        definition = self._sources.define(key)
+        definition, before = self._sources.define(key), self._children.find(key)
         self._children.put(key, None if definition is None else definition.parent)
         self._mark(key)
+        if self._children.find(key) != before:
+            # The groups within it have another root now.
+            for one in list_below(self._children, key):
+                self._mark(one)
         for group in self._sources.list_groups(key):
             self._mark(group)
 
@@ -354,7 +358,7 @@ class Groups:
             return [one for one in parts if self.find_root(one) == key or one not in self._members]
         # A group that is refused by itself, see ``find_root``, is a part of none.
         children = (one for one in self._children.list_of(key) if self.find_root(one) != one)
-        return sorted(children, key=lambda one: _find_age(self._sources.define(one), one))
+        return sorted(children, key=self._sources.find_age)
 
     def list_members(self, key: GroupKey) -> list[Member]:
         """List the pods of a group that are not finished."""
@@ -392,7 +396,3 @@ class Groups:
     def resolve(self, constraint: Constraint) -> Where | str:
         """Return where a constraint says that pods go; a text if its topology is not there."""
         return self._topologies.resolve(constraint)
-
-
-def _find_age(definition: Definition | None, key: GroupKey) -> tuple[str, str]:
-    return definition.created if definition is not None else "", key.name

@@ -84,6 +84,11 @@ class Sources:
         """Whether the object that stands for a group, or asks for it, is known."""
         return key in self._objects or key in self._askers
 
+    def find_age(self, key: GroupKey) -> tuple[str, str]:
+        """Find the place of a group among those that are parts of one: by the time of its creation, then by its name."""
+        definition = self.define(key)
+        return definition.created if definition is not None else "", key.name
+
     def define(self, group: GroupKey) -> Definition | None:
         """Return what the object of a group says of it; None if there is no object."""
         known = self._defined.get(group)
