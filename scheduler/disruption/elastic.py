@@ -155,7 +155,8 @@ def _list_subsets(units: Sequence[Unit], most: int) -> Iterator[tuple[Unit, ...]
 
 
 def _has_ranks(pods: Sequence[PodRecord]) -> bool:
-    return any(pod.member is not None and pod.member.index >= 0 for pod in pods)
+    says = (pod.member or pod.owned for pod in pods)
+    return any(one is not None and one.index >= 0 for one in says)
 
 
 def is_better(cost: Cost, chosen: Sequence[Unit], found: Cleared, units: Sequence[Unit]) -> bool:
