@@ -72,7 +72,7 @@ def _is_worth_while(entity: Entity, found: Cleared, units: Sequence[Unit], tries
     """Whether cheaper room than was found is likely."""
     if entity.team.template is None or len(units) <= _UNITS_FOR_ALIKE:
         return True
-    if found.cost.budgets:
+    if found.cost.budgets or any(one.where and one.where.slices for one in entity.team.list_all()):
         return True
     lower = [unit for unit in units if unit.priority < found.cost.priority]
     return bool(lower) and tries.could_fit(lower)

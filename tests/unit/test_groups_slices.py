@@ -382,3 +382,13 @@ def check_slices(scene: Scene, *, ranked: bool) -> None:
             assert all(len(domains) == 1 for domains in by_slice.values()), (level, there)
         n_slices = sum(-(-n // size) for n in in_domain.values())
         assert n_slices <= 8 // size, (level, there)
+
+
+def test_a_group_in_slices_takes_one_rack_beside_the_free_ones() -> None:
+    """There are more free nodes than pods, but one of five in each rack is of no use."""
+    racks = [(f"n{i:02}", "b0", f"r{i // 5}", 1) for i in range(50)]
+    scene = Scene(racks, 24, WITHIN_BLOCK | BY_RACK)
+    for i in range(25):
+        scene.fill(f"n{i:02}", 1)
+    scene.come(*range(24), priority=100)
+    assert [len(evict.victims) for evict in scene.evicts(0.0)] == [4]
