@@ -93,10 +93,15 @@ class Former:
             return None
         self._misses_finished, self._was_cut = self._lore.misses_finished(self._key), was_cut
         team = self._make_group_team(self._key, 0)
-        if not any(leaf.pods for leaf in team.list_leaves()):
-            # None of those that wait is in a part that there is.
+        in_parts = {pod.uid for leaf in team.list_leaves() for pod in leaf.pods}
+        others = [one for one in self.members if one.waits and one.pod.uid not in in_parts]
+        if not in_parts:
             self._note_lack(f"no pod of {self._key} is in one of its parts")
             team = self._make_leaf("", 0, self.members, None)
+        elif others:
+            # The group is refused for them, and they wait with it.
+            self._note_lack(f"pod {others[0].pod.name} is in no part of {self._key}")
+            team = Team(team.name, 2, teams=(team, self._make_leaf("", 0, others, None)))
         self._refuse_unlike()
         if not self._lacks and not self._problem and not team.is_complete:
             self._lacks = self._describe_missing(team)
