@@ -110,7 +110,7 @@ class Narrowing:
         has_group[there[in_group[pods]]] = True
         n_pods = np.bincount(there, minlength=nodes.capacity)
         budgets: c.Ints | c.Floats = np.zeros(nodes.capacity)
-        if len(self._cluster.budgets):
+        if protectors.has_costs(self._cluster):
             rows, costs = find_costs_of_rows(self._cluster, pods)
             budgets = np.bincount(table.node[rows], costs, nodes.capacity)
         order: c.Ints = np.lexsort((nodes.columns.rank, n_pods, has_group, highest, budgets))

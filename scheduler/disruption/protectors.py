@@ -29,6 +29,11 @@ class Protector:
         del cluster, asker, pods
         return None
 
+    def has_costs(self, cluster: Cluster) -> bool:
+        """Whether it may say of any pod that its going costs something."""
+        del cluster
+        return False
+
     def add_costs(self, cluster: Cluster, units: p.Units) -> int:
         """Add to the cost of units; how much work it was, in nodes that are asked."""
         del cluster, units
@@ -56,6 +61,10 @@ class Priority(Protector):
 
 class Budgets(Protector):
     """Whoever violates a PodDisruptionBudget goes only where nobody else can."""
+
+    def has_costs(self, cluster: Cluster) -> bool:
+        """Whether there is a budget."""
+        return bool(len(cluster.budgets))
 
     def add_costs(self, cluster: Cluster, units: p.Units) -> int:
         """1 for each pod of a unit whose going violates a budget."""
@@ -122,6 +131,11 @@ def find_who_may_go(cluster: Cluster, asker: PodRecord, pods: c.Ints) -> c.Flags
         if (may_go := one.find_who_may_go(cluster, asker, pods)) is not None:
             found &= may_go
     return found
+
+
+def has_costs(cluster: Cluster) -> bool:
+    """Whether any line may say of a pod that its going costs something."""
+    return any(one.has_costs(cluster) for one in TABLE)
 
 
 def add_costs(cluster: Cluster, units: p.Units) -> int:

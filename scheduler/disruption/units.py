@@ -31,6 +31,8 @@ def find_units(cluster: Cluster, asker: PodRecord, rows: c.Ints) -> tuple[p.Unit
 
 def find_costs(cluster: Cluster, pods: Sequence[PodRecord]) -> dict[str, int]:
     """Find by uid what protectors say that it costs if pods go together, by whomever they are sent away."""
+    if not protectors.has_costs(cluster):
+        return dict.fromkeys([pod.uid for pod in pods], 0)
     rows, costs = find_costs_of_rows(cluster, np.array([pod.row for pod in pods], np.int64))
     uid_of = {pod.row: pod.uid for pod in cluster.pauses.go_through(pods)}
     return {uid_of[row]: cost for row, cost in zip(rows.tolist(), costs.tolist(), strict=True)}
