@@ -286,7 +286,10 @@ class Answers:
         key = self._make_key(pod)
         if key is None or key.view.storage is not None:
             return False
-        return not len(self._get_live_shape(key, pod).counted)
+        shape = self._get_live_shape(key, pod)
+        # Only a shape that is up to date knows what is counted for it.
+        self.boards.refresh(shape)
+        return not len(shape.counted)
 
     def _count_places(self, pod: PodRecord, beside: PodRecord | None) -> c.Ints:
         """Count [N] how many pods like one fit on each node at most, if there is given, beside another pod."""

@@ -12,6 +12,7 @@ from scheduler.cycle.asking import Answers
 from scheduler.disruption import group_promises, protectors
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.barring import Barring
+from scheduler.engine.freed import FreedRows
 from scheduler.engine.rounds import Rounds, take_turns
 from scheduler.engine.splitting import Splitting
 from scheduler.engine.waking import Waking
@@ -70,7 +71,7 @@ class Chores:
         self._looks = Looks(self._parked.find_place)
         self._barring = Barring(cycle, self._parked, self._watch)
         self._splitting = Splitting(cycle, self._parked, self._barring)
-        self._seen = FreeRows(cluster)
+        self._seen, self._freed = FreeRows(cluster), FreedRows(cluster)
         # Rounds over nominated pods, and rounds over pods that may preempt.
         self._promised, self._taking = Rounds(self._help_nominated), Rounds(self._help_to_take)
         # Rounds over groups of unlike pods, and over groups that may preempt.
@@ -106,6 +107,7 @@ class Chores:
             self._take_news(now)
         else:
             self._watch.catch_up()
+            self._freed.find_rows()
 
     def park_pod(self, hold: Hold, now: float, *, is_behind: bool, is_freed: bool) -> None:
         """Park a pod that fits nowhere, and with it its entity.
@@ -209,8 +211,8 @@ class Chores:
         self._promised.note_rows(moved)
         self._taking.note_rows(moved)
         self._unlike.note_rows(None if news.is_unknown else news.list_changed())
-        # The search of a group moves rows, and may move too many to be told apart. It is nothing new for any group.
-        self._taking_groups.note_rows(news.list_changed())
+        freed = self._freed.find_rows()
+        self._taking_groups.note_rows(freed if news.is_unknown else freed | news.list_changed())
         held: list[str] = []
         for kind, rows in self._hooks.find_kinds(news):
             if isinstance(kind, Woken):

@@ -29,7 +29,7 @@ class News:
     """What changed in the cluster between two looks.
 
     Attributes:
-        is_unknown: anything may have changed; what is known of nodes and amounts is said all the same.
+        is_unknown: anything may have changed.
         added: rows of nodes that were added, or that may take pods for a reason that no other field names.
         moved: rows on which anything changed.
         triggers: by sort of change the rows on which it happened.

@@ -82,17 +82,18 @@ class Watch:
         described = cluster.described.list_since(self._described)
         promised = cluster.nominations.list_since(self._promised)
         if rows is None or described is None or promised is None or len(self._pods) > _PODS_MAX:
-            news.is_unknown, rows = True, np.arange(cluster.nodes.capacity)
-            self._compare(rows, rows, news)
             self.catch_up()
-            return news
+            return News(is_unknown=True)
         self._moved, self._described = cluster.moved.position, cluster.described.position
         self._promised = cluster.nominations.version
         if self._stored != cluster.storage.n_helpful:
             self._stored = cluster.storage.n_helpful
             news.triggers[Change.STORAGE, None] = set()
         if rows.size:
-            self._compare(described, rows, news)
+            self._grow()
+            self._compare_words(described.tolist(), news)
+            self._compare_amounts(rows, news)
+            self._compare_cards(rows, news)
             news.moved.update(rows.tolist())
             news.triggers[ANYTHING] |= news.moved
         # On nodes with promised room the columns do not show how much of the free room other pods may use. So a node
@@ -105,13 +106,6 @@ class Watch:
             self._read_pod(pod, row, sign, news)
         self._pods.clear()
         return news
-
-    def _compare(self, described: c.Ints, rows: c.Ints, news: News) -> None:
-        """Compare rows with their state at the last look; only those ``described`` may have other words."""
-        self._grow()
-        self._compare_words(described.tolist(), news)
-        self._compare_amounts(rows, news)
-        self._compare_cards(rows, news)
 
     def _grow(self) -> None:
         nodes, cards = self._cluster.nodes, self._cluster.cards.columns

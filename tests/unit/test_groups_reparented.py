@@ -12,6 +12,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.waiting import WhatWaits
 from scheduler.state import checks
+from scheduler.state.entities import Entity
 from tests import make
 
 KIND = "CompositePodGroup.scheduling.k8s.io"
@@ -32,8 +33,8 @@ class Scene:
     def see(self, found: events.Object) -> None:
         self.engine.handle(events.Seen(found), self.now)
 
-    def see_composite(self, name: str, parent: str = "") -> None:
-        spec: dict[str, object] = {"schedulingPolicy": {"gang": {"minGroupCount": 1}}}
+    def see_composite(self, name: str, parent: str = "", *, least: int = 1) -> None:
+        spec: dict[str, object] = {"schedulingPolicy": {"gang": {"minGroupCount": least}}}
         if parent:
             spec["parentCompositePodGroupName"] = parent
         meta = wire.Meta(name=name, namespace="default", uid=name)
@@ -91,3 +92,19 @@ def test_one_that_moves_takes_its_pods_along(n_between: int) -> None:
     scene.see_composite(middle[-1], "c")
     assert scene.list_waiting() == {"c": 3}
     scene.check_room()
+
+
+def test_a_group_without_pods_that_moves_is_no_part_of_the_former_one_any_more() -> None:
+    scene = Scene()
+    scene.see_composite("a", least=2)
+    scene.see_composite("b")
+    for above in ("a", "b"):
+        empty = make.pod_group("empty", 1)
+        empty.spec |= {"parentCompositePodGroupName": above, "schedulingPolicy": {"basic": {}}}
+        scene.see(empty)
+        assert scene.list_waiting() == {"a": 3}
+    scene.see(make.node(name="large", cpu=8))
+    assert scene.list_waiting() == {"a": 3}
+    [entry] = scene.engine._pending.list_groups()
+    assert isinstance(entry.entity, Entity)
+    assert entry.entity.lacks == "CompositePodGroup default/a needs 2 groups, and 1 exist"

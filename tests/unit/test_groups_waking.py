@@ -9,6 +9,7 @@ from scheduler.api.door.decisions import Barriers
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
+from scheduler.engine.freed import FreedRows
 from scheduler.schema import columns as c
 from scheduler.state.pods import PodRecord
 from tests import make
@@ -156,3 +157,75 @@ def test_a_group_that_takes_nobodys_place_is_not_tried_when_more_is_free_beside_
     assert not decide_victims(scene, 1)
     scene.end("ends")
     assert scene.engine.decide(scene.now + 60, Unlimited()).holds == []
+
+
+def test_a_group_is_tried_when_a_pod_that_may_go_takes_the_place_of_one_that_may_not() -> None:
+    """No more is free than before."""
+    scene = Scene(pace=_LIVE)
+    scene.add("high", node="n0", priority=900)
+    scene.add("low-1", node="n1")
+    scene.add_gang("gang", 2, priority=50)
+    assert not decide_victims(scene, 1)
+    scene.end("high")
+    scene.add("low-0", node="n0")
+    assert decide_victims(scene, 30) == {"default/low-0", "default/low-1"}
+
+
+def test_room_that_is_promised_beside_pods_that_may_go_counts_once_these_have_gone() -> None:
+    scene = Scene(n_nodes=3, pace=_LIVE)
+    scene.add("full", node="n1", priority=900)
+    scene.add("low-2", 3, node="n2", priority=10)
+    scene.add("goes", 1, node="n2")
+    scene.add("stays", 2, node="n0", priority=900)
+    scene.add("low-0", 2, node="n0", priority=20)
+    scene.add("promised", 1, priority=900, spec={"nodeSelector": {"rack": "r1"}})
+    assert decide_victims(scene, 1) == {"default/goes"}
+    scene.begin_deletion("goes")
+    scene.add_gang("gang", 2, cpu=3, priority=50)
+    assert not decide_victims(scene, 20)
+    scene.end("stays")
+    assert decide_victims(scene, 60) == {"default/low-0", "default/low-2"}
+
+
+def test_a_victim_that_a_pod_keeps_away_from_is_in_nobodys_way_once_it_has_gone() -> None:
+    """The shape of the pod is made anew for the look, because room was promised meanwhile."""
+    scene = Scene(n_nodes=3, pace=_LIVE)
+    scene.add("stays", 2, node="n0", priority=900)
+    scene.add("low", 2, node="n0", labels={"app": "x"})
+    scene.add("full", 4, node="n1", priority=900)
+    scene.add("most", 3, node="n2", priority=900)
+    scene.engine.handle(events.Seen(make.pod_group("gang", 1, priority=50)), scene.now)
+    term = {
+        "labelSelector": {"matchLabels": {"app": "x"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    keeps = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    scene.add("gang-0", 4, gang="gang", priority=50, spec={"affinity": keeps})
+    assert not decide_victims(scene, 1)
+    scene.add("goes", 1, node="n2", priority=100)
+    scene.add("promised", 1, priority=900, spec={"nodeSelector": {"rack": "r1"}})
+    assert decide_victims(scene, 20) == {"default/goes"}
+    scene.begin_deletion("goes")
+    assert not decide_victims(scene, 40)
+    scene.end("stays")
+    assert decide_victims(scene, 80) == {"default/low"}
+
+
+def test_what_a_search_has_undone_is_not_freed() -> None:
+    scene = Scene(pace=_LIVE)
+    for i in range(2):
+        scene.add(f"p-{i}", 3, node=f"n{i}", priority=i)
+    freed = FreedRows(scene.cluster)
+    find_row = scene.cluster.nodes.find_row
+    assert freed.find_rows() == {find_row("n0"), find_row("n1")}
+    with scene.cluster.trial() as trial:
+        trial.take_away("default/p-0", "default/p-1")
+    assert freed.find_rows() == set()
+    scene.end("p-0")
+    assert freed.find_rows() == {find_row("n0")}
+    scene.add("other", 3, node="n0", priority=5)
+    assert freed.find_rows() == {find_row("n0")}
+    scene.end("other")
+    scene.add("last", 3, node="n0", priority=0)
+    assert freed.find_rows() == {find_row("n0")}
+    assert freed.find_rows() == set()

@@ -23,8 +23,9 @@ def count_fitting(cluster: Cluster, shape: Shape, beside: c.Ask | None = None) -
 
 
 def count_by_amounts(cluster: Cluster, shape: Shape) -> c.Ints:
-    """Count [N] the same on all nodes that no static rule refuses, whether a pod fits there by the board or not."""
-    return _count_among(cluster, shape, shape.board.static == 0, None)
+    """Count [N] the same on all nodes that no static rule refuses, whatever the board says of free and promised room."""
+    refused = shape.board.static if shape.static is None else shape.static.refused
+    return _count_among(cluster, shape, refused == 0, None)
 
 
 def _count_among(cluster: Cluster, shape: Shape, rows: c.Flags, beside: c.Ask | None) -> c.Ints:

@@ -100,7 +100,8 @@ class Former:
             team = self._make_leaf("", 0, self.members, None)
         elif others:
             # The group is refused for them, and they wait with it.
-            self._note_lack(f"pod {others[0].pod.name} is in no part of {self._key}")
+            if self._problem is None:
+                self._note_lack(f"pod {others[0].pod.name} is in no part of {self._key}")
             team = Team(team.name, 2, teams=(team, self._make_leaf("", 0, others, None)))
         self._refuse_unlike()
         if not self._lacks and not self._problem and not team.is_complete:
@@ -321,6 +322,8 @@ class Former:
         children = self._lore.list_children(self._key)
         groups = zip(children, team.teams, strict=True) if children else ((None, team),)
         parts = []
+        if len(team.teams) < team.minimum and team.teams:
+            parts.append(f"{team.minimum} groups, and {len(team.teams)} exist")
         for group, inner in groups:
             definition = self._definition if group is None else self._lore.find_definition(group)
             counts_new = definition is not None and definition.match == Match.WAITING

@@ -122,8 +122,8 @@ class Groups:
         self._children.put(key, None if definition is None else definition.parent)
         self._mark(key)
         if self._children.find(key) != before:
-            # The groups within it have another root now.
-            for one in list_below(self._children, key):
+            # The group that it was in has a part less, and the groups within it have another root.
+            for one in (*([before] if before else ()), *list_below(self._children, key)):
                 self._mark(one)
         for group in self._sources.list_groups(key):
             self._mark(group)
