@@ -107,7 +107,7 @@ class Chores:
             self._take_news(now)
         else:
             self._watch.catch_up()
-            self._freed.find_rows()
+            self._find_freed()
 
     def park_pod(self, hold: Hold, now: float, *, is_behind: bool, is_freed: bool) -> None:
         """Park a pod that fits nowhere, and with it its entity.
@@ -211,7 +211,7 @@ class Chores:
         self._promised.note_rows(moved)
         self._taking.note_rows(moved)
         self._unlike.note_rows(None if news.is_unknown else news.list_changed())
-        freed = self._freed.find_rows()
+        freed = self._find_freed()
         self._taking_groups.note_rows(freed if news.is_unknown else freed | news.list_changed())
         held: list[str] = []
         for kind, rows in self._hooks.find_kinds(news):
@@ -228,6 +228,13 @@ class Chores:
                 self._note_kind(kind, added)
         self._looks.keep_waiting(self._parked, self._parked.n_kinds)
         self._splitting.forget_gone()
+
+    def _find_freed(self) -> set[int]:
+        """Find where more is free beside pods that may go. That takes time with each look, and is of use to groups alone."""
+        if next(self._pending.list_groups(), None) is None:
+            self._freed.forget()
+            return set()
+        return self._freed.find_rows()
 
     def _note_kind(self, kind: Hashable, rows: frozenset[int] | None) -> None:
         if kind in self._parked:

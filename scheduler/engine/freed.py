@@ -31,15 +31,24 @@ class FreedRows:
         self._seen: _Seen | None = None
 
     def find_rows(self) -> set[int]:
-        """Find the rows on which more is free, or other pods are, than at the last look, which this look then is."""
+        """Find the rows on which more is free, or other pods are, than at the last look, which this look then is.
+
+        The first look finds none: whoever waits by then was tried on the cluster as it is.
+        """
         before, now = self._seen, self._read()
         self._seen = now
-        if before is None or any(a.shape != b.shape for a, b in zip(before, now, strict=True)):
+        if before is None:
+            return set()
+        if any(a.shape != b.shape for a, b in zip(before, now, strict=True)):
             return set(np.flatnonzero(self._cluster.nodes.columns.valid).tolist())
         found = (now.free > before.free).any(axis=0)
         found |= (now.free_of_cards > before.free_of_cards).any(axis=(0, 1))
         found |= (now.n_pods != before.n_pods) | (now.priorities != before.priorities)
         return set(np.flatnonzero(found).tolist())
+
+    def forget(self) -> None:
+        """Forget the last look; the next one is the first."""
+        self._seen = None
 
     def _read(self) -> _Seen:
         nodes, pods = self._cluster.nodes.columns, self._cluster.ledger.pods.columns
