@@ -14,6 +14,8 @@ from scheduler.api.groups.table import OWNER_KINDS
 from scheduler.api.kubescheduler import file as kube_file
 from scheduler.api.limits import PodLimits
 from scheduler.api.placement import Mode, Placement
+from scheduler.api.queues import configuration
+from scheduler.api.queues.settings import QueueSettings
 from scheduler.documents import reading
 from scheduler.errors import BadInput, explain_unreadable, join_lines
 
@@ -69,6 +71,7 @@ class Config:
         pod_limits: how much one pod may say, see ``api/limits.py``.
         metrics: how much the metrics tell.
         groups: which pods are groups, and which levels the cluster has.
+        queues: which queues are managed, and how they share.
     """
 
     scheduler_name: str = names.SCHEDULER
@@ -86,6 +89,7 @@ class Config:
     pod_limits: PodLimits = field(default_factory=PodLimits)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     groups: GroupSettings = field(default_factory=GroupSettings)
+    queues: QueueSettings = field(default_factory=QueueSettings)
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
@@ -314,6 +318,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "podLimits": _parse_pod_limits,
     "metrics": _parse_metrics,
     "groups": _parse_groups,
+    "queues": configuration.read_settings,
     "ageingPerHour": _parse_ageing,
     "hamiNodeLabel": _parse_label,
     "gpuResources": _parse_resources,

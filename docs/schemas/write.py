@@ -57,6 +57,34 @@ def words(*allowed: str) -> Schema:
 
 NAMES = many(TEXT)
 BY_KIND = by_name(NAMES)
+QUEUE = one(
+    name=TEXT,
+    kind=words("ClusterQueue", "Cohort"),
+    parent=maybe(TEXT),
+    weight=NUMBER,
+    share=maybe(NUMBER),
+    dominantResource=maybe(TEXT),
+    waiting=WHOLE,
+    holding=WHOLE,
+    uses=many(
+        one(flavor=TEXT, resource=TEXT, nominal=TEXT, used=TEXT, borrowed=TEXT, available=TEXT)
+    ),
+    inactive=many(one(reason=TEXT, message=TEXT)),
+)
+WORKLOAD = one(
+    namespace=TEXT,
+    name=TEXT,
+    localQueue=TEXT,
+    queue=maybe(TEXT),
+    priority=WHOLE,
+    state=words("admitted", "running", "waits", "held"),
+    position=maybe(WHOLE),
+    podSets=many(one(name=TEXT, count=WHOLE, flavors=by_name(TEXT))),
+    uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
+    preempted=maybe(one(by=TEXT, reason=TEXT)),
+    reason=TEXT,
+    message=TEXT,
+)
 FIGURES = one(total=WHOLE, used=WHOLE, free=WHOLE)
 LEFT = one(memoryMiB=WHOLE, cores=WHOLE, sharers=WHOLE)
 TAINT = {"key": TEXT, "value": TEXT, "effect": TEXT}
@@ -98,6 +126,8 @@ def simulate() -> Schema:
     fields = {
         "pods": many(pod),
         "groups": many(group),
+        "queues": many(QUEUE),
+        "workloads": many(WORKLOAD),
         "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
         "warnings": NAMES,
         "mistakes": many(

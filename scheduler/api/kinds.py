@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.api import names, steering, storage, wire
+from scheduler.api import kueue, names, steering, storage, wire
 from scheduler.api.groups import objects
 
 _NO_PODS_MADE = "their pods that do not exist yet are left out"
@@ -17,6 +17,7 @@ _NOT_SPREAD = "the default spread of their pods is not simulated"
 _GROUPS_WAIT = "groups of pods that need them wait"
 _NO_STORAGE = "pods whose volumes depend on them are evaluated without them"
 _PEERS, _STORAGE, _GROUPS = "the default spread of pods", "pods with storage", "groups of pods"
+_QUEUES, _NO_QUOTAS = "quotas of queues", "workloads are not held by quotas"
 
 
 def _get_name(meta: wire.Meta) -> str:
@@ -45,6 +46,7 @@ class Kind:
         makes_pods: whether controllers make pods from its objects.
         is_rare: whether its objects are so few that kopf can watch them; else a stream of its own does.
         absent: what is logged once if the API server does not serve the kind; empty if every server serves it.
+        is_of_queues: whether it is read only where queues are managed.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Kind:
     makes_pods: bool = False
     is_rare: bool = False
     absent: str = ""
+    is_of_queues: bool = False
 
     @property
     def kind(self) -> str:
@@ -171,7 +174,12 @@ PRIORITY_CLASSES = Kind(
     name="PriorityClass", group="scheduling.k8s.io", plural="priorityclasses", is_namespaced=False
 )
 LIMIT_RANGES = Kind(
-    name="LimitRange", plural="limitranges", lost="default requests are not filled in"
+    name="LimitRange",
+    plural="limitranges",
+    shape=kueue.LimitRange,
+    needed_by=_QUEUES,
+    lost="default requests are not filled in",
+    is_of_queues=True,
 )
 
 
@@ -200,6 +208,22 @@ def _make_group_kind(
         absent=""
         if shape is objects.Job
         else f"{plural}.{group} are not served; no group is read from them",
+    )
+
+
+def _make_queue_kind(shape: type[wire.Object], plural: str, *, is_namespaced: bool = False) -> Kind:
+    """Make the line of a kind of Kueue's queues."""
+    return Kind(
+        name=str(shape.__struct_config__.tag),
+        group="kueue.x-k8s.io",
+        version="v1beta2",
+        plural=plural,
+        shape=shape,
+        needed_by=_QUEUES,
+        lost=_NO_QUOTAS,
+        is_namespaced=is_namespaced,
+        absent=f"{plural}.kueue.x-k8s.io are not served; there are no queues",
+        is_of_queues=True,
     )
 
 
@@ -262,6 +286,13 @@ TABLE: tuple[Kind, ...] = (
     ),
     _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True),
     _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True),
+    _make_queue_kind(kueue.ResourceFlavor, "resourceflavors"),
+    _make_queue_kind(kueue.Cohort, "cohorts"),
+    _make_queue_kind(kueue.ClusterQueue, "clusterqueues"),
+    _make_queue_kind(kueue.LocalQueue, "localqueues", is_namespaced=True),
+    _make_queue_kind(kueue.WorkloadPriorityClass, "workloadpriorityclasses"),
+    _make_queue_kind(kueue.AdmissionCheck, "admissionchecks"),
+    _make_queue_kind(kueue.Workload, "workloads", is_namespaced=True),
 )
 # Kinds that are written only: no decision reads one.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
@@ -277,7 +308,9 @@ BY_NAME = {kind.name: kind for kind in TABLE}
 BY_KIND: dict[str, list[Kind]] = {}
 for _one in TABLE:
     BY_KIND.setdefault(_one.kind, []).append(_one)
-WATCHED = tuple(kind for kind in TABLE if kind.needed_by)
+# What is read of every cluster, and what is read only where queues are managed.
+WATCHED = tuple(kind for kind in TABLE if kind.needed_by and not kind.is_of_queues)
+OF_QUEUES = tuple(kind for kind in TABLE if kind.is_of_queues)
 
 
 def read_kind_name(found: wire.Object) -> str:

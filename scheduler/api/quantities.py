@@ -59,6 +59,15 @@ def read_value(quantity: str | float) -> int:
     return _parse(str(quantity), 0)
 
 
+def read_number(quantity: str | float) -> float:
+    """Read a quantity as a number, rounded up to a thousand-millionth.
+
+    Raises:
+        BadQuantity: not a quantity, or negative.
+    """
+    return _parse(str(quantity), 9) / 10**9
+
+
 def _parse(text: str, scale: int) -> int:
     digits = text.rstrip("kKMGim")
     shift, power = _PLAIN.get(text[len(digits) :], (0, -99))

@@ -15,11 +15,11 @@ from scheduler.errors import Mistake
 Quantities = dict[str, str | int | float]
 
 
-class _Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+class Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
     """Camel-case JSON; structs hold no cycles, so the collector need not look at them."""
 
 
-class Owner(_Wire):
+class Owner(Wire):
     """``metadata.ownerReferences[]``."""
 
     kind: str = ""
@@ -29,7 +29,7 @@ class Owner(_Wire):
     controller: bool | None = None
 
 
-class Meta(_Wire):
+class Meta(Wire):
     """``metadata``."""
 
     name: str = ""
@@ -44,7 +44,7 @@ class Meta(_Wire):
     owner_references: list[Owner] | None = None
 
 
-class Object(_Wire, tag_field="kind", tag=True):
+class Object(Wire, tag_field="kind", tag=True):
     """An object of the API. It is written with its kind, so that a log can hold objects of all kinds.
 
     The name of its class is its kind. The items of a list need not have the kind.
@@ -53,14 +53,14 @@ class Object(_Wire, tag_field="kind", tag=True):
     metadata: Meta = msgspec.field(default_factory=Meta)
 
 
-class Resources(_Wire):
+class Resources(Wire):
     """``resources`` of a container or of a pod."""
 
     requests: Quantities | None = None
     limits: Quantities | None = None
 
 
-class Port(_Wire):
+class Port(Wire):
     """A container port; only host ports matter."""
 
     host_port: int = 0
@@ -68,19 +68,19 @@ class Port(_Wire):
     protocol: str = ""
 
 
-class Mount(_Wire):
+class Mount(Wire):
     """``volumeMounts[]`` of a container."""
 
     bind_mount_options: list[str] | None = None
 
 
-class RestartRule(_Wire):
+class RestartRule(Wire):
     """``restartPolicyRules[]`` of a container."""
 
     action: str = ""
 
 
-class Container(_Wire):
+class Container(Wire):
     """A container or init container."""
 
     name: str = ""
@@ -92,7 +92,7 @@ class Container(_Wire):
     image: str = ""
 
 
-class Toleration(_Wire):
+class Toleration(Wire):
     """``spec.tolerations[]``."""
 
     key: str = ""
@@ -101,7 +101,7 @@ class Toleration(_Wire):
     effect: str = ""
 
 
-class Expression(_Wire):
+class Expression(Wire):
     """One requirement of a selector."""
 
     key: str = ""
@@ -109,41 +109,41 @@ class Expression(_Wire):
     values: list[str] | None = None
 
 
-class NodeTerm(_Wire):
+class NodeTerm(Wire):
     """A NodeSelectorTerm: everything in it must hold."""
 
     match_expressions: list[Expression] | None = None
     match_fields: list[Expression] | None = None
 
 
-class NodeTerms(_Wire):
+class NodeTerms(Wire):
     """A NodeSelector: one of its terms must hold."""
 
     node_selector_terms: list[NodeTerm] | None = None
 
 
-class PreferredNodeTerm(_Wire):
+class PreferredNodeTerm(Wire):
     """A preferred term with its weight."""
 
     weight: int = 0
     preference: NodeTerm | None = None
 
 
-class NodeAffinity(_Wire):
+class NodeAffinity(Wire):
     """``spec.affinity.nodeAffinity``."""
 
     required_during_scheduling_ignored_during_execution: NodeTerms | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredNodeTerm] | None = None
 
 
-class LabelSelector(_Wire):
+class LabelSelector(Wire):
     """A selector of pods or namespaces; an absent one and an empty one do not mean the same."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[Expression] | None = None
 
 
-class PodTerm(_Wire):
+class PodTerm(Wire):
     """A PodAffinityTerm: which pods, and which label of nodes they must share with the node."""
 
     label_selector: LabelSelector | None = None
@@ -154,21 +154,21 @@ class PodTerm(_Wire):
     mismatch_label_keys: list[str] | None = None
 
 
-class PreferredPodTerm(_Wire):
+class PreferredPodTerm(Wire):
     """A preferred term with its weight."""
 
     weight: int = 0
     pod_affinity_term: PodTerm = msgspec.field(default_factory=PodTerm)
 
 
-class PodAffinity(_Wire):
+class PodAffinity(Wire):
     """``podAffinity`` or ``podAntiAffinity``."""
 
     required_during_scheduling_ignored_during_execution: list[PodTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredPodTerm] | None = None
 
 
-class Affinity(_Wire):
+class Affinity(Wire):
     """``spec.affinity``."""
 
     node_affinity: NodeAffinity | None = None
@@ -176,7 +176,7 @@ class Affinity(_Wire):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Spread(_Wire):
+class Spread(Wire):
     """``spec.topologySpreadConstraints[]``."""
 
     max_skew: int = 0
@@ -189,13 +189,13 @@ class Spread(_Wire):
     match_label_keys: list[str] | None = None
 
 
-class ImageVolume(_Wire):
+class ImageVolume(Wire):
     """``spec.volumes[].image``."""
 
     reference: str = ""
 
 
-class ClaimSource(_Wire):
+class ClaimSource(Wire):
     """``spec.volumes[].persistentVolumeClaim``."""
 
     claim_name: str = ""
@@ -227,13 +227,13 @@ class Volume(Disks):
         )
 
 
-class Gate(_Wire):
+class Gate(Wire):
     """``spec.schedulingGates[]``."""
 
     name: str = ""
 
 
-class PodSpec(_Wire):
+class PodSpec(Wire):
     """``spec`` of a pod."""
 
     node_name: str | None = None
@@ -257,7 +257,7 @@ class PodSpec(_Wire):
     active_deadline_seconds: int | None = None
 
 
-class ContainerStatus(_Wire):
+class ContainerStatus(Wire):
     """The traces of in-place resizing on a container."""
 
     name: str = ""
@@ -265,7 +265,7 @@ class ContainerStatus(_Wire):
     resources: Resources | None = None
 
 
-class Condition(_Wire):
+class Condition(Wire):
     """``status.conditions[]``."""
 
     type: str = ""
@@ -274,7 +274,7 @@ class Condition(_Wire):
     message: str = ""
 
 
-class PodStatus(_Wire):
+class PodStatus(Wire):
     """``status`` of a pod."""
 
     phase: str = ""
@@ -298,7 +298,7 @@ class Pod(Object):
     oversized: Mistake | None = msgspec.field(default=None, name="(oversized)")
 
 
-class Taint(_Wire):
+class Taint(Wire):
     """``spec.taints[]`` of a node."""
 
     key: str = ""
@@ -306,21 +306,21 @@ class Taint(_Wire):
     effect: str = ""
 
 
-class NodeSpec(_Wire):
+class NodeSpec(Wire):
     """``spec`` of a node."""
 
     unschedulable: bool = False
     taints: list[Taint] | None = None
 
 
-class Image(_Wire):
+class Image(Wire):
     """``status.images[]`` of a node: an image on the node, with all its names."""
 
     names: list[str] | None = None
     size_bytes: int = 0
 
 
-class NodeStatus(_Wire):
+class NodeStatus(Wire):
     """``status`` of a node."""
 
     allocatable: Quantities | None = None

@@ -31,9 +31,11 @@ from scheduler.engine.first_lists import FirstLists
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.held_groups import HeldGroups
 from scheduler.engine.intake import Intake
-from scheduler.engine.keepers import Keeper
+from scheduler.engine.keeping import Keeper
+from scheduler.engine.node_events import NodeEvents
 from scheduler.engine.owners_awaited import OwnersAwaited
 from scheduler.engine.questions.contract import Lookup, Question
+from scheduler.engine.queues import Queues
 from scheduler.engine.restoring import Knowledge
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
@@ -79,19 +81,6 @@ class Engine:
         self._pace, self._known, self._seed = pace or Pace(), known, seed
         self._is_shared, self._explains = is_shared, explains
         self._begin()
-        self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
-            events.Seen: self._handle_seen,
-            events.Gone: self._handle_gone,
-            events.ListBegins: self._begin_list,
-            events.ListEnds: self._end_list,
-            events.BindDone: self._confirm_bind,
-            events.BindFailed: self._undo_bind,
-            events.PluginSilent: self._note_silence,
-            events.EvictDone: lambda *_: _NOTHING,
-            events.GroupsAsked: lambda _, now: self._settle_groups(now),
-            events.EvictFailed: self._undo_evict,
-            **dict.fromkeys(restoring.KINDS, self._restore),
-        }
 
     def _begin(self) -> None:
         """Begin with an empty state."""
@@ -113,12 +102,16 @@ class Engine:
             order=PriorityAndAge(seniority),
         )
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
+        self._nodes = NodeEvents(self._cluster)
+        self._queues = Queues(config.queues, self._cluster.terms.find_labels)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
-                self._see_node, self._drop_node, lambda: self._cluster.nodes.rows
+                self._nodes.see_node, self._nodes.drop_node, lambda: self._cluster.nodes.rows
             ),
-            **keepers.make_table(config, self._cluster, self._policies, self._pending),
+            **keepers.make_table(
+                config, self._cluster, self._policies, self._pending, self._queues
+            ),
         }
         self._intake = Intake()
         self._held = HeldGroups(self._cluster, self._pending)
@@ -130,10 +123,32 @@ class Engine:
         self._chores = Chores(self._cluster, self._cycle, self._pending, self._pace)
         self._forgetting = Forgetting(self._cluster, self._cycle, self._pace.forget)
         self._inside = Inside(
-            self._cluster, self._policies, self._pending, self._cycle, self._intake, self._keepers
+            self._cluster,
+            self._policies,
+            self._pending,
+            self._cycle,
+            self._intake,
+            self._keepers,
+            self._queues.tenants,
         )
         self._first_lists = FirstLists(config.scheduler_names)
         self._deciding = Deciding(self._cluster.pauses)
+        self._doors: dict[type[Any], Callable[[Any, float], Sequence[Note]]] = {
+            events.Seen: self._handle_seen,
+            events.Gone: self._handle_gone,
+            events.ListBegins: self._begin_list,
+            events.ListEnds: self._end_list,
+            events.BindDone: self._confirm_bind,
+            events.BindFailed: self._undo_bind,
+            events.PluginSilent: self._nodes.note_silence,
+            events.AdmitDone: lambda *_: _NOTHING,
+            events.AdmitFailed: self._queues.undo_admit,
+            events.PreemptFailed: self._queues.undo_preempt,
+            events.EvictDone: lambda *_: _NOTHING,
+            events.GroupsAsked: lambda _, now: self._settle_groups(now),
+            events.EvictFailed: self._undo_evict,
+            **dict.fromkeys(restoring.KINDS, self._restore),
+        }
 
     # The door.
 
@@ -171,6 +186,7 @@ class Engine:
         self._forgetting.work(now)
         if not allowance.pods:
             return
+        self._queues.work(now, outcome)
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
         left = allowance.pods
@@ -207,7 +223,7 @@ class Engine:
         if self.is_deciding or self._pending.has_active or self._cluster.groups.has_changed:
             return now
         parts = self._chores, self._forgetting, self._held, self._backfill, self._below
-        dues = [part.find_due() for part in (*parts, self._owners_awaited)]
+        dues = [part.find_due() for part in (*parts, self._owners_awaited, self._queues)]
         pending = self._pending.find_next_due()
         return min(dues) if pending is None else min(pending, *dues)
 
@@ -328,27 +344,6 @@ class Engine:
         if event.is_refused and event.uid in self._cluster.pods:
             nominations.note_refused(event.uid, now + _REFUSED_SECONDS)
         self._pending.help_pod_later(nominations.let_stay(event.uid), now)
-        return _NOTHING
-
-    # Nodes.
-
-    def _see_node(self, node: wire.Node, _: float) -> Sequence[Note]:
-        before = self._cluster.find_facts(node.metadata.name)
-        after = self._cluster.see_node(node)
-        read = notes.NodeRead(after.name)
-        if before is not None and before.devices == after.devices:
-            return (read,)
-        # The annotations of pods about their cards are judged by the node's cards, which may be reported after the pods.
-        return (read, *(notes.PodBound(uid) for uid in self._cluster.pods_on.get(after.name, ())))
-
-    def _drop_node(self, name: str, _: float) -> Sequence[Note]:
-        self._cluster.drop_node(name)
-        return _NOTHING
-
-    def _note_silence(self, event: events.PluginSilent, _: float) -> Sequence[Note]:
-        self._cluster.close_cards(event.node, closed=event.silent)
-        if event.silent and self._cluster.find_facts(event.node) is not None:
-            return (notes.PluginFellSilent(event.node, event.waits_for),)
         return _NOTHING
 
     def _restore(self, event: Knowledge, now: float) -> Sequence[Note]:

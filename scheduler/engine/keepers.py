@@ -6,18 +6,20 @@ which objects a new list no longer has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler.api import kinds, placement, steering
 from scheduler.api.door import notes
 from scheduler.api.door.notes import Note
 from scheduler.api.groups import objects
 from scheduler.api.groups import table as readers
+from scheduler.api.groups.definitions import Topology
 from scheduler.api.names import PeerKind
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.config import Config
+from scheduler.engine.keeping import Keeper
+from scheduler.engine.queues import Queues
 from scheduler.errors import BadInput
 from scheduler.shapes import policies
 from scheduler.shapes.policies import PolicyBook
@@ -25,34 +27,21 @@ from scheduler.state.cluster import Cluster
 from scheduler.waiting.pending import Pending
 
 _NOTHING: tuple[Note, ...] = ()
-
-
-class Keeper(NamedTuple):
-    """The functions that keep the objects of one kind.
-
-    Attributes:
-        see: takes an object that was added or changed, and the time.
-        gone: takes the key of an object that was deleted, and the time.
-        get_keys: returns the keys of all objects that are kept. It is not called for rare kinds: their watch itself
-            knows which objects there were.
-    """
-
-    see: Callable[[Any, float], Sequence[Note]]
-    gone: Callable[[str, float], Sequence[Note]]
-    get_keys: Callable[[], Iterable[str]]
+_KUEUE = str(objects.KueueTopology.__struct_config__.tag)
 
 
 def make_table(
-    config: Config, cluster: Cluster, book: PolicyBook, pending: Pending
+    config: Config, cluster: Cluster, book: PolicyBook, pending: Pending, queues: Queues
 ) -> dict[str, Keeper]:
     """Make a keeper for each watched kind except pods and nodes, which the engine itself keeps."""
     return {
         **{str(kind): _keep_peers(kind, cluster) for kind in PeerKind},
         **{kind: _keep_storage(kind, cluster, pending) for kind in STORAGE_KINDS},
         **{kind: _keep_groups(kind, cluster) for kind in objects.GROUP_KINDS},
-        **{kind: _keep_topologies(kind, cluster) for kind in objects.TOPOLOGY_KINDS},
+        **{kind: _keep_topologies(kind, cluster, queues) for kind in objects.TOPOLOGY_KINDS},
+        **queues.make_keepers(),
         kinds.BUDGETS.name: _keep_budgets(cluster),
-        kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending),
+        kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending, queues),
         kinds.POLICIES.name: _keep_policies(config, book, pending),
     }
 
@@ -109,21 +98,25 @@ def _keep_groups(kind: str, cluster: Cluster) -> Keeper:
     return Keeper(see, gone, lambda: map(_join, groups.list_objects(kind)))
 
 
-def _keep_topologies(kind: str, cluster: Cluster) -> Keeper:
+def _keep_topologies(kind: str, cluster: Cluster, queues: Queues) -> Keeper:
     """Keep objects that describe how the cluster is built."""
     groups = cluster.groups
 
-    def see(found: objects.TopologyObject, _: float) -> Sequence[Note]:
-        try:
-            groups.see_topology(kind, found.metadata.name, readers.read_topology(found))
-        except BadInput:
-            # Groups that name this topology wait, and say that it does not exist.
-            groups.see_topology(kind, found.metadata.name, None)
+    def put(name: str, topology: Topology | None) -> Sequence[Note]:
+        groups.see_topology(kind, name, topology)
+        if kind == _KUEUE:
+            queues.see_topology(name, topology)
         return _NOTHING
 
+    def see(found: objects.TopologyObject, _: float) -> Sequence[Note]:
+        try:
+            return put(found.metadata.name, readers.read_topology(found))
+        except BadInput:
+            # Groups and flavors that name this topology wait, and say that it does not exist.
+            return put(found.metadata.name, None)
+
     def gone(key: str, _: float) -> Sequence[Note]:
-        groups.see_topology(kind, key, None)
-        return _NOTHING
+        return put(key, None)
 
     return Keeper(see, gone, lambda: groups.list_topologies(kind))
 
@@ -146,10 +139,13 @@ def _keep_budgets(cluster: Cluster) -> Keeper:
     )
 
 
-def _keep_namespaces(cluster: Cluster, book: PolicyBook, pending: Pending) -> Keeper:
+def _keep_namespaces(
+    cluster: Cluster, book: PolicyBook, pending: Pending, queues: Queues
+) -> Keeper:
     def see(found: steering.Namespace, now: float) -> Sequence[Note]:
         name, labels = found.metadata.name, found.metadata.labels or {}
         changes_terms = cluster.terms.see_namespace(name, labels)
+        queues.tenants.see_namespace(name)
         if book.see_namespace(name, labels) or changes_terms:
             pending.retry_all(now)
         return _NOTHING

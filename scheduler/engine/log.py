@@ -16,7 +16,7 @@ from msgspec import structs
 
 from scheduler.api import names, wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome
+from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome, QuotaDecision
 from scheduler.api.door.events import Event
 from scheduler.config import Config
 from scheduler.telling import sayings
@@ -52,6 +52,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
         holds: the uid of each pod that found no place, and the first sentence of its explanation.
         explained: the same for pods that waited before and were explained anew.
         evicts, nominates: which pods were to be evicted for which pod, and which nominations changed.
+        quotas: which workloads got quota, had to give it back, or were left in their queues.
     """
 
     at: float
@@ -62,6 +63,7 @@ class Decided(msgspec.Struct, frozen=True, tag="decide"):
     explained: tuple[tuple[str, str], ...] = ()
     evicts: tuple[Evict, ...] = ()
     nominates: tuple[Nominate, ...] = ()
+    quotas: tuple[QuotaDecision, ...] = ()
 
 
 Line = Head | Happened | Decided
@@ -102,6 +104,7 @@ def describe_call(at: float, pods: int, spent: Sequence[int], outcome: Outcome) 
         tuple(map(_write_hold, outcome.explained)),
         tuple(outcome.evicts),
         tuple(outcome.nominates),
+        tuple(outcome.quotas),
     )
 
 

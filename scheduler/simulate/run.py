@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scheduler.api import kueue
 from scheduler.api.door import events
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
@@ -15,7 +16,7 @@ from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.nodes import NodeCounts
 from scheduler.engine.questions.simulating import MistakesOfGroups, MistakesOfWaiting, NextDecision
 from scheduler.engine.questions.waiting import Queue
-from scheduler.simulate import gaps, groups, rows, stalling
+from scheduler.simulate import gaps, groups, queues, rows, stalling
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
@@ -119,6 +120,14 @@ class _Simulation:
         self._batch = 1 if question.with_nodes else config.slice_pods
         self._groups = groups.Groups(self._engine)
         self._stalling = stalling.Stalling()
+        self._queues = queues.Queues(
+            self._engine,
+            {
+                f"{one.metadata.namespace}/{one.metadata.name}": one
+                for one in situation.inventory.queueing
+                if isinstance(one, kueue.Workload)
+            },
+        )
         self._rows = rows.Rows(situation, self._engine, self._groups, question.now)
 
     def run(self, tell: Tell) -> Json:
@@ -135,6 +144,8 @@ class _Simulation:
         return {
             "pods": found,
             "groups": self._groups.list_all(),
+            "queues": self._queues.list_queues(),
+            "workloads": self._queues.list_workloads(),
             "summary": {
                 "nodes": self._engine.ask(NodeCounts()).n_nodes,
                 "pods": len(found),
@@ -198,5 +209,7 @@ class _Simulation:
             self._rows.add_evict(evict)
         for plan in outcome.plans:
             self._groups.add_plan(plan)
+        for decision in outcome.quotas:
+            self._queues.carry_out(decision, at)
         if before is not None:
             self._rows.explain(before)

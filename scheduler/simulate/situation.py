@@ -108,6 +108,7 @@ def make_engine(
         *inventory.namespaces,
         *inventory.peers,
         *inventory.grouping,
+        *inventory.queueing,
         *inventory.budgets,
         *inventory.storage,
     ):
@@ -156,7 +157,9 @@ def find_time(inventory: Inventory) -> float:
         for text in (pod.metadata.creation_timestamp, pod.status.start_time or "")
         if text != NOT_YET
     )
-    return float(max((at for text in texts if (at := read_time(text)) is not None), default=0))
+    of_queues = (one.metadata.creation_timestamp for one in inventory.queueing)
+    named = (*texts, *(text for text in of_queues if text != NOT_YET))
+    return float(max((at for text in named if (at := read_time(text)) is not None), default=0))
 
 
 def _date_pod(pod: wire.Pod, now: float) -> wire.Pod:

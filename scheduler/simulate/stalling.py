@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.decisions import Admit, Outcome
 
 # So often a pod or group is decided about in vain, while nothing else is decided, before the simulation ends.
 TRIES_MAX = 200
@@ -23,11 +23,12 @@ class Stalling:
 
     def note(self, outcome: Outcome) -> None:
         """Note what a round has decided."""
-        if outcome.binds or outcome.evicts:
+        if outcome.binds or outcome.evicts or any(isinstance(one, Admit) for one in outcome.quotas):
             self._tries.clear()
             self._n_empty = 0
             return
-        self._n_empty = 0 if outcome.plans else self._n_empty + 1
-        self._tries.update(plan.entity for plan in outcome.plans)
-        most = max((self._tries[plan.entity] for plan in outcome.plans), default=0)
+        tried = [plan.entity for plan in outcome.plans] + [one.key for one in outcome.quotas]
+        self._n_empty = 0 if tried else self._n_empty + 1
+        self._tries.update(tried)
+        most = max((self._tries[one] for one in tried), default=0)
         self.is_endless = most > TRIES_MAX or self._n_empty > _EMPTY_ROUNDS_MAX

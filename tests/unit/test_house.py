@@ -82,7 +82,7 @@ def test_a_kind_of_object_is_written_in_the_table_of_kinds_and_by_who_keeps_it()
     # Rooms that read or write any kind; in the others are those who know some by name.
     rooms = ("kube/", "engine/", "cli/", "simulate/reading/")
     # kubectl's words for what a user asks about.
-    words = {"explain/asked.py", "simulate/changes/scale.py"}
+    words = {"explain/asked.py", "simulate/changes/scale.py", "simulate/run.py"}
     found = set()
     for path in MODULES:
         where = str(path.relative_to(ROOT / "scheduler"))
@@ -145,6 +145,7 @@ def test_priorities_of_pods_that_run_are_compared_in_one_room_only() -> None:
         "shapes/policies.py",  # priorities of BalancePolicies
         "state/nominations.py",  # the order of pods that wait
         "telling/explained/nodes.py",  # the order in which pods are printed
+        "tenancy/candidates.py",  # the policies of queues about workloads
         "telling/explained/sentences.py",  # the figure that is printed
     }
     assert {name for name in found if not name.startswith("disruption/")} == others

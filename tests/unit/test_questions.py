@@ -65,6 +65,7 @@ from scheduler.engine.questions.pods import (
     ToldCardsMistake,
     WhoGoverns,
 )  # fmt: skip
+from scheduler.engine.questions.queues import KnownQueues, KnownWorkloads
 from scheduler.engine.questions.simulating import (
     CardIndices,
     HeldCards,
@@ -227,7 +228,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
-        IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
+        KnownQueues(), KnownWorkloads(), IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip
     if node in nodes[:-1]:

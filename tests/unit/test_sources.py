@@ -150,8 +150,9 @@ def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> N
 
 def test_every_kind_that_is_watched_has_a_keeper_and_no_other() -> None:
     engine = Engine(Config())
-    assert set(engine._keepers) == {kind.name for kind in kinds.WATCHED}
-    for kind in kinds.WATCHED:
+    kept = (*kinds.WATCHED, *kinds.OF_QUEUES)
+    assert set(engine._keepers) == {kind.name for kind in kept}
+    for kind in kept:
         assert engine.ask(MissingKeys(kind.name, ())) == []
 
 

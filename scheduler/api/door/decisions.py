@@ -230,6 +230,58 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     group: GroupResult | None = None
 
 
+class SetGiven(NamedTuple):
+    """What a pod set of a workload is given.
+
+    Attributes:
+        name: of the pod set.
+        n_pods: for how many pods.
+        flavors: (resource, flavor) by name.
+        used: (resource, amount in base units) of all these pods.
+    """
+
+    name: str
+    n_pods: int
+    flavors: tuple[tuple[str, str], ...]
+    used: tuple[tuple[str, int], ...]
+
+
+class Admit(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Give a workload quota of a queue; ``key`` is its namespace and name."""
+
+    key: str
+    uid: str
+    queue: str
+    sets: tuple[SetGiven, ...]
+
+
+class Preempt(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Ask a workload to give its quota back.
+
+    Attributes:
+        key, uid: of the workload.
+        by: the namespace and name of the workload that needs the quota.
+        reason: as in Kueue's condition ``Preempted``.
+    """
+
+    key: str
+    uid: str
+    by: str
+    reason: str
+
+
+class Queued(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Leave a workload in its queue; why, as a reason and a message in Kueue's words."""
+
+    key: str
+    uid: str
+    reason: str
+    message: str
+
+
+QuotaDecision = Admit | Preempt | Queued
+
+
 @dataclass(slots=True)
 class Outcome:
     """The result of one call; each list is in the order in which it was made.
@@ -239,9 +291,11 @@ class Outcome:
         explained: pods that still wait, and why they wait now.
         left: entities that were not looked at, because the others took long; the shell never sees any.
         notes: everything else that is reported.
+        quotas: decisions about workloads in queues.
     """
 
     plans: list[Plan] = field(default_factory=list)
+    quotas: list[QuotaDecision] = field(default_factory=list)
     explained: list[Hold] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     left: list[str] = field(default_factory=list)

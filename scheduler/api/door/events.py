@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import steering, wire
+from scheduler.api import kueue, steering, wire
 from scheduler.api.cards import Slots
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import GroupKey
@@ -18,7 +18,7 @@ from scheduler.api.storage import Given, StorageObject
 # The objects of all kinds that are watched; each names its kind.
 Object = (
     wire.Pod | wire.Node | steering.PeerObject | steering.PodDisruptionBudget | steering.Namespace
-    | steering.BalancePolicy | StorageObject | objects.GroupObject | objects.TopologyObject
+    | steering.BalancePolicy | StorageObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
 )  # fmt: skip
 
 
@@ -165,6 +165,26 @@ class MemberSucceeded(_Event, frozen=True):
     is_deleted: bool
 
 
+class AdmitDone(_Event, frozen=True):
+    """The API server knows that a workload has quota; ``key`` is its namespace and name."""
+
+    key: str
+
+
+class AdmitFailed(_Event, frozen=True):
+    """A workload could not be given its quota."""
+
+    key: str
+    message: str
+
+
+class PreemptFailed(_Event, frozen=True):
+    """A workload could not be asked to give its quota back."""
+
+    key: str
+    message: str
+
+
 class GroupsAsked(_Event, frozen=True):
     """Somebody asked about groups, so that those that had changed were formed before the next decision."""
 
@@ -178,7 +198,7 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
-    | GroupsAsked
+    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed
 )  # fmt: skip
 
 

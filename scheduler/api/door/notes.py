@@ -56,6 +56,20 @@ class PolicyLeft(NamedTuple):
     name: str
 
 
+class QueueRead(NamedTuple):
+    """An object of queues was read; ``problem`` says which field is wrong and what is allowed, and is empty if none is.
+
+    Attributes:
+        kind: the name of its kind in the table of kinds.
+        key: its name, with its namespace if it has one.
+    """
+
+    kind: str
+    key: str
+    generation: int
+    problem: str
+
+
 class PluginFellSilent(NamedTuple):
     """The device plugin of a node does not answer; ``waits_for`` is the pod it was asked to serve, or empty."""
 
@@ -99,5 +113,6 @@ Note = (
     | PodBound
     | PolicyJudged
     | PolicyLeft
+    | QueueRead
     | PluginFellSilent
 )

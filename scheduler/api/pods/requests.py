@@ -92,6 +92,39 @@ def read_requests(pod: wire.Pod) -> Requests:
     )
 
 
+def read_quota_amounts(spec: wire.PodSpec) -> tuple[tuple[str, int], ...]:
+    """Read what a pod of a template counts against quotas: (resource, amount) by name, with those of 0.
+
+    Limits count where a container has no request: nobody has filled the requests of a template in.
+
+    Raises:
+        BadInput: a quantity is malformed.
+    """
+    filled = msgspec.structs.replace(
+        spec,
+        containers=[_fill_requests(one) for one in spec.containers],
+        init_containers=[_fill_requests(one) for one in spec.init_containers or ()],
+        node_name=None,
+    )
+    total = _sum_pod(wire.Pod(spec=filled), {})
+    return tuple(
+        sorted(
+            (name, min(quantities.INT64_MAX, n if name == names.CPU else -(-n // _THOUSAND)))
+            for name, n in total.items()
+        )
+    )
+
+
+def _fill_requests(container: wire.Container) -> wire.Container:
+    resources = container.resources
+    if resources is None or not resources.limits:
+        return container
+    requests = resources.limits | (resources.requests or {})
+    return msgspec.structs.replace(
+        container, resources=msgspec.structs.replace(resources, requests=requests)
+    )
+
+
 def read_resizing(pod: wire.Pod) -> tuple[object, ...] | None:
     """Read what counts of the status of a pod; equal if it means the same, None if nothing counts."""
     if not _is_resized(pod):

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.intake import Intake
-from scheduler.engine.keepers import Keeper
+from scheduler.engine.keeping import Keeper
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
+from scheduler.tenancy.tenants import Tenants
 from scheduler.waiting.pending import Pending
 
 
@@ -20,6 +21,7 @@ class Inside(NamedTuple):
         cycle: places pods in trials only.
         intake: pods that wait to be compiled.
         keepers: who keeps the objects of each kind, by its name.
+        tenants: the queues, with those who wait in them and those who have quota.
     """
 
     cluster: Cluster
@@ -28,3 +30,4 @@ class Inside(NamedTuple):
     cycle: Cycle
     intake: Intake
     keepers: Mapping[str, Keeper]
+    tenants: Tenants

@@ -11,6 +11,7 @@ from scheduler.engine.answers import (
     measures,
     nodes,
     pods,
+    queues,
     simulating,
     volumes,
     waiting,
@@ -21,6 +22,7 @@ from scheduler.engine.questions import explaining as of_explaining
 from scheduler.engine.questions import measures as of_measures
 from scheduler.engine.questions import nodes as of_nodes
 from scheduler.engine.questions import pods as of_pods
+from scheduler.engine.questions import queues as of_queues
 from scheduler.engine.questions import simulating as of_simulating
 from scheduler.engine.questions import volumes as of_volumes
 from scheduler.engine.questions import waiting as of_waiting
@@ -48,6 +50,8 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_waiting.AllGroups: waiting.list_groups,
     of_waiting.QueueCounts: waiting.count_queue,
     of_waiting.WaitsByNamespace: waiting.sum_waits,
+    of_queues.KnownQueues: queues.list_queues,
+    of_queues.KnownWorkloads: queues.list_workloads,
     of_nodes.KnownNode: nodes.find_node,
     of_nodes.KnownNodes: nodes.list_nodes,
     of_nodes.NodeCounts: nodes.count_nodes,

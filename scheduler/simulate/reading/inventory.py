@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scheduler.api import names, selectors, steering, wire
+from scheduler.api import kueue, names, selectors, steering, wire
 from scheduler.api.groups import table
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.objects import (
@@ -24,6 +24,7 @@ from scheduler.api.kinds import (
     LIMIT_RANGES,
     NAMESPACES,
     NODES,
+    OF_QUEUES,
     PODS,
     POLICIES,
     PRIORITY_CLASSES,
@@ -97,6 +98,7 @@ class Inventory:
         storage: claims, volumes and other objects of storage.
         policies: BalancePolicies, reduced to known fields.
         budgets: PodDisruptionBudgets, as far as their status says.
+        queueing: queues, flavors and the like, and Workloads that wait in queues.
         workloads: objects from which controllers make pods; they are not read any further.
         limit_ranges: namespaces that have a LimitRange.
         positions: by uid of a pod, the place in ``objects`` of the pod or of the workload that it is made from.
@@ -118,6 +120,7 @@ class Inventory:
     storage: list[StorageObject] = field(default_factory=list)
     policies: list[steering.BalancePolicy] = field(default_factory=list)
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
+    queueing: list[kueue.QueueObject] = field(default_factory=list)
     workloads: list[Given] = field(default_factory=list)
     limit_ranges: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)
@@ -257,6 +260,7 @@ def _take_namespace(inventory: Inventory, given: Given) -> None:
 
 def _take_limit_range(inventory: Inventory, given: Given) -> None:
     inventory.limit_ranges.add(kinds.read_key(given.body).namespace)
+    _take_queueing(inventory, given)
 
 
 def _take_policy(inventory: Inventory, given: Given) -> None:
@@ -270,6 +274,11 @@ def _take_budget(inventory: Inventory, given: Given) -> None:
 
 def _take_storage(inventory: Inventory, given: Given) -> None:
     inventory.storage.append(manifests.read_storage(given.body))
+
+
+def _take_queueing(inventory: Inventory, given: Given) -> None:
+    kind = kinds.find_kind(given.body)
+    inventory.queueing.append(manifests.read_queueing(given.body, kind, given.position))
 
 
 def _take_pod(inventory: Inventory, given: Given) -> None:
@@ -302,6 +311,7 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     POLICIES.name: _take_policy,
     BUDGETS.name: _take_budget,
     **dict.fromkeys(STORAGE_KINDS, _take_storage),
+    **dict.fromkeys((kind.name for kind in OF_QUEUES if kind != LIMIT_RANGES), _take_queueing),
 }
 
 

@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import kinds, selectors, steering, values, wire
+from scheduler.api import kinds, kueue, selectors, steering, values, wire
 from scheduler.api.groups.objects import GroupObject, TopologyObject
+from scheduler.api.queues import reading as queues
+from scheduler.api.queues.workloads import Shapes, read_workload
 from scheduler.api.storage import (
     KINDS,
     CSIStorageCapacity,
@@ -139,6 +141,27 @@ def read_grouping(body: Mapping[str, Any], kind: str) -> GroupObject | TopologyO
     if kinds.BY_NAME[kind].is_namespaced:
         meta.namespace = meta.namespace or "default"
     meta.uid = meta.uid or f"{meta.namespace}/{meta.name}"
+    return found
+
+
+def read_queueing(body: Mapping[str, Any], kind: str, position: int) -> kueue.QueueObject:
+    """Read an object of queues; ``kind`` as the table of kinds names it.
+
+    A Workload that is in no cluster yet comes after those that are; of several the first one that is given comes first.
+
+    Raises:
+        BadInput: as ``decode``, or as the reader of queues.
+    """
+    found: kueue.QueueObject = decode({**body, "kind": kind}, kinds.BY_NAME[kind].shape)
+    meta = found.metadata
+    if kinds.BY_NAME[kind].is_namespaced:
+        meta.namespace = meta.namespace or "default"
+    if isinstance(found, kueue.Workload):
+        meta.uid = meta.uid or f"{position:010} {meta.namespace}/{meta.name}"
+        meta.creation_timestamp = meta.creation_timestamp or NOT_YET
+        read_workload(found, Shapes())
+    else:
+        queues.check_object(found)
     return found
 
 

@@ -1,0 +1,90 @@
+"""Reads how queues share from the configuration: the fields of Kueue's own, under ``queues``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler.api import values
+from scheduler.api.groups.readers import reading
+from scheduler.api.queues.settings import STRATEGIES, HistorySettings, QueueSettings
+from scheduler.errors import BadInput
+
+_FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
+_STAMPS = ("Eviction", "Creation")
+
+
+def read_settings(given: Any, field: str = "queues") -> QueueSettings:
+    """Read the settings of queues.
+
+    Raises:
+        BadInput: a field is unknown or not what is allowed; names it.
+    """
+    raw = values.read_mapping(given, field)
+    values.refuse_unknown(raw, field, ("kueue", _FAIR, _HISTORY, _READY))
+    return QueueSettings(
+        kueue=values.read_flag(raw.get("kueue", False), f"{field}.kueue"),
+        strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),
+        history=_read_history(raw.get(_HISTORY), f"{field}.{_HISTORY}"),
+        by_eviction=_read_stamp(raw.get(_READY), f"{field}.{_READY}"),
+    )
+
+
+def _read_strategies(given: Any, field: str) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    raw = values.read_mapping(given, field)
+    values.refuse_unknown(raw, field, ("enable", "preemptionStrategies"))
+    if not values.read_flag(raw.get("enable", True), f"{field}.enable"):
+        return None
+    where = f"{field}.preemptionStrategies"
+    found = tuple(values.read_items(raw.get("preemptionStrategies"), where, str))
+    # The second rule only makes sense after the first one.
+    if found not in {(), STRATEGIES, STRATEGIES[:1], STRATEGIES[1:]}:
+        wanted = f"[{', '.join(STRATEGIES)}], or one of them"
+        raise BadInput(where, f"{values.quote(list(found))} is not allowed: write {wanted}")
+    return found or STRATEGIES
+
+
+def _read_history(given: Any, field: str) -> HistorySettings:
+    default = HistorySettings()
+    raw = values.read_mapping(given, field)
+    fields = ("usageHalfLifeTime", "usageSamplingInterval", "resourceWeights")
+    values.refuse_unknown(raw, field, fields)
+    weights = raw.get("resourceWeights")
+    return HistorySettings(
+        half_life_seconds=_read_seconds(raw, field, fields[0], default.half_life_seconds),
+        sampling_seconds=_read_seconds(raw, field, fields[1], default.sampling_seconds),
+        weights=None if weights is None else _read_weights(weights, f"{field}.{fields[2]}"),
+    )
+
+
+def _read_seconds(raw: Mapping[str, Any], under: str, key: str, default: float) -> float:
+    given = raw.get(key)
+    if given is None:
+        return default
+    if not isinstance(given, str):
+        raise BadInput(f"{under}.{key}", f"{values.quote(given)} is not a duration such as 168h")
+    return reading.parse_seconds(given, f"{under}.{key}")
+
+
+def _read_weights(given: Any, field: str) -> dict[str, float]:
+    raw = values.read_mapping(given, field)
+    for name, weight in raw.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
+            raise BadInput(f"{field}[{name}]", f"{values.quote(weight)} is not a number of at least 0")  # fmt: skip
+    return {name: float(weight) for name, weight in raw.items()}
+
+
+def _read_stamp(given: Any, field: str) -> bool:
+    """Read whether a workload that was evicted because its pods were not ready loses its place in the order."""
+    raw = values.read_mapping(given, field)
+    values.refuse_unknown(raw, field, ("requeuingStrategy",))
+    where = f"{field}.requeuingStrategy"
+    strategy = values.read_mapping(raw.get("requeuingStrategy"), where)
+    values.refuse_unknown(strategy, where, ("timestamp",))
+    stamp = strategy.get("timestamp", _STAMPS[0])
+    if stamp not in _STAMPS:
+        wanted = " or ".join(_STAMPS)
+        raise BadInput(f"{where}.timestamp", f"{values.quote(stamp)} is not {wanted}")
+    return bool(stamp == _STAMPS[0])

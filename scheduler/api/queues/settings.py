@@ -1,0 +1,45 @@
+"""What the configuration says of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FINAL_SHARE, INITIAL_SHARE = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
+STRATEGIES = (FINAL_SHARE, INITIAL_SHARE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistorySettings:
+    """How what local queues have used counts.
+
+    Attributes:
+        half_life_seconds: after so many seconds half of it counts.
+        sampling_seconds: what a workload uses in its first so many seconds counts at once.
+        weights: by which the amount of a resource is multiplied, in cores, bytes and counts; None: each counts as the
+            part that it is of all there is.
+    """
+
+    half_life_seconds: float = 168 * 3600.0
+    sampling_seconds: float = 300.0
+    weights: Mapping[str, float] | None = None
+
+
+_WEEK = HistorySettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """Which queues are managed, and how they share.
+
+    Attributes:
+        kueue: whether Kueue's objects are managed, in the place of Kueue.
+        strategies: by which rules queues with larger shares give way; None if shares do not count.
+        history: how what local queues have used counts, in queues where it does.
+        by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
+    """
+
+    kueue: bool = False
+    strategies: tuple[str, ...] | None = None
+    history: HistorySettings = _WEEK
+    by_eviction: bool = True

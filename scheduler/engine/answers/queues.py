@@ -1,0 +1,89 @@
+"""Answers about queues, and about the workloads in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from scheduler.engine.answers.inside import Inside
+from scheduler.engine.questions import queues as ask
+from scheduler.tenancy.tenants import Tenants
+from scheduler.tenancy.trees import Tree
+from scheduler.tenancy.works import Where, Work
+
+
+def list_queues(inside: Inside, _: ask.KnownQueues) -> Sequence[ask.QueueStanding]:
+    """List all queues and cohorts, each tree from its root down; then the queues that are in none."""
+    tenants = inside.tenants
+    forest = tenants.directory.forest
+    found = [one for tree in forest.list_trees() for one in _list_nodes(tenants, tree)]
+    placed = {one.name for one in found if not one.is_cohort}
+    for name in sorted(forest.queues.keys() - placed):
+        queue = forest.queues[name]
+        inactive = tuple(tenants.directory.list_inactive_reasons(name))
+        counts = _count(tenants, name)
+        found.append(
+            ask.QueueStanding(
+                name, False, queue.cohort, queue.weight, 0.0, "", *counts, (), inactive
+            )
+        )
+    return found
+
+
+def _list_nodes(tenants: Tenants, tree: Tree) -> Iterator[ask.QueueStanding]:
+    for i, node in enumerate(tree.nodes):
+        share, dominant = tree.find_share(i)
+        parent = tree.nodes[node.parent].name if node.parent >= 0 else ""
+        inactive = tenants.directory.list_inactive_reasons(node.name) if node.is_queue else ()
+        yield ask.QueueStanding(
+            node.name,
+            not node.is_queue,
+            parent,
+            node.weight,
+            share,
+            dominant,
+            *(_count(tenants, node.name) if node.is_queue else (0, 0, 0, 0)),
+            tuple(_list_uses(tree, i)),
+            tuple(inactive),
+        )
+
+
+def _list_uses(tree: Tree, node: int) -> Iterator[ask.QuotaUse]:
+    handle = tree.handle
+    for (flavor, resource), k in tree.columns.items():
+        if handle.named[node, k] or handle.usage[node, k]:
+            nominal, used = int(handle.subtree[node, k]), int(handle.usage[node, k])
+            available = tree.find_available(node, k)
+            yield ask.QuotaUse(flavor, resource, nominal, used, max(0, used - nominal), available)
+
+
+def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int]:
+    waiting, parked = tenants.count_waiting(queue)
+    held = [tenants.works[key] for key in tenants.directory.forest.list_held(queue)]
+    return waiting, parked, len(held), sum(one.defined.is_admitted for one in held)
+
+
+def list_workloads(inside: Inside, _: ask.KnownWorkloads) -> Sequence[ask.WorkloadStanding]:
+    """List all workloads, by queue and position."""
+    tenants = inside.tenants
+    works = tenants.works.values()
+    queues = sorted({work.queue for work in works if work.where == Where.WAITS})
+    place = {work.key: i for queue in queues for i, work in enumerate(tenants.list_line(queue))}
+    ordered = sorted(works, key=lambda one: (one.queue, place.get(one.key, -1), one.key))
+    return [_describe(tenants, work, place.get(work.key, -1)) for work in ordered]
+
+
+def _describe(tenants: Tenants, work: Work, position: int) -> ask.WorkloadStanding:
+    held = tenants.directory.forest.list_held(work.queue).get(work.key, {})
+    reason, message = tenants.find_reason(work)
+    return ask.WorkloadStanding(
+        work.key,
+        work.local,
+        work.queue,
+        work.priority,
+        str(work.where),
+        position,
+        tuple((flavor, resource, n) for (flavor, resource), n in sorted(held.items())),
+        work.is_going,
+        reason,
+        message,
+    )

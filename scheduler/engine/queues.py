@@ -1,0 +1,223 @@
+"""The queues of tenants in the engine: keeps their objects, and decides who gets quota.
+
+What is read is kept even if it is wrong: a queue with a mistake stays as it was and admits nobody, and a workload with a
+mistake waits. The note about the object says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from scheduler.api import kueue
+from scheduler.api.door import events, notes
+from scheduler.api.door.decisions import Admit, Outcome, Preempt, Queued, SetGiven
+from scheduler.api.door.notes import Note
+from scheduler.api.groups.definitions import Topology
+from scheduler.api.queues import bounds, reading
+from scheduler.api.queues.definitions import QueueDefinition
+from scheduler.api.queues.settings import QueueSettings
+from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_workload
+from scheduler.api.selectors import Labels
+from scheduler.engine.keeping import Keeper
+from scheduler.errors import BadInput
+from scheduler.tenancy.assignments import Assignment
+from scheduler.tenancy.rounds import Round, run_rounds
+from scheduler.tenancy.tenants import Tenants
+from scheduler.tenancy.works import Work
+
+_NEVER = float("inf")
+# A kind, who takes its objects and their keys, and who lists the keys.
+_Kept = tuple[type[Any], Callable[[Any], None], Callable[[str], None], Callable[[], Iterable[str]]]
+_NOTHING: tuple[Note, ...] = ()
+# Shapes that nobody uses any more are forgotten when there are more than twice as many as after the last look.
+_SHAPES_LEAST = 1024
+
+
+class Queues:
+    """Keeps the objects of queues, and decides about the workloads in them.
+
+    Attributes:
+        tenants: what they come to.
+    """
+
+    def __init__(self, settings: QueueSettings, find_labels: Callable[[str], Labels]) -> None:
+        self._settings = settings
+        self.tenants = Tenants(settings, find_labels)
+        self._shapes = Shapes()
+        self._shapes_most = _SHAPES_LEAST
+        self._checks: set[str] = set()
+        self._classes: set[str] = set()
+        # Why each workload was left in its queue, as it was said last.
+        self._said: dict[str, tuple[str, str]] = {}
+
+    def make_keepers(self) -> dict[str, Keeper]:
+        """Make a keeper for each kind."""
+        tenants, directory = self.tenants, self.tenants.directory
+        forest, flavors = directory.forest, directory.book.flavors
+        plain: tuple[_Kept, ...] = (
+            (kueue.ResourceFlavor, self._put_flavor, tenants.drop_flavor, flavors.keys),
+            (kueue.Cohort, self._put_cohort, tenants.drop_cohort, forest.cohorts.keys),
+            (kueue.ClusterQueue, self._put_queue, tenants.drop_queue, forest.queues.keys),
+            (kueue.LocalQueue, self._put_local, tenants.drop_local_queue, directory.locals.keys),
+            (kueue.LimitRange, self._put_range, self._drop_range, directory.list_ranges),
+            (kueue.AdmissionCheck, self._put_check, self._checks.discard, self._checks.copy),
+            (
+                kueue.WorkloadPriorityClass,
+                self._put_class,
+                self._classes.discard,
+                self._classes.copy,
+            ),
+        )
+        keepers = {
+            str(kind.__struct_config__.tag): _make_keeper(kind, put, drop, keys)
+            for kind, put, drop, keys in plain
+        }
+        kind = str(kueue.Workload.__struct_config__.tag)
+        keepers[kind] = Keeper(self._see_workload, self._drop_workload, lambda: tenants.works)
+        return keepers
+
+    def see_topology(self, name: str, topology: Topology | None) -> None:
+        """Take over the levels of one of Kueue's topologies; None if it is gone or cannot be read."""
+        levels = None if topology is None else tuple(one.label for one in topology.levels)
+        self.tenants.put_topology(name, levels)
+
+    # Objects.
+
+    def _put_flavor(self, found: kueue.ResourceFlavor) -> None:
+        self.tenants.put_flavor(reading.read_flavor(found))
+
+    def _put_cohort(self, found: kueue.Cohort) -> None:
+        self.tenants.put_cohort(reading.read_cohort(found))
+
+    def _put_queue(self, found: kueue.ClusterQueue) -> None:
+        try:
+            self.tenants.put_queue(reading.read_queue(found))
+        except BadInput as error:
+            name = found.metadata.name
+            known = self.tenants.directory.forest.queues.get(name) or QueueDefinition(name=name)
+            self.tenants.put_queue(replace(known, refused=(str(error),)))
+            raise
+
+    def _put_local(self, found: kueue.LocalQueue) -> None:
+        self.tenants.put_local_queue(reading.read_local_queue(found))
+
+    def _put_range(self, found: kueue.LimitRange) -> None:
+        meta = found.metadata
+        self.tenants.put_ranges(meta.namespace, meta.name, bounds.read_limit_range(found.spec))
+
+    def _drop_range(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        self.tenants.put_ranges(namespace, name, None)
+
+    def _put_check(self, found: kueue.AdmissionCheck) -> None:
+        self._checks.add(found.metadata.name)
+
+    def _put_class(self, found: kueue.WorkloadPriorityClass) -> None:
+        self._classes.add(found.metadata.name)
+
+    def _see_workload(self, found: kueue.Workload, now: float) -> Sequence[Note]:
+        meta = found.metadata
+        key, problem = f"{meta.namespace}/{meta.name}", ""
+        try:
+            work = self.tenants.put_workload(self._read(found), now)
+            if work.reserved_at:
+                self._said.pop(key, None)
+        except BadInput as error:
+            problem = str(error)
+            self.tenants.drop_workload(key, now)
+        if len(self._shapes) > self._shapes_most:
+            self._forget_shapes()
+        kind = str(kueue.Workload.__struct_config__.tag)
+        return (notes.QueueRead(kind, key, meta.generation, problem),)
+
+    def _read(self, found: kueue.Workload) -> WorkloadDefinition:
+        return read_workload(found, self._shapes, by_eviction=self._settings.by_eviction)
+
+    def _forget_shapes(self) -> None:
+        works = self.tenants.works.values()
+        self._shapes.forget_unused({id(one.shape) for work in works for one in work.sets})
+        self._shapes_most = max(_SHAPES_LEAST, 2 * len(self._shapes))
+
+    def _drop_workload(self, key: str, now: float) -> Sequence[Note]:
+        self.tenants.drop_workload(key, now)
+        self._said.pop(key, None)
+        return _NOTHING
+
+    # Results.
+
+    def undo_admit(self, event: events.AdmitFailed, now: float) -> Sequence[Note]:
+        """Take quota back that could not be given: the workload waits again."""
+        self.tenants.undo_admit(event.key, now)
+        return _NOTHING
+
+    def undo_preempt(self, event: events.PreemptFailed, _: float) -> Sequence[Note]:
+        """Let a workload stay that could not be asked to go."""
+        self.tenants.undo_preempt(event.key)
+        return _NOTHING
+
+    # Decisions.
+
+    def find_due(self) -> float:
+        """Return when somebody may get quota; infinite if nobody may until something happens."""
+        if self.tenants.has_due:
+            return 0.0
+        due = self.tenants.find_due()
+        return _NEVER if due is None else due
+
+    def work(self, now: float, outcome: Outcome) -> None:
+        """Give quota to all who can have it, and ask those to go who have to."""
+        for one in run_rounds(self.tenants, now):
+            self._add_round(one, outcome)
+
+    def _add_round(self, found: Round, outcome: Outcome) -> None:
+        for work, assignment in found.admitted:
+            self._said.pop(work.key, None)
+            outcome.quotas.append(_make_admit(work, assignment))
+        for victim, by in found.preempted:
+            work = self.tenants.works[victim.key]
+            outcome.quotas.append(Preempt(work.key, work.uid, by.key, victim.why))
+        for work in found.left:
+            said = work.reason, work.message
+            if self._said.get(work.key) != said:
+                self._said[work.key] = said
+                outcome.quotas.append(Queued(work.key, work.uid, *said))
+
+
+def _make_keeper(
+    kind: type[Any],
+    put: Callable[[Any], None],
+    drop: Callable[[str], None],
+    list_keys: Callable[[], Iterable[str]],
+) -> Keeper:
+    """Make a keeper that says of each object what is wrong with it."""
+    name = str(kind.__struct_config__.tag)
+
+    def see(found: Any, _: float) -> Sequence[Note]:
+        meta, problem = found.metadata, ""
+        try:
+            put(found)
+        except BadInput as error:
+            problem = str(error)
+        key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+        return (notes.QueueRead(name, key, meta.generation, problem),)
+
+    def gone(key: str, _: float) -> Sequence[Note]:
+        drop(key)
+        return _NOTHING
+
+    return Keeper(see, gone, list_keys)
+
+
+def _make_admit(work: Work, assignment: Assignment) -> Admit:
+    sets = tuple(
+        SetGiven(
+            one.name,
+            one.n_pods,
+            tuple(sorted((resource, chosen.flavor) for resource, chosen in one.flavors.items())),
+            tuple(sorted((resource, one.requests[resource]) for resource in one.flavors)),
+        )
+        for one in assignment.sets
+    )
+    return Admit(work.key, work.uid, work.queue, sets)

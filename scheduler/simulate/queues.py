@@ -1,0 +1,152 @@
+"""Workloads and queues in a simulation: who gets quota, who has to give it back, and what each queue uses.
+
+A victim gives its quota back at once, and waits again: in a cluster its job has to stop first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from scheduler.api import kueue
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Admit, Preempt, QuotaDecision
+from scheduler.api.queues.amounts import write_amount, write_quota
+from scheduler.api.queues.workloads import ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED
+from scheduler.api.times import write_time
+from scheduler.engine.engine import Engine
+from scheduler.engine.questions.queues import (
+    KnownQueues,
+    KnownWorkloads,
+    QueueStanding,
+    WorkloadStanding,
+)
+
+Json = dict[str, Any]
+
+
+class Queues:
+    """The rows of workloads and queues."""
+
+    def __init__(self, engine: Engine, workloads: Mapping[str, kueue.Workload]) -> None:
+        """``workloads`` by namespace and name, as they were given."""
+        self._engine = engine
+        self._workloads = dict(workloads)
+        self._admitted: dict[str, Admit] = {}
+        self._preempted: dict[str, Preempt] = {}
+
+    def carry_out(self, decision: QuotaDecision, at: float) -> None:
+        """Do to a workload what its controller would do."""
+        if isinstance(decision, Admit):
+            self._admitted[decision.key] = decision
+            self._see(decision.key, _write_admission(decision), at)
+        elif isinstance(decision, Preempt):
+            self._preempted.setdefault(decision.key, decision)
+            self._admitted.pop(decision.key, None)
+            evicted = (EVICTED, PREEMPTED), (PREEMPTED, decision.reason)
+            self._see(decision.key, None, at, evicted)
+
+    def _see(
+        self,
+        key: str,
+        admission: kueue.Admission | None,
+        at: float,
+        more: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Let the engine see what has become of a workload."""
+        found = self._workloads[key]
+        held = ((QUOTA_RESERVED, QUOTA_RESERVED), (ADMITTED, ADMITTED)) if admission else ()
+        conditions = [
+            kueue.TimedCondition(
+                type=kind, status="True", reason=reason, last_transition_time=write_time(at)
+            )
+            for kind, reason in (*held, *more)
+        ]
+        status = msgspec.structs.replace(found.status, admission=admission, conditions=conditions)
+        found = self._workloads[key] = msgspec.structs.replace(found, status=status)
+        self._engine.handle(events.Seen(found), at)
+
+    def list_workloads(self) -> list[Json]:
+        """List the rows of workloads, by queue and position."""
+        return [self._make_row(one) for one in self._engine.ask(KnownWorkloads())]
+
+    def _make_row(self, one: WorkloadStanding) -> Json:
+        namespace, _, name = one.key.partition("/")
+        admitted, preempted = self._admitted.get(one.key), self._preempted.get(one.key)
+        return {
+            "namespace": namespace,
+            "name": name,
+            "localQueue": one.local.partition("/")[2],
+            "queue": one.queue or None,
+            "priority": one.priority,
+            "state": _find_state(one, is_new=admitted is not None),
+            "position": one.position if one.position >= 0 else None,
+            "podSets": [] if admitted is None else [_make_set(given) for given in admitted.sets],
+            "uses": [
+                {"flavor": flavor, "resource": resource, "amount": write_amount(resource, n)}
+                for flavor, resource, n in one.flavors
+            ],
+            "preempted": None
+            if preempted is None
+            else {"by": preempted.by, "reason": preempted.reason},
+            "reason": one.reason,
+            "message": one.message,
+        }
+
+    def list_queues(self) -> list[Json]:
+        """List the rows of queues and cohorts, each tree from its root down."""
+        return [_make_queue(one) for one in self._engine.ask(KnownQueues())]
+
+
+def _find_state(one: WorkloadStanding, *, is_new: bool) -> str:
+    if one.where == "holds":
+        return "admitted" if is_new else "running"
+    return "waits" if one.where == "waits" else "held"
+
+
+def _write_admission(decision: Admit) -> kueue.Admission:
+    return kueue.Admission(
+        cluster_queue=decision.queue,
+        pod_set_assignments=[
+            kueue.PodSetAssignment(
+                name=one.name,
+                flavors=dict(one.flavors),
+                resource_usage={name: write_amount(name, n) for name, n in one.used},
+                count=one.n_pods,
+            )
+            for one in decision.sets
+        ],
+    )
+
+
+def _make_set(given: Any) -> Json:
+    return {"name": given.name, "count": given.n_pods, "flavors": dict(given.flavors)}
+
+
+def _make_queue(one: QueueStanding) -> Json:
+    return {
+        "name": one.name,
+        "kind": "Cohort" if one.is_cohort else "ClusterQueue",
+        "parent": one.parent or None,
+        "weight": one.weight,
+        # An infinite share is no number of JSON.
+        "share": None if math.isinf(one.share) else one.share,
+        "dominantResource": one.dominant or None,
+        "waiting": one.waiting,
+        "holding": one.holding,
+        "uses": [
+            {
+                "flavor": use.flavor,
+                "resource": use.resource,
+                "nominal": write_quota(use.resource, use.nominal),
+                "used": write_amount(use.resource, use.used),
+                "borrowed": write_amount(use.resource, use.borrowed),
+                "available": write_quota(use.resource, max(0, use.available)),
+            }
+            for use in one.uses
+        ],
+        "inactive": [{"reason": reason, "message": message} for reason, message in one.inactive],
+    }

@@ -1,0 +1,296 @@
+"""One cycle over a tree of queues: the first one of each queue is judged, and they are dealt with in their order.
+
+Source: Kueue (2026-08), ``pkg/scheduler/scheduler.go``: ``schedule``, ``nominate``, ``processEntry``,
+``updateAssignmentIfNeeded``, ``getInitialAssignments`` and ``reserveCapacityForUnreclaimablePreempt``;
+``podset_reducer.go``. Kueue runs one such cycle over all trees; trees have nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from scheduler.api.queues.definitions import UNLIMITED, Policy, QueueDefinition
+from scheduler.kernels import quotas, reclaim
+from scheduler.schema.handles import Ints
+from scheduler.tenancy.assigning import Assigner
+from scheduler.tenancy.assignments import Assignment, Mode, generalize
+from scheduler.tenancy.candidates import Asker, Rules
+from scheduler.tenancy.flavors import FlavorBook
+from scheduler.tenancy.ordering import Entry, Tournament, sort_entries
+from scheduler.tenancy.trees import Amounts, Column, Tree
+from scheduler.tenancy.victims import Reclaiming, Victim
+from scheduler.tenancy.works import Work
+
+_WAITS_FOR_QUOTA, _WAITS_FOR_VICTIMS = "WaitingForQuota", "WaitingForPreemptedWorkloads"
+_OVERLAP = "Workload has overlapping preemption targets with another workload"
+_DEFERRED = f"{_OVERLAP}, but will fit after these preemptions complete"
+_NO_LONGER = "Workload no longer fits after processing another workload"
+_NOBODY: frozenset[str] = frozenset()
+
+
+class Next(NamedTuple):
+    """What becomes of a workload that gets nothing in this cycle.
+
+    Attributes:
+        is_parked: it waits for a change in the tree, like all that are alike; else it is tried again in the next cycle.
+        is_preemptor: it waits for victims.
+    """
+
+    is_parked: bool = False
+    is_preemptor: bool = False
+
+
+_AGAIN, _PARKED, _PREEMPTOR = Next(), Next(is_parked=True), Next(is_preemptor=True)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a cycle.
+
+    Attributes:
+        admitted: who got quota, and in which flavors.
+        preempted: who has to go, for whom and why; also those who were asked to go before.
+        left: who got nothing, and what becomes of each.
+    """
+
+    admitted: list[tuple[Work, Assignment]] = field(default_factory=list)
+    preempted: list[tuple[Victim, Work]] = field(default_factory=list)
+    left: list[tuple[Work, Next]] = field(default_factory=list)
+
+
+class Ground(Protocol):
+    """What a cycle needs to know beside the tree."""
+
+    @property
+    def book(self) -> FlavorBook: ...  # noqa: D102 - the flavors
+    @property
+    def works(self) -> Mapping[str, Work]: ...  # noqa: D102 - all workloads, by key
+    @property
+    def rules(self) -> Rules: ...  # noqa: D102 - how queues take quota back from each other
+
+    def find_queue(self, name: str) -> QueueDefinition: ...  # noqa: D102
+    def admit(self, work: Work, assignment: Assignment) -> None: ...  # noqa: D102 - hold quota
+
+
+class TreeCycle:
+    """Runs a cycle over one tree."""
+
+    def __init__(self, tree: Tree, ground: Ground) -> None:
+        self._tree, self._ground = tree, ground
+        self._reclaiming = Reclaiming(tree, ground.works, ground.rules)
+        self._outcome = Outcome()
+        # Who was asked to go in this cycle, in the order in which they were.
+        self._preempted: dict[str, Work] = {}
+        # What is set aside until the end of the cycle, by queue.
+        self._aside: list[tuple[int, Amounts]] = []
+
+    def run(self, heads: Iterable[Work]) -> Outcome:
+        """Deal with the first one of each queue."""
+        entries = [self._nominate(work) for work in heads]
+        is_fair = self._ground.rules.is_fair
+        drawn = Tournament(self._tree, entries).draw() if is_fair else sort_entries(entries)
+        self._tree.n_cycles += 1
+        for entry in drawn:
+            self._process(entry)
+        for queue, amounts in reversed(self._aside):
+            self._charge(queue, amounts, -1)
+        self._aside.clear()
+        return self._outcome
+
+    # What an entry could get.
+
+    def _nominate(self, work: Work) -> Entry:
+        queue = self._ground.find_queue(work.queue)
+        entry = Entry(work, queue, Assignment())
+        self._judge(entry)
+        return entry
+
+    def _judge(self, entry: Entry, only: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        """Find what an entry could get, and who would have to go for it."""
+        work, queue = entry.work, entry.queue
+
+        def simulate(column: Column, amount: int, height: int) -> tuple[Mode, int]:
+            return self._reclaiming.simulate(Asker(work, queue, {}, ()), column, amount, height)
+
+        assigner = Assigner(
+            queue,
+            self._tree,
+            self._ground.book,
+            simulate,
+            is_fair=self._ground.rules.is_fair,
+        )
+        tried = [] if only is not None else self._find_tried(work)
+        full = assigner.assign(work.sets, work.counts, tried, only)
+        entry.assignment, entry.victims = full, []
+        if full.mode == Mode.FIT:
+            return
+        entry.victims = self._find_victims(entry)
+        if entry.victims:
+            return
+        if (less := self._find_less(entry, assigner, tried, only)) is not None:
+            entry.assignment, entry.victims = less
+        else:
+            entry.assignment = full
+
+    def _find_tried(self, work: Work) -> list[dict[str, int]]:
+        """Find the flavors after which a try goes on: none if much has changed since the last try."""
+        cycle, generation = work.tried_at
+        is_late = self._tree.n_cycles - cycle > 1 and self._tree.generation > generation
+        return [] if is_late else work.tried
+
+    def _find_less(
+        self,
+        entry: Entry,
+        assigner: Assigner,
+        tried: Sequence[Mapping[str, int]],
+        only: Mapping[str, Mapping[str, str]] | None,
+    ) -> tuple[Assignment, list[Victim]] | None:
+        """Find the most pods of a workload that could start where some of them are enough; None if there are none.
+
+        All pod sets are made smaller by the same part of what they can do without.
+        """
+        sets = entry.work.sets
+        spare = [one.n_pods - one.least for one in sets]
+        total, best = sum(spare), None
+        low, high = 0, total + 1
+        while total and low < high:
+            at = (low + high) // 2
+            counts = [one.n_pods - n * at // total for one, n in zip(sets, spare, strict=True)]
+            entry.assignment = assigner.assign(sets, counts, tried, only)
+            victims = self._find_victims(entry)
+            if entry.assignment.mode == Mode.FIT or victims:
+                best, high = (at, entry.assignment, victims), at
+            else:
+                low = at + 1
+        return None if best is None or best[0] != low else best[1:]
+
+    def _find_victims(self, entry: Entry) -> list[Victim]:
+        assignment = entry.assignment
+        if generalize(assignment.mode) != Mode.PREEMPT:
+            return []
+        amounts = {column: amount for column, amount in assignment.usage.items() if amount}
+        asker = Asker(entry.work, entry.queue, amounts, assignment.needed)
+        return self._reclaiming.find_victims(asker)
+
+    # What it gets.
+
+    def _process(self, entry: Entry) -> None:
+        fits = self._fits(entry)
+        if self._overlaps(entry):
+            self._judge_without_preempted(entry)
+            fits = self._fits(entry)
+        work, assignment, mode = entry.work, entry.assignment, generalize(entry.assignment.mode)
+        work.tried = assignment.tried
+        work.tried_at = self._tree.n_cycles, self._tree.generation
+        work.message = assignment.describe()
+        if mode == Mode.NO_FIT:
+            self._leave(entry, assignment.why.word, "", self._find_next(work))
+        elif mode == Mode.PREEMPT and not entry.victims:
+            self._leave(entry, _WAITS_FOR_QUOTA, "", self._find_next(work))
+            if entry.queue.preemption.reclaim != Policy.ANY:
+                self._set_aside(entry, self._list_reserved(entry))
+        elif mode == Mode.DEFERRED:
+            work.tried = []
+            self._leave(entry, _WAITS_FOR_VICTIMS, _DEFERRED, _PREEMPTOR)
+            self._set_aside(entry, assignment.usage)
+        elif self._overlaps(entry):
+            self._leave(entry, _WAITS_FOR_QUOTA, _OVERLAP, _AGAIN)
+        elif not fits:
+            self._leave(entry, _WAITS_FOR_QUOTA, _NO_LONGER, _AGAIN)
+        elif mode == Mode.PREEMPT:
+            self._preempt(entry)
+        else:
+            work.waits_for, work.tried = _NOBODY, []
+            self._ground.admit(work, assignment)
+            self._outcome.admitted.append((work, assignment))
+
+    @staticmethod
+    def _find_next(work: Work) -> Next:
+        """Find what becomes of a workload that does not fit: there may be flavors that were not tried yet."""
+        is_pending = any(at != -1 for one in work.tried for at in one.values())
+        return _AGAIN if is_pending else _PARKED
+
+    def _leave(self, entry: Entry, reason: str, message: str, what: Next) -> None:
+        """Let an entry get nothing in this cycle; a message that is empty leaves that of its assignment."""
+        work = entry.work
+        work.reason, work.message = reason, message or work.message
+        if not what.is_preemptor:
+            work.waits_for = _NOBODY
+        self._outcome.left.append((work, what))
+
+    def _preempt(self, entry: Entry) -> None:
+        """Ask the victims to go, and set aside what the entry gets once they have gone."""
+        work = entry.work
+        for victim in entry.victims:
+            self._preempted[victim.key] = self._ground.works[victim.key]
+            self._outcome.preempted.append((victim, work))
+        self._set_aside(entry, entry.assignment.usage)
+        work.tried = []
+        work.waits_for = frozenset(one.key for one in entry.victims)
+        waits = f". Pending the preemption of {len(entry.victims)} workload(s)"
+        self._leave(entry, _WAITS_FOR_VICTIMS, work.message + waits, _PREEMPTOR)
+
+    def _overlaps(self, entry: Entry) -> bool:
+        return any(one.key in self._preempted for one in entry.victims)
+
+    def _fits(self, entry: Entry) -> bool:
+        """Whether there is quota for an entry once all have gone who were asked to go in this cycle, and its victims."""
+        gone = self._preempted.keys() | {one.key for one in entry.victims}
+        rows = [self._tree.held.find_row(key) for key in sorted(gone)]
+        self._move(rows, -1)
+        columns, amounts = self._make_arrays(entry.assignment.usage)
+        node = self._tree.queues[entry.queue.name]
+        fits = quotas.fits_within(self._tree.handle, node, columns, amounts, True)
+        self._move(rows, 1)
+        return fits
+
+    def _judge_without_preempted(self, entry: Entry) -> None:
+        """Judge an entry as if all had gone who were asked to go in this cycle; it keeps its flavors."""
+        held = self._tree.held.handle
+        rows = [self._tree.held.find_row(key) for key in sorted(self._preempted)]
+        nodes = held.node[rows].copy()
+        self._move(rows, -1)
+        # Nobody finds them among those who could go.
+        held.node[rows] = -1
+        self._judge(entry, entry.assignment.list_flavors())
+        held.node[rows] = nodes
+        self._move(rows, 1)
+        if entry.assignment.mode == Mode.FIT:
+            entry.assignment.is_deferred = True
+
+    def _list_reserved(self, entry: Entry) -> Amounts:
+        """List what is kept for an entry for which nobody may be asked to go: up to what its queue may use."""
+        tree, node = self._tree.handle, self._tree.queues[entry.queue.name]
+        kept: dict[Column, int] = {}
+        for column, amount in entry.assignment.usage.items():
+            k = self._tree.columns[column]
+            used, nominal = int(tree.usage[node, k]), int(tree.subtree[node, k])
+            if entry.assignment.height > 0:
+                limit = int(tree.borrowing[node, k])
+                bound = amount if limit == UNLIMITED else nominal + limit - used
+                kept[column] = min(amount, bound)
+            else:
+                kept[column] = max(0, min(amount, nominal - used))
+        return kept
+
+    def _set_aside(self, entry: Entry, amounts: Amounts) -> None:
+        node = self._tree.queues[entry.queue.name]
+        self._charge(node, amounts, 1)
+        self._aside.append((node, dict(amounts)))
+
+    def _charge(self, node: int, amounts: Amounts, sign: int) -> None:
+        columns, values = self._make_arrays(amounts)
+        quotas.charge_queue(self._tree.handle, node, columns, values, sign)
+
+    def _make_arrays(self, amounts: Amounts) -> tuple[Ints, Ints]:
+        columns = np.array([self._tree.columns[one] for one in amounts], np.int64)
+        return columns, np.array(list(amounts.values()), np.int64)
+
+    def _move(self, rows: Sequence[int], sign: int) -> None:
+        for row in rows:
+            if row >= 0:
+                reclaim.move_workload(self._tree.handle, self._tree.held.handle, row, sign)

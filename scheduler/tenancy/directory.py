@@ -1,0 +1,165 @@
+"""Which queues there are, and whether a workload may wait in one: what keeps it from being tried at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from scheduler.api.queues import bounds
+from scheduler.api.queues.bounds import Ranges
+from scheduler.api.queues.definitions import LocalQueueDefinition, QueueDefinition, Stop
+from scheduler.api.queues.workloads import CHECK_REJECTED, CHECK_RETRY, WorkloadDefinition
+from scheduler.api.selectors import Labels
+from scheduler.tenancy.flavors import FlavorBook
+from scheduler.tenancy.forest import Forest
+from scheduler.tenancy.trees import Tree
+
+_MISCONFIGURED, _SUSPENDED, _PENDING = "Misconfigured", "Suspended", "PendingEvaluation"
+_CPU, _THOUSAND = "cpu", 1000.0
+# A reason and a message, in Kueue's words.
+Obstacle = tuple[str, str]
+
+
+class Directory:
+    """Queues, flavors and local queues.
+
+    Attributes:
+        forest: the trees of queues.
+        book: the flavors.
+        locals: the local queues by namespace and name.
+    """
+
+    def __init__(self, find_labels: Callable[[str], Labels | None]) -> None:
+        """``find_labels`` finds the labels of a namespace; None if there is none."""
+        self._find_labels = find_labels
+        self.forest, self.book = Forest(), FlavorBook()
+        self.locals: dict[str, LocalQueueDefinition] = {}
+        # The LimitRanges of each namespace by name, and what they say together.
+        self._ranges: dict[str, dict[str, Ranges]] = {}
+
+    def put_ranges(self, namespace: str, name: str, ranges: Ranges | None) -> None:
+        """Add, replace or remove a LimitRange."""
+        of_namespace = self._ranges.setdefault(namespace, {})
+        if ranges is not None:
+            of_namespace[name] = ranges
+            return
+        of_namespace.pop(name, None)
+        if not of_namespace:
+            del self._ranges[namespace]
+
+    def list_ranges(self) -> list[str]:
+        """List the LimitRanges, by namespace and name."""
+        return [f"{space}/{name}" for space, some in self._ranges.items() for name in some]
+
+    def list_locals(self, queue: str) -> Iterator[str]:
+        """List the local queues that lead to a queue."""
+        return (key for key, local in self.locals.items() if local.queue == queue)
+
+    def list_users(self, flavor: str) -> Iterator[str]:
+        """List the queues that have quota of a flavor."""
+        for queue in self.forest.queues.values():
+            if any(one.flavor == flavor for group in queue.groups for one in group.flavors):
+                yield queue.name
+
+    def list_together(self, queue: str) -> list[str]:
+        """List the queues of the tree of a queue, itself among them."""
+        tree = self.forest.find_tree(queue)
+        return [queue] if tree is None else list(tree.queues)
+
+    def list_inactive_reasons(self, name: str) -> list[Obstacle]:
+        """List why a queue admits nobody, as reasons and messages of its condition Active."""
+        queue, found = self.forest.queues[name], []
+        if queue.stop != Stop.NONE:
+            found.append(("Stopped", "is stopped"))
+        missing = [
+            one.flavor
+            for group in queue.groups
+            for one in group.flavors
+            if one.flavor not in self.book.flavors
+        ]
+        if missing:
+            found.append(
+                ("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}")
+            )
+        for group in queue.groups:
+            for one in group.flavors:
+                flavor = self.book.flavors.get(one.flavor)
+                if flavor and flavor.topology and not self.book.has_topology(flavor.topology):
+                    said = (
+                        f'there is no Topology "{flavor.topology}" for TAS flavor "{flavor.name}"'
+                    )
+                    found.append(("TopologyNotFound", said))
+        if self.forest.is_in_circle(name):
+            found.append(("CohortCycle", "its cohorts are in a circle"))
+        found += [("NotSupported", f"{one} is not supported") for one in queue.refused]
+        return found
+
+    def find_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
+        """Find why a workload may not even be tried; None if it may."""
+        if not defined.is_active:
+            return _SUSPENDED, "The workload is deactivated"
+        return self._find_obstacle_of_queue(defined) or self._find_own_obstacle(defined, now)
+
+    def _find_obstacle_of_queue(self, defined: WorkloadDefinition) -> Obstacle | None:
+        local = self.find_local(defined)
+        if local is None:
+            return _MISCONFIGURED, f"LocalQueue {defined.local} doesn't exist"
+        if local.stop != Stop.NONE:
+            return _SUSPENDED, f"LocalQueue {defined.local} is inactive"
+        if local.queue not in self.forest.queues:
+            return _MISCONFIGURED, f"ClusterQueue {local.queue} doesn't exist"
+        if self.list_inactive_reasons(local.queue):
+            return _SUSPENDED, f"ClusterQueue {local.queue} is inactive"
+        return None
+
+    def _find_own_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
+        if defined.not_before is None or defined.not_before > now:
+            return _PENDING, "The workload has been evicted and waits to be tried again"
+        if any(state in {CHECK_RETRY, CHECK_REJECTED} for _, state in defined.checks):
+            return _PENDING, "The workload has failed admission checks"
+        namespace = defined.key.partition("/")[0]
+        labels = self._find_labels(namespace)
+        if labels is None:
+            return _MISCONFIGURED, f'workload namespace "{namespace}" does not exist'
+        if not self._find_queue(defined).namespaces.matches(labels):
+            return _MISCONFIGURED, "workload namespace doesn't match ClusterQueue selector"
+        why = self._find_bad_asks(defined, namespace)
+        return (_MISCONFIGURED, why) if why else None
+
+    def _find_bad_asks(self, defined: WorkloadDefinition, namespace: str) -> str:
+        """Say which pods ask for what they may not; empty if none do."""
+        paths = [f"spec.podSets[{i}].template.spec" for i in range(len(defined.sets))]
+        shapes = [one.shape for one in defined.sets]
+        for path, shape in zip(paths, shapes, strict=True):
+            problem = f"{path}.{shape.problem}" if shape.problem else bounds.find_excess(shape.asks, path)  # fmt: skip
+            if problem:
+                return f"resources validation failed: {problem}"
+        if namespace in self._ranges:
+            ranges = bounds.merge_ranges(self._ranges[namespace].values())
+            for path, shape in zip(paths, shapes, strict=True):
+                problem = bounds.find_breach(shape.asks, shape.requests, path, ranges)
+                if problem:
+                    return f"resources didn't satisfy LimitRange constraints: {problem}"
+        return ""
+
+    def find_local(self, defined: WorkloadDefinition) -> LocalQueueDefinition | None:
+        """Find the local queue of a workload; None if there is none."""
+        return self.locals.get(f"{defined.key.partition('/')[0]}/{defined.local}")
+
+    def _find_queue(self, defined: WorkloadDefinition) -> QueueDefinition:
+        local = self.find_local(defined)
+        return self.forest.queues[local.queue if local else ""]
+
+    def sum_up_tree(self, queue: str) -> Mapping[str, float]:
+        """Sum up what there is in the whole tree of a queue, in cores, bytes and counts."""
+        tree, total = self.forest.find_tree(queue), dict[str, float]()
+        if tree is not None:
+            for (_, resource), amount in zip(tree.names, _list_root(tree), strict=True):
+                unit = _THOUSAND if resource == _CPU else 1.0
+                total[resource] = total.get(resource, 0.0) + amount / unit
+        return total
+
+
+def _list_root(tree: Tree) -> list[int]:
+    """List what the root of a tree has of each column."""
+    amounts: list[int] = tree.handle.subtree[0].tolist()
+    return amounts

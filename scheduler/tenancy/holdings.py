@@ -1,0 +1,74 @@
+"""Those who hold quota in a tree of queues, as columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.kernels import reclaim
+from scheduler.schema import quotas as q
+from scheduler.schema.handles import Ints
+
+_LEAST = 16
+
+
+class Holdings:
+    """A row for each workload that has quota. F = columns of the tree.
+
+    Attributes:
+        handle: the table as kernels take it.
+        keys: the key of the workload in each row; None where a row is free.
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        self.handle = q.Held(
+            node=np.full(_LEAST, -1, np.int64), amounts=np.zeros((_LEAST, n_columns), np.int64)
+        )
+        self.keys: list[str | None] = [None] * _LEAST
+        self._rows: dict[str, int] = {}
+        self._free = list(range(_LEAST - 1, -1, -1))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rows
+
+    def find_row(self, key: str) -> int:
+        """Return the row of a workload; -1 if it holds nothing."""
+        return self._rows.get(key, -1)
+
+    def add(self, tree: q.QuotaTree, key: str, node: int, amounts: Ints) -> None:
+        """Let a workload hold amounts [F] in a queue; it holds nothing yet."""
+        if not self._free:
+            self._grow()
+        row = self._rows[key] = self._free.pop()
+        self.keys[row] = key
+        self.handle.node[row] = node
+        self.handle.amounts[row] = amounts
+        reclaim.move_workload(tree, self.handle, row, 1)
+
+    def drop(self, tree: q.QuotaTree, key: str) -> None:
+        """Let a workload hold nothing any more."""
+        row = self._rows.pop(key)
+        reclaim.move_workload(tree, self.handle, row, -1)
+        self.keys[row] = None
+        self.handle.node[row] = -1
+        self.handle.amounts[row] = 0
+        self._free.append(row)
+
+    def list_rows(self, node: int, needed: Ints) -> list[int]:
+        """List the rows of those in a queue who hold anything of some columns."""
+        rows = np.flatnonzero(self.handle.node == node)
+        if rows.size:
+            rows = rows[(self.handle.amounts[rows][:, needed] > 0).any(axis=1)]
+        found: list[int] = rows.tolist()
+        return found
+
+    def _grow(self) -> None:
+        n = len(self.keys)
+        node = np.full(2 * n, -1, np.int64)
+        amounts = np.zeros((2 * n, self.handle.amounts.shape[1]), np.int64)
+        node[:n], amounts[:n] = self.handle.node, self.handle.amounts
+        self.handle.node, self.handle.amounts = node, amounts
+        self.keys += [None] * n
+        self._free = list(range(2 * n - 1, n - 1, -1))

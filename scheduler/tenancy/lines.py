@@ -1,0 +1,177 @@
+"""Who waits in a queue, by kinds: like workloads are tried in turn, and wait together for a change.
+
+Source: Kueue (2026-08), ``pkg/cache/queue/cluster_queue.go``: order, parking, likeness and the sticky preemptor.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+
+from scheduler.tenancy.works import Likeness, Place, Work
+
+
+class _Kind:
+    """Workloads of one lane that are alike.
+
+    Attributes:
+        is_parked: they wait for a change in their tree, with ``reason`` and ``message``.
+    """
+
+    __slots__ = ("_heap", "_places", "is_parked", "key", "lane", "message", "reason")
+
+    def __init__(self, lane: str, key: tuple[str, Likeness]) -> None:
+        self.lane, self.key = lane, key
+        self.is_parked = False
+        self.reason = self.message = ""
+        self._heap: list[tuple[Place, str]] = []
+        # The place of each member; an entry of the heap with another place no longer counts.
+        self._places: dict[str, Place] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, work: Work) -> None:
+        self._places[work.key] = work.place
+        heapq.heappush(self._heap, (work.place, work.key))
+
+    def remove(self, key: str) -> None:
+        del self._places[key]
+
+    def find_first(self) -> tuple[Place, str] | None:
+        """Find the first member; None if there is none."""
+        while self._heap:
+            place, key = self._heap[0]
+            if self._places.get(key) == place:
+                return place, key
+            heapq.heappop(self._heap)
+        return None
+
+
+class Line:
+    """The workloads that wait in one queue.
+
+    Attributes:
+        is_strict: nobody passes the first one.
+        preemptor: the workload that waits for its victims; empty for none.
+    """
+
+    def __init__(
+        self, *, is_strict: bool, find_usage: Callable[[str], float] | None = None
+    ) -> None:
+        """``find_usage`` finds how much a local queue has used, if that counts."""
+        self.is_strict = is_strict
+        self.preemptor = ""
+        self._find_usage = find_usage
+        self._works: dict[str, Work] = {}
+        self._kind_of: dict[str, _Kind] = {}
+        self._kinds: dict[tuple[str, Likeness], _Kind] = {}
+        # By lane, the kinds that are tried, by their first members; other entries no longer count.
+        self._lanes: dict[str, list[tuple[Place, int, _Kind]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._works)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._works
+
+    def count_parked(self) -> int:
+        """Count those who wait for a change."""
+        return sum(len(one) for one in self._kinds.values() if one.is_parked)
+
+    def put(self, work: Work) -> None:
+        """Add a workload. Where those who are like it wait for a change, it waits for it, too."""
+        self.drop(work.key)
+        # Each local queue has a lane if it counts how much it has used.
+        lane = "" if self._find_usage is None else work.local
+        key = lane, work.likeness
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = _Kind(lane, key)
+        self._works[work.key], self._kind_of[work.key] = work, kind
+        kind.add(work)
+        if not kind.is_parked:
+            self._push(kind)
+
+    def _push(self, kind: _Kind) -> None:
+        first = kind.find_first()
+        if first is not None:
+            heapq.heappush(self._lanes.setdefault(kind.lane, []), (first[0], id(kind), kind))
+
+    def park(self, work: Work) -> None:
+        """Let a workload, and those who are like it, wait for a change in their tree."""
+        if self.preemptor == work.key:
+            self.preemptor = ""
+        kind = self._kind_of[work.key]
+        kind.is_parked, kind.reason, kind.message = True, work.reason, work.message
+
+    def find_reason(self, work: Work) -> tuple[str, str]:
+        """Find why a workload waits, as a reason and a message; both are empty if it was not looked at yet."""
+        kind = self._kind_of[work.key]
+        return (kind.reason, kind.message) if kind.is_parked else (work.reason, work.message)
+
+    def is_parked(self, key: str) -> bool:
+        """Whether a workload waits for a change."""
+        return self._kind_of[key].is_parked
+
+    def drop(self, key: str) -> None:
+        """Remove a workload that waits no longer; nothing if it does not wait."""
+        if self._works.pop(key, None) is None:
+            return
+        kind = self._kind_of.pop(key)
+        kind.remove(key)
+        if not len(kind):
+            del self._kinds[kind.key]
+        elif not kind.is_parked:
+            self._push(kind)
+        if self.preemptor == key:
+            self.preemptor = ""
+
+    def retry_all(self) -> None:
+        """Try those again who wait for a change."""
+        for kind in self._kinds.values():
+            if kind.is_parked:
+                kind.is_parked = False
+                self._push(kind)
+
+    def find_head(self) -> Work | None:
+        """Find whose turn it is: of the local queue that has used least, the preemptor, then by place."""
+        if self._find_usage is None:
+            return self._find_first("")
+        best: tuple[float, bool, Place] | None = None
+        found = None
+        for lane in sorted(self._lanes):
+            work = self._find_first(lane)
+            if work is not None:
+                order = self._find_usage(lane), work.key != self.preemptor, work.place
+                if best is None or order < best:
+                    best, found = order, work
+        return found
+
+    def _find_first(self, lane: str) -> Work | None:
+        """Find the first one of a lane who is not parked."""
+        if self.preemptor and not self.is_strict:
+            kind = self._kind_of[self.preemptor]
+            if kind.lane == lane and not kind.is_parked:
+                return self._works[self.preemptor]
+        heap = self._lanes.get(lane, [])
+        while heap:
+            place, _, kind = heap[0]
+            first = kind.find_first()
+            if not kind.is_parked and first is not None and first[0] == place:
+                return self._works[first[1]]
+            heapq.heappop(heap)
+        return None
+
+    def list_in_order(self) -> list[Work]:
+        """List all who wait, in the order in which they would be tried if all could be."""
+
+        def make_key(work: Work) -> tuple[float, bool, Place]:
+            used = 0.0 if self._find_usage is None else self._find_usage(work.local)
+            return used, self.is_strict or work.key != self.preemptor, work.place
+
+        return sorted(self._works.values(), key=make_key)
+
+    def list_works(self) -> Iterator[Work]:
+        """List all who wait, in no order."""
+        return iter(list(self._works.values()))

@@ -1,0 +1,54 @@
+"""Cycles over all trees in which somebody may get quota, until nobody gets any more.
+
+Kueue deals with one workload of each queue and then begins anew; whoever is admitted or parked makes room for the next
+one. Here cycles follow each other at once as long as anything comes of them, so all get quota who could get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scheduler.tenancy.assignments import Assignment
+from scheduler.tenancy.tenants import Tenants
+from scheduler.tenancy.trees import Tree
+from scheduler.tenancy.victims import Victim
+from scheduler.tenancy.works import Work
+
+
+class Round(NamedTuple):
+    """What came of a cycle over one tree.
+
+    Attributes:
+        admitted: who got quota, and in which flavors.
+        preempted: who is asked to go, for whom and why.
+        left: those who were tried and got nothing; each knows why.
+    """
+
+    admitted: list[tuple[Work, Assignment]]
+    preempted: list[tuple[Victim, Work]]
+    left: list[Work]
+
+
+def run_rounds(tenants: Tenants, now: float) -> Iterator[Round]:
+    """Run cycles until nothing comes of any; yield what came of each. The caller may stop, and go on later."""
+    for tree in tenants.list_due(now):
+        yield from _run_tree(tenants, tree, now)
+
+
+def _run_tree(tenants: Tenants, tree: Tree, now: float) -> Iterator[Round]:
+    # Whoever goes on with the next flavor in the next cycle comes back to the first one after so many cycles.
+    n_flavors = max((len(group.flavors) for node in tree.nodes for group in node.groups), default=0)
+    n_idle, heads = 0, tenants.find_heads(tree)
+    while heads and n_idle <= n_flavors:
+        going = {key for key in tree.held.keys if key and tenants.works[key].is_going}
+        outcome = tenants.run_cycle(tree, heads, now)
+        asked = [(victim, by) for victim, by in outcome.preempted if victim.key not in going]
+        yield Round(outcome.admitted, asked, [work for work, _ in outcome.left])
+        before, heads = heads, tenants.find_heads(tree)
+        if outcome.admitted or asked or heads != before:
+            n_idle = 0
+            continue
+        if all(what.is_parked or what.is_preemptor for _, what in outcome.left):
+            return
+        n_idle += 1

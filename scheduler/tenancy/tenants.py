@@ -1,0 +1,371 @@
+"""All queues with those who wait and those who hold quota, behind one door: objects in, cycles on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from scheduler.api.queues.bounds import Ranges
+from scheduler.api.queues.definitions import (
+    CohortDefinition,
+    Flavor,
+    LocalQueueDefinition,
+    QueueDefinition,
+)
+from scheduler.api.queues.settings import QueueSettings
+from scheduler.api.queues.workloads import WorkloadDefinition
+from scheduler.api.selectors import Labels
+from scheduler.tenancy.assignments import Assignment
+from scheduler.tenancy.candidates import Rules
+from scheduler.tenancy.cycle import Outcome, TreeCycle
+from scheduler.tenancy.directory import Directory
+from scheduler.tenancy.flavors import FlavorBook
+from scheduler.tenancy.history import History
+from scheduler.tenancy.lines import Line
+from scheduler.tenancy.trees import Amounts, Tree
+from scheduler.tenancy.works import Where, Work
+
+
+class Tenants:
+    """Queues, flavors, local queues and workloads.
+
+    Attributes:
+        directory: which queues there are.
+        works: the workloads by key.
+        rules: how queues take quota back from each other.
+        history: what local queues have used.
+    """
+
+    def __init__(
+        self,
+        settings: QueueSettings,
+        find_labels: Callable[[str], Labels | None] = lambda _: {},
+    ) -> None:
+        """``find_labels`` finds the labels of a namespace; None if there is none."""
+        self.directory = Directory(find_labels)
+        self.works: dict[str, Work] = {}
+        self.rules = Rules(settings.strategies, self._find_local_usage)
+        self.history = History(settings.history)
+        self._lines: dict[str, Line] = {}
+        # The workloads of each local queue.
+        self._of_local: dict[str, set[str]] = {}
+        # Those who may not be tried before a time.
+        self._later: set[str] = set()
+        self._now = 0.0
+        # Queues in whose trees somebody may get quota.
+        self._due: dict[str, None] = {}
+
+    @property
+    def book(self) -> FlavorBook:
+        """The flavors."""
+        return self.directory.book
+
+    # Objects.
+
+    def put_queue(self, queue: QueueDefinition) -> None:
+        """Add or replace a queue of the cluster."""
+        before = self.directory.forest.queues.get(queue.name)
+        if before == queue:
+            return
+        self.directory.forest.put_queue(queue)
+        if before is None or (before.is_strict, before.by_usage) != (queue.is_strict, queue.by_usage):  # fmt: skip
+            self._lines[queue.name] = self._make_line(queue)
+        self._place_all(self._list_of_queue(queue.name))
+        self._due[queue.name] = None
+
+    def _make_line(self, queue: QueueDefinition) -> Line:
+        def find_usage(local: str) -> float:
+            return self._find_local_usage(queue.name, local) or 0.0
+
+        return Line(is_strict=queue.is_strict, find_usage=find_usage if queue.by_usage else None)
+
+    def drop_queue(self, name: str) -> None:
+        """Remove a queue of the cluster; those who have quota in it keep it."""
+        together = self.directory.list_together(name)
+        self.directory.forest.drop_queue(name)
+        self._lines.pop(name, None)
+        self._place_all(self._list_of_queue(name))
+        for other in together:
+            self._retry(other)
+
+    def put_cohort(self, cohort: CohortDefinition) -> None:
+        """Add or replace a cohort."""
+        self.directory.forest.put_cohort(cohort)
+
+    def drop_cohort(self, name: str) -> None:
+        """Remove what is defined of a cohort."""
+        self.directory.forest.drop_cohort(name)
+
+    def put_flavor(self, flavor: Flavor) -> None:
+        """Add or replace a flavor."""
+        if self.book.put(flavor):
+            self._look_again(self.directory.list_users(flavor.name))
+
+    def drop_flavor(self, name: str) -> None:
+        """Remove a flavor."""
+        self.book.drop(name)
+        self._look_again(self.directory.list_users(name))
+
+    def put_topology(self, name: str, levels: tuple[str, ...] | None) -> None:
+        """Add, replace or remove a topology."""
+        if self.book.put_topology(name, levels):
+            for flavor in self.book.flavors.values():
+                if flavor.topology == name:
+                    self._look_again(self.directory.list_users(flavor.name))
+
+    def put_local_queue(self, local: LocalQueueDefinition) -> None:
+        """Add or replace the queue of a namespace."""
+        key = f"{local.namespace}/{local.name}"
+        if local.consumed_at:
+            self.history.restore(key, dict(local.consumed), local.consumed_at)
+        if self.directory.locals.get(key) != local:
+            self.directory.locals[key] = local
+            self._place_all(self._of_local.get(key, ()))
+
+    def drop_local_queue(self, key: str) -> None:
+        """Remove the queue of a namespace; those who have quota keep it."""
+        if self.directory.locals.pop(key, None) is not None:
+            self._place_all(self._of_local.get(key, ()))
+            self.history.forget(key)
+
+    def see_namespace(self, name: str) -> None:
+        """Look again at the workloads of a namespace whose labels have changed."""
+        for key, local in self.directory.locals.items():
+            if local.namespace == name:
+                self._place_all(self._of_local.get(key, ()))
+
+    def put_ranges(self, namespace: str, name: str, ranges: Ranges | None) -> None:
+        """Add, replace or remove a LimitRange."""
+        self.directory.put_ranges(namespace, name, ranges)
+        self.see_namespace(namespace)
+
+    def _look_again(self, queues: Iterable[str]) -> None:
+        """Look again at all workloads that wait in some queues, and at those of their trees."""
+        for name in list(queues):
+            self._place_all(self._list_of_queue(name))
+            self._retry(name)
+
+    def _list_of_queue(self, queue: str) -> list[str]:
+        """List the workloads that name a queue."""
+        locals_ = self.directory.list_locals(queue)
+        return [key for local in locals_ for key in self._of_local.get(local, ())]
+
+    # Workloads.
+
+    def put_workload(self, defined: WorkloadDefinition, now: float) -> Work:
+        """Add a workload, or take over how it has changed."""
+        self._now = now
+        self._settle()
+        work = self.works.get(defined.key)
+        if work is not None and work.defined.uid != defined.uid:
+            self.drop_workload(defined.key, now)
+            work = None
+        if work is None:
+            work = self.works[defined.key] = Work(defined)
+        elif work.defined == defined:
+            return work
+        else:
+            self._leave_line(work)
+            self._of_local.get(work.local, set()).discard(work.key)
+            work.define(defined)
+        self._of_local.setdefault(work.local, set()).add(work.key)
+        self._place(work)
+        return work
+
+    def drop_workload(self, key: str, now: float) -> None:
+        """Remove a workload."""
+        self._now = now
+        work = self.works.pop(key, None)
+        if work is not None:
+            self._release(work)
+            self._leave_line(work)
+            self._of_local[work.local].discard(key)
+            self._later.discard(key)
+
+    def _place_all(self, keys: Iterable[str]) -> None:
+        for key in sorted(keys):
+            self._place(self.works[key])
+
+    def _place(self, work: Work) -> None:
+        """Put a workload where it belongs: among those who hold quota, into its line, or aside."""
+        defined = work.defined
+        self._later.discard(work.key)
+        if defined.admission is not None and not defined.is_finished:
+            self._leave_line(work)
+            self._hold(work, defined.admission.queue)
+            return
+        if work.is_assumed and not defined.is_finished:
+            return
+        self._release(work)
+        local = self.directory.find_local(defined)
+        queue = local.queue if local else ""
+        why = ("", "") if defined.is_finished else self.directory.find_obstacle(defined, self._now)
+        if why is None and work.queue == queue and work.key in self._lines[queue]:
+            return
+        self._leave_line(work)
+        work.queue, work.where = queue, Where.ASIDE
+        if why is None:
+            work.where, work.reason, work.message = Where.WAITS, "", ""
+            self._lines[queue].put(work)
+            self._due[queue] = None
+            return
+        work.reason, work.message = why
+        if defined.not_before is not None and defined.not_before > self._now:
+            self._later.add(work.key)
+
+    @property
+    def has_due(self) -> bool:
+        """Whether somebody may get quota now."""
+        return bool(self._due) or self.directory.forest.has_changed
+
+    def find_due(self) -> float | None:
+        """Find when the next workload may be tried that has to wait; None if none has to."""
+        times = (self.works[key].defined.not_before for key in self._later)
+        return min((at for at in times if at is not None), default=None)
+
+    # Quota.
+
+    def _hold(self, work: Work, queue: str) -> None:
+        """Let a workload hold what its object says that it was given."""
+        used = work.list_used()
+        held = self.directory.forest.list_held(queue).get(work.key)
+        if work.where != Where.HOLDS or work.queue != queue or held != used:
+            self._release(work)
+            at = work.defined.admission.at if work.defined.admission else 0.0
+            self._take_up(work, queue, used, at or self._now)
+        work.is_assumed, work.is_going = False, bool(work.defined.evicted)
+
+    def _take_up(self, work: Work, queue: str, used: Amounts, at: float) -> None:
+        work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at
+        work.reason = work.message = ""
+        self.directory.forest.hold(queue, work.key, used)
+        self.history.start(work.local, work.key, _sum_by_resource(used), self._now)
+
+    def _release(self, work: Work) -> None:
+        """Let a workload hold nothing any more; others of its tree may have it."""
+        if work.where != Where.HOLDS:
+            return
+        used = self.directory.forest.list_held(work.queue).get(work.key, {})
+        self.history.end(work.local, work.key, _sum_by_resource(used), self._now)
+        self.directory.forest.release(work.queue, work.key)
+        self._retry(work.queue)
+        work.where, work.is_going, work.is_assumed = Where.ASIDE, False, False
+
+    def _leave_line(self, work: Work) -> None:
+        line = self._lines.get(work.queue)
+        if line is not None:
+            line.drop(work.key)
+
+    def _retry(self, queue: str) -> None:
+        """Try those again who wait in the tree of a queue."""
+        for name in self.directory.list_together(queue):
+            self._due[name] = None
+            if name in self._lines:
+                self._lines[name].retry_all()
+
+    def find_queue(self, name: str) -> QueueDefinition:
+        """Return a queue of the cluster."""
+        return self.directory.forest.queues[name]
+
+    def admit(self, work: Work, assignment: Assignment) -> None:
+        """Let a workload hold what it gets; its object says so later."""
+        self._leave_line(work)
+        used = {column: amount for column, amount in assignment.usage.items() if amount}
+        self._take_up(work, work.queue, used, self._now)
+        work.is_assumed = True
+
+    def undo_admit(self, key: str, now: float) -> None:
+        """Take quota back from a workload whose object could not be written."""
+        self._now = now
+        work = self.works.get(key)
+        if work is not None and work.is_assumed:
+            self._release(work)
+            self._place(work)
+
+    def undo_preempt(self, key: str) -> None:
+        """Note that a workload could not be asked to go."""
+        work = self.works.get(key)
+        if work is not None and not work.defined.evicted:
+            work.is_going = False
+            self._due[work.queue] = None
+
+    # Cycles.
+
+    def list_due(self, now: float) -> Iterator[Tree]:
+        """List the trees in which somebody may get quota."""
+        self._now = now
+        self._settle()
+        self._place_all([key for key in self._later if self._is_over(key)])
+        due, self._due = self._due, {}
+        trees = {id(tree): tree for name in due if (tree := self.directory.forest.find_tree(name))}
+        yield from trees.values()
+
+    def _settle(self) -> None:
+        """Make the trees anew that have changed, and look again at the workloads of their queues."""
+        for name in self.directory.forest.take_changed():
+            self._retry(name)
+            self._place_all(self._list_of_queue(name))
+
+    def _is_over(self, key: str) -> bool:
+        at = self.works[key].defined.not_before
+        return at is not None and at <= self._now
+
+    def find_heads(self, tree: Tree) -> list[Work]:
+        """Find the first one of each queue of a tree."""
+        heads = []
+        for name in tree.queues:
+            line = self._lines.get(name)
+            work = line.find_head() if line is not None else None
+            if work is not None and not self.directory.list_inactive_reasons(name):
+                heads.append(work)
+        return heads
+
+    def run_cycle(self, tree: Tree, heads: Iterable[Work], now: float) -> Outcome:
+        """Deal with the first one of each queue of a tree. Whoever gets quota holds it at once."""
+        self._now = now
+        outcome = TreeCycle(tree, self).run(heads)
+        for work, what in outcome.left:
+            line = self._lines[work.queue]
+            if what.is_preemptor:
+                line.preemptor = work.key
+            elif what.is_parked and not line.is_strict:
+                line.park(work)
+        for victim, _ in outcome.preempted:
+            self.works[victim.key].is_going = True
+        return outcome
+
+    def count_waiting(self, queue: str) -> tuple[int, int]:
+        """Count those who wait in a queue, and those of them who wait for a change."""
+        line = self._lines.get(queue)
+        return (len(line), line.count_parked()) if line is not None else (0, 0)
+
+    def find_reason(self, work: Work) -> tuple[str, str]:
+        """Find why a workload waits, as a reason and a message."""
+        if work.where == Where.WAITS:
+            return self._lines[work.queue].find_reason(work)
+        return work.reason, work.message
+
+    def is_parked(self, work: Work) -> bool:
+        """Whether a workload that waits does so for a change in its tree."""
+        return self._lines[work.queue].is_parked(work.key)
+
+    def list_line(self, queue: str) -> list[Work]:
+        """List all who wait in a queue, in their order."""
+        line = self._lines.get(queue)
+        return line.list_in_order() if line is not None else []
+
+    def _find_local_usage(self, queue: str, local: str) -> float | None:
+        """Find how much a local queue has used, if that counts in its queue."""
+        defined = self.directory.forest.queues.get(queue)
+        if defined is None or not defined.by_usage:
+            return None
+        known = self.directory.locals.get(local)
+        weight = 1.0 if known is None else known.weight
+        total = self.directory.sum_up_tree(queue)
+        return self.history.find_usage(local, weight, total, self._now)
+
+
+def _sum_by_resource(used: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for (_, resource), amount in used.items():
+        total[resource] = total.get(resource, 0) + amount
+    return total

@@ -1,0 +1,238 @@
+"""Who has to give quota back for a workload: of those who may be asked to, as many as are needed.
+
+Source: Kueue (2026-08), ``pkg/scheduler/preemption``: ``classicalPreemptions``, ``fairPreemptions`` and
+``SimulatePreemption``. Whether there is a place is asked of the caller wherever the quota suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.queues.settings import FINAL_SHARE, INITIAL_SHARE
+from scheduler.kernels import quotas, reclaim
+from scheduler.schema import quotas as q
+from scheduler.tenancy.assignments import Mode
+from scheduler.tenancy.candidates import Asker, Candidate, Candidates, Rules, Why
+from scheduler.tenancy.trees import Column, Tree
+from scheduler.tenancy.works import Work
+
+_REASONS = {q.REASON_OWN: Why.OWN, q.REASON_RECLAIM: Why.RECLAIM, q.REASON_FAIR: Why.FAIR}
+_RULES = {FINAL_SHARE: q.FINAL_SHARE, INITIAL_SHARE: q.INITIAL_SHARE}
+
+
+class Victim(NamedTuple):
+    """A workload that has to go, and why."""
+
+    key: str
+    why: Why
+
+
+# Whether there is a place for the asker once these have gone.
+HasPlace = Callable[[Sequence[str]], bool]
+
+
+def needs_no_place(_: Sequence[str]) -> bool:
+    """Answer for a workload whose place is not looked for: quota is enough."""
+    return True
+
+
+class Reclaiming:
+    """Finds victims in one tree. The tree is as before whenever a method returns."""
+
+    def __init__(self, tree: Tree, works: Mapping[str, Work], rules: Rules) -> None:
+        self._tree, self._works, self._rules = tree, works, rules
+        self._candidates = Candidates(tree, works, rules)
+        self._said = np.zeros(q.N_SHARE, np.int64)
+
+    def find_victims(self, asker: Asker, has_place: HasPlace = needs_no_place) -> list[Victim]:
+        """Find who has to go for a workload; nobody if no allowed set is enough."""
+        if self._rules.strategies is None:
+            return self._find_by_position(asker, has_place)
+        return self._find_by_share(asker, has_place, self._rules.strategies)
+
+    def simulate(self, asker: Asker, column: Column, amount: int, height: int) -> tuple[Mode, int]:
+        """Find out whether others could give an amount of one column back, and how high the queue borrows afterwards.
+
+        Places do not count here. ``height`` is how high it borrows as long as everybody stays.
+        """
+        alone = asker._replace(amounts={column: amount}, needed=[column])
+        victims = self.find_victims(alone)
+        if not victims:
+            return Mode.NO_CANDIDATES, height
+        rows = [self._tree.held.find_row(one.key) for one in victims]
+        for row in rows:
+            reclaim.move_workload(self._tree.handle, self._tree.held.handle, row, -1)
+        height = self._find_height(alone)
+        for row in rows:
+            reclaim.move_workload(self._tree.handle, self._tree.held.handle, row, 1)
+        is_own = any(self._works[one.key].queue == asker.queue.name for one in victims)
+        return Mode.PREEMPT if is_own else Mode.RECLAIM, height
+
+    def _find_height(self, asker: Asker) -> int:
+        asked = self._make_asked(asker)
+        judged = np.zeros((q.N_JUDGED, len(asker.amounts)), np.int64)
+        quotas.judge_amounts(self._tree.handle, asked.queue, asked.columns, asked.amounts, judged)
+        return int(judged[q.JUDGED_HEIGHT].max())
+
+    def _make_asked(self, asker: Asker) -> q.Asked:
+        places = self._tree.columns
+        return q.Asked(
+            queue=self._tree.queues[asker.queue.name],
+            columns=np.array([places[one] for one in asker.amounts], np.int64),
+            amounts=np.array(list(asker.amounts.values()), np.int64),
+            needed=np.array([places[one] for one in asker.needed], np.int64),
+        )
+
+    # By priorities, and by how near quota is in the tree.
+
+    def _find_by_position(self, asker: Asker, has_place: HasPlace) -> list[Victim]:
+        asked = self._make_asked(asker)
+        candidates, attempts = self._candidates.list_by_position(asker, asked)
+        for may_borrow in attempts if candidates else ():
+            found = self._take(candidates, asked, has_place, may_borrow=may_borrow)
+            if found:
+                return found
+        return []
+
+    def _take(
+        self,
+        candidates: Sequence[Candidate],
+        asked: q.Asked,
+        has_place: HasPlace,
+        *,
+        may_borrow: bool,
+    ) -> list[Victim]:
+        """Let candidates go until there is quota and a place, then put back all who can stay."""
+        tree, held = self._tree.handle, self._tree.held.handle
+        going = _make_going(candidates)
+        found: list[int] = []
+        while reclaim.take_next(tree, held, asked, going, may_borrow):
+            taken = going.taken[: going.n_taken[0]].tolist()
+            if has_place([self._name(candidates, i) for i in taken]):
+                found = self._spare(candidates, asked, going, has_place, may_borrow=may_borrow)
+                break
+        else:
+            reclaim.put_back(tree, held, going)
+        return [Victim(self._name(candidates, i), candidates[i].why) for i in found]
+
+    def _name(self, candidates: Sequence[Candidate], i: int) -> str:
+        return self._tree.held.keys[candidates[i].row] or ""
+
+    def _spare(
+        self,
+        candidates: Sequence[Candidate],
+        asked: q.Asked,
+        going: q.Going,
+        has_place: HasPlace,
+        *,
+        may_borrow: bool,
+    ) -> list[int]:
+        """Put back all who can stay, the last who was taken but one first; return who goes. All are back in the end."""
+        tree, held = self._tree.handle, self._tree.held.handle
+        taken = going.taken[: going.n_taken[0]].tolist()
+        left = list(taken)
+        for k in range(len(taken) - 2, -1, -1):
+            if not reclaim.spare_next(tree, held, asked, going, k, may_borrow):
+                continue
+            left.remove(taken[k])
+            if not has_place([self._name(candidates, i) for i in left]):
+                left.append(taken[k])
+                reclaim.move_workload(tree, held, candidates[taken[k]].row, -1)
+        for i in left:
+            reclaim.move_workload(tree, held, candidates[i].row, 1)
+        # In the order in which they were taken, the last one in the place of each that stays.
+        return _order_as_taken(taken, set(left))
+
+    # By shares.
+
+    def _find_by_share(
+        self, asker: Asker, has_place: HasPlace, strategies: tuple[str, ...]
+    ) -> list[Victim]:
+        asked = self._make_asked(asker)
+        candidates = self._candidates.list_by_share(asker, asked)
+        if not candidates:
+            return []
+        tree, held = self._tree.handle, self._tree.held.handle
+        going = _make_going(candidates)
+        self._charge(asked, 1)
+        fair = self._make_fair(asked, candidates, range(len(candidates)))
+        rule, found = _RULES[strategies[0]], False
+        while not found and reclaim.take_next_fairly(
+            tree, held, asked, going, fair, rule, self._said
+        ):
+            found = self._is_placed(candidates, going, has_place)
+        if not found and len(strategies) > 1:
+            refused = fair.retried[: fair.n_retried[0]].tolist()
+            again = self._make_fair(asked, candidates, refused)
+            again.reasons[:] = fair.reasons
+            fair = again
+            while not found and reclaim.take_refused(tree, held, asked, going, fair, self._said):
+                found = self._is_placed(candidates, going, has_place)
+        self._charge(asked, -1)
+        if not found:
+            reclaim.put_back(tree, held, going)
+            return []
+        left = self._spare(candidates, asked, going, has_place, may_borrow=True)
+        return [Victim(self._name(candidates, i), _REASONS[int(fair.reasons[i])]) for i in left]
+
+    def _is_placed(
+        self, candidates: Sequence[Candidate], going: q.Going, has_place: HasPlace
+    ) -> bool:
+        taken = going.taken[: going.n_taken[0]].tolist()
+        return has_place([self._name(candidates, i) for i in taken])
+
+    def _charge(self, asked: q.Asked, sign: int) -> None:
+        quotas.charge_queue(self._tree.handle, asked.queue, asked.columns, asked.amounts, sign)
+
+    def _make_fair(
+        self, asked: q.Asked, candidates: Sequence[Candidate], some: Sequence[int]
+    ) -> q.Fair:
+        """Make the search for those of some candidates who give way, each queue with its candidates in their order."""
+        tree, n = self._tree, len(candidates)
+        n_nodes = len(tree.nodes)
+        path = np.zeros(n_nodes, np.bool_)
+        path[tree.paths[asked.queue][1:]] = True
+        children: list[int] = []
+        first_child = [0]
+        for node in range(n_nodes):
+            children += tree.list_children(node)
+            first_child.append(len(children))
+        node_of = [int(tree.held.handle.node[one.row]) for one in candidates]
+        queued = sorted(some, key=lambda i: node_of[i])
+        first, end = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+        for place, i in enumerate(queued):
+            if end[node_of[i]] == 0:
+                first[node_of[i]] = place
+            end[node_of[i]] = place + 1
+        return q.Fair(
+            path=path,
+            children=np.array(children, np.int64),
+            first_child=np.array(first_child, np.int64),
+            is_queue=np.array([one.is_queue for one in tree.nodes], np.bool_),
+            queued=np.array(queued, np.int64),
+            first=first,
+            end=end,
+            pruned=np.zeros(n_nodes, np.bool_),
+            retried=np.zeros(n, np.int64),
+            n_retried=np.zeros(1, np.int64),
+            reasons=np.zeros(n, np.int64),
+        )
+
+
+def _make_going(candidates: Sequence[Candidate]) -> q.Going:
+    n = len(candidates)
+    return q.Going(
+        rows=np.array([one.row for one in candidates], np.int64),
+        above=np.array([one.above for one in candidates], np.int64),
+        is_strict=np.array([one.is_strict for one in candidates], np.bool_),
+        taken=np.zeros(n, np.int64),
+        n_taken=np.zeros(1, np.int64),
+        at=np.zeros(1, np.int64),
+    )
+
+
+def _order_as_taken(taken: Sequence[int], left: set[int]) -> list[int]:
+    return [i for i in taken if i in left]
