@@ -35,7 +35,7 @@ from scheduler.engine.keeping import Keeper
 from scheduler.engine.node_events import NodeEvents
 from scheduler.engine.owners_awaited import OwnersAwaited
 from scheduler.engine.questions.contract import Lookup, Question
-from scheduler.engine.queues import Queues
+from scheduler.engine.queues import RESTORED, Queues
 from scheduler.engine.restoring import Knowledge
 from scheduler.modes.demand_tables import Counts
 from scheduler.shapes.policies import PolicyBook
@@ -103,7 +103,7 @@ class Engine:
         )
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._nodes = NodeEvents(self._cluster)
-        self._queues = Queues(config.queues, self._cluster.terms.find_labels)
+        self._queues = Queues(config.queues, self._cluster.terms.find_labels, self._cluster.pauses)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
@@ -148,6 +148,7 @@ class Engine:
             events.GroupsAsked: lambda _, now: self._settle_groups(now),
             events.EvictFailed: self._undo_evict,
             **dict.fromkeys(restoring.KINDS, self._restore),
+            **dict.fromkeys(RESTORED, self._queues.restore),
         }
 
     # The door.

@@ -6,7 +6,7 @@ mistake waits. The note about the object says what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_work
 from scheduler.api.selectors import Labels
 from scheduler.engine.keeping import Keeper
 from scheduler.errors import BadInput
+from scheduler.state.pauses import Pauses
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.rounds import Round, run_rounds
 from scheduler.tenancy.tenants import Tenants
@@ -31,6 +32,8 @@ _NEVER = float("inf")
 # A kind, who takes its objects and their keys, and who lists the keys.
 _Kept = tuple[type[Any], Callable[[Any], None], Callable[[str], None], Callable[[], Iterable[str]]]
 _NOTHING: tuple[Note, ...] = ()
+Restored = events.QuotaGiven | events.QuotaGoing | events.UsageKnown
+RESTORED = events.QuotaGiven, events.QuotaGoing, events.UsageKnown
 # Shapes that nobody uses any more are forgotten when there are more than twice as many as after the last look.
 _SHAPES_LEAST = 1024
 
@@ -42,8 +45,10 @@ class Queues:
         tenants: what they come to.
     """
 
-    def __init__(self, settings: QueueSettings, find_labels: Callable[[str], Labels]) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: QueueSettings, find_labels: Callable[[str], Labels], pauses: Pauses
+    ) -> None:
+        self._settings, self._pauses = settings, pauses
         self.tenants = Tenants(settings, find_labels)
         self._shapes = Shapes()
         self._shapes_most = _SHAPES_LEAST
@@ -145,6 +150,33 @@ class Queues:
         self._said.pop(key, None)
         return _NOTHING
 
+    # Fresh starts.
+
+    def list_known(self) -> Iterator[events.Event]:
+        """Yield events for what no object says: quota that was just given, who is to give it back, what was used."""
+        tenants = self.tenants
+        for work in tenants.list_assumed():
+            held = tenants.directory.forest.list_held(work.queue)[work.key]
+            amounts = tuple((flavor, name, n) for (flavor, name), n in held.items())
+            yield events.QuotaGiven(work.key, work.queue, amounts)
+        for work in tenants.works.values():
+            if work.is_going and not work.defined.evicted:
+                yield events.QuotaGoing(work.key)
+        for local, account in tenants.history.list_known().items():
+            yield events.UsageKnown(local, account)
+
+    def restore(self, event: Restored, now: float) -> Sequence[Note]:
+        """Take over what ``list_known`` has said."""
+        match event:
+            case events.QuotaGiven(key, queue, amounts):
+                held = {(flavor, name): n for flavor, name, n in amounts}
+                self.tenants.take_over(key, queue, held, now)
+            case events.QuotaGoing(key):
+                self.tenants.send_away(key)
+            case events.UsageKnown(local, account):
+                self.tenants.history.take_over(local, account)
+        return _NOTHING
+
     # Results.
 
     def undo_admit(self, event: events.AdmitFailed, now: float) -> Sequence[Note]:
@@ -169,6 +201,7 @@ class Queues:
     def work(self, now: float, outcome: Outcome) -> None:
         """Give quota to all who can have it, and ask those to go who have to."""
         for one in run_rounds(self.tenants, now):
+            self._pauses.take()
             self._add_round(one, outcome)
 
     def _add_round(self, found: Round, outcome: Outcome) -> None:

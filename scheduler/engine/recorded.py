@@ -128,6 +128,7 @@ class Recorded(Engine):
             if pod.life == Life.ASSUMED:
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)
         yield from self._promises()
+        yield from self._queues.list_known()
         yield events.DemandKnown(self._cluster.demand.list_known())
 
     def _promises(self) -> Iterator[Event]:

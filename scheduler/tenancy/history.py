@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from scheduler.api.queues.settings import HistorySettings
 
@@ -67,6 +68,27 @@ class History:
         """Take over what was written down of a local queue, if nothing is known of it."""
         if local not in self._accounts:
             self._accounts[local] = _Account(consumed=dict(consumed), at=at)
+
+    def list_known(self) -> dict[str, dict[str, object]]:
+        """Return all accounts in plain values, from which ``take_over`` makes them again."""
+        return {
+            local: {
+                "consumed": dict(one.consumed),
+                "using": dict(one.using),
+                "at": one.at,
+                "ahead": {key: (until, dict(of)) for key, (until, of) in one.ahead.items()},
+            }
+            for local, one in self._accounts.items()
+        }
+
+    def take_over(self, local: str, known: Mapping[str, Any]) -> None:
+        """Take over an account in the place of what is known of it."""
+        self._accounts[local] = _Account(
+            dict(known["consumed"]),
+            dict(known["using"]),
+            known["at"],
+            {key: (until, dict(of)) for key, (until, of) in known["ahead"].items()},
+        )
 
     def start(self, local: str, key: str, amounts: Mapping[str, int], now: float) -> None:
         """Let a workload use amounts in base units from now on; what it will have used soon counts at once."""

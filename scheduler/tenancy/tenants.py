@@ -273,6 +273,26 @@ class Tenants:
         self._take_up(work, work.queue, used, self._now)
         work.is_assumed = True
 
+    def list_assumed(self) -> list[Work]:
+        """List the workloads that have quota of which their objects do not say so yet."""
+        return [work for work in self.works.values() if work.is_assumed]
+
+    def take_over(self, key: str, queue: str, amounts: Amounts, now: float) -> None:
+        """Let a workload hold quota again that it had been given before a fresh start, if it holds none."""
+        self._now = now
+        self._settle()
+        work = self.works.get(key)
+        if work is not None and work.where != Where.HOLDS and queue in self.directory.forest.queues:
+            self._leave_line(work)
+            self._take_up(work, queue, amounts, now)
+            work.is_assumed = True
+
+    def send_away(self, key: str) -> None:
+        """Note that a workload is to give its quota back."""
+        work = self.works.get(key)
+        if work is not None and work.where == Where.HOLDS:
+            work.is_going = True
+
     def undo_admit(self, key: str, now: float) -> None:
         """Take quota back from a workload whose object could not be written."""
         self._now = now

@@ -189,6 +189,33 @@ class GroupsAsked(_Event, frozen=True):
     """Somebody asked about groups, so that those that had changed were formed before the next decision."""
 
 
+class QuotaGiven(_Event, frozen=True):
+    """A workload had been given quota that its object did not have yet before the engine made a fresh start.
+
+    Attributes:
+        key: its namespace and name.
+        queue: the queue of the cluster.
+        amounts: (flavor, resource, amount in base units).
+    """
+
+    key: str
+    queue: str
+    amounts: tuple[tuple[str, str, int], ...]
+
+
+class QuotaGoing(_Event, frozen=True):
+    """A workload was to give its quota back before the engine made a fresh start."""
+
+    key: str
+
+
+class UsageKnown(_Event, frozen=True):
+    """What a local queue had used before the engine made a fresh start, see ``tenancy/history.py``."""
+
+    local: str
+    account: dict[str, Any]
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -198,7 +225,7 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
-    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed
+    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QuotaGiven | QuotaGoing | UsageKnown
 )  # fmt: skip
 
 

@@ -1,0 +1,146 @@
+"""The life of an engine with queues, to which random things happen, and the log of it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+
+from scheduler.api import kueue
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Admit, Preempt, Queued
+from scheduler.api.kinds import BY_KIND
+from scheduler.api.queues import configuration
+from scheduler.api.times import write_time
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.recorded import Recorded
+from tests.oracles.kueue import cases
+
+_COHORTS = {"all": {"quotas": [{"fast": {"cpu": 4}}]}, "left": {"parent": "all", "weight": 2}}
+_QUEUES: dict[str, Any] = {
+    "a": {
+        "cohort": "left",
+        "reclaim": "Any",
+        "within": "LowerPriority",
+        "quotas": [{"fast": {"cpu": "10 borrow 10"}, "slow": {"cpu": 5}}],
+    },
+    "b": {
+        "cohort": "left",
+        "reclaim": "LowerPriority",
+        "within": "LowerOrNewerEqualPriority",
+        "quotas": [{"fast": {"cpu": "6 lend 3"}}],
+        "counts_usage": True,
+    },
+    "c": {"cohort": "all", "strict": True, "reclaim": "Any", "quotas": [{"slow": {"cpu": 8}}]},
+}
+
+
+class QueueStory:
+    """An engine to which random things happen, and the files of its log.
+
+    Attributes:
+        outcomes: all decisions about workloads.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.files: list[list[bytes]] = [[]]
+        fair: dict[str, Any] = {"fairSharing": {}} if seed % 2 else {}
+        settings = configuration.read_settings({"kueue": True, **fair})
+        self.engine = Recorded(Config(queues=settings), "test", self._write)
+        self.now, self._n = 1_800_000_000.0, 0
+        self.outcomes: list[Any] = []
+        self._workloads: dict[str, kueue.Workload] = {}
+        for body in cases.make_objects({"cohorts": _COHORTS, "queues": _QUEUES}):
+            self._see(body)
+        for name in _QUEUES:
+            self._see(cases.make_local_queue(f"team/{name}", name))
+
+    def _write(self, line: bytes) -> None:
+        self.files[-1].append(line)
+
+    def _see(self, body: dict[str, Any]) -> Any:
+        kind = next(one for one in BY_KIND[body["kind"]] if one.group in body["apiVersion"])
+        found = msgspec.convert({**body, "kind": kind.name}, kind.shape)
+        self.engine.handle(events.Seen(found), self.now)
+        return found
+
+    def happen(self) -> None:
+        """One thing or another, and then a decision that may fail to be written."""
+        self.now += self.rng.expovariate(1 / 200)
+        what = self.rng.randrange(6)
+        if what < 3:
+            self._come()
+        elif what == 3 and self._workloads:
+            key = self.rng.choice(sorted(self._workloads))
+            del self._workloads[key]
+            self.engine.handle(events.Gone("Workload", key), self.now)
+        elif what == 4:
+            self._change_queue()
+        outcome = self.engine.decide(self.now, Unlimited())
+        self.outcomes += outcome.quotas
+        for one in outcome.quotas:
+            self._carry_out(one)
+
+    def _come(self) -> None:
+        self._n += 1
+        workload = cases.make_workload(
+            f"team/w{self._n}",
+            {
+                "in": self.rng.choice(sorted(_QUEUES)),
+                "asks": {"cpu": self.rng.choice([1, 2, 5])},
+                "priority": self.rng.randrange(3),
+                "uid": f"u{self._n}",
+            },
+        )
+        workload["metadata"]["creationTimestamp"] = write_time(self.now)
+        self._workloads[f"team/w{self._n}"] = self._see(workload)
+
+    def _change_queue(self) -> None:
+        name = self.rng.choice(sorted(_QUEUES))
+        changed = {**_QUEUES[name], "weight": self.rng.choice([0, 1, 2])}
+        if self.rng.random() < 0.2:
+            changed["stop"] = "Hold"
+        self._see(cases.make_queue(name, changed))
+
+    def _carry_out(self, decision: Admit | Preempt | Queued) -> None:
+        """Do what the operator would do; now and then it fails, and now and then it is not done yet."""
+        luck = self.rng.random()
+        if isinstance(decision, Queued) or luck < 0.2:
+            return
+        if luck < 0.3:
+            failed = (
+                events.AdmitFailed(decision.key, "no")
+                if isinstance(decision, Admit)
+                else events.PreemptFailed(decision.key, "no")
+            )
+            self.engine.handle(failed, self.now)
+            return
+        found = self._workloads[decision.key]
+        admission = None
+        if isinstance(decision, Admit):
+            admission = kueue.Admission(
+                cluster_queue=decision.queue,
+                pod_set_assignments=[
+                    kueue.PodSetAssignment(
+                        name=one.name,
+                        flavors=dict(one.flavors),
+                        resource_usage={name: f"{n}m" for name, n in one.used},
+                        count=one.n_pods,
+                    )
+                    for one in decision.sets
+                ],
+            )
+        kinds = ["QuotaReserved", "Admitted"] if admission else ["Evicted"]
+        conditions = [
+            kueue.TimedCondition(
+                type=kind, status="True", reason=kind, last_transition_time=write_time(self.now)
+            )
+            for kind in kinds
+        ]
+        status = kueue.WorkloadStatus(admission=admission, conditions=conditions)
+        found = msgspec.structs.replace(found, status=status)
+        self._workloads[decision.key] = found
+        self.engine.handle(events.Seen(found), self.now)
