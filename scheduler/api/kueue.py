@@ -50,7 +50,7 @@ class WorkloadPriorityClass(Object):
     value: int = 0
 
 
-class PodTemplate(Wire):
+class PodTemplate(Wire, weakref=True, gc=True):
     """``spec.podSets[].template``."""
 
     metadata: Meta = msgspec.field(default_factory=Meta)

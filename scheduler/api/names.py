@@ -125,6 +125,8 @@ GANG_INDEX = "gang.scheduling.koordinator.sh/network-topology-index"
 GANG_COMPANY = "scheduling.koordinator.sh/network-topology-selector"
 
 # Groups: Kueue. The first three are labels, the others are annotations.
+KUEUE_WORKLOAD = "kueue.x-k8s.io/workload"
+KUEUE_POD_SET = "kueue.x-k8s.io/podset"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 KUEUE_INDEX = "kueue.x-k8s.io/pod-group-pod-index"
 KUEUE_RUN_TIME = "kueue.x-k8s.io/max-exec-time-seconds"

@@ -103,7 +103,7 @@ class Engine:
         )
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._nodes = NodeEvents(self._cluster)
-        self._queues = Queues(config.queues, self._cluster.terms.find_labels, self._cluster.pauses)
+        self._queues = Queues(config, self._cluster, self._cycle)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
@@ -247,6 +247,7 @@ class Engine:
         uid = pod.metadata.uid
         listed = self._first_lists.has_pod_of(pod.spec.scheduler_name or "")
         listed = listed or self._intake.was_listed(uid)
+        self._queues.note_pod(pod)
         if self._is_shared and self._intake.take_in(pod, listed=listed):
             return _NOTHING
         return self._queue_pod(self._cluster.see_pod(pod, listed=listed), uid, now)
@@ -260,6 +261,7 @@ class Engine:
         if pod.life == Life.BOUND:
             self._pending.drop(uid)
             return (notes.PodBound(uid),)
+        self._queues.give_seat(pod)
         # A group is offered as a whole, once for all changes of its pods.
         if pod.ours and self._cluster.groups.find_group(uid) is None:
             if pod.deleting:
@@ -291,6 +293,7 @@ class Engine:
     def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()
         self._cluster.drop_pod(uid)
+        self._queues.drop_pod(uid)
         return self._let_leave(uid)
 
     def _let_leave(self, uid: str) -> Sequence[Note]:

@@ -10,25 +10,30 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scheduler.api import kueue
+from scheduler.api import kueue, wire
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Admit, Outcome, Preempt, Queued, SetGiven
 from scheduler.api.door.notes import Note
 from scheduler.api.groups.definitions import Topology
 from scheduler.api.queues import bounds, reading
 from scheduler.api.queues.definitions import QueueDefinition
-from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_workload
-from scheduler.api.selectors import Labels
+from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
 from scheduler.engine.keeping import Keeper
+from scheduler.engine.workload_places import WorkloadPlaces
+from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.errors import BadInput
-from scheduler.state.pauses import Pauses
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.rounds import Round, run_rounds
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
 
 _NEVER = float("inf")
+# Those who wait for a place are tried again that often at most, while anything changes on nodes.
+_LOOK_SECONDS = 1.0
 # A kind, who takes its objects and their keys, and who lists the keys.
 _Kept = tuple[type[Any], Callable[[Any], None], Callable[[str], None], Callable[[], Iterable[str]]]
 _NOTHING: tuple[Note, ...] = ()
@@ -42,15 +47,22 @@ class Queues:
     """Keeps the objects of queues, and decides about the workloads in them.
 
     Attributes:
-        tenants: what they come to.
+        tenants: the queues, who waits in them and who has quota.
+        is_on: whether queues are managed.
+        pods: which pods are those of which workload.
     """
 
-    def __init__(
-        self, settings: QueueSettings, find_labels: Callable[[str], Labels], pauses: Pauses
-    ) -> None:
-        self._settings, self._pauses = settings, pauses
-        self.tenants = Tenants(settings, find_labels)
-        self._shapes = Shapes()
+    def __init__(self, config: Config, cluster: Cluster, cycle: Cycle) -> None:
+        """Queues that have no object yet."""
+        settings = config.queues
+        self._settings, self._pauses = settings, cluster.pauses
+        self.is_on, self.pods = settings.kueue, WorkloadPods()
+        # The changes of nodes when those who wait for a place were tried last, and the time.
+        self._moved, self._seen, self._looked_at = cluster.moved, -1, 0.0
+        self.tenants = Tenants(settings, cluster.terms.find_labels)
+        self._places = WorkloadPlaces(cluster, cycle, self.tenants, self.pods)
+        self.tenants.places = self._places
+        self._shapes = Shapes(config.scheduler_names)
         self._shapes_most = _SHAPES_LEAST
         self._checks: set[str] = set()
         self._classes: set[str] = set()
@@ -177,6 +189,23 @@ class Queues:
                 self.tenants.history.take_over(local, account)
         return _NOTHING
 
+    # Pods.
+
+    def note_pod(self, pod: wire.Pod) -> None:
+        """Note of which workload a pod may be."""
+        if self.is_on:
+            self.pods.note(pod)
+
+    def drop_pod(self, uid: str) -> None:
+        """Forget a pod that is gone."""
+        if self.is_on:
+            self.pods.drop(uid)
+
+    def give_seat(self, pod: PodRecord) -> None:
+        """Give a pod of ours that has come the place that its workload holds for it."""
+        if self.is_on and pod.ours and not pod.deleting:
+            self._places.give_seat(pod)
+
     # Results.
 
     def undo_admit(self, event: events.AdmitFailed, now: float) -> Sequence[Note]:
@@ -195,14 +224,28 @@ class Queues:
         """Return when somebody may get quota; infinite if nobody may until something happens."""
         if self.tenants.has_due:
             return 0.0
-        due = self.tenants.find_due()
-        return _NEVER if due is None else due
+        dues = [
+            due for due in (self.tenants.unplaced.find_due(), self._find_look()) if due is not None
+        ]
+        return min(dues, default=_NEVER)
+
+    def _find_look(self) -> float | None:
+        """Find when those are tried again who wait for a place; None before anything has changed on nodes."""
+        is_changed = self._moved.position != self._seen
+        is_wanted = self.tenants.unplaced.wants_places
+        return self._looked_at + _LOOK_SECONDS if is_wanted and is_changed else None
 
     def work(self, now: float, outcome: Outcome) -> None:
         """Give quota to all who can have it, and ask those to go who have to."""
+        look = self._find_look()
+        if look is not None and look <= now:
+            self._looked_at = now
+            self.tenants.look_for_places()
         for one in run_rounds(self.tenants, now):
             self._pauses.take()
             self._add_round(one, outcome)
+        # What was placed here has moved rows, too.
+        self._seen = self._moved.position
 
     def _add_round(self, found: Round, outcome: Outcome) -> None:
         for work, assignment in found.admitted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -102,6 +102,8 @@ def make_engine(
     Waiting pods with the names of other schedulers get our name; if ``only_ours``, those alone that are ``own``.
     """
     now = find_time(inventory)
+    if inventory.queueing:
+        config = replace(config, queues=replace(config.queues, kueue=True))
     engine = Engine(config, pace=PROMPT, is_shared=False)
     for found in (
         *inventory.policies,

@@ -44,6 +44,7 @@ from scheduler.state.pods import Life, PodRecord, is_alike_for_group, make_charg
 from scheduler.state.records import Records, read_start
 from scheduler.state.registers import Registers
 from scheduler.state.seniority import Seniority
+from scheduler.state.stand_ins import StandIns
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
 from scheduler.state.told_cards_problems import find_claim_problem
@@ -77,6 +78,7 @@ class Cluster:
         groups: which pods are decided about as one.
         ends: when pods on nodes will have ended.
         later: the room that is promised to a group for a later time.
+        stand_ins: pods that do not exist yet, for which workloads hold room.
         pauses: where a long decision may be left for a while.
         now: the time of the last event or decision, in seconds since 1970.
     """
@@ -121,6 +123,7 @@ class Cluster:
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
         self._records = Records(schedulers, limits, self.nodes.resources, families, groups.owners)
+        self.stand_ins = StandIns(self.roster, self._records)
         self._trials: list[Trial] = []
 
     # Nodes.

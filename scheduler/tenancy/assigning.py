@@ -73,6 +73,7 @@ class Assigner:
         )
         flavors = [one.flavor for group in queue.groups for one in group.flavors]
         self._is_implied = book.is_of_topologies(flavors)
+        self._barred: frozenset[str] = frozenset()
 
     def assign(
         self,
@@ -80,6 +81,7 @@ class Assigner:
         counts: Sequence[int],
         tried: Tried = (),
         only: Mapping[str, Mapping[str, str]] | None = None,
+        barred: frozenset[str] = frozenset(),
     ) -> Assignment:
         """Choose the flavors for so many pods of each pod set.
 
@@ -88,7 +90,9 @@ class Assigner:
             counts: how many pods of each.
             tried: after which flavors to go on.
             only: if given, the only flavor of each resource of each pod set that may be chosen.
+            barred: flavors in which there is no place.
         """
+        self._barred = barred
         made = Assignment()
         requests = [self._list_requests(one, n) for one, n in zip(sets, counts, strict=True)]
         for group in _group_sets(sets):
@@ -167,6 +171,9 @@ class Assigner:
                 found.reasons.append(
                     f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
                 )
+                continue
+            if flavor in self._barred:
+                found.reasons.append(f"no place for all pods in flavor {flavor}")
                 continue
             if why := self._find_refusal(sets, group, flavor, covered):
                 found.reasons.append(why)

@@ -132,6 +132,7 @@ class Assignment:
         height: how high in the tree its queue would borrow.
         why: why no flavor would do.
         is_deferred: it fits once those have gone that somebody else has asked to.
+        lacks_place: it has quota, and there is no place for all its pods.
     """
 
     sets: list[SetAssignment] = field(default_factory=list)
@@ -139,6 +140,7 @@ class Assignment:
     height: int = 0
     why: Reason = Reason.NONE
     is_deferred: bool = False
+    lacks_place: bool = False
 
     def add(self, one: SetAssignment) -> None:
         """Add what a pod set gets."""
@@ -153,6 +155,8 @@ class Assignment:
         """The worst mode of all pod sets."""
         if self.is_deferred:
             return Mode.DEFERRED
+        if self.lacks_place:
+            return Mode.PREEMPT
         return min((one.mode for one in self.sets), default=Mode.NO_FIT)
 
     @property
@@ -170,7 +174,7 @@ class Assignment:
             (chosen.flavor, resource)
             for one in self.sets
             for resource, chosen in one.flavors.items()
-            if generalize(chosen.mode) == Mode.PREEMPT
+            if self.lacks_place or generalize(chosen.mode) == Mode.PREEMPT
         }
         return sorted(found)
 
@@ -183,6 +187,9 @@ class Assignment:
 
     def describe(self) -> str:
         """Say which pod sets get nothing, and why, in Kueue's words."""
+        if self.lacks_place:
+            names = ", ".join(one.name for one in self.sets)
+            return f"couldn't assign flavors to pod set {names}: there is quota, but no place for all its pods"
         return "; ".join(
             f"couldn't assign flavors to pod set {one.name}: {', '.join(sorted(one.reasons))}"
             for one in self.sets

@@ -21,11 +21,13 @@ from scheduler.tenancy.assignments import Assignment, Mode, generalize
 from scheduler.tenancy.candidates import Asker, Rules
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.ordering import Entry, Tournament, sort_entries
+from scheduler.tenancy.places import Places
 from scheduler.tenancy.trees import Amounts, Column, Tree
 from scheduler.tenancy.victims import Reclaiming, Victim
 from scheduler.tenancy.works import Work
 
 _WAITS_FOR_QUOTA, _WAITS_FOR_VICTIMS = "WaitingForQuota", "WaitingForPreemptedWorkloads"
+NO_PLACE = "TopologyPlacementFailed"
 _OVERLAP = "Workload has overlapping preemption targets with another workload"
 _DEFERRED = f"{_OVERLAP}, but will fit after these preemptions complete"
 _NO_LONGER = "Workload no longer fits after processing another workload"
@@ -71,6 +73,8 @@ class Ground(Protocol):
     def works(self) -> Mapping[str, Work]: ...  # noqa: D102 - all workloads, by key
     @property
     def rules(self) -> Rules: ...  # noqa: D102 - how queues take quota back from each other
+    @property
+    def places(self) -> Places: ...  # noqa: D102 - who finds places for workloads
 
     def find_queue(self, name: str) -> QueueDefinition: ...  # noqa: D102
     def admit(self, work: Work, assignment: Assignment) -> None: ...  # noqa: D102 - hold quota
@@ -124,7 +128,7 @@ class TreeCycle:
             is_fair=self._ground.rules.is_fair,
         )
         tried = [] if only is not None else self._find_tried(work)
-        full = assigner.assign(work.sets, work.counts, tried, only)
+        full = self._assign_with_place(work, assigner, tried, only)
         entry.assignment, entry.victims = full, []
         if full.mode == Mode.FIT:
             return
@@ -135,6 +139,26 @@ class TreeCycle:
             entry.assignment, entry.victims = less
         else:
             entry.assignment = full
+
+    def _assign_with_place(
+        self,
+        work: Work,
+        assigner: Assigner,
+        tried: Sequence[Mapping[str, int]],
+        only: Mapping[str, Mapping[str, str]] | None,
+    ) -> Assignment:
+        """Choose flavors in which there is a place; if there are none, those in which there would be quota."""
+        places, barred = self._ground.places, frozenset[str]()
+        first = full = assigner.assign(work.sets, work.counts, tried, only)
+        if not places.needs_place(work):
+            return first
+        while full.mode == Mode.FIT:
+            if places.has_place(work, full):
+                return full
+            first.lacks_place = True
+            barred |= {flavor for flavor, _ in full.usage}
+            full = assigner.assign(work.sets, work.counts, (), only, barred)
+        return first
 
     def _find_tried(self, work: Work) -> list[dict[str, int]]:
         """Find the flavors after which a try goes on: none if much has changed since the last try."""
@@ -174,7 +198,12 @@ class TreeCycle:
             return []
         amounts = {column: amount for column, amount in assignment.usage.items() if amount}
         asker = Asker(entry.work, entry.queue, amounts, assignment.needed)
-        return self._reclaiming.find_victims(asker)
+        places = self._ground.places
+        if not places.needs_place(entry.work):
+            return self._reclaiming.find_victims(asker)
+        return self._reclaiming.find_victims(
+            asker, lambda gone: places.has_place(entry.work, assignment, gone)
+        )
 
     # What it gets.
 
@@ -190,7 +219,8 @@ class TreeCycle:
         if mode == Mode.NO_FIT:
             self._leave(entry, assignment.why.word, "", self._find_next(work))
         elif mode == Mode.PREEMPT and not entry.victims:
-            self._leave(entry, _WAITS_FOR_QUOTA, "", self._find_next(work))
+            reason = NO_PLACE if assignment.lacks_place else _WAITS_FOR_QUOTA
+            self._leave(entry, reason, "", self._find_next(work))
             if entry.queue.preemption.reclaim != Policy.ANY:
                 self._set_aside(entry, self._list_reserved(entry))
         elif mode == Mode.DEFERRED:
@@ -203,10 +233,17 @@ class TreeCycle:
             self._leave(entry, _WAITS_FOR_QUOTA, _NO_LONGER, _AGAIN)
         elif mode == Mode.PREEMPT:
             self._preempt(entry)
+        elif not self._takes_place(work, assignment):
+            self._leave(entry, NO_PLACE, _NO_LONGER, _AGAIN)
         else:
             work.waits_for, work.tried = _NOBODY, []
             self._ground.admit(work, assignment)
             self._outcome.admitted.append((work, assignment))
+
+    def _takes_place(self, work: Work, assignment: Assignment) -> bool:
+        """Take the place of a workload that needs one; return whether it has all that it needs."""
+        places = self._ground.places
+        return not places.needs_place(work) or places.take(work, assignment)
 
     @staticmethod
     def _find_next(work: Work) -> Next:
@@ -229,6 +266,9 @@ class TreeCycle:
             self._preempted[victim.key] = self._ground.works[victim.key]
             self._outcome.preempted.append((victim, work))
         self._set_aside(entry, entry.assignment.usage)
+        if self._ground.places.needs_place(work):
+            gone = [one.key for one in entry.victims]
+            self._ground.places.promise(work, entry.assignment, gone)
         work.tried = []
         work.waits_for = frozenset(one.key for one in entry.victims)
         waits = f". Pending the preemption of {len(entry.victims)} workload(s)"
@@ -272,7 +312,8 @@ class TreeCycle:
             if entry.assignment.height > 0:
                 limit = int(tree.borrowing[node, k])
                 bound = amount if limit == UNLIMITED else nominal + limit - used
-                kept[column] = min(amount, bound)
+                # A queue that uses more than it may keeps nothing more; Kueue counts less than nothing.
+                kept[column] = max(0, min(amount, bound))
             else:
                 kept[column] = max(0, min(amount, nominal - used))
         return kept

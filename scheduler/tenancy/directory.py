@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from scheduler.api.queues import bounds
 from scheduler.api.queues.bounds import Ranges
@@ -64,6 +64,14 @@ class Directory:
         """List the queues of the tree of a queue, itself among them."""
         tree = self.forest.find_tree(queue)
         return [queue] if tree is None else list(tree.queues)
+
+    def hide_inactive(self, queues: Iterable[str]) -> None:
+        """Hide those queues that are not active from others of their trees: of all trees of some queues."""
+        trees = {id(tree): tree for name in queues if (tree := self.forest.find_tree(name))}
+        for tree in trees.values():
+            tree.hide_queues(
+                {i for name, i in tree.queues.items() if self.list_inactive_reasons(name)}
+            )
 
     def list_inactive_reasons(self, name: str) -> list[Obstacle]:
         """List why a queue admits nobody, as reasons and messages of its condition Active."""

@@ -207,5 +207,8 @@ class Forest:
         return self._held.get(queue, {})
 
     def list_trees(self) -> list[Tree]:
-        """List all trees."""
-        return list({id(tree): tree for tree in self._trees.values()}.values())
+        """List all trees in which there are queues, and those of cohorts in which there are none."""
+        trees = list({id(tree): tree for tree in self._trees.values()}.values())
+        known = {one.name for tree in trees for one in tree.nodes if not one.is_queue}
+        roots = dict.fromkeys(self.find_root(name) for name in sorted(self.cohorts.keys() - known))
+        return trees + [Tree(self._list_nodes(root)) for root in roots if root is not None]

@@ -90,20 +90,25 @@ class History:
             {key: (until, dict(of)) for key, (until, of) in known["ahead"].items()},
         )
 
-    def start(self, local: str, key: str, amounts: Mapping[str, int], now: float) -> None:
-        """Let a workload use amounts in base units from now on; what it will have used soon counts at once."""
+    def start(
+        self, local: str, key: str, amounts: Mapping[tuple[str, str], int], now: float
+    ) -> None:
+        """Let a workload use amounts from now on, in base units by flavor and resource.
+
+        What it will have used soon counts at once.
+        """
         account = self._settle(local, now)
-        using = convert_amounts(amounts)
+        using = _sum_by_resource(amounts)
         for name, amount in using.items():
             account.using[name] = account.using.get(name, 0.0) + amount
         part = self.find_part(self._settings.sampling_seconds)
         ahead = {name: part * amount for name, amount in using.items()}
         account.ahead[key] = now + self._settings.sampling_seconds, ahead
 
-    def end(self, local: str, key: str, amounts: Mapping[str, int], now: float) -> None:
+    def end(self, local: str, key: str, amounts: Mapping[tuple[str, str], int], now: float) -> None:
         """Let a workload use amounts no longer."""
         account = self._settle(local, now)
-        for name, amount in convert_amounts(amounts).items():
+        for name, amount in _sum_by_resource(amounts).items():
             left = account.using.get(name, 0.0) - amount
             account.using[name] = left if left > 1e-9 * amount else 0.0
         account.ahead.pop(key, None)
@@ -146,9 +151,10 @@ class History:
         return 1.0 / total[name] if total.get(name) else 0.0
 
 
-def convert_amounts(amounts: Mapping[str, int]) -> dict[str, float]:
-    """Convert amounts in base units to cores, bytes and counts."""
-    return {
-        name: amount / _THOUSAND if name == _CPU else float(amount)
-        for name, amount in amounts.items()
-    }
+def _sum_by_resource(amounts: Mapping[tuple[str, str], int]) -> dict[str, float]:
+    """Sum up amounts in base units by resource, as cores, bytes and counts."""
+    total: dict[str, float] = {}
+    for (_, name), amount in amounts.items():
+        used = amount / _THOUSAND if name == _CPU else float(amount)
+        total[name] = total.get(name, 0.0) + used
+    return total

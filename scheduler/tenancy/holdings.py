@@ -23,6 +23,8 @@ class Holdings:
         self.handle = q.Held(
             node=np.full(_LEAST, -1, np.int64), amounts=np.zeros((_LEAST, n_columns), np.int64)
         )
+        # [rows, F] of which columns each has been given anything, even nothing of it.
+        self._given = np.zeros((_LEAST, n_columns), np.bool_)
         self.keys: list[str | None] = [None] * _LEAST
         self._rows: dict[str, int] = {}
         self._free = list(range(_LEAST - 1, -1, -1))
@@ -37,14 +39,15 @@ class Holdings:
         """Return the row of a workload; -1 if it holds nothing."""
         return self._rows.get(key, -1)
 
-    def add(self, tree: q.QuotaTree, key: str, node: int, amounts: Ints) -> None:
-        """Let a workload hold amounts [F] in a queue; it holds nothing yet."""
+    def add(self, tree: q.QuotaTree, key: str, node: int, columns: Ints, amounts: Ints) -> None:
+        """Let a workload hold amounts of some columns in a queue; it holds nothing yet."""
         if not self._free:
             self._grow()
         row = self._rows[key] = self._free.pop()
         self.keys[row] = key
         self.handle.node[row] = node
-        self.handle.amounts[row] = amounts
+        self.handle.amounts[row, columns] = amounts
+        self._given[row, columns] = True
         reclaim.move_workload(tree, self.handle, row, 1)
 
     def drop(self, tree: q.QuotaTree, key: str) -> None:
@@ -54,13 +57,14 @@ class Holdings:
         self.keys[row] = None
         self.handle.node[row] = -1
         self.handle.amounts[row] = 0
+        self._given[row] = False
         self._free.append(row)
 
     def list_rows(self, node: int, needed: Ints) -> list[int]:
-        """List the rows of those in a queue who hold anything of some columns."""
+        """List the rows of those in a queue who were given some columns, even if they ask for nothing of them."""
         rows = np.flatnonzero(self.handle.node == node)
         if rows.size:
-            rows = rows[(self.handle.amounts[rows][:, needed] > 0).any(axis=1)]
+            rows = rows[self._given[rows][:, needed].any(axis=1)]
         found: list[int] = rows.tolist()
         return found
 
@@ -70,5 +74,8 @@ class Holdings:
         amounts = np.zeros((2 * n, self.handle.amounts.shape[1]), np.int64)
         node[:n], amounts[:n] = self.handle.node, self.handle.amounts
         self.handle.node, self.handle.amounts = node, amounts
+        given = np.zeros(amounts.shape, np.bool_)
+        given[:n] = self._given
+        self._given = given
         self.keys += [None] * n
         self._free = list(range(2 * n - 1, n - 1, -1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from scheduler.api.queues.bounds import Ranges
 from scheduler.api.queues.definitions import (
@@ -12,16 +12,18 @@ from scheduler.api.queues.definitions import (
     QueueDefinition,
 )
 from scheduler.api.queues.settings import QueueSettings
-from scheduler.api.queues.workloads import WorkloadDefinition
+from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
-from scheduler.tenancy.cycle import Outcome, TreeCycle
+from scheduler.tenancy.cycle import NO_PLACE, Outcome, TreeCycle
 from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.history import History
 from scheduler.tenancy.lines import Line
+from scheduler.tenancy.places import Anywhere, Places
 from scheduler.tenancy.trees import Amounts, Tree
+from scheduler.tenancy.unplaced import Unplaced
 from scheduler.tenancy.works import Where, Work
 
 
@@ -31,8 +33,11 @@ class Tenants:
     Attributes:
         directory: which queues there are.
         works: the workloads by key.
+        unplaced: those who wait for a time or for a place.
+        lines: those who wait in each queue.
         rules: how queues take quota back from each other.
         history: what local queues have used.
+        places: who finds places for workloads.
     """
 
     def __init__(
@@ -41,15 +46,16 @@ class Tenants:
         find_labels: Callable[[str], Labels | None] = lambda _: {},
     ) -> None:
         """``find_labels`` finds the labels of a namespace; None if there is none."""
+        self.places: Places = Anywhere()
         self.directory = Directory(find_labels)
         self.works: dict[str, Work] = {}
+        self.unplaced = Unplaced(self.works)
         self.rules = Rules(settings.strategies, self._find_local_usage)
         self.history = History(settings.history)
-        self._lines: dict[str, Line] = {}
+        self.lines: dict[str, Line] = {}
         # The workloads of each local queue.
         self._of_local: dict[str, set[str]] = {}
-        # Those who may not be tried before a time.
-        self._later: set[str] = set()
+        self._owned: dict[OwnerKey, str] = {}
         self._now = 0.0
         # Queues in whose trees somebody may get quota.
         self._due: dict[str, None] = {}
@@ -68,7 +74,7 @@ class Tenants:
             return
         self.directory.forest.put_queue(queue)
         if before is None or (before.is_strict, before.by_usage) != (queue.is_strict, queue.by_usage):  # fmt: skip
-            self._lines[queue.name] = self._make_line(queue)
+            self.lines[queue.name] = self._make_line(queue)
         self._place_all(self._list_of_queue(queue.name))
         self._due[queue.name] = None
 
@@ -82,7 +88,7 @@ class Tenants:
         """Remove a queue of the cluster; those who have quota in it keep it."""
         together = self.directory.list_together(name)
         self.directory.forest.drop_queue(name)
-        self._lines.pop(name, None)
+        self.lines.pop(name, None)
         self._place_all(self._list_of_queue(name))
         for other in together:
             self._retry(other)
@@ -140,7 +146,9 @@ class Tenants:
 
     def _look_again(self, queues: Iterable[str]) -> None:
         """Look again at all workloads that wait in some queues, and at those of their trees."""
-        for name in list(queues):
+        names = list(queues)
+        self.directory.hide_inactive(names)
+        for name in names:
             self._place_all(self._list_of_queue(name))
             self._retry(name)
 
@@ -168,8 +176,17 @@ class Tenants:
             self._of_local.get(work.local, set()).discard(work.key)
             work.define(defined)
         self._of_local.setdefault(work.local, set()).add(work.key)
+        if defined.owner is not None:
+            self._owned[defined.owner] = work.key
         self._place(work)
         return work
+
+    def list_owned(self, owner: OwnerKey) -> Iterator[str]:
+        """List the workloads that an owner, or the name of a workload, stands for."""
+        kind, namespace, name = owner
+        key = f"{namespace}/{name}" if kind == WORKLOAD else self._owned.get(owner, "")
+        if key in self.works:
+            yield key
 
     def drop_workload(self, key: str, now: float) -> None:
         """Remove a workload."""
@@ -177,9 +194,12 @@ class Tenants:
         work = self.works.pop(key, None)
         if work is not None:
             self._release(work)
+            self.places.let_go(key)
             self._leave_line(work)
             self._of_local[work.local].discard(key)
-            self._later.discard(key)
+            if work.defined.owner is not None:
+                self._owned.pop(work.defined.owner, None)
+            self.unplaced.later.discard(key)
 
     def _place_all(self, keys: Iterable[str]) -> None:
         for key in sorted(keys):
@@ -188,7 +208,7 @@ class Tenants:
     def _place(self, work: Work) -> None:
         """Put a workload where it belongs: among those who hold quota, into its line, or aside."""
         defined = work.defined
-        self._later.discard(work.key)
+        self.unplaced.later.discard(work.key)
         if defined.admission is not None and not defined.is_finished:
             self._leave_line(work)
             self._hold(work, defined.admission.queue)
@@ -199,28 +219,23 @@ class Tenants:
         local = self.directory.find_local(defined)
         queue = local.queue if local else ""
         why = ("", "") if defined.is_finished else self.directory.find_obstacle(defined, self._now)
-        if why is None and work.queue == queue and work.key in self._lines[queue]:
+        if why is None and work.queue == queue and work.key in self.lines[queue]:
             return
         self._leave_line(work)
         work.queue, work.where = queue, Where.ASIDE
         if why is None:
             work.where, work.reason, work.message = Where.WAITS, "", ""
-            self._lines[queue].put(work)
+            self.lines[queue].put(work)
             self._due[queue] = None
             return
         work.reason, work.message = why
         if defined.not_before is not None and defined.not_before > self._now:
-            self._later.add(work.key)
+            self.unplaced.later.add(work.key)
 
     @property
     def has_due(self) -> bool:
         """Whether somebody may get quota now."""
         return bool(self._due) or self.directory.forest.has_changed
-
-    def find_due(self) -> float | None:
-        """Find when the next workload may be tried that has to wait; None if none has to."""
-        times = (self.works[key].defined.not_before for key in self._later)
-        return min((at for at in times if at is not None), default=None)
 
     # Quota.
 
@@ -230,6 +245,8 @@ class Tenants:
         held = self.directory.forest.list_held(queue).get(work.key)
         if work.where != Where.HOLDS or work.queue != queue or held != used:
             self._release(work)
+            # Somebody else has let it in, or an earlier process: its pods may be somewhere or not.
+            self.unplaced.somewhere[work.key] = None
             at = work.defined.admission.at if work.defined.admission else 0.0
             self._take_up(work, queue, used, at or self._now)
         work.is_assumed, work.is_going = False, bool(work.defined.evicted)
@@ -238,29 +255,37 @@ class Tenants:
         work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at
         work.reason = work.message = ""
         self.directory.forest.hold(queue, work.key, used)
-        self.history.start(work.local, work.key, _sum_by_resource(used), self._now)
+        self.history.start(work.local, work.key, used, self._now)
 
     def _release(self, work: Work) -> None:
         """Let a workload hold nothing any more; others of its tree may have it."""
         if work.where != Where.HOLDS:
             return
         used = self.directory.forest.list_held(work.queue).get(work.key, {})
-        self.history.end(work.local, work.key, _sum_by_resource(used), self._now)
+        self.history.end(work.local, work.key, used, self._now)
         self.directory.forest.release(work.queue, work.key)
+        self.places.let_go(work.key)
         self._retry(work.queue)
         work.where, work.is_going, work.is_assumed = Where.ASIDE, False, False
 
     def _leave_line(self, work: Work) -> None:
-        line = self._lines.get(work.queue)
+        line = self.lines.get(work.queue)
         if line is not None:
             line.drop(work.key)
+
+    def look_for_places(self) -> None:
+        """Look again for places: nodes have come, or more is free."""
+        self.unplaced.restore_places(self.places)
+        for queue in self.unplaced.take_lacking():
+            if queue in self.lines:
+                self._retry(queue)
 
     def _retry(self, queue: str) -> None:
         """Try those again who wait in the tree of a queue."""
         for name in self.directory.list_together(queue):
             self._due[name] = None
-            if name in self._lines:
-                self._lines[name].retry_all()
+            if name in self.lines:
+                self.lines[name].retry_all()
 
     def find_queue(self, name: str) -> QueueDefinition:
         """Return a queue of the cluster."""
@@ -269,8 +294,7 @@ class Tenants:
     def admit(self, work: Work, assignment: Assignment) -> None:
         """Let a workload hold what it gets; its object says so later."""
         self._leave_line(work)
-        used = {column: amount for column, amount in assignment.usage.items() if amount}
-        self._take_up(work, work.queue, used, self._now)
+        self._take_up(work, work.queue, dict(assignment.usage), self._now)
         work.is_assumed = True
 
     def list_assumed(self) -> list[Work]:
@@ -314,64 +338,49 @@ class Tenants:
         """List the trees in which somebody may get quota."""
         self._now = now
         self._settle()
-        self._place_all([key for key in self._later if self._is_over(key)])
+        self._place_all(self.unplaced.list_over(now))
         due, self._due = self._due, {}
         trees = {id(tree): tree for name in due if (tree := self.directory.forest.find_tree(name))}
         yield from trees.values()
 
     def _settle(self) -> None:
         """Make the trees anew that have changed, and look again at the workloads of their queues."""
-        for name in self.directory.forest.take_changed():
+        changed = self.directory.forest.take_changed()
+        self.directory.hide_inactive(changed)
+        for name in changed:
             self._retry(name)
             self._place_all(self._list_of_queue(name))
 
-    def _is_over(self, key: str) -> bool:
-        at = self.works[key].defined.not_before
-        return at is not None and at <= self._now
-
     def find_heads(self, tree: Tree) -> list[Work]:
         """Find the first one of each queue of a tree."""
-        heads = []
-        for name in tree.queues:
-            line = self._lines.get(name)
-            work = line.find_head() if line is not None else None
-            if work is not None and not self.directory.list_inactive_reasons(name):
-                heads.append(work)
-        return heads
+        lines = (self.lines.get(name) for name, i in tree.queues.items() if i not in tree.hidden)
+        heads = (line.find_head() for line in lines if line is not None)
+        return [work for work in heads if work is not None]
 
     def run_cycle(self, tree: Tree, heads: Iterable[Work], now: float) -> Outcome:
         """Deal with the first one of each queue of a tree. Whoever gets quota holds it at once."""
         self._now = now
         outcome = TreeCycle(tree, self).run(heads)
         for work, what in outcome.left:
-            line = self._lines[work.queue]
+            line = self.lines[work.queue]
             if what.is_preemptor:
                 line.preemptor = work.key
             elif what.is_parked and not line.is_strict:
                 line.park(work)
+            if work.reason == NO_PLACE:
+                self.unplaced.lacking[work.queue] = None
         for victim, _ in outcome.preempted:
             self.works[victim.key].is_going = True
         return outcome
 
-    def count_waiting(self, queue: str) -> tuple[int, int]:
-        """Count those who wait in a queue, and those of them who wait for a change."""
-        line = self._lines.get(queue)
-        return (len(line), line.count_parked()) if line is not None else (0, 0)
-
     def find_reason(self, work: Work) -> tuple[str, str]:
         """Find why a workload waits, as a reason and a message."""
-        if work.where == Where.WAITS:
-            return self._lines[work.queue].find_reason(work)
-        return work.reason, work.message
+        is_waiting = work.where == Where.WAITS
+        return self.lines[work.queue].find_reason(work) if is_waiting else (work.reason, work.message)  # fmt: skip
 
     def is_parked(self, work: Work) -> bool:
         """Whether a workload that waits does so for a change in its tree."""
-        return self._lines[work.queue].is_parked(work.key)
-
-    def list_line(self, queue: str) -> list[Work]:
-        """List all who wait in a queue, in their order."""
-        line = self._lines.get(queue)
-        return line.list_in_order() if line is not None else []
+        return self.lines[work.queue].is_parked(work.key)
 
     def _find_local_usage(self, queue: str, local: str) -> float | None:
         """Find how much a local queue has used, if that counts in its queue."""
@@ -382,10 +391,3 @@ class Tenants:
         weight = 1.0 if known is None else known.weight
         total = self.directory.sum_up_tree(queue)
         return self.history.find_usage(local, weight, total, self._now)
-
-
-def _sum_by_resource(used: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for (_, resource), amount in used.items():
-        total[resource] = total.get(resource, 0) + amount
-    return total

@@ -6,7 +6,7 @@ Source: Kueue (2026-08), ``resource_node.go``: ``updateCohortResourceNode``, ``p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ class Tree:
         resources: the resources by number.
         handle: the tree as kernels take it.
         held: who holds quota in it.
+        hidden: the places of queues that are not active.
         n_cycles: how often its queues were dealt with.
         generation: how often anything has changed in it that may matter to those who wait.
     """
@@ -59,7 +60,9 @@ class Tree:
         self.held = Holdings(len(ordered))
         self.n_cycles = self.generation = 0
         self.paths = [self._list_path(i) for i in range(len(self.nodes))]
+        self.hidden: frozenset[int] = frozenset()
         self._children = self._list_children()
+        self._measure_heights()
 
     @property
     def name(self) -> str:
@@ -108,8 +111,6 @@ class Tree:
                     tree.subtree[parent], _lend(tree.subtree[i], tree.local[i])
                 )
                 tree.named[parent] |= tree.named[i]
-                below = 0 if self.nodes[i].is_queue else tree.height[i]
-                tree.height[parent] = max(tree.height[parent], below + 1)
         for i, node in enumerate(self.nodes):
             if node.parent < 0:
                 tree.most[i] = tree.subtree[i]
@@ -133,12 +134,18 @@ class Tree:
     def _list_children(self) -> list[list[int]]:
         children: list[list[int]] = [[] for _ in self.nodes]
         for i, one in enumerate(self.nodes):
-            if one.parent >= 0:
+            if one.parent >= 0 and i not in self.hidden:
                 children[one.parent].append(i)
         return children
 
+    def _measure_heights(self) -> None:
+        height = self.handle.height
+        height[:] = 0
+        for i in range(len(self.nodes) - 1, -1, -1):
+            height[i] = max((height[child] + 1 for child in self._children[i]), default=0)
+
     def list_children(self, node: int) -> Sequence[int]:
-        """List the children of a node, by name."""
+        """List the children of a node that are not hidden, by name."""
         return self._children[node]
 
     def list_queues_below(self, node: int) -> Iterator[int]:
@@ -149,21 +156,23 @@ class Tree:
         for child in self._children[node]:
             yield from self.list_queues_below(child)
 
-    def make_amounts(self, amounts: Amounts) -> Ints:
-        """Make [F] of amounts by column.
+    def hide_queues(self, hidden: Collection[int]) -> None:
+        """Let some queues, by their places, be nobody's neighbours: they lend and use what they have, and admit nobody."""
+        if hidden != self.hidden:
+            self.hidden = frozenset(hidden)
+            self._children = self._list_children()
+            self._measure_heights()
+
+    def hold(self, key: str, queue: str, amounts: Amounts) -> None:
+        """Let a workload hold quota of a queue of the tree.
 
         Raises:
             KeyError: the tree has no such column.
         """
-        made = np.zeros(len(self.columns), np.int64)
-        for column, amount in amounts.items():
-            made[self.columns[column]] = amount
-        return made
-
-    def hold(self, key: str, queue: str, amounts: Amounts) -> None:
-        """Let a workload hold quota of a queue of the tree."""
         self.generation += 1
-        self.held.add(self.handle, key, self.queues[queue], self.make_amounts(amounts))
+        columns = np.array([self.columns[one] for one in amounts], np.int64)
+        values = np.array(list(amounts.values()), np.int64)
+        self.held.add(self.handle, key, self.queues[queue], columns, values)
 
     def release(self, key: str) -> None:
         """Let a workload hold nothing any more."""

@@ -92,9 +92,9 @@ class Work:
             flavors = dict(one.flavors)
             # Pods that have ended for good hold nothing; of a part that was let in, as many hold as are left.
             n_pods = min(one.n_pods, left.get(one.name, one.n_pods))
-            for resource, amount in one.used:
-                if resource in flavors:
-                    column = flavors[resource], resource
-                    of_pods = amount if n_pods == one.n_pods else amount // one.n_pods * n_pods
-                    used[column] = used.get(column, 0) + of_pods
+            amounts = dict(one.used)
+            for resource, flavor in flavors.items():
+                amount, column = amounts.get(resource, 0), (flavor, resource)
+                of_pods = amount if n_pods == one.n_pods else amount // one.n_pods * n_pods
+                used[column] = used.get(column, 0) + of_pods
         return used

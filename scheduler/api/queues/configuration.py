@@ -11,6 +11,7 @@ from scheduler.api.queues.settings import STRATEGIES, HistorySettings, QueueSett
 from scheduler.errors import BadInput
 
 _FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
+FIELDS = "kueue", _FAIR, _HISTORY, _READY
 _STAMPS = ("Eviction", "Creation")
 
 
@@ -21,7 +22,7 @@ def read_settings(given: Any, field: str = "queues") -> QueueSettings:
         BadInput: a field is unknown or not what is allowed; names it.
     """
     raw = values.read_mapping(given, field)
-    values.refuse_unknown(raw, field, ("kueue", _FAIR, _HISTORY, _READY))
+    values.refuse_unknown(raw, field, FIELDS)
     return QueueSettings(
         kueue=values.read_flag(raw.get("kueue", False), f"{field}.kueue"),
         strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -29,6 +30,11 @@ REQUEUED, PODS_READY, PREEMPTED = "Requeued", "PodsReady", "Preempted"
 _PODS_READY_TIMEOUT, _BY_CHECK = "PodsReadyTimeout", "AdmissionCheck"
 # What a check says if the workload has to wait for it no longer, and why it may not start at all.
 CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Ready", "Retry", "Rejected"
+
+
+WORKLOAD = "Workload"
+# A kind, a namespace and a name.
+OwnerKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,12 +73,18 @@ class PodShape:
 
 
 class PodSet(NamedTuple):
-    """Pods of a workload that are alike. If ``least`` is less than ``n_pods``, so many may be enough."""
+    """Pods of a workload that are alike.
+
+    Attributes:
+        least: if it is less than ``n_pods``, so many may be enough.
+        mold: the template of its pods if they are ours, so that they can be placed before they exist.
+    """
 
     name: str
     n_pods: int
     least: int
     shape: PodShape
+    mold: kueue.PodTemplate | None = None
 
 
 class Assigned(NamedTuple):
@@ -106,6 +118,7 @@ class WorkloadDefinition:
         evicted: why it has to give up what it was given; empty if it has not.
         not_before: it is not tried before; None: not before somebody says so.
         checks: the state of each admission check.
+        owner: whose workload it is; None if nobody owns it.
     """
 
     key: str
@@ -122,13 +135,27 @@ class WorkloadDefinition:
     evicted: str = ""
     not_before: float | None = 0.0
     checks: tuple[tuple[str, str], ...] = ()
+    owner: OwnerKey | None = None
 
 
 class Shapes:
-    """The shapes of pod sets, each made once."""
+    """The shapes of pod sets, and the templates of those whose pods are ours, each made once."""
 
-    def __init__(self) -> None:
+    def __init__(self, schedulers: Collection[str] = ()) -> None:
+        """``schedulers``: the names by which pods are ours."""
+        self._schedulers = schedulers
         self._known: dict[bytes, PodShape] = {}
+        self._molds: WeakValueDictionary[bytes, kueue.PodTemplate] = WeakValueDictionary()
+
+    def find_mold(self, found: kueue.PodSet) -> kueue.PodTemplate | None:
+        """Return the template of a pod set whose pods are ours; None for others."""
+        if found.template.spec.scheduler_name not in self._schedulers:
+            return None
+        key = _encoder.encode(found.template)
+        known = self._molds.get(key)
+        if known is None:
+            known = self._molds[key] = found.template
+        return known
 
     def find_shape(self, found: kueue.PodSet) -> PodShape:
         """Return the shape of a pod set."""
@@ -222,7 +249,8 @@ def read_workload(
                 f"spec.podSets[{i}].count",
                 f"{one.count} and minCount {least} are not counts of pods",
             )
-        sets.append(PodSet(one.name or "main", one.count, least, shapes.find_shape(one)))
+        shape, mold = shapes.find_shape(one), shapes.find_mold(one)
+        sets.append(PodSet(one.name or "main", one.count, least, shape, mold))
     conditions = {one.type: one for one in status.conditions or () if one.status == "True"}
     created = float(times.read_time(meta.creation_timestamp) or 0)
     return WorkloadDefinition(
@@ -240,7 +268,16 @@ def read_workload(
         evicted=conditions[EVICTED].reason or EVICTED if EVICTED in conditions else "",
         not_before=_find_wait(status),
         checks=tuple((one.name, one.state) for one in status.admission_checks or ()),
+        owner=_find_owner(meta),
     )
+
+
+def _find_owner(meta: wire.Meta) -> OwnerKey | None:
+    """Find whose workload it is."""
+    for one in meta.owner_references or ():
+        if one.controller:
+            return one.kind, meta.namespace, one.name
+    return None
 
 
 def _read_transition(conditions: Mapping[str, kueue.TimedCondition], kind: str) -> float:

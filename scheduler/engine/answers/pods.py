@@ -56,7 +56,9 @@ def find_missing(inside: Inside, question: ask.MissingKeys) -> list[str]:
     if kind != kinds.PODS.name:
         return [key for key in inside.keepers[kind].get_keys() if key not in present]
     known = inside.cluster.pods
-    found = dict.fromkeys(inside.cluster.list_missing(present, scheduler))
+    missing = inside.cluster.list_missing(present, scheduler)
+    # Stand-ins are in no list: they do not exist yet.
+    found = {uid: None for uid in missing if uid not in inside.cluster.stand_ins}
     if scheduler:
         found.update(dict.fromkeys(inside.intake.list_missing(present, scheduler)))
         waiting = (pod for pod in inside.pending.list_pods() if pod.profile == scheduler)

@@ -57,7 +57,8 @@ def _list_uses(tree: Tree, node: int) -> Iterator[ask.QuotaUse]:
 
 
 def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int]:
-    waiting, parked = tenants.count_waiting(queue)
+    line = tenants.lines.get(queue)
+    waiting, parked = (0, 0) if line is None else (len(line), line.count_parked())
     held = [tenants.works[key] for key in tenants.directory.forest.list_held(queue)]
     return waiting, parked, len(held), sum(one.defined.is_admitted for one in held)
 
@@ -67,7 +68,8 @@ def list_workloads(inside: Inside, _: ask.KnownWorkloads) -> Sequence[ask.Worklo
     tenants = inside.tenants
     works = tenants.works.values()
     queues = sorted({work.queue for work in works if work.where == Where.WAITS})
-    place = {work.key: i for queue in queues for i, work in enumerate(tenants.list_line(queue))}
+    lines = (tenants.lines[queue].list_in_order() for queue in queues)
+    place = {work.key: i for line in lines for i, work in enumerate(line)}
     ordered = sorted(works, key=lambda one: (one.queue, place.get(one.key, -1), one.key))
     return [_describe(tenants, work, place.get(work.key, -1)) for work in ordered]
 

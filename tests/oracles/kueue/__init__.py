@@ -9,10 +9,12 @@ MultiKueue, concurrent admission, devices of DRA and slices of elastic jobs.
 - ``workloads``: what a Workload asks; ``limits``: what a LimitRange says of it; ``selectors``: labels and taints.
 - ``world``: the snapshot that one cycle works on.
 - ``assignments`` and ``flavors``: the choice of flavors; ``partial``: fewer pods.
-- ``preemption``, ``classical`` and ``fair``: who goes.
-- ``order``: who comes first; ``queues``: who waits where; ``usage``: shares of local queues.
-- ``cycle``: one cycle, and cycle after cycle.
+- ``victims``, ``classical``, ``fair`` and ``preemption``: who goes.
+- ``order``: who comes first; ``queues``: who waits where; ``usage``: what local queues used.
+- ``cycle``: one cycle, and cycle after cycle; ``statuses``: what is written into Workloads.
 - ``cases``: Kueue's tables in our words.
 
-Where Go leaves an order to chance (maps, and sorting of equals), the twin goes by name.
+Where Go leaves an order to chance (maps, and sorting of equals), the twin goes by name. With admission fair sharing
+the order of candidates is no order at all: usage counts within a cluster queue only and comes before priority, so that
+three workloads of two queues may each come before the next one. What Kueue does then depends on how Go sorts.
 """

@@ -11,10 +11,10 @@ oracle) and ``order`` (the order of heads). A case says:
   cluster queue by a local queue of that name.
 - ``workloads``: ``asks`` of one pod, or ``pods`` by set. What is admitted ``has`` its flavors by set and resource, and
   uses what its pods ask, unless ``uses`` says otherwise. Times are seconds from ``NOW``.
-- ``want``: see ``expect_outcome`` and the fields of each kind.
+- ``want``: see ``expect_outcome``, ``expect_cycles`` and the top of each file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -29,8 +29,6 @@ from tests.oracles.quantities import exact
 NOW = "2026-01-01T12:00:00+00:00"
 GROUP = "kueue.x-k8s.io/v1beta2"
 Fields = Mapping[str, Any]
-# Kinds of cases that expect what becomes of cycles.
-OUTCOMES = ("scheduling", "cycles")
 
 
 @dataclass(frozen=True)
@@ -65,14 +63,26 @@ def make_case(kind: str, fields: Fields) -> Case:
         make_objects(fields),
         fields.get("config") or {},
         NOW,
-        expect_outcome(fields) if kind in OUTCOMES else fields["want"],
+        EXPECTATIONS[kind](fields) if kind in EXPECTATIONS else fields["want"],
         fields,
     )
 
 
-def expect_outcome(fields: Fields) -> dict[str, dict[str, Any]]:
-    """Expect an outcome: ``admitted`` [queue, counts and flavors by set], ``preempted`` [by whom, why], ``waiting`` [where, why, in words]."""
+def expect_outcome(fields: Fields) -> dict[str, Any]:
+    """Expect what one cycle comes to."""
     want = fields["want"]
+    return {**expect_moves(want), "pending": expect_waiting(want)}
+
+
+def expect_cycles(fields: Fields) -> dict[str, Any]:
+    """Expect who moves in each of the ``cycles``, and nobody in later ones, and who waits after the last one."""
+    want = fields["want"]
+    cycles = [expect_moves(one) for one in want.get("cycles", [])]
+    return {"cycles": cycles, "pending": expect_waiting(want)}
+
+
+def expect_moves(want: Fields) -> dict[str, dict[str, Any]]:
+    """Expect who is ``admitted`` [queue, counts and flavors by set] and ``preempted`` [by whom, why]."""
     admitted = {}
     for key, (queue, pod_sets) in want.get("admitted", {}).items():
         sets = {
@@ -84,11 +94,16 @@ def expect_outcome(fields: Fields) -> dict[str, dict[str, Any]]:
         name_key(key): {"by": name_key(by), "reason": reason}
         for key, (by, reason) in want.get("preempted", {}).items()
     }
+    return {"admitted": admitted, "preempted": preempted}
+
+
+def expect_waiting(want: Fields) -> dict[str, dict[str, Any]]:
+    """Expect who is ``waiting`` [where, why, in words]; only where if no cycle has looked at it."""
     pending = {}
     for key, told in want.get("waiting", {}).items():
         where, reason, message = [*told, None, None][:3]
         pending[name_key(key)] = {"where": where, "reason": reason, "message": message}
-    return {"admitted": admitted, "preempted": preempted, "pending": pending}
+    return pending
 
 
 def name_key(key: str) -> str:
@@ -211,7 +226,7 @@ def make_groups(groups: list[Fields]) -> list[dict[str, Any]]:
     """Make groups of resources, each of quotas by flavor and resource."""
     made = []
     for group in groups:
-        flavors = [
+        flavors: list[dict[str, Any]] = [
             {"name": flavor, "resources": [make_quota(name, text) for name, text in quotas.items()]}
             for flavor, quotas in group.items()
         ]
@@ -324,3 +339,9 @@ def make_admission(queue: str, pods: Fields, one: Fields) -> dict[str, Any]:
 def multiply_quantity(text: object, times: int) -> str:
     value = (exact(str(text)) or Fraction(0)) * times
     return str(value) if value.denominator == 1 else f"{int(value * 1000)}m"
+
+
+EXPECTATIONS: dict[str, Callable[[Fields], dict[str, Any]]] = {
+    "scheduling": expect_outcome,
+    "cycles": expect_cycles,
+}

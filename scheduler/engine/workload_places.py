@@ -1,0 +1,224 @@
+"""Places for the workloads of queues: quota is given only together with the nodes and cards of all pods.
+
+A workload is placed with stand-ins for its pods, in one trial with the victims gone who would give it quota. It is then
+admitted with its place, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from scheduler.api.door.decisions import Bind, Plan
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.queues import molding
+from scheduler.api.queues.workloads import PodSet
+from scheduler.cycle.schedule import Cycle
+from scheduler.engine.workload_pods import WorkloadPods
+from scheduler.errors import BadInput
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity, Team, Where, make_entity
+from scheduler.state.pods import Life, PodRecord
+from scheduler.tenancy.assignments import Assignment, Chosen, Mode, SetAssignment
+from scheduler.tenancy.tenants import Tenants
+from scheduler.tenancy.works import Work
+
+# No object of a cluster has this kind: the group is one only while it is placed.
+_KIND = "Workload.kueue.x-k8s.io"
+_IMPLIED = {"unconstrained": True}
+
+
+class WorkloadPlaces:
+    """Finds places for workloads on one cluster."""
+
+    def __init__(
+        self, cluster: Cluster, cycle: Cycle, tenants: Tenants, pods: WorkloadPods
+    ) -> None:
+        """``pods``: which pods are those of which workload."""
+        self._cluster, self._cycle, self._tenants = cluster, cycle, tenants
+        self._book, self._pods = tenants.book, pods
+
+    def needs_place(self, work: Work) -> bool:
+        """Whether all pods of a workload are ours: nobody else decides where they go."""
+        return all(one.mold is not None for one in work.sets)
+
+    def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
+        """Whether there is a place for a workload, once the workloads ``gone`` have left theirs."""
+        return self._try(work, assignment, gone) is not None
+
+    def take(self, work: Work, assignment: Assignment) -> bool:
+        """Take a place for a workload, with stand-ins for its pods."""
+        entity = self._make_entity(work, assignment)
+        if isinstance(entity, str):
+            return False
+        if entity is None:
+            return True
+        with self._cluster.trial() as trial:
+            plan = self._cycle.place_group(entity)
+            if self._is_whole(entity, plan):
+                trial.commit()
+                return True
+        self._cluster.stand_ins.drop_all(work.key)
+        return False
+
+    def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:
+        """Nominate stand-ins to the nodes that they will have once the workloads ``gone`` have left theirs."""
+        binds = self._try(work, assignment, gone)
+        if not binds:
+            return
+        entity = self._make_entity(work, assignment)
+        if isinstance(entity, Entity):
+            for bind in binds:
+                self._cluster.nominations.put(bind.uid, bind.node, work.priority, bind.slots)
+
+    def let_go(self, key: str) -> None:
+        """Give up the place of a workload, and what was promised to it."""
+        for pod in self._cluster.stand_ins.list_of(key):
+            self._cluster.nominations.forget(pod.uid)
+        self._cluster.stand_ins.drop_all(key)
+
+    def _try(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> list[Bind] | None:
+        """Place a workload in a trial; return where its pods would go, or None if there is no place for all of them."""
+        had = {pod.uid for pod in self._cluster.stand_ins.list_of(work.key)}
+        entity = self._make_entity(work, assignment)
+        if isinstance(entity, str):
+            return None
+        if entity is None:
+            return []
+        leaving = [uid for key in gone for uid in self._list_on_nodes(key)]
+        with self._cluster.trial() as trial:
+            trial.take_away(*leaving)
+            plan = self._cycle.place_group(entity)
+            found = list(plan.binds) if self._is_whole(entity, plan) else None
+        for pod in entity.members:
+            if pod.uid not in had:
+                self._cluster.stand_ins.drop(pod.uid)
+        return found
+
+    def _list_on_nodes(self, key: str) -> Iterator[str]:
+        """Yield the uids of the pods of a workload that have a node, and of its stand-ins."""
+        defined = self._tenants.works[key].defined
+        uids = [*self._pods.list_of(defined)]
+        uids += [pod.uid for pod in self._cluster.stand_ins.list_of(key)]
+        for uid in uids:
+            pod = self._cluster.pods.get(uid)
+            if pod is not None and pod.node:
+                yield uid
+
+    def restore(self, work: Work) -> bool:
+        """Take places for those pods of a workload with quota that do not exist; return whether none is left."""
+        if self._cluster.stand_ins.list_of(work.key):
+            return True
+        there, sets = self._pods.count_sets(work.defined), []
+        for one in work.defined.admission.assigned if work.defined.admission else ():
+            flavors = {name: Chosen(flavor, Mode.FIT, 0) for name, flavor in one.flavors}
+            if not all(chosen.flavor in self._book.flavors for chosen in flavors.values()):
+                return False
+            n_missing = max(0, one.n_pods - there[one.name])
+            sets.append(
+                SetAssignment(
+                    name=one.name,
+                    n_pods=n_missing,
+                    flavors=flavors,
+                    requests={},
+                    reasons=(),
+                    attempts=(),
+                )
+            )
+        return self.take(work, Assignment(sets=sets))
+
+    def give_seat(self, pod: PodRecord) -> None:
+        """Give a pod that has come the place that a stand-in of its workload holds for it."""
+        found = self._find_seat(pod)
+        if found is None:
+            return
+        seat = self._cluster.pods[found]
+        node, cards = seat.node, seat.claim
+        self._cluster.stand_ins.drop(found)
+        self._cluster.nominations.put(pod.uid, node, pod.priority, cards)
+
+    def _find_seat(self, pod: PodRecord) -> str | None:
+        """Find the stand-in whose place a pod takes: of its pod set, the one with the lowest number."""
+        keys, pod_set = self._pods.find_keys(pod.uid)
+        for key in keys:
+            for workload in self._tenants.list_owned(key):
+                sets = self._cluster.stand_ins.list_sets(workload)
+                seats = sets.get(pod_set) or next(iter(sets.values()), [])
+                for uid in seats:
+                    if self._cluster.pods[uid].life == Life.ASSUMED:
+                        return uid
+        return None
+
+    @staticmethod
+    def _is_whole(entity: Entity, plan: Plan) -> bool:
+        return len(plan.binds) == len(entity.members)
+
+    def _make_entity(self, work: Work, assignment: Assignment) -> Entity | str | None:
+        """Make the group of a workload's stand-ins; None if it has no pods, a text if it may be placed nowhere."""
+        teams: dict[str, list[Team]] = {}
+        wheres: dict[str, Where | None] = {}
+        sets = {one.name: one for one in work.sets}
+        for i, one in enumerate(assignment.sets):
+            if not one.n_pods:
+                continue
+            pod_set = sets[one.name]
+            where = self._find_where(pod_set, one)
+            if isinstance(where, str):
+                return where
+            together = pod_set.shape.group or f"{i}"
+            is_alone = not pod_set.shape.group
+            pods = tuple(self._list_stand_ins(work, pod_set, one))
+            team = Team(
+                name=one.name,
+                minimum=len(pods),
+                pods=pods,
+                ranks=tuple(range(len(pods))),
+                template=pods[0].template,
+                where=where if is_alone else None,
+                n_short=len(pods),
+            )
+            teams.setdefault(together, []).append(team)
+            wheres[together] = None if is_alone else where
+        if not teams:
+            return None
+        outer = [
+            some[0] if len(some) == 1 and wheres[name] is None
+            else Team(name, len(some), teams=tuple(some), where=wheres[name])
+            for name, some in teams.items()
+        ]  # fmt: skip
+        whole = outer[0] if len(outer) == 1 else Team("", len(outer), teams=tuple(outer))
+        return make_entity(GroupKey(_KIND, work.namespace, work.key.partition("/")[2]), whole)
+
+    def _list_stand_ins(
+        self, work: Work, pod_set: PodSet, given: SetAssignment
+    ) -> Iterator[PodRecord]:
+        """Yield as many stand-ins of a pod set as are given quota; those that exist already keep their promises."""
+        known = self._cluster.stand_ins.list_sets(work.key).get(pod_set.name, [])
+        pods = {uid: self._cluster.pods[uid] for uid in known}
+        names = dict.fromkeys(chosen.flavor for chosen in given.flavors.values())
+        flavors = [self._book.flavors[name] for name in names]
+        for pod in molding.make_pods(work.defined, pod_set, range(given.n_pods), flavors):
+            uid = pod.metadata.uid
+            if uid in pods:
+                yield pods[uid]
+            else:
+                yield from self._cluster.stand_ins.add(work.key, pod_set.name, [pod])
+
+    def _find_where(self, pod_set: PodSet, given: SetAssignment) -> Where | str | None:
+        """Find where in a topology a pod set goes; a text if its topology, or a level, is not there."""
+        topology = next(
+            (
+                flavor.topology
+                for chosen in given.flavors.values()
+                if (flavor := self._book.flavors[chosen.flavor]).topology
+            ),
+            "",
+        )
+        asked = pod_set.shape.topology
+        if topology and not pod_set.shape.asks_topology:
+            # All flavors of the queue have a topology: nothing else is wished for than few domains.
+            asked = {**(asked or {}), **_IMPLIED}
+        try:
+            constraint = molding.read_constraint(asked, topology)
+        except BadInput as error:
+            return str(error)
+        return None if constraint is None else self._cluster.groups.resolve(constraint)

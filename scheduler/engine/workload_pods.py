@@ -1,0 +1,91 @@
+"""Which pods are those of which workload: by what a pod says, or by its owner, which the workload has, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from scheduler.api import kinds, names, wire
+from scheduler.api.groups.readers.owners import find_owner
+from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+class _Says(NamedTuple):
+    """What a pod says: the keys under which its workload may be found, and its pod set."""
+
+    keys: tuple[OwnerKey, ...]
+    pod_set: str
+
+
+class WorkloadPods:
+    """The pods that are not finished, by their owners. It is kept only where queues are managed."""
+
+    def __init__(self) -> None:
+        self._says: dict[str, _Says] = {}
+        self._by_key: dict[OwnerKey, dict[str, str]] = {}
+
+    def note(self, pod: wire.Pod) -> None:
+        """Note a pod that was added or has changed."""
+        uid = pod.metadata.uid
+        says = None if pod.status.phase in _FINISHED else _read(pod)
+        if self._says.get(uid) == says:
+            return
+        self.drop(uid)
+        if says is not None:
+            self._says[uid] = says
+            for key in says.keys:
+                self._by_key.setdefault(key, {})[uid] = says.pod_set
+
+    def drop(self, uid: str) -> None:
+        """Forget a pod that is gone."""
+        says = self._says.pop(uid, None)
+        for key in says.keys if says is not None else ():
+            del self._by_key[key][uid]
+            if not self._by_key[key]:
+                del self._by_key[key]
+
+    def list_of(self, defined: WorkloadDefinition) -> dict[str, str]:
+        """Return the uids of the pods of a workload, each with the name of its pod set as far as it says it."""
+        for key in list_keys(defined):
+            if (found := self._by_key.get(key)) is not None:
+                return found
+        return {}
+
+    def find_keys(self, uid: str) -> tuple[tuple[OwnerKey, ...], str]:
+        """Return the keys under which the workload of a pod may be found, and the name of its pod set."""
+        says = self._says.get(uid)
+        return ((), "") if says is None else (says.keys, says.pod_set)
+
+    def count_sets(self, defined: WorkloadDefinition) -> Counter[str]:
+        """Count the pods of a workload by pod set; those that name none are of the first one."""
+        known = {one.name for one in defined.sets}
+        first = defined.sets[0].name
+        return Counter(one if one in known else first for one in self.list_of(defined).values())
+
+
+def _read(pod: wire.Pod) -> _Says | None:
+    meta = pod.metadata
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    keys: list[OwnerKey] = []
+    if name := annotations.get(names.KUEUE_WORKLOAD):
+        keys.append((WORKLOAD, meta.namespace, name))
+    owner = find_owner(pod) if meta.owner_references else None
+    if owner is not None:
+        keys.append((owner.kind, meta.namespace, owner.group.name.partition("/")[0]))
+    controller = next((one for one in meta.owner_references or () if one.controller), None)
+    if controller is not None:
+        keys.append((controller.kind, meta.namespace, controller.name))
+    if group := labels.get(names.KUEUE_GROUP):
+        keys.append((WORKLOAD, meta.namespace, group))
+    keys.append((kinds.PODS.name, meta.namespace, meta.name))
+    part = labels.get(names.KUEUE_POD_SET) or (owner.part if owner is not None else "")
+    return _Says(tuple(dict.fromkeys(keys)), part)
+
+
+def list_keys(defined: WorkloadDefinition) -> list[OwnerKey]:
+    """List the keys under which the pods of a workload may be found."""
+    namespace, _, name = defined.key.partition("/")
+    own: OwnerKey = (WORKLOAD, namespace, name)
+    return [own] if defined.owner is None else [own, defined.owner]

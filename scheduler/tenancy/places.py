@@ -1,0 +1,61 @@
+"""What queues need to know of nodes: whether there is a place for a workload, and who keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from scheduler.tenancy.assignments import Assignment
+from scheduler.tenancy.works import Work
+
+
+class Places(Protocol):
+    """Finds places for workloads, and keeps them."""
+
+    def needs_place(self, work: Work) -> bool:
+        """Whether a workload is only given quota together with a place."""
+
+    def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
+        """Whether there is a place for a workload, once the workloads ``gone`` have left theirs."""
+
+    def take(self, work: Work, assignment: Assignment) -> bool:
+        """Take a place for a workload; return whether there was one."""
+
+    def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:
+        """Promise a workload the place that it will have once the workloads ``gone`` have left theirs."""
+
+    def restore(self, work: Work) -> bool:
+        """Take places for those pods of a workload with quota that are nowhere; return whether none is left."""
+
+    def let_go(self, key: str) -> None:
+        """Give up the place of a workload, and what was promised to it."""
+
+
+class Anywhere:
+    """Places for those who need none: quota is enough."""
+
+    def needs_place(self, work: Work) -> bool:
+        """No workload does."""
+        del work
+        return False
+
+    def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
+        """There always is."""
+        del work, assignment, gone
+        return True
+
+    def take(self, work: Work, assignment: Assignment) -> bool:
+        """There always is one."""
+        del work, assignment
+        return True
+
+    def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:
+        """Nothing has to be promised."""
+
+    def restore(self, work: Work) -> bool:
+        """None has to be anywhere."""
+        del work
+        return True
+
+    def let_go(self, key: str) -> None:
+        """Nothing is kept."""

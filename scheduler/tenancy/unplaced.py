@@ -1,0 +1,55 @@
+"""Who waits for something other than quota: for a time, or for a place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.tenancy.places import Places
+from scheduler.tenancy.works import Where, Work
+
+
+class Unplaced:
+    """Those who wait for a time or for a place.
+
+    Attributes:
+        later: workloads that may not be tried before a time.
+        lacking: queues in which somebody waits for a place.
+        somewhere: workloads with quota whose pods may have no places yet.
+    """
+
+    def __init__(self, works: Mapping[str, Work]) -> None:
+        self._works = works
+        self.later: set[str] = set()
+        self.lacking: dict[str, None] = {}
+        self.somewhere: dict[str, None] = {}
+
+    @property
+    def wants_places(self) -> bool:
+        """Whether anybody waits for a place."""
+        return bool(self.lacking or self.somewhere)
+
+    def find_due(self) -> float | None:
+        """Find when the next workload may be tried that has to wait; None if none has to."""
+        times = (self._works[key].defined.not_before for key in self.later)
+        return min((at for at in times if at is not None), default=None)
+
+    def list_over(self, now: float) -> list[str]:
+        """List the workloads that may be tried by now."""
+        return [
+            key
+            for key in self.later
+            if (at := self._works[key].defined.not_before) is not None and at <= now
+        ]
+
+    def take_lacking(self) -> list[str]:
+        """Return the queues in which somebody waits for a place, and forget them: they are tried again."""
+        lacking, self.lacking = list(self.lacking), {}
+        return lacking
+
+    def restore_places(self, places: Places) -> None:
+        """Take places for the pods of those who have had quota before, as far as there are any."""
+        for key in list(self.somewhere):
+            work = self._works.get(key)
+            is_over = work is None or work.where != Where.HOLDS or work.is_going
+            if work is None or is_over or not places.needs_place(work) or places.restore(work):
+                del self.somewhere[key]

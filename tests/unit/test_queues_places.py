@@ -1,0 +1,153 @@
+"""Quota is given together with a place: nothing is admitted that nobody can place, and nobody goes in vain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.simulate.run import schedule
+
+API = "kueue.x-k8s.io/v1beta2"
+Json = dict[str, Any]
+
+
+def make_node(name: str, rack: str, gpus: int = 4, pool: str = "gpu") -> Json:
+    labels = {"kubernetes.io/hostname": name, "rack": rack, "pool": pool}
+    offered = {"cpu": "16", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": f"{gpus}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": offered},
+    }
+
+
+def make_flavor(name: str, pool: str, topology: str = "") -> Json:
+    spec: Json = {"nodeLabels": {"pool": pool}}
+    if topology:
+        spec["topologyName"] = topology
+    return {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+
+
+def make_queue(name: str, gpus: dict[str, int], **more: Any) -> list[Json]:
+    flavors = [
+        {"name": flavor, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": n}]}
+        for flavor, n in gpus.items()
+    ]
+    spec = {
+        "cohortName": "all",
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}],
+        "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+        **more,
+    }
+    return [
+        {"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
+        {
+            "apiVersion": API,
+            "kind": "LocalQueue",
+            "metadata": {"name": name, "namespace": "team"},
+            "spec": {"clusterQueue": name},
+        },
+    ]
+
+
+def make_workload(name: str, queue: str, n_pods: int, gpus: int, **more: Any) -> Json:
+    requests = {"nvidia.com/gpu": f"{gpus}"}
+    template = {
+        "spec": {
+            "schedulerName": more.get("scheduler", "evenkeel"),
+            "containers": [
+                {"name": "main", "resources": {"requests": requests, "limits": requests}}
+            ],
+        }
+    }
+    pod_set: Json = {"name": "main", "count": n_pods, "template": template}
+    if "required" in more:
+        pod_set["topologyRequest"] = {"required": more["required"]}
+    return {
+        "apiVersion": API,
+        "kind": "Workload",
+        "metadata": {
+            "name": name,
+            "namespace": "team",
+            "creationTimestamp": f"2026-01-01T00:00:{more.get('second', 0):02}Z",
+        },
+        "spec": {"queueName": queue, "priority": more.get("priority", 0), "podSets": [pod_set]},
+    }
+
+
+RACKS = {
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+    "kind": "Topology",
+    "metadata": {"name": "racks"},
+    "spec": {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]},
+}
+FOUR_NODES = [make_node(f"n{i}", f"r{i // 2}") for i in range(4)]
+
+
+def run(*objects: Json) -> dict[str, Json]:
+    result = schedule(objects, strict=True)
+    return {row["name"]: row for row in result["workloads"]}
+
+
+def test_a_gang_with_quota_waits_until_there_is_a_place_for_all_of_it() -> None:
+    rows = run(
+        *FOUR_NODES,
+        RACKS,
+        make_flavor("gpus", "gpu", "racks"),
+        *make_queue("a", {"gpus": 100}),
+        make_workload("fits", "a", 2, 4, required="rack"),
+        make_workload("three-nodes", "a", 3, 4, required="rack", second=1),
+        make_workload("fits-too", "a", 2, 4, required="rack", second=2),
+    )
+    assert rows["fits"]["state"] == rows["fits-too"]["state"] == "admitted"
+    assert rows["three-nodes"]["state"] == "waits"
+    assert rows["three-nodes"]["reason"] == "TopologyPlacementFailed"
+    assert "no place" in rows["three-nodes"]["message"]
+    assert not rows["three-nodes"]["uses"]
+
+
+def test_the_next_flavor_is_tried_where_the_first_one_has_quota_but_no_place() -> None:
+    """Kueue stays with the first flavor that has quota."""
+    rows = run(
+        make_node("small", "r0", 2, "old"),
+        make_node("large", "r1", 8, "new"),
+        make_flavor("old", "old"),
+        make_flavor("new", "new"),
+        *make_queue("a", {"old": 10, "new": 10}),
+        make_workload("large", "a", 1, 4),
+        make_workload("small", "a", 1, 2, second=1),
+    )
+    assert rows["large"]["podSets"] == [
+        {"name": "main", "count": 1, "flavors": {"nvidia.com/gpu": "new"}}
+    ]
+    assert rows["small"]["podSets"][0]["flavors"] == {"nvidia.com/gpu": "old"}
+
+
+def test_pods_of_other_schedulers_need_quota_only() -> None:
+    rows = run(
+        make_flavor("gpus", "gpu"),
+        *make_queue("a", {"gpus": 4}),
+        make_workload("theirs", "a", 4, 1, scheduler="default-scheduler"),
+        make_workload("more", "a", 1, 1, scheduler="default-scheduler", second=1),
+    )
+    assert rows["theirs"]["state"] == "admitted"
+    assert rows["more"]["reason"] == "WaitingForQuota"
+
+
+def test_reclaiming_takes_those_whose_going_makes_one_place() -> None:
+    """kueue#10815: what is freed must be in one rack; Kueue goes by priority and time, and finds no topology."""
+    borrowers = [
+        make_workload(f"b{i}", "b", 1, 4, required="kubernetes.io/hostname", second=i)
+        for i in range(4)
+    ]
+    rows = run(
+        *FOUR_NODES,
+        RACKS,
+        make_flavor("gpus", "gpu", "racks"),
+        *make_queue("a", {"gpus": 8}),
+        *make_queue("b", {"gpus": 8}),
+        *borrowers,
+        make_workload("gang", "a", 2, 4, required="rack", second=9),
+    )
+    assert rows["gang"]["state"] == "admitted"
