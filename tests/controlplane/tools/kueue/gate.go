@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
+)
+
+// Clock is the time that whoever opens the gate has set; it stands still in between.
+//
+// Kueue writes times to the second and orders by them, so what happens to fall on both sides of a second's end would
+// be ordered by chance.
+type Clock struct {
+	clock.RealClock
+	seconds atomic.Int64
+}
+
+// Now is the time that was set last.
+func (c *Clock) Now() time.Time { return time.Unix(c.seconds.Load(), 0) }
+
+// Since is by the time that was set last.
+func (c *Clock) Since(since time.Time) time.Duration { return c.Now().Sub(since) }
+
+// Gate keeps all ClusterQueues from the scheduler until it is opened.
+//
+// Objects come one after the other, and the scheduler would begin with the first. Behind a closed gate all of them
+// are in their queues before its first cycle.
+type Gate struct {
+	qcache.StatusChecker
+	clock  *Clock
+	queues *qcache.Manager
+	isOpen atomic.Bool
+	cycles Cycles
+}
+
+// Cycles counts how often the scheduler has looked for the head of each queue.
+type Cycles struct {
+	sync.Mutex
+	of   map[kueue.ClusterQueueReference]int
+	most int
+}
+
+func (c *Cycles) add(name kueue.ClusterQueueReference) {
+	c.Lock()
+	defer c.Unlock()
+	c.of[name]++
+	c.most = max(c.most, c.of[name])
+}
+
+func (c *Cycles) count() int {
+	c.Lock()
+	defer c.Unlock()
+	return c.most
+}
+
+// ClusterQueueActive is asked under the lock of the queues, by the scheduler that looks for heads and by metrics.
+func (g *Gate) ClusterQueueActive(name kueue.ClusterQueueReference) bool {
+	isActive := g.isOpen.Load() && g.StatusChecker.ClusterQueueActive(name)
+	if caller, _, _, ok := runtime.Caller(1); ok && strings.HasSuffix(runtime.FuncForPC(caller).Name(), ".heads") {
+		g.cycles.add(name)
+	}
+	return isActive
+}
+
+// set opens or closes the gate between two looks of the scheduler at its queues, and makes it look.
+func (g *Gate) set(isOpen bool) {
+	g.queues.Lock()
+	defer g.queues.Unlock()
+	g.isOpen.Store(isOpen)
+	g.queues.Broadcast()
+}
+
+// Seen is what the gate tells: in how many cycles the scheduler has looked for heads, and how many workloads wait in
+// each ClusterQueue.
+type Seen struct {
+	Cycles  int            `json:"cycles"`
+	Pending map[string]int `json:"pending"`
+}
+
+// ServeHTTP answers POST /open?now=SECONDS, POST /close and GET /.
+func (g *Gate) ServeHTTP(out http.ResponseWriter, in *http.Request) {
+	switch in.URL.Path {
+	case "/open":
+		now, err := strconv.ParseInt(in.URL.Query().Get("now"), 10, 64)
+		if err != nil {
+			http.Error(out, err.Error(), http.StatusBadRequest)
+			return
+		}
+		g.clock.seconds.Store(now)
+		g.set(true)
+	case "/close":
+		g.set(false)
+	}
+	seen := Seen{Cycles: g.cycles.count(), Pending: map[string]int{}}
+	for _, name := range g.queues.GetClusterQueueNames() {
+		queue := &kueue.ClusterQueue{}
+		queue.Name = string(name)
+		if n, err := g.queues.Pending(queue); err == nil {
+			seen.Pending[queue.Name] = n
+		}
+	}
+	out.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(out).Encode(seen)
+}
+
+// serve answers at an address until the context ends.
+func (g *Gate) serve(ctx context.Context, address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: g}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	go func() { _ = server.Serve(listener) }()
+	return nil
+}
