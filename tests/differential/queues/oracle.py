@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -56,6 +57,14 @@ class _State(NamedTuple):
             for name, one in self.workloads.items()
         }
 
+    def changed_since(self, other: _State) -> bool:
+        """Whether it is not the same as before."""
+        return (self.standing, self.seen.pending, self.seen.parked) != (
+            other.standing,
+            other.seen.pending,
+            other.seen.parked,
+        )
+
     @property
     def n_waiting(self) -> int:
         """How many workloads must be in a queue."""
@@ -80,7 +89,7 @@ class Oracle:
 
         Args:
             world: what is there, and what happens.
-            patiently: wait three times as long for what may come yet.
+            patiently: wait twice as long for what may come yet.
 
         Raises:
             CallError: the API server refused an object.
@@ -93,7 +102,7 @@ class Oracle:
         try:
             await asyncio.to_thread(self._program.start, world.settings)
             await self._wait_for_queues()
-            asked = _Asked(self, world, 3.0 if patiently else 1.0)
+            asked = _Asked(self, world, 2.0 if patiently else 1.0)
             return await asked.answer()
         finally:
             self._program.kill()
@@ -158,6 +167,7 @@ class _Asked:
         self._oracle, self._world, self._patience = oracle, world, patience
         self._names: dict[str, str] = {}
         self._now = 0
+        self._cycles = _count_cycles(world)
 
     async def answer(self) -> Outcome:
         found: list[StepOutcome] = []
@@ -223,12 +233,13 @@ class _Asked:
             last = state
             await asyncio.sleep(_POLL_SECONDS)
             state, now = await self._oracle.read(), time.monotonic()
-            if state.standing != last.standing or state.seen.pending != last.seen.pending:
+            if state.changed_since(last):
                 changed, cycles = now, state.seen.cycles
             if state.seen.cycles != last.seen.cycles:
                 looked = now
             seconds = ((now - changed) / self._patience, (now - looked) / self._patience)
-            if is_done(_Rest(state, *seconds, (state.seen.cycles - cycles) / self._patience)):
+            n_cycles = (state.seen.cycles - cycles) / self._patience
+            if is_done(_Rest(state, *seconds, n_cycles > self._cycles)):
                 return state
             if now - began > _GIVE_UP_SECONDS:
                 raise TimeoutError(f"world {self._world.seed} does not come to rest")
@@ -241,13 +252,13 @@ class _Rest(NamedTuple):
         state: what has not changed.
         seconds: since it was another.
         idle: seconds since the scheduler last looked for heads.
-        cycles: how often it has looked since anything changed.
+        is_done: it has looked so often since anything changed that each head was tried with each flavor.
     """
 
     state: _State
     seconds: float
     idle: float
-    cycles: float
+    is_done: bool
 
 
 def _is_known(rest: _Rest) -> bool:
@@ -261,12 +272,22 @@ def _is_idle(rest: _Rest) -> bool:
     """Whether the scheduler has nothing to do, or does the same again and again.
 
     A head that waits for its victims, or for others in strict order, is tried for ever; meanwhile each other queue gets
-    through what waits in it, one in a cycle.
+    through what waits in it, and another is parked every few cycles.
     """
-    if rest.seconds < _STABLE_SECONDS:
-        return False
-    most = max(rest.state.seen.pending.values(), default=0)
-    return rest.idle > _STABLE_SECONDS or rest.cycles > most + 2
+    return rest.seconds > _STABLE_SECONDS and (rest.idle > _STABLE_SECONDS or rest.is_done)
+
+
+def _count_cycles(world: World) -> int:
+    """How many cycles a head may need until it is parked: as long as it has flavors left to try, it stays.
+
+    The flavors of each group of resources are gone through by themselves, and it is parked when all are through at once.
+    """
+    sizes = [
+        [len(group["flavors"]) for group in one["spec"]["resourceGroups"]]
+        for one in world.objects
+        if one["kind"] == "ClusterQueue"
+    ]
+    return 2 + max(math.lcm(*of) for of in sizes)
 
 
 @asynccontextmanager

@@ -34,10 +34,12 @@ class Seen(msgspec.Struct, frozen=True):
     Attributes:
         cycles: in how many cycles the scheduler has looked for heads; it stands still once there is nothing to do.
         pending: by ClusterQueue, how many workloads wait in it.
+        parked: how many of them are not tried again before something changes.
     """
 
     cycles: int
     pending: Mapping[str, int]
+    parked: Mapping[str, int]
 
 
 class Program:

@@ -5,32 +5,13 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"k8s.io/utils/clock"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
 )
-
-// Clock is the time that whoever opens the gate has set; it stands still in between.
-//
-// Kueue writes times to the second and orders by them, so what happens to fall on both sides of a second's end would
-// be ordered by chance.
-type Clock struct {
-	clock.RealClock
-	seconds atomic.Int64
-}
-
-// Now is the time that was set last.
-func (c *Clock) Now() time.Time { return time.Unix(c.seconds.Load(), 0) }
-
-// Since is by the time that was set last.
-func (c *Clock) Since(since time.Time) time.Duration { return c.Now().Sub(since) }
 
 // Gate keeps all ClusterQueues from the scheduler until it is opened.
 //
@@ -67,7 +48,7 @@ func (c *Cycles) count() int {
 // ClusterQueueActive is asked under the lock of the queues, by the scheduler that looks for heads and by metrics.
 func (g *Gate) ClusterQueueActive(name kueue.ClusterQueueReference) bool {
 	isActive := g.isOpen.Load() && g.StatusChecker.ClusterQueueActive(name)
-	if caller, _, _, ok := runtime.Caller(1); ok && strings.HasSuffix(runtime.FuncForPC(caller).Name(), ".heads") {
+	if isCalledBy(".heads") {
 		g.cycles.add(name)
 	}
 	return isActive
@@ -81,11 +62,12 @@ func (g *Gate) set(isOpen bool) {
 	g.queues.Broadcast()
 }
 
-// Seen is what the gate tells: in how many cycles the scheduler has looked for heads, and how many workloads wait in
-// each ClusterQueue.
+// Seen is what the gate tells: in how many cycles the scheduler has looked for heads, how many workloads wait in each
+// ClusterQueue, and how many of them are not tried again before something changes.
 type Seen struct {
 	Cycles  int            `json:"cycles"`
 	Pending map[string]int `json:"pending"`
+	Parked  map[string]int `json:"parked"`
 }
 
 // ServeHTTP answers POST /open?now=SECONDS, POST /close and GET /.
@@ -102,7 +84,10 @@ func (g *Gate) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	case "/close":
 		g.set(false)
 	}
-	seen := Seen{Cycles: g.cycles.count(), Pending: map[string]int{}}
+	seen := Seen{Cycles: g.cycles.count(), Pending: map[string]int{}, Parked: map[string]int{}}
+	for name, workloads := range g.queues.DumpInadmissible() {
+		seen.Parked[string(name)] = len(workloads)
+	}
 	for _, name := range g.queues.GetClusterQueueNames() {
 		queue := &kueue.ClusterQueue{}
 		queue.Name = string(name)

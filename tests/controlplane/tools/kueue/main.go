@@ -167,10 +167,12 @@ func setUp(
 	var checker qcache.StatusChecker = cache
 	var now clock.Clock = clock.RealClock{}
 	var batching []qcache.RequeuerOption
-	gate := &Gate{StatusChecker: cache, clock: &Clock{}, cycles: Cycles{of: map[kueue.ClusterQueueReference]int{}}}
+	writes := manager.GetClient()
+	settled := &Settled{Client: writes}
+	gate := &Gate{StatusChecker: cache, clock: &Clock{writes: settled}, cycles: Cycles{of: map[kueue.ClusterQueueReference]int{}}}
 	if gateAddress != "" {
 		// Who waits comes back at once: behind a gate there is nothing to be gained by doing it once a second.
-		checker, now, batching = gate, gate.clock, []qcache.RequeuerOption{qcache.WithBatchPeriod(time.Millisecond)}
+		checker, now, writes, batching = gate, gate.clock, settled, []qcache.RequeuerOption{qcache.WithBatchPeriod(time.Millisecond)}
 	}
 	requeuer := qcache.NewRequeuer(batching...)
 	if err := manager.Add(requeuer); err != nil {
@@ -198,7 +200,7 @@ func setUp(
 			return fmt.Errorf("the controller of %s: %w", name, err)
 		}
 	}
-	return manager.Add(scheduler.New(queues, cache, manager.GetClient(),
+	return manager.Add(scheduler.New(queues, cache, writes,
 		manager.GetEventRecorderFor(constants.AdmissionName),
 		scheduler.WithPodsReadyRequeuingTimestamp(timestamp),
 		scheduler.WithFairSharing(config.FairSharing),
