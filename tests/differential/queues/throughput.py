@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
 import msgspec
 
-from tests.controlplane import objects, plane
+from tests.controlplane import objects
 from tests.differential.queues import jobs
 from tests.differential.queues.oracle import WORKLOADS
 from tests.differential.queues.program import NAME, Program, start_plane
@@ -76,10 +77,10 @@ async def measure_throughput(
     chosen = dict(connection or CONNECTION)
     with start_plane() as control:
         await objects.create_many(control, _make_queues())
-        await objects.create_many(control, _make_workloads(n_workloads))
+        await objects.create_many(control, make_workloads(n_workloads))
         async with objects.connect(control) as session, aiohttp.ClientSession() as plain:
             program = Program(control, plain)
-            jobs_of = _Jobs(control, session, n_workloads)
+            jobs_of = _Jobs(session, n_workloads)
             began_at = time.monotonic()
             # Its start waits for it, and the first are admitted meanwhile.
             await asyncio.gather(
@@ -123,10 +124,10 @@ def _make_queues() -> Iterator[Json]:
         yield local
 
 
-def _make_workloads(number: int) -> Iterator[Json]:
+def make_workloads(number: int) -> Iterator[Json]:
+    """Workloads that come to the queues in turn; each queue gets its share of each class."""
     ten = [(name, cpu, rank) for name, (n, cpu, rank) in _CLASSES.items() for _ in range(n)]
     for i in range(number):
-        # Each queue gets its share of each class.
         name, cpu, rank = ten[i // (_COHORTS * _QUEUES) % len(ten)]
         container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": str(cpu)}}}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
@@ -145,12 +146,10 @@ def _make_workloads(number: int) -> Iterator[Json]:
 class _Jobs:
     """Ends the job of each workload once it is admitted."""
 
-    def __init__(
-        self, control: plane.ControlPlane, session: aiohttp.ClientSession, n_jobs: int
-    ) -> None:
-        self._control, self._session = control, session
-        self._todo = n_jobs
+    def __init__(self, session: aiohttp.ClientSession, n_jobs: int) -> None:
+        self._session, self._n_jobs = session, n_jobs
         self._admitted: set[str] = set()
+        self._finished: set[str] = set()
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self.n_evictions = 0
         self.last_admitted_at = 0.0
@@ -161,22 +160,30 @@ class _Jobs:
             async for one in self._watch():
                 name = one["metadata"]["name"]
                 if jobs.is_true(one, "Finished"):
-                    self._todo -= name in self._admitted
-                    self._admitted.discard(name)
-                    if not self._todo:
+                    self._finished.add(name)
+                    if len(self._finished) == self._n_jobs:
                         return
                 elif jobs.must_let_go(one):
-                    self.n_evictions += 1
+                    self.n_evictions += name in self._admitted
                     self._admitted.discard(name)
-                    group.create_task(self._patch(name, jobs.let_go(one, _now())))
-                elif jobs.is_true(one, "Admitted") and name not in self._admitted:
-                    self._admitted.add(name)
-                    self.last_admitted_at = time.monotonic()
-                    group.create_task(self._patch(name, jobs.finish(one, _now())))
+                    group.create_task(self._patch(one, jobs.let_go(one, _now())))
+                elif jobs.is_true(one, "Admitted"):
+                    if name not in self._admitted:
+                        self._admitted.add(name)
+                        self.last_admitted_at = time.monotonic()
+                    group.create_task(self._patch(one, jobs.finish(one, _now())))
 
-    async def _patch(self, name: str, status: Json) -> None:
+    async def _patch(self, one: Json, status: Json) -> None:
+        """Write it unless somebody wrote before: what they wrote comes by, and is answered then."""
+        meta = one["metadata"]
+        change = status | {"metadata": {"resourceVersion": meta["resourceVersion"]}}
         async with self._turns:
-            await objects.call(self._session, "PATCH", f"{WORKLOADS}/{name}/status", status)
+            try:
+                path = f"{WORKLOADS}/{meta['name']}/status"
+                await objects.call(self._session, "PATCH", path, change)
+            except objects.CallError as error:
+                if error.status != HTTPStatus.CONFLICT:
+                    raise
 
     async def _watch(self) -> AsyncIterator[Json]:
         """Each workload as it changes, from now on."""
