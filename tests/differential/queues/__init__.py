@@ -10,9 +10,10 @@
 - ``throughput``: how many workloads Kueue admits a second, in its own performance test's setting.
 
 Time passes in rounds, so that two runs are the same. In a round the scheduler goes on until nothing changes any more;
-then it is kept from its queues, those that are evicted let go of their quota, and the next round begins. A step is over
-once a round evicts nobody. The clock that Kueue orders by stands still in a round, and the time of creation and the uid
-of each object are the world's.
+then it is kept from its queues, those that are evicted let go of their quota, and the next round begins, with all that
+wait in their queues again. A step is over once a round evicts nobody. The clock that Kueue orders by stands still in a
+round, and the time of creation and the uid of each object are the world's. What a cycle has written is known before the
+next one begins.
 
     python -m tests.differential.queues --cases 20 --seed 7 --kueue-only
 """

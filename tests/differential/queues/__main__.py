@@ -62,9 +62,9 @@ def _run(plan: run.Plan, n_lanes: int, run_ours: RunOurs | None) -> int:
             "name": case.name,
             "is_ambiguous": case.chance.is_ambiguous,
             "kueue": case.chance.answers[0],
-            "chance": case.chance.differences,
+            "chance": [one._asdict() for one in case.chance.differences],
             "ours": case.ours,
-            "different": case.found,
+            "different": [one._asdict() for one in case.found],
         }
         print(msgspec.json.encode(told).decode(), flush=True)
 
@@ -74,6 +74,8 @@ def _run(plan: run.Plan, n_lanes: int, run_ours: RunOurs | None) -> int:
             return await run.run(kueues, plan, run_ours, tell)
 
     tally = asyncio.run(ask())
+    for name, text in tally.lost.items():
+        print(f"{name}: {text}", file=sys.stderr)
     print(tally.report(), file=sys.stderr)
     seconds = (time.monotonic() - began_at) / max(1, tally.worlds)
     print(f"{seconds:.1f} seconds a world", file=sys.stderr)

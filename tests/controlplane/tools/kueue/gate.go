@@ -8,7 +8,11 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
 )
@@ -54,6 +58,52 @@ func (g *Gate) ClusterQueueActive(name kueue.ClusterQueueReference) bool {
 	return isActive
 }
 
+// Manager is what the controllers are set up with: while the gate is open, none of them sees a Cohort.
+//
+// Kueue looks at a Cohort about a second after anything below it has changed, and then brings back all that wait below
+// it. Whether that is in the middle of a round is chance.
+type Manager struct {
+	ctrl.Manager
+	gate *Gate
+}
+
+// GetClient is the client of the controllers.
+func (m *Manager) GetClient() client.Client {
+	return &patientClient{Client: m.Manager.GetClient(), gate: m.gate}
+}
+
+type patientClient struct {
+	client.Client
+	gate *Gate
+}
+
+// Get waits with a Cohort until the gate is closed.
+func (c *patientClient) Get(
+	ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption,
+) error {
+	if _, isCohort := object.(*kueue.Cohort); isCohort {
+		for c.gate.isOpen.Load() && ctx.Err() == nil {
+			time.Sleep(quiet)
+		}
+	}
+	return c.Client.Get(ctx, key, object, options...)
+}
+
+// bringBack puts all that wait into their queues again, as otherwise some would be there and some not, by chance.
+func (g *Gate) bringBack() {
+	qcache.NotifyRetryInadmissible(g.queues, sets.New(g.queues.GetClusterQueueNames()...))
+	last := -1
+	for since := time.Now(); time.Since(since) < 10*quiet; time.Sleep(quiet) {
+		n := 0
+		for _, workloads := range g.queues.DumpInadmissible() {
+			n += len(workloads)
+		}
+		if n != last {
+			last, since = n, time.Now()
+		}
+	}
+}
+
 // set opens or closes the gate between two looks of the scheduler at its queues, and makes it look.
 func (g *Gate) set(isOpen bool) {
 	g.queues.Lock()
@@ -80,6 +130,7 @@ func (g *Gate) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 			return
 		}
 		g.clock.seconds.Store(now)
+		g.bringBack()
 		g.set(true)
 	case "/close":
 		g.set(false)

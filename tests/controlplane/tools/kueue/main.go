@@ -46,7 +46,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/util/waitforpodsready"
 )
 
-// Kueue's own configuration for a cluster; of ClusterQueues and the like one at a time, so that order is kept.
+// As in the configuration that Kueue is installed with; of all other kinds one at a time, so that order is kept.
 const workloadWorkers = 5
 
 func main() {
@@ -169,10 +169,15 @@ func setUp(
 	var batching []qcache.RequeuerOption
 	writes := manager.GetClient()
 	settled := &Settled{Client: writes}
-	gate := &Gate{StatusChecker: cache, clock: &Clock{writes: settled}, cycles: Cycles{of: map[kueue.ClusterQueueReference]int{}}}
+	gate := &Gate{
+		StatusChecker: cache,
+		clock:         &Clock{writes: settled},
+		cycles:        Cycles{of: map[kueue.ClusterQueueReference]int{}},
+	}
 	if gateAddress != "" {
 		// Who waits comes back at once: behind a gate there is nothing to be gained by doing it once a second.
-		checker, now, writes, batching = gate, gate.clock, settled, []qcache.RequeuerOption{qcache.WithBatchPeriod(time.Millisecond)}
+		checker, now, writes = gate, gate.clock, settled
+		batching = append(batching, qcache.WithBatchPeriod(time.Millisecond))
 	}
 	requeuer := qcache.NewRequeuer(batching...)
 	if err := manager.Add(requeuer); err != nil {
@@ -184,7 +189,9 @@ func setUp(
 		qcache.WithAdmissionFairSharing(config.AdmissionFairSharing),
 		qcache.WithPreemptionExpectations(expectations),
 	)
+	controllers := manager
 	if gateAddress != "" {
+		controllers = &Manager{Manager: manager, gate: gate}
 		gate.queues = queues
 		if err := gate.serve(ctx, gateAddress); err != nil {
 			return err
@@ -192,7 +199,7 @@ func setUp(
 	}
 	go queues.CleanUpOnContext(ctx)
 	go cache.CleanUpOnContext(ctx)
-	if name, err := core.SetupControllers(manager, queues, cache, config, nil, expectations, nil); err != nil {
+	if name, err := core.SetupControllers(controllers, queues, cache, config, nil, expectations, nil); err != nil {
 		return fmt.Errorf("the controller of %s: %w", name, err)
 	}
 	if hasTopology {
