@@ -234,3 +234,39 @@ def test_without_a_good_go_the_message_says_both_ways_out(
     assert all(
         word in str(raised.value) for word in ("etcd, kubectl", "Go 1.26", "KUBEBUILDER_ASSETS")
     )
+
+
+def test_an_object_is_put_into_the_store_with_the_time_that_it_says(
+    control_plane: plane.ControlPlane,
+) -> None:
+    """The API server would choose the time and the uid itself, and etcd keeps what it is given."""
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "clocks.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Clock", "plural": "clocks"},
+            "scope": "Cluster",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+    path, key = "/apis/example.com/v1/clocks", "/registry/example.com/clocks/"
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert control_plane.request("POST", crds, crd).status == 201
+    assert eventually(lambda: control_plane.request("GET", path).status == 200)
+    said = {"name": "old", "uid": "1-2", "creationTimestamp": "2001-02-03T04:05:06Z"}
+    one = {"apiVersion": "example.com/v1", "kind": "Clock", "metadata": said}
+    control_plane.put_into_store(f"{key}old", one)
+    found = control_plane.request("GET", f"{path}/old").body["metadata"]
+    assert {name: found[name] for name in said} == said
+    control_plane.empty_store(key)
+    assert eventually(lambda: not control_plane.request("GET", path).body["items"])
+    control_plane.request("DELETE", f"{crds}/clocks.example.com")

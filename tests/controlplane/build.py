@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -118,6 +119,7 @@ TOOLS = {
     "promql": Tool(module="promql", package="."),
     "e2e.test": _suite(),
     "kind": Tool(module="kind", package="sigs.k8s.io/kind", is_for_tests=False),
+    "kueue": Tool(module="kueue", package=".", is_for_tests=False),
 }
 
 
@@ -135,6 +137,26 @@ def ensure(*names: str) -> dict[str, Path]:
                 if not path.exists():  # whoever held the lock before us may have built it
                     _build(name, path)
     return found | places
+
+
+def find_sources(module: str, dependency: str) -> Path:
+    """Return the folder where Go keeps the sources of a dependency, as a tool's module pins it; they are fetched if need be.
+
+    Raises:
+        BuildError: Go cannot fetch them, or there is none.
+    """
+    _go([f"what belongs to {dependency}"])
+    asked = subprocess.run(
+        ["go", "mod", "download", "-json", dependency],
+        cwd=MODULES / module,
+        env=os.environ | NO_CGO,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if asked.returncode:
+        raise BuildError(f"{dependency} cannot be fetched: {asked.stdout}{asked.stderr}")
+    return Path(json.loads(asked.stdout)["Dir"])
 
 
 def cache_folder() -> Path:
@@ -234,7 +256,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.build")
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(TOOLS))
     parser.add_argument(
-        "--all", action="store_true", help="also what no cluster test needs (e2e.test, kind)"
+        "--all", action="store_true", help="also what no cluster test needs (e2e.test, kind, kueue)"
     )
     chosen = parser.parse_args(list(arguments) if arguments is not None else None)
     if unknown := sorted(set(chosen.names) - set(TOOLS)):

@@ -14,6 +14,7 @@ import secrets
 import tempfile
 import time
 import urllib.request
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,12 +95,28 @@ class ControlPlane(access.Access):
         ports = {"port": self._etcd_port, "peer_port": self._peer_port}
         self.spawn("etcd", commands.etcd(program, self.folder, **ports))
         # Waiting costs half a second, and if etcd has a problem, that is the one to be shown.
-        self._wait("etcd", f"http://127.0.0.1:{self._etcd_port}/health")
+        self.wait_for("etcd", f"http://127.0.0.1:{self._etcd_port}/health")
 
     def compact(self) -> None:
         """Forget all history in etcd: whoever wants to resume from an older version gets 410."""
         now = self._etcd("range", {"key": "AA=="})["header"]["revision"]
         self._etcd("compaction", {"revision": now, "physical": True})
+
+    def put_into_store(self, key: str, value: object) -> None:
+        """Write an object behind the API server's back, with what it would choose by itself, such as the time of creation.
+
+        Args:
+            key: as the API server has it ("/registry/pods/default/web"); whoever watches sees the object come.
+            value: as the API server would write it; nothing is checked.
+        """
+        text = json.dumps(value).encode()
+        self._etcd("put", {"key": _encode(key), "value": b64encode(text).decode()})
+
+    def empty_store(self, prefix: str) -> None:
+        """Delete all objects whose keys begin so, whatever finalizers they have."""
+        # The end of the range is the first key that does not begin so.
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        self._etcd("deleterange", {"key": _encode(prefix), "range_end": _encode(end)})
 
     def _etcd(self, verb: str, body: dict[str, Any]) -> Any:
         """A call through etcd's JSON gateway."""
@@ -122,9 +139,9 @@ class ControlPlane(access.Access):
             extra=self._extra_apiserver_flags,
         )
         self.spawn("kube-apiserver", command)
-        self._wait("kube-apiserver", f"{self.url}/readyz")
+        self.wait_for("kube-apiserver", f"{self.url}/readyz")
         # Ready does not mean that this one has been made, and whatever is tried first needs it.
-        self._wait("kube-apiserver", f"{self.url}/api/v1/namespaces/default")
+        self.wait_for("kube-apiserver", f"{self.url}/api/v1/namespaces/default")
 
     def stop_apiserver(self) -> None:
         """Kill the API server, as a crash would."""
@@ -163,7 +180,7 @@ class ControlPlane(access.Access):
             extra=extra_flags,
         )
         self.spawn("kube-scheduler", command)
-        self._wait("kube-scheduler", f"https://127.0.0.1:{port}/readyz")
+        self.wait_for("kube-scheduler", f"https://127.0.0.1:{port}/readyz")
         return f"https://127.0.0.1:{port}"
 
     def start_controller_manager(
@@ -183,7 +200,7 @@ class ControlPlane(access.Access):
             extra=extra_flags,
         )
         self.spawn("kube-controller-manager", command)
-        self._wait("kube-controller-manager", f"https://127.0.0.1:{port}/healthz")
+        self.wait_for("kube-controller-manager", f"https://127.0.0.1:{port}/healthz")
         return f"https://127.0.0.1:{port}"
 
     def start_kwok(
@@ -203,7 +220,7 @@ class ControlPlane(access.Access):
             extra=extra_flags,
         )
         self.spawn("kwok", command)
-        self._wait("kwok", f"http://127.0.0.1:{port}/readyz")
+        self.wait_for("kwok", f"http://127.0.0.1:{port}/readyz")
         return f"http://127.0.0.1:{port}"
 
     # Any child.
@@ -238,7 +255,7 @@ class ControlPlane(access.Access):
         """Return the CPU time that a program has used since its last start (Linux only)."""
         return self._nursery.children[name].cpu_seconds()
 
-    def _wait(self, name: str, url: str) -> None:
+    def wait_for(self, name: str, url: str) -> None:
         """Return once the program answers there with 200; raise if it ends or takes too long."""
         child = self._nursery.children[name]
         gives_up_at = time.monotonic() + READY_SECONDS
@@ -250,6 +267,10 @@ class ControlPlane(access.Access):
                 took = f"{READY_SECONDS:.0f} s"
                 raise StartError(f"{name} was not ready after {took}:\n{child.tail()}")
             time.sleep(_POLL_SECONDS)
+
+
+def _encode(key: str) -> str:
+    return b64encode(key.encode()).decode()
 
 
 def start(

@@ -1,0 +1,98 @@
+"""A run counts what it asks, leaves out what is chance, and keeps what differs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from tests.controlplane import build
+from tests.differential.queues import __main__ as command
+from tests.differential.queues import run
+from tests.differential.queues.outcomes import ADMITTED, PENDING, Fate, Outcome, StepOutcome
+from tests.differential.queues.worlds import World
+
+WAITS = Fate(PENDING, reason="Pending", message="1 more needed")
+
+
+def answer(world: World, fate: Fate = WAITS) -> Outcome:
+    names = [one["metadata"]["name"] for step in world.steps for one in step.created]
+    return Outcome([StepOutcome(dict.fromkeys(names, fate))])
+
+
+class Echo:
+    """Says that all wait, but for what a test makes of it."""
+
+    def __init__(
+        self, change: Callable[[int, World], Fate | None] = lambda _n, _world: WAITS
+    ) -> None:
+        self._change = change
+        self.asked: list[tuple[int, bool]] = []
+
+    async def ask(self, world: World, *, patiently: bool = False) -> Outcome:
+        self.asked.append((world.seed, patiently))
+        fate = self._change(len(self.asked), world)
+        if fate is None:
+            raise TimeoutError
+        return answer(world, fate)
+
+
+def asked(
+    echo: Echo, ours: run.RunOurs | None, n_worlds: int = 3
+) -> tuple[run.Tally, list[run.Case]]:
+    cases: list[run.Case] = []
+    plan = run.Plan(seed=1, numbers=range(n_worlds))
+    tally = asyncio.run(run.run([echo], plan, ours, lambda _, case: cases.append(case)))
+    return tally, cases
+
+
+def test_each_world_is_asked_twice_and_the_second_time_with_patience() -> None:
+    echo = Echo()
+    tally, cases = asked(echo, None)
+    assert tally.worlds == len(cases) == 3
+    first = cases[0].world.seed
+    assert echo.asked[:3] == [(first, False), (first, True), (first + 1, False)]
+    assert "ambiguous in Kueue itself and not compared: 0" in tally.report()
+
+
+def test_who_says_the_same_is_not_different() -> None:
+    tally, _ = asked(Echo(), answer)
+    assert not tally.failed
+    assert not tally.known
+
+
+def test_who_says_something_else_fails() -> None:
+    tally, cases = asked(Echo(), lambda world: answer(world, Fate(ADMITTED, "queue-0")))
+    assert [case.name for case in tally.failed] == [case.name for case in cases]
+    assert "DIFFERENT, 3 worlds: status" in tally.report()
+
+
+def test_a_known_difference_fails_nothing() -> None:
+    later = Fate(PENDING, reason="WaitingForQuota", message="1 more needed")
+    tally, _ = asked(Echo(), lambda world: answer(world, later))
+    assert not tally.failed
+    assert list(tally.known.values()) == [3]
+
+
+def test_an_ambiguous_world_is_not_compared() -> None:
+    echo = Echo(lambda n, _: Fate(ADMITTED, "queue-0") if n == 1 else WAITS)
+    tally, cases = asked(echo, answer)
+    assert tally.ambiguous == 1
+    assert [case.ours is None for case in cases] == [True, False, False]
+
+
+def test_a_world_without_rest_is_given_up_and_named() -> None:
+    echo = Echo(lambda n, _: None if n == 1 else WAITS)
+    tally, cases = asked(echo, answer)
+    assert [*tally.lost] == ["seed 1 world 0"]
+    assert len(cases) == 2
+
+
+def test_the_command_wants_somebody_to_compare_with(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "ensure", lambda *_names: {})
+    with pytest.raises(SystemExit):
+        command.main(["--cases", "1"])
+    assert "--kueue-only" in capsys.readouterr().err
