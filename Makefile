@@ -81,7 +81,7 @@ programs:
 cluster-test: $(STAMP) programs  ## Tests against a real etcd and kube-apiserver (builds them once: Go >= 1.26, or set KUBEBUILDER_ASSETS)
 	@$(PYTEST) tests/cluster -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7")
+differential: $(STAMP)  ## 10,000 random cases asked of the real kube-scheduler too (ARGS="--cases 200 --seed 7"; "kueue --cases 50": the real Kueue)
 	@$(BIN)/python -m tests.differential $(ARGS)
 
 conformance: $(STAMP)  ## Kubernetes' own scheduling suite with kube-scheduler and with Evenkeel in its place, side by side (builds it once)

@@ -82,6 +82,7 @@ WORKLOAD = one(
     podSets=many(one(name=TEXT, count=WHOLE, flavors=by_name(TEXT))),
     uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     preempted=maybe(one(by=TEXT, reason=TEXT)),
+    evicted=maybe(one(reason=TEXT, message=TEXT)),
     reason=TEXT,
     message=TEXT,
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduler.api import kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, Outcome, Preempt, Queued, SetGiven
+from scheduler.api.door.decisions import Admit, EvictWorkload, Outcome, Preempt, Queued, SetGiven
 from scheduler.api.door.notes import Note
 from scheduler.api.groups.definitions import Topology
 from scheduler.api.queues import bounds, reading
@@ -241,6 +241,10 @@ class Queues:
         if look is not None and look <= now:
             self._looked_at = now
             self.tenants.look_for_places()
+        for stopped in self.tenants.stops.take():
+            work = stopped.work
+            found = EvictWorkload(work.key, work.uid, stopped.reason, stopped.message)
+            outcome.quotas.append(found)
         for one in run_rounds(self.tenants, now):
             self._pauses.take()
             self._add_round(one, outcome)

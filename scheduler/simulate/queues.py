@@ -13,7 +13,7 @@ import msgspec
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, Preempt, QuotaDecision
+from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, QuotaDecision
 from scheduler.api.queues.amounts import write_amount, write_quota
 from scheduler.api.queues.workloads import ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED
 from scheduler.api.times import write_time
@@ -37,6 +37,7 @@ class Queues:
         self._workloads = dict(workloads)
         self._admitted: dict[str, Admit] = {}
         self._preempted: dict[str, Preempt] = {}
+        self._stopped: dict[str, EvictWorkload] = {}
 
     def carry_out(self, decision: QuotaDecision, at: float) -> None:
         """Do to a workload what its controller would do."""
@@ -48,6 +49,9 @@ class Queues:
             self._admitted.pop(decision.key, None)
             evicted = (EVICTED, PREEMPTED), (PREEMPTED, decision.reason)
             self._see(decision.key, None, at, evicted)
+        elif isinstance(decision, EvictWorkload):
+            self._stopped[decision.key] = decision
+            self._see(decision.key, None, at, ((EVICTED, decision.reason),))
 
     def _see(
         self,
@@ -76,6 +80,7 @@ class Queues:
     def _make_row(self, one: WorkloadStanding) -> Json:
         namespace, _, name = one.key.partition("/")
         admitted, preempted = self._admitted.get(one.key), self._preempted.get(one.key)
+        stopped = self._stopped.get(one.key)
         return {
             "namespace": namespace,
             "name": name,
@@ -92,6 +97,9 @@ class Queues:
             "preempted": None
             if preempted is None
             else {"by": preempted.by, "reason": preempted.reason},
+            "evicted": None
+            if stopped is None
+            else {"reason": stopped.reason, "message": stopped.message},
             "reason": one.reason,
             "message": one.message,
         }

@@ -94,10 +94,10 @@ class TreeCycle:
 
     def run(self, heads: Iterable[Work]) -> Outcome:
         """Deal with the first one of each queue."""
+        self._tree.n_cycles += 1
         entries = [self._nominate(work) for work in heads]
         is_fair = self._ground.rules.is_fair
         drawn = Tournament(self._tree, entries).draw() if is_fair else sort_entries(entries)
-        self._tree.n_cycles += 1
         for entry in drawn:
             self._process(entry)
         for queue, amounts in reversed(self._aside):
@@ -163,7 +163,8 @@ class TreeCycle:
     def _find_tried(self, work: Work) -> list[dict[str, int]]:
         """Find the flavors after which a try goes on: none if much has changed since the last try."""
         cycle, generation = work.tried_at
-        is_late = self._tree.n_cycles - cycle > 1 and self._tree.generation > generation
+        now = self._tree.generations[self._tree.queues[work.queue]]
+        is_late = self._tree.n_cycles - cycle > 1 and now > generation
         return [] if is_late else work.tried
 
     def _find_less(
@@ -213,14 +214,17 @@ class TreeCycle:
             self._judge_without_preempted(entry)
             fits = self._fits(entry)
         work, assignment, mode = entry.work, entry.assignment, generalize(entry.assignment.mode)
+        # In a strict queue the first one is tried again if this try did not begin with the first flavor.
+        goes_on = entry.queue.is_strict and _has_more(work)
         work.tried = assignment.tried
-        work.tried_at = self._tree.n_cycles, self._tree.generation
+        queue = self._tree.queues[work.queue]
+        work.tried_at = self._tree.n_cycles, self._tree.generations[queue]
         work.message = assignment.describe()
         if mode == Mode.NO_FIT:
-            self._leave(entry, assignment.why.word, "", self._find_next(work))
+            self._leave(entry, assignment.why.word, "", _find_next(work, goes_on=goes_on))
         elif mode == Mode.PREEMPT and not entry.victims:
             reason = NO_PLACE if assignment.lacks_place else _WAITS_FOR_QUOTA
-            self._leave(entry, reason, "", self._find_next(work))
+            self._leave(entry, reason, "", _find_next(work, goes_on=goes_on))
             if entry.queue.preemption.reclaim != Policy.ANY:
                 self._set_aside(entry, self._list_reserved(entry))
         elif mode == Mode.DEFERRED:
@@ -244,12 +248,6 @@ class TreeCycle:
         """Take the place of a workload that needs one; return whether it has all that it needs."""
         places = self._ground.places
         return not places.needs_place(work) or places.take(work, assignment)
-
-    @staticmethod
-    def _find_next(work: Work) -> Next:
-        """Find what becomes of a workload that does not fit: there may be flavors that were not tried yet."""
-        is_pending = any(at != -1 for one in work.tried for at in one.values())
-        return _AGAIN if is_pending else _PARKED
 
     def _leave(self, entry: Entry, reason: str, message: str, what: Next) -> None:
         """Let an entry get nothing in this cycle; a message that is empty leaves that of its assignment."""
@@ -335,3 +333,13 @@ class TreeCycle:
         for row in rows:
             if row >= 0:
                 reclaim.move_workload(self._tree.handle, self._tree.held.handle, row, sign)
+
+
+def _has_more(work: Work) -> bool:
+    """Whether the next try of a workload goes on behind some flavor."""
+    return any(at != -1 for one in work.tried for at in one.values())
+
+
+def _find_next(work: Work, *, goes_on: bool) -> Next:
+    """Find what becomes of a workload that does not fit: there may be flavors that were not tried yet."""
+    return _AGAIN if goes_on or _has_more(work) else _PARKED

@@ -158,7 +158,8 @@ class Forest:
         }
         tree = Tree(nodes, more)
         # Later than that of any tree before it.
-        self._last = tree.generation = self._last + 1_000_000_000
+        self._last += 1_000_000_000
+        tree.generations = [self._last] * len(nodes)
         for name in names:
             self._trees[name] = tree
             for key, amounts in self._held.get(name, {}).items():

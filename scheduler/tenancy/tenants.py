@@ -22,6 +22,7 @@ from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.history import History
 from scheduler.tenancy.lines import Line
 from scheduler.tenancy.places import Anywhere, Places
+from scheduler.tenancy.stops import Stops
 from scheduler.tenancy.trees import Amounts, Tree
 from scheduler.tenancy.unplaced import Unplaced
 from scheduler.tenancy.works import Where, Work
@@ -34,6 +35,7 @@ class Tenants:
         directory: which queues there are.
         works: the workloads by key.
         unplaced: those who wait for a time or for a place.
+        stops: those who have to give quota back though nobody else needs it.
         lines: those who wait in each queue.
         rules: how queues take quota back from each other.
         history: what local queues have used.
@@ -50,6 +52,7 @@ class Tenants:
         self.directory = Directory(find_labels)
         self.works: dict[str, Work] = {}
         self.unplaced = Unplaced(self.works)
+        self.stops = Stops(self.directory, self.works)
         self.rules = Rules(settings.strategies, self._find_local_usage)
         self.history = History(settings.history)
         self.lines: dict[str, Line] = {}
@@ -235,7 +238,7 @@ class Tenants:
     @property
     def has_due(self) -> bool:
         """Whether somebody may get quota now."""
-        return bool(self._due) or self.directory.forest.has_changed
+        return bool(self._due) or self.stops.has_any or self.directory.forest.has_changed
 
     # Quota.
 
@@ -250,6 +253,7 @@ class Tenants:
             at = work.defined.admission.at if work.defined.admission else 0.0
             self._take_up(work, queue, used, at or self._now)
         work.is_assumed, work.is_going = False, bool(work.defined.evicted)
+        self.stops.note(work)
 
     def _take_up(self, work: Work, queue: str, used: Amounts, at: float) -> None:
         work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at
@@ -281,7 +285,10 @@ class Tenants:
                 self._retry(queue)
 
     def _retry(self, queue: str) -> None:
-        """Try those again who wait in the tree of a queue."""
+        """Try those again who wait in the tree of a queue: what has happened was between two cycles."""
+        tree = self.directory.forest.find_tree(queue)
+        if tree is not None:
+            tree.n_cycles += 1
         for name in self.directory.list_together(queue):
             self._due[name] = None
             if name in self.lines:
@@ -331,6 +338,7 @@ class Tenants:
         if work is not None and not work.defined.evicted:
             work.is_going = False
             self._due[work.queue] = None
+            self.stops.note(work)
 
     # Cycles.
 
@@ -377,10 +385,6 @@ class Tenants:
         """Find why a workload waits, as a reason and a message."""
         is_waiting = work.where == Where.WAITS
         return self.lines[work.queue].find_reason(work) if is_waiting else (work.reason, work.message)  # fmt: skip
-
-    def is_parked(self, work: Work) -> bool:
-        """Whether a workload that waits does so for a change in its tree."""
-        return self.lines[work.queue].is_parked(work.key)
 
     def _find_local_usage(self, queue: str, local: str) -> float | None:
         """Find how much a local queue has used, if that counts in its queue."""

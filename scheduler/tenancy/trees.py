@@ -44,7 +44,7 @@ class Tree:
         held: who holds quota in it.
         hidden: the places of queues that are not active.
         n_cycles: how often its queues were dealt with.
-        generation: how often anything has changed in it that may matter to those who wait.
+        generations: how often anybody of each node has got quota, or given it back.
     """
 
     def __init__(self, nodes: Sequence[Node], more: Iterable[Column] = ()) -> None:
@@ -58,7 +58,8 @@ class Tree:
         self.resources = sorted({resource for _, resource in ordered})
         self.handle = self._make_handle()
         self.held = Holdings(len(ordered))
-        self.n_cycles = self.generation = 0
+        self.n_cycles = 0
+        self.generations = [0] * len(self.nodes)
         self.paths = [self._list_path(i) for i in range(len(self.nodes))]
         self.hidden: frozenset[int] = frozenset()
         self._children = self._list_children()
@@ -169,14 +170,15 @@ class Tree:
         Raises:
             KeyError: the tree has no such column.
         """
-        self.generation += 1
+        self.generations[self.queues[queue]] += 1
         columns = np.array([self.columns[one] for one in amounts], np.int64)
         values = np.array(list(amounts.values()), np.int64)
         self.held.add(self.handle, key, self.queues[queue], columns, values)
 
     def release(self, key: str) -> None:
         """Let a workload hold nothing any more."""
-        self.generation += 1
+        row = self.held.find_row(key)
+        self.generations[self.held.handle.node[row]] += 1
         self.held.drop(self.handle, key)
 
     def find_available(self, node: int, column: int) -> int:

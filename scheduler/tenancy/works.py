@@ -38,7 +38,7 @@ class Work:
         is_assumed: it has quota, but its object does not say so yet.
         is_going: it has been asked to give its quota back.
         tried: after which flavors its next try goes on.
-        tried_at: the tree's cycle and generation of its last try.
+        tried_at: the tree's cycle, and the generation of the queue, of its last try.
         reason, message: why it waits, in Kueue's words; of one that waits its queue may know better.
         waits_for: the victims whose quota it waits for.
     """

@@ -119,7 +119,7 @@ TOOLS = {
     "promql": Tool(module="promql", package="."),
     "e2e.test": _suite(),
     "kind": Tool(module="kind", package="sigs.k8s.io/kind", is_for_tests=False),
-    "kueue": Tool(module="kueue", package=".", is_for_tests=False),
+    "kueue": Tool(module="kueue", package="."),
 }
 
 
@@ -256,7 +256,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.controlplane.build")
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(TOOLS))
     parser.add_argument(
-        "--all", action="store_true", help="also what no cluster test needs (e2e.test, kind, kueue)"
+        "--all", action="store_true", help="also what no cluster test needs (e2e.test, kind)"
     )
     chosen = parser.parse_args(list(arguments) if arguments is not None else None)
     if unknown := sorted(set(chosen.names) - set(TOOLS)):

@@ -15,12 +15,15 @@ from tests.differential import oracle, run
 from tests.differential.features import FEATURES
 from tests.differential.groups import oracle as group_oracle
 from tests.differential.groups import run as groups
+from tests.differential.queues import __main__ as queues
 
 _EVERY = 500
 
 
 def main() -> int:
     """Run; 1 if any case differs for a reason that is not known."""
+    if sys.argv[1:2] == ["kueue"]:
+        return queues.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument(

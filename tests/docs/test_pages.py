@@ -24,10 +24,11 @@ FLAGS = {
 # What stands before a command.
 OF_ALL = {flag for p in typer.main.get_command(app).params for flag in p.opts}
 BENCH = (blocks.ROOT / "bench/__main__.py").read_text(encoding="utf-8")
+DIFFERENTIAL = (blocks.ROOT / "tests/differential/__main__.py").read_text(encoding="utf-8")
 # What takes arguments behind ``make``.
 PROGRAMS = "".join(
     (blocks.ROOT / room / "__main__.py").read_text(encoding="utf-8")
-    for room in ("bench", "tests/conformance", "tests/differential")
+    for room in ("bench", "tests/conformance", "tests/differential", "tests/differential/queues")
 )
 # Of programs that are not Evenkeel's, such as cluster-autoscaler, and of those behind ``make``.
 OTHERS = {
@@ -113,7 +114,7 @@ def targets(code: str) -> None:
     arguments = re.sub(r"\w+=(\"[^\"]*\"|\S+)", "", code.removeprefix("make").partition("#")[0])
     assert set(arguments.split()) <= known, code
     for part in re.findall(r"ARGS=\"?([a-z-]+)", code):
-        assert f'    "{part}": (' in BENCH, code
+        assert f'    "{part}": (' in BENCH or f'["{part}"]' in DIFFERENTIAL, code
     for flag in re.findall(r" (--[a-z]+)", code):
         assert flag in OTHERS, code
 

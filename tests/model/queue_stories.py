@@ -9,7 +9,7 @@ import msgspec
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, Preempt, Queued
+from scheduler.api.door.decisions import Admit, Queued, QuotaDecision
 from scheduler.api.kinds import BY_KIND
 from scheduler.api.queues import configuration
 from scheduler.api.times import write_time
@@ -105,7 +105,7 @@ class QueueStory:
             changed["stop"] = "Hold"
         self._see(cases.make_queue(name, changed))
 
-    def _carry_out(self, decision: Admit | Preempt | Queued) -> None:
+    def _carry_out(self, decision: QuotaDecision) -> None:
         """Do what the operator would do; now and then it fails, and now and then it is not done yet."""
         luck = self.rng.random()
         if isinstance(decision, Queued) or luck < 0.2:

@@ -14,6 +14,7 @@ from scheduler.api.queues import bounds, configuration, reading
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.queues.workloads import Admission, Assigned, Shapes, read_workload
 from scheduler.api.times import read_time
+from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.cycle import Outcome
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
@@ -37,30 +38,35 @@ def make_tenants(objects: Iterable[Json], config: Json, now: str) -> Tenants:
         if one["kind"] == "Namespace"
     }
     settings = read_settings(config)
-    tenants = Tenants(settings, labels.get)
-    shapes = Shapes()
+    tenants, shapes = Tenants(settings, labels.get), Shapes()
     at = float(read_time(now) or 0)
     for body in sorted(objects, key=lambda one: one["kind"] == "Workload"):
-        found: Any = None
-        for kind in BY_KIND.get(body["kind"], ()):
-            if kind.is_of_queues:
-                found = msgspec.convert({**body, "kind": kind.name}, kind.shape)
-        match found:
-            case kueue.ResourceFlavor():
-                tenants.put_flavor(reading.read_flavor(found))
-            case kueue.Cohort():
-                tenants.put_cohort(reading.read_cohort(found))
-            case kueue.ClusterQueue():
-                tenants.put_queue(reading.read_queue(found))
-            case kueue.LocalQueue():
-                tenants.put_local_queue(reading.read_local_queue(found))
-            case kueue.LimitRange():
-                meta = found.metadata
-                tenants.put_ranges(meta.namespace, meta.name, bounds.read_limit_range(found.spec))
-            case kueue.Workload():
-                defined = read_workload(found, shapes, by_eviction=settings.by_eviction)
-                tenants.put_workload(defined, at)
+        put_object(tenants, shapes, body, at, by_eviction=settings.by_eviction)
     return tenants
+
+
+def put_object(
+    tenants: Tenants, shapes: Shapes, body: Json, at: float, *, by_eviction: bool = True
+) -> None:
+    """Let tenants see an object; nothing if it is none of queues."""
+    found: Any = None
+    for kind in BY_KIND.get(body["kind"], ()):
+        if kind.is_of_queues:
+            found = msgspec.convert({**body, "kind": kind.name}, kind.shape)
+    match found:
+        case kueue.ResourceFlavor():
+            tenants.put_flavor(reading.read_flavor(found))
+        case kueue.Cohort():
+            tenants.put_cohort(reading.read_cohort(found))
+        case kueue.ClusterQueue():
+            tenants.put_queue(reading.read_queue(found))
+        case kueue.LocalQueue():
+            tenants.put_local_queue(reading.read_local_queue(found))
+        case kueue.LimitRange():
+            meta = found.metadata
+            tenants.put_ranges(meta.namespace, meta.name, bounds.read_limit_range(found.spec))
+        case kueue.Workload():
+            tenants.put_workload(read_workload(found, shapes, by_eviction=by_eviction), at)
 
 
 def run_one_cycle(tenants: Tenants, now: str) -> Outcome:
@@ -91,17 +97,7 @@ def run_cycles(tenants: Tenants, now: str, limit: int) -> list[Outcome]:
     while len(outcomes) < limit:
         outcome = outcomes[-1]
         for work, assignment in outcome.admitted:
-            given = tuple(
-                Assigned(
-                    one.name,
-                    one.n_pods,
-                    tuple((resource, chosen.flavor) for resource, chosen in one.flavors.items()),
-                    tuple((resource, one.requests[resource]) for resource in one.flavors),
-                )
-                for one in assignment.sets
-            )
-            admission = Admission(work.queue, given, at)
-            tenants.put_workload(replace(work.defined, admission=admission, evicted=""), at)
+            write_admission(tenants, work, assignment, at)
         for victim, _ in outcome.preempted:
             work = tenants.works[victim.key]
             tenants.put_workload(replace(work.defined, evicted="Preempted"), at)
@@ -110,3 +106,19 @@ def run_cycles(tenants: Tenants, now: str, limit: int) -> list[Outcome]:
                 tenants.put_workload(replace(work.defined, admission=None), at)
         outcomes.append(run_one_cycle(tenants, now))
     return outcomes
+
+
+def write_admission(tenants: Tenants, work: Work, assignment: Assignment, at: float) -> None:
+    """Let the object of a workload say what the workload was given."""
+    given = tuple(
+        Assigned(
+            one.name,
+            one.n_pods,
+            tuple((resource, chosen.flavor) for resource, chosen in one.flavors.items()),
+            tuple((resource, one.requests[resource]) for resource in one.flavors),
+        )
+        for one in assignment.sets
+    )
+    admission = Admission(work.queue, given, at)
+    defined = replace(work.defined, admission=admission, evicted="", is_admitted=True)
+    tenants.put_workload(defined, at)

@@ -58,6 +58,8 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
     assert found["pods"][0]["annotations"].pop("hami.io/bind-time") == stamp
     assert found == {
         "schemaVersion": 1,
+        "queues": [],
+        "workloads": [],
         "pods": [
             {
                 "namespace": "default",

@@ -68,7 +68,7 @@ def check_waiting(tenants: Tenants, expected: Json) -> None:
             if told is not None and told["reason"] is not None:
                 assert (reason, message) == (told["reason"], told["message"])
             continue
-        where = "parked" if tenants.is_parked(work) else "queue"
+        where = "parked" if tenants.lines[work.queue].is_parked(work.key) else "queue"
         # Of whom no cycle has looked at, Kueue says how it lost its quota: that is of its object, not of its queue.
         is_told = expected.get(key, {}).get("reason") not in {None, "PendingEvaluation"}
         found[key] = {

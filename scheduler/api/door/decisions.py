@@ -270,6 +270,15 @@ class Preempt(msgspec.Struct, frozen=True, tag=True, gc=False):
     reason: str
 
 
+class EvictWorkload(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Ask a workload to give its quota back though nobody else needs it; why, as in Kueue's condition ``Evicted``."""
+
+    key: str
+    uid: str
+    reason: str
+    message: str
+
+
 class Queued(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Leave a workload in its queue; why, as a reason and a message in Kueue's words."""
 
@@ -279,7 +288,7 @@ class Queued(msgspec.Struct, frozen=True, tag=True, gc=False):
     message: str
 
 
-QuotaDecision = Admit | Preempt | Queued
+QuotaDecision = Admit | Preempt | EvictWorkload | Queued
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Random worlds of queues, quotas and workloads, asked of the real Kueue; the other side is given as a function.
+"""Random worlds of queues, quotas and workloads, asked of the real Kueue and of Evenkeel.
 
 - ``worlds``: ClusterQueues, cohorts and flavors, and the workloads that come to them step by step, from a seed; parts of
   it are ``quotas`` and ``workloads``.
@@ -6,6 +6,7 @@
 - ``program``: Kueue's controllers and scheduler on a real API server, with a gate before the scheduler.
 - ``oracle``: a world given to it, step by step; it also plays the jobs, which let go of their quota when they are evicted.
 - ``compare``: what is the same and what is not; ``known``: differences that stay, with a reason each.
+- ``ours``: the answer of Evenkeel's queues; ``newer``: that of the twin of rules that are newer than the Kueue that is asked.
 - ``run``: many worlds, each asked twice, as Kueue itself chooses by chance here and there.
 - ``throughput``: how many workloads Kueue admits a second, in its own performance test's setting.
 
@@ -15,5 +16,5 @@ wait in their queues again. A step is over once a round evicts nobody. The clock
 round, and the time of creation and the uid of each object are the world's. What a cycle has written is known before the
 next one begins.
 
-    python -m tests.differential.queues --cases 20 --seed 7 --kueue-only
+    make differential ARGS="kueue --cases 20 --seed 7 --fair"
 """

@@ -12,17 +12,12 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from tests.controlplane import build
-from tests.differential.queues import oracle, run, throughput
+from tests.differential.queues import oracle, ours, run, throughput
 from tests.differential.queues.run import RunOurs
 
 
-def main(arguments: Sequence[str] | None = None, run_ours: RunOurs | None = None) -> int:
-    """Run; 1 if any world differs for a reason that is not known.
-
-    Args:
-        arguments: of the command line.
-        run_ours: the other side's answer to a world.
-    """
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run; 1 if any world differs for a reason that is not known."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.differential.queues", description=__doc__
     )
@@ -47,11 +42,9 @@ def main(arguments: Sequence[str] | None = None, run_ours: RunOurs | None = None
         measured = asyncio.run(throughput.measure_throughput(chosen.throughput))
         print(msgspec.json.encode(measured).decode())
         return 0
-    if run_ours is None and not chosen.kueue_only:
-        parser.error("there is nobody to compare with: --kueue-only")
     numbers = range(chosen.world, chosen.world + chosen.cases)
     plan = run.Plan(chosen.seed, numbers, chosen.fair, chosen.times)
-    return _run(plan, chosen.lanes, None if chosen.kueue_only else run_ours)
+    return _run(plan, chosen.lanes, None if chosen.kueue_only else ours.run)
 
 
 def _run(plan: run.Plan, n_lanes: int, run_ours: RunOurs | None) -> int:

@@ -9,7 +9,7 @@ from tests.differential.queues.outcomes import ADMITTED, FINISHED, PENDING, Evic
 Json = dict[str, Any]
 
 # After these it waits in its queue again at once; after others until Kueue says so.
-_REQUEUED = frozenset({"Preempted", "NodeFailures"})
+REQUEUED = frozenset({"Preempted", "NodeFailures"})
 
 
 def find_condition(workload: Json, kind: str) -> Json:
@@ -35,7 +35,7 @@ def let_go(workload: Json, now: str) -> Json:
     """
     evicted = find_condition(workload, "Evicted")
     reason, message = evicted["reason"], evicted["message"]
-    is_back = "True" if reason in _REQUEUED else "False"
+    is_back = "True" if reason in REQUEUED else "False"
     lost = "The workload has no reservation"
     conditions = _set(workload, _condition("Requeued", is_back, reason, message, now))
     for one in (

@@ -33,7 +33,7 @@ def _is_of_a_later_reason(difference: Difference, _: World) -> bool:
     """Only the reason of a workload that waits, which is one for all in this version."""
     return (
         difference.what == REASON
-        and difference.theirs == "Pending"
+        and difference.theirs in {"Pending", "Inadmissible"}
         and difference.ours in _LATER_REASONS
     )
 
@@ -64,6 +64,17 @@ def _is_of_a_stopped_queue(difference: Difference, world: World) -> bool:
     )
 
 
+def _is_of_nobody_tried(difference: Difference, _: World) -> bool:
+    """Only words of a workload that nobody has looked at since it came back."""
+    return difference.is_of_words and difference.ours == ""
+
+
+def _is_of_a_stopped_workload(difference: Difference, world: World) -> bool:
+    """Only words of a workload that is not active any more."""
+    steps = world.steps[: difference.step + 1]
+    return difference.is_of_words and any(difference.workload in one.stopped for one in steps)
+
+
 def _find_workload(world: World, name: str) -> Json:
     created = (one for step in world.steps for one in step.created)
     return next(one for one in created if one["metadata"]["name"] == name)
@@ -76,6 +87,8 @@ def _find_queue(world: World, workload: str) -> Json:
     return named["ClusterQueue", local["spec"]["clusterQueue"]]
 
 
+NEWER = "rules that are newer than the version that is asked: by the twin of the newer rules the same is done"
+CIRCLE = "heads that are tried in a circle: what comes next depends on how often they were tried"
 KNOWN: tuple[Known, ...] = (
     Known(
         "why a workload waits has a reason of its own since Kueue 0.19; before, all wait for the reason Pending",
@@ -88,6 +101,14 @@ KNOWN: tuple[Known, ...] = (
         _is_of_several_reasons,
     ),
     Known(
+        "a workload that was not tried since it came back to its queue: its object keeps the words that it has",
+        _is_of_nobody_tried,
+    ),
+    Known(
+        "that a workload is not active: Kueue leaves the words as they were",
+        _is_of_a_stopped_workload,
+    ),
+    Known(
         "what is told to those who wait in a ClusterQueue that was stopped: two controllers of Kueue tell it, each when"
         " it comes by",
         _is_of_a_stopped_queue,
@@ -95,6 +116,6 @@ KNOWN: tuple[Known, ...] = (
 )
 
 
-def find_reason(difference: Difference, world: World) -> Known | None:
-    """Which known difference it is, None when it is another."""
-    return next((one for one in KNOWN if one.holds(difference, world)), None)
+def find_title(difference: Difference, world: World) -> str:
+    """Return the title of the known difference that it is; empty if it is another."""
+    return next((one.title for one in KNOWN if one.holds(difference, world)), "")

@@ -53,7 +53,9 @@ def draw_plan(rng: Random) -> Plan:
 
 def build(rng: Random, plan: Plan, *, is_fair: bool) -> list[Json]:
     """All objects but workloads."""
-    objects = [_flavor(rng, name) for _, flavors in plan.groups for name in flavors]
+    # All flavors have the same labels: which ones of them count for a flavor is not the same in all versions of Kueue.
+    keys = [key for key in LABELS if rng.random() < 0.5]
+    objects = [_flavor(rng, name, keys) for _, flavors in plan.groups for name in flavors]
     objects += [
         make("WorkloadPriorityClass", name, value=value) for name, value in PRIORITIES.items()
     ]
@@ -91,8 +93,8 @@ def change(rng: Random, manifest: Json) -> Json:
     return manifest
 
 
-def _flavor(rng: Random, name: str) -> Json:
-    labels = {key: rng.choice(values) for key, values in LABELS.items() if rng.random() < 0.5}
+def _flavor(rng: Random, name: str, keys: Sequence[str]) -> Json:
+    labels = {key: rng.choice(LABELS[key]) for key in keys}
     spec: Json = {"nodeLabels": labels} if labels else {}
     if rng.random() < 0.2:
         spec["nodeTaints"] = [TAINT]

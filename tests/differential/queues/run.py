@@ -8,8 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from tests.differential.queues import known
-from tests.differential.queues.compare import Chance, Difference, compare, find_chance
+from tests.differential.queues import known, newer
+from tests.differential.queues.compare import (
+    Chance,
+    Difference,
+    compare,
+    find_chance,
+    find_differences,
+)
 from tests.differential.queues.outcomes import Outcome
 from tests.differential.queues.program import EndedError
 from tests.differential.queues.worlds import World, build
@@ -55,6 +61,7 @@ class Case(NamedTuple):
         chance: what Kueue answered, and what of it is chance.
         ours: the other's answer; None if nobody was asked, or the world is ambiguous.
         found: what is not the same.
+        rule: the known reason why something else is done; empty if there is none.
     """
 
     name: str
@@ -62,6 +69,7 @@ class Case(NamedTuple):
     chance: Chance
     ours: Outcome | None
     found: Sequence[Difference]
+    rule: str = ""
 
 
 @dataclass(slots=True)
@@ -95,9 +103,14 @@ class Tally:
             self.became.update(fate.status for fate in step.fates.values())
             self.became.update(f"evicted: {one.why or one.reason}" for one in step.evictions)
             self.became["steps without an end"] += step.is_endless
-        reasons = [known.find_reason(one, case.world) for one in case.found]
-        self.known.update({one.title for one in reasons if one is not None})
-        if None in reasons:
+        # Words of a step in which something else is done follow from that.
+        done = {one.step for one in case.found if not one.is_of_words} if case.rule else set()
+        titles = {
+            case.rule if one.step in done else known.find_title(one, case.world)
+            for one in case.found
+        }
+        self.known.update(titles - {""})
+        if "" in titles:
             self.failed.append(case)
 
     def report(self) -> str:
@@ -157,4 +170,16 @@ async def run(
 def _compare(name: str, world: World, answers: list[Outcome], run_ours: RunOurs | None) -> Case:
     chance = find_chance(answers)
     ours = None if run_ours is None or chance.is_ambiguous else run_ours(world)
-    return Case(name, world, chance, ours, [] if ours is None else compare(chance, ours))
+    found = [] if ours is None else compare(chance, ours)
+    rule = ""
+    if ours is not None and not all(one.is_of_words for one in found):
+        rule = _find_rule(world, ours)
+    return Case(name, world, chance, ours, found, rule)
+
+
+def _find_rule(world: World, ours: Outcome) -> str:
+    """Find why something else is done: by the newer rules the same is done, or there is no telling what they do."""
+    newer_answer = newer.run(world)
+    if all(one.is_of_words for one in find_differences(newer_answer.outcome, ours)):
+        return known.NEWER
+    return known.CIRCLE if newer_answer.goes_in_circles else ""

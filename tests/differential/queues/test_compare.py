@@ -119,9 +119,9 @@ def test_a_reason_of_a_newer_kueue_is_known_and_another_is_not() -> None:
     for reason, is_known in (("ExceedsMaxQuota", True), ("Sunday", False)):
         ours = outcome({"a": Fate(PENDING, reason=reason, message="1 more needed")})
         (found,) = compare(chance, ours)
-        assert bool(known.find_reason(found, WORLD)) is is_known
+        assert bool(known.find_title(found, WORLD)) is is_known
     (found,) = compare(find_chance([outcome({"a": HAS_ROOM})]), outcome({"a": HAS_ROOM}, {}))
-    assert known.find_reason(found, WORLD) is None
+    assert not known.find_title(found, WORLD)
 
 
 def test_a_message_is_compared_where_there_is_one_only() -> None:
@@ -129,15 +129,15 @@ def test_a_message_is_compared_where_there_is_one_only() -> None:
     chance = find_chance([outcome({"a": WAITS, "b": WAITS})])
     one, several = compare(chance, outcome({"a": told, "b": told}))
     assert (one.workload, several.workload) == ("a", "b")
-    assert known.find_reason(one, WORLD) is None
-    assert known.find_reason(several, WORLD) is not None
+    assert not known.find_title(one, WORLD)
+    assert known.find_title(several, WORLD)
 
 
 def test_of_a_stopped_queue_no_words_are_compared() -> None:
     told = Fate(PENDING, reason="Inadmissible", message="it is inactive")
     found = compare(find_chance([outcome({"a": WAITS})]), outcome({"a": told}))
-    assert not any(known.find_reason(one, WORLD) for one in found)
+    assert not any(known.find_title(one, WORLD) for one in found)
     stopped = quotas.make("ClusterQueue", "queue-0", spec={"stopPolicy": "Hold"})
     (step,) = WORLD.steps
     world = replace(WORLD, steps=(replace(step, changed=(stopped,)),))
-    assert all(known.find_reason(one, world) for one in found)
+    assert all(known.find_title(one, world) for one in found)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.controlplane import build
-from tests.differential.queues import __main__ as command
-from tests.differential.queues import run
+from tests.differential.queues import newer, ours, run, worlds
+from tests.differential.queues.compare import find_differences
 from tests.differential.queues.outcomes import ADMITTED, PENDING, Fate, Outcome, StepOutcome
 from tests.differential.queues.worlds import World
 
@@ -89,10 +88,10 @@ def test_a_world_without_rest_is_given_up_and_named() -> None:
     assert len(cases) == 2
 
 
-def test_the_command_wants_somebody_to_compare_with(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "ensure", lambda *_names: {})
-    with pytest.raises(SystemExit):
-        command.main(["--cases", "1"])
-    assert "--kueue-only" in capsys.readouterr().err
+@pytest.mark.parametrize("is_fair", [False, True])
+def test_ours_does_what_the_twin_of_the_newer_rules_does(is_fair: bool) -> None:
+    for seed in range(20):
+        world = worlds.build(seed, is_fair=is_fair)
+        answer = newer.run(world)
+        found = find_differences(answer.outcome, ours.run(world))
+        assert all(one.is_of_words for one in found) or answer.goes_in_circles, seed

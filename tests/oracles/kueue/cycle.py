@@ -104,11 +104,11 @@ def run_cycles(
     course = start_course(objects, config, now)
     outcomes = []
     for _ in range(limit):
-        before = _list_state(course)
+        before = list_state(course)
         outcome = hold_cycle(course)
         outcomes.append(outcome)
         has_freed = _settle_evicted(course)
-        if not outcome.admitted and not has_freed and _list_state(course) == before:
+        if not outcome.admitted and not has_freed and list_state(course) == before:
             break
     return outcomes
 
@@ -124,7 +124,7 @@ def start_course(objects: Iterable[Manifest], config: dict[str, Any], now: str) 
     return Course(rest, workloads, read_settings(config), now, waiting, ledger)
 
 
-def _list_state(course: Course) -> list[Any]:
+def list_state(course: Course) -> list[Any]:
     return [
         (
             name,

@@ -1,0 +1,124 @@
+"""The answer of Evenkeel's queues to a world, in the rounds in which Kueue is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduler.api.queues.workloads import Shapes
+from scheduler.tenancy import rounds
+from scheduler.tenancy.tenants import Tenants
+from scheduler.tenancy.works import Where, Work
+from tests.differential.queues import outcomes
+from tests.differential.queues.jobs import REQUEUED
+from tests.differential.queues.oracle import MOST_ROUNDS
+from tests.differential.queues.outcomes import Eviction, Fate, Outcome, PodSet, StepOutcome
+from tests.differential.queues.worlds import (
+    NAMESPACE,
+    ROUNDS_AFTER,
+    Step,
+    World,
+    time_of,
+    write_time,
+)
+from tests.model.tenants import make_tenants, put_object, write_admission
+
+
+def run(world: World) -> Outcome:
+    """Return what becomes of a world."""
+    return _Run(world).answer()
+
+
+class _Run:
+    def __init__(self, world: World) -> None:
+        self._world, self._shapes = world, Shapes()
+        namespace = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        began = write_time(time_of(0, 0))
+        self._tenants: Tenants = make_tenants([namespace, *world.objects], world.settings, began)
+        self._given: dict[str, list[PodSet]] = {}
+        self._now = 0.0
+
+    def answer(self) -> Outcome:
+        """Go through all steps, until one does not end."""
+        found: list[StepOutcome] = []
+        for number, step in enumerate(self._world.steps):
+            found.append(self._take(number, step))
+            if found[-1].is_endless:
+                break
+        return Outcome(found)
+
+    def _take(self, number: int, step: Step) -> StepOutcome:
+        self._now = float(time_of(number, ROUNDS_AFTER))
+        self._apply(step)
+        evictions, evicted = self._stop(0), list[Eviction]()
+        for round_ in range(1, MOST_ROUNDS + 1):
+            self._now = float(time_of(number, ROUNDS_AFTER + round_))
+            evicted = self._run_round(round_) + self._stop(round_)
+            evictions += sorted(evicted)
+            if not evicted:
+                break
+        works = sorted(self._tenants.works.values(), key=lambda one: _name(one.key))
+        fates = {_name(work.key): self._find_fate(work) for work in works}
+        return StepOutcome(fates, evictions, is_endless=bool(evicted))
+
+    def _apply(self, step: Step) -> None:
+        tenants = self._tenants
+        for name in step.finished:
+            work = tenants.works[f"{NAMESPACE}/{name}"]
+            if work.defined.admission is not None:
+                tenants.put_workload(replace(work.defined, is_finished=True), self._now)
+        for name in step.stopped:
+            work = tenants.works[f"{NAMESPACE}/{name}"]
+            if not work.defined.is_finished:
+                tenants.put_workload(replace(work.defined, is_active=False), self._now)
+        for body in (*step.changed, *step.created):
+            put_object(tenants, self._shapes, body, self._now)
+
+    def _stop(self, round_: int) -> list[Eviction]:
+        """Let those go whose queue, or who themselves, were stopped."""
+        found = []
+        for work, reason, _ in list(self._tenants.stops.take()):
+            found.append(Eviction(round_, _name(work.key), reason))
+            self._let_go(work, reason)
+        return sorted(found)
+
+    def _run_round(self, round_: int) -> list[Eviction]:
+        found, gone = [], []
+        # All that wait are in their queues again.
+        for line in self._tenants.lines.values():
+            line.retry_all()
+        for one in rounds.run_rounds(self._tenants, self._now):
+            for work, assignment in one.admitted:
+                self._given[work.key] = [
+                    PodSet(
+                        given.name,
+                        given.n_pods,
+                        {name: chosen.flavor for name, chosen in given.flavors.items()},
+                    )
+                    for given in assignment.sets
+                ]
+                write_admission(self._tenants, work, assignment, self._now)
+            for victim, by in one.preempted:
+                name = _name(victim.key)
+                why = str(victim.why)
+                found.append(Eviction(round_, name, "Preempted", why, _name(by.key)))
+                gone.append(self._tenants.works[victim.key])
+        for work in gone:
+            self._let_go(work, "Preempted")
+        return found
+
+    def _let_go(self, work: Work, reason: str) -> None:
+        not_before = 0.0 if reason in REQUEUED else None
+        gone = replace(work.defined, evicted=reason, admission=None, not_before=not_before)
+        self._tenants.put_workload(replace(gone, is_admitted=False), self._now)
+
+    def _find_fate(self, work: Work) -> Fate:
+        if work.defined.is_finished:
+            return Fate(outcomes.FINISHED)
+        if work.where != Where.HOLDS:
+            reason, message = self._tenants.find_reason(work)
+            return Fate(outcomes.PENDING, reason=reason, message=message)
+        return Fate(outcomes.ADMITTED, work.queue, self._given[work.key])
+
+
+def _name(key: str) -> str:
+    return key.partition("/")[2]
