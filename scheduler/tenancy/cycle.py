@@ -55,7 +55,7 @@ class Outcome:
 
     Attributes:
         admitted: who got quota, and in which flavors.
-        preempted: who has to go, for whom and why; also those who were asked to go before.
+        preempted: who has to go, for whom and why, and was not asked to go before.
         left: who got nothing, and what becomes of each.
     """
 
@@ -261,8 +261,9 @@ class TreeCycle:
         """Ask the victims to go, and set aside what the entry gets once they have gone."""
         work = entry.work
         for victim in entry.victims:
-            self._preempted[victim.key] = self._ground.works[victim.key]
-            self._outcome.preempted.append((victim, work))
+            holder = self._preempted[victim.key] = self._ground.works[victim.key]
+            if not holder.is_going:
+                self._outcome.preempted.append((victim, work))
         self._set_aside(entry, entry.assignment.usage)
         if self._ground.places.needs_place(work):
             gone = [one.key for one in entry.victims]

@@ -8,6 +8,7 @@ that it is of all there is, so that no resource weighs more because its unit is 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,7 +61,9 @@ class History:
                 for name in sorted(account.consumed.keys() | account.using.keys())
             }
             account.at = now
-        for key in [key for key, (until, _) in account.ahead.items() if until <= now]:
+        # They are in the order of their times.
+        over = itertools.takewhile(lambda one: one[1][0] <= now, account.ahead.items())
+        for key, _ in list(over):
             del account.ahead[key]
         return account
 
@@ -103,6 +106,7 @@ class History:
             account.using[name] = account.using.get(name, 0.0) + amount
         part = self.find_part(self._settings.sampling_seconds)
         ahead = {name: part * amount for name, amount in using.items()}
+        account.ahead.pop(key, None)
         account.ahead[key] = now + self._settings.sampling_seconds, ahead
 
     def end(self, local: str, key: str, amounts: Mapping[tuple[str, str], int], now: float) -> None:

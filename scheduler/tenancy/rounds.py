@@ -41,12 +41,10 @@ def _run_tree(tenants: Tenants, tree: Tree, now: float) -> Iterator[Round]:
     n_flavors = max((len(group.flavors) for node in tree.nodes for group in node.groups), default=0)
     n_idle, heads = 0, tenants.find_heads(tree)
     while heads and n_idle <= n_flavors:
-        going = {key for key in tree.held.keys if key and tenants.works[key].is_going}
         outcome = tenants.run_cycle(tree, heads, now)
-        asked = [(victim, by) for victim, by in outcome.preempted if victim.key not in going]
-        yield Round(outcome.admitted, asked, [work for work, _ in outcome.left])
+        yield Round(outcome.admitted, outcome.preempted, [work for work, _ in outcome.left])
         before, heads = heads, tenants.find_heads(tree)
-        if outcome.admitted or asked or heads != before:
+        if outcome.admitted or outcome.preempted or heads != before:
             n_idle = 0
             continue
         if all(what.is_parked or what.is_preemptor for _, what in outcome.left):

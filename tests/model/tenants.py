@@ -70,15 +70,14 @@ def put_object(
 
 
 def run_one_cycle(tenants: Tenants, now: str) -> Outcome:
-    """Run one cycle over every tree, as Kueue does in one; of the victims those count who were not going yet."""
+    """Run one cycle over every tree, as Kueue does in one."""
     at, whole = float(read_time(now) or 0), Outcome()
-    going = {key for key, work in tenants.works.items() if work.is_going}
     # All that has happened counts from here on.
     list(tenants.list_due(at))
     for tree in tenants.directory.forest.list_trees():
         outcome = tenants.run_cycle(tree, tenants.find_heads(tree), at)
         whole.admitted += outcome.admitted
-        whole.preempted += [one for one in outcome.preempted if one[0].key not in going]
+        whole.preempted += outcome.preempted
         whole.left += outcome.left
     return whole
 

@@ -76,7 +76,7 @@ async def measure_throughput(
     """
     chosen = dict(connection or CONNECTION)
     with start_plane() as control:
-        await objects.create_many(control, _make_queues())
+        await objects.create_many(control, make_queues())
         await objects.create_many(control, make_workloads(n_workloads))
         async with objects.connect(control) as session, aiohttp.ClientSession() as plain:
             program = Program(control, plain)
@@ -99,16 +99,15 @@ async def measure_throughput(
             )
 
 
-def _make_queues() -> Iterator[Json]:
+def make_queues(
+    n_cohorts: int = _COHORTS, n_queues: int = _QUEUES, cores: int = _NOMINAL
+) -> Iterator[Json]:
+    """A flavor, and so many ClusterQueues in each of so many cohorts, with so many cores each."""
     yield make("ResourceFlavor", _FLAVOR, spec={})
-    for i in range(_COHORTS * _QUEUES):
-        quota = {
-            "name": "cpu",
-            "nominalQuota": str(_NOMINAL),
-            "borrowingLimit": str(_BORROWING),
-        }
+    for i in range(n_cohorts * n_queues):
+        quota = {"name": "cpu", "nominalQuota": str(cores), "borrowingLimit": str(_BORROWING)}
         spec = {
-            "cohortName": f"cohort-{i // _QUEUES}",
+            "cohortName": f"cohort-{i // n_queues}",
             "namespaceSelector": {},
             "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
             "resourceGroups": [
@@ -124,11 +123,11 @@ def _make_queues() -> Iterator[Json]:
         yield local
 
 
-def make_workloads(number: int) -> Iterator[Json]:
+def make_workloads(number: int, n_queues: int = _COHORTS * _QUEUES) -> Iterator[Json]:
     """Workloads that come to the queues in turn; each queue gets its share of each class."""
     ten = [(name, cpu, rank) for name, (n, cpu, rank) in _CLASSES.items() for _ in range(n)]
     for i in range(number):
-        name, cpu, rank = ten[i // (_COHORTS * _QUEUES) % len(ten)]
+        name, cpu, rank = ten[i // n_queues % len(ten)]
         container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": str(cpu)}}}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
         yield {
@@ -136,7 +135,7 @@ def make_workloads(number: int) -> Iterator[Json]:
             "kind": "Workload",
             "metadata": {"name": f"{name}-{i}", "namespace": NAMESPACE},
             "spec": {
-                "queueName": f"queue-{i % (_COHORTS * _QUEUES)}",
+                "queueName": f"queue-{i % n_queues}",
                 "priority": rank,
                 "podSets": [{"name": "main", "count": 1, "template": template}],
             },

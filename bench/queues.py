@@ -1,0 +1,180 @@
+"""How fast queues of tenants decide, and how many workloads they admit a second beside the real Kueue.
+
+``large``: 1,000 ClusterQueues in 100 cohorts, and 50,000 workloads that wait. ``all_fit``: there is quota for all;
+``bound``: there is quota for some, and the larger workloads are more urgent. An event is the end of an admitted
+workload, until all have got quota who can have it then.
+
+``baseline``: Kueue's own performance test without its sleep: 30 ClusterQueues in 5 cohorts, and a job ends as soon as it
+is admitted. Kueue runs with its controllers and its API server; of Evenkeel the engine alone is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from bench.floors import Floor
+from scheduler.api import kueue
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt
+from scheduler.api.kinds import BY_KIND
+from scheduler.api.queues.settings import QueueSettings
+from scheduler.api.times import write_time
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.engine import Engine
+from tests.controlplane import build
+from tests.differential.queues import throughput
+from tests.differential.queues.quotas import NAMESPACE
+
+Json = dict[str, Any]
+
+_COHORTS, _QUEUES, _WORKLOADS = 100, 10, 50
+_QUICK_COHORTS = 5
+# Cores: what there is for all, and for some of them.
+_ENOUGH, _SCARCE = 500, 20
+_N_EVENTS = 500
+_N_BASELINE, _N_KUEUE = 15_000, 3_000
+_NOW = 1_800_000_000.0
+
+FLOORS = (
+    Floor("large.all_fit.admitted_a_second", at_least=5000),
+    Floor("large.*.event_ms.p99", at_most=20),
+    Floor("large.*.rss_mib", at_most=600),
+    Floor("baseline.ratio", at_least=20),
+)
+
+
+def run(quick: bool) -> Json:
+    n_cohorts = _QUICK_COHORTS if quick else _COHORTS
+    found: Json = {
+        "large": {
+            "all_fit": _measure_large(n_cohorts, _ENOUGH),
+            "bound": _measure_large(n_cohorts, _SCARCE),
+        },
+        "baseline": {"evenkeel": _measure_baseline(300 if quick else _N_BASELINE)},
+    }
+    if not quick:
+        build.ensure("etcd", "kube-apiserver", "kueue")
+        theirs = asyncio.run(throughput.measure_throughput(_N_KUEUE))
+        ours = found["baseline"]["evenkeel"]["admitted_a_second"]
+        found["baseline"]["kueue"] = msgspec.to_builtins(theirs)
+        found["baseline"]["ratio"] = round(ours / theirs.a_second, 1)
+    return found
+
+
+class _Cluster:
+    """An engine with queues, and whoever carries its decisions out at once."""
+
+    def __init__(self, objects: Iterable[Json]) -> None:
+        self.engine = Engine(Config(queues=QueueSettings(kueue=True)))
+        self.workloads: dict[str, kueue.Workload] = {}
+        self.running: dict[str, None] = {}
+        namespace = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        for body in (namespace, *objects):
+            (kind,) = (
+                one for one in BY_KIND[body["kind"]] if one.group in body.get("apiVersion", "")
+            )
+            found = msgspec.convert({**body, "kind": kind.name}, kind.shape)
+            if isinstance(found, kueue.Workload):
+                self.workloads[f"{found.metadata.namespace}/{found.metadata.name}"] = found
+            self.engine.handle(events.Seen(found), _NOW)
+
+    def decide(self) -> list[Any]:
+        """Let the engine decide, and do what it says; return its decisions."""
+        quotas = list(self.engine.decide(_NOW, Unlimited()).quotas)
+        for one in quotas:
+            if isinstance(one, Admit):
+                self.running[one.key] = None
+                self._write(one.key, _write_admission(one), "QuotaReserved", "Admitted")
+            elif isinstance(one, Preempt | EvictWorkload):
+                self.running.pop(one.key, None)
+                self._write(one.key, None, "Evicted")
+        return quotas
+
+    def _write(self, key: str, admission: kueue.Admission | None, *kinds: str) -> None:
+        conditions = [
+            kueue.TimedCondition(
+                type=kind, status="True", reason=kind, last_transition_time=write_time(_NOW)
+            )
+            for kind in kinds
+        ]
+        status = kueue.WorkloadStatus(admission=admission, conditions=conditions)
+        found = msgspec.structs.replace(self.workloads[key], status=status)
+        self.workloads[key] = found
+        self.engine.handle(events.Seen(found), _NOW)
+
+    def end(self, key: str) -> None:
+        """Let a workload that runs end."""
+        self.running.pop(key)
+        self.engine.handle(events.Gone("Workload", key), _NOW)
+
+
+def _measure_large(n_cohorts: int, cores: int) -> Json:
+    n_queues = n_cohorts * _QUEUES
+    workloads = throughput.make_workloads(n_queues * _WORKLOADS, n_queues)
+    cluster = _Cluster([*throughput.make_queues(n_cohorts, _QUEUES, cores), *workloads])
+    began = time.perf_counter()
+    quotas = list(cluster.engine.decide(_NOW, Unlimited()).quotas)
+    seconds = time.perf_counter() - began
+    admitted = [one.key for one in quotas if isinstance(one, Admit)]
+    spent = []
+    for key in admitted[:_N_EVENTS]:
+        began = time.perf_counter()
+        cluster.engine.handle(events.Gone("Workload", key), _NOW)
+        cluster.engine.decide(_NOW, Unlimited())
+        spent.append((time.perf_counter() - began) * 1e3)
+    p50, p99 = np.percentile(spent, [50, 99]).tolist()
+    return {
+        "queues": n_queues,
+        "waiting": n_queues * _WORKLOADS,
+        "admitted": len(admitted),
+        "seconds": round(seconds, 3),
+        "admitted_a_second": round(len(admitted) / seconds),
+        "tried_a_second": round(len(quotas) / seconds),
+        "event_ms": {"p50": round(p50, 2), "p99": round(p99, 2), "max": round(max(spent), 2)},
+        "rss_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def _measure_baseline(n_workloads: int) -> Json:
+    bodies = [*throughput.make_queues(), *throughput.make_workloads(n_workloads)]
+    cluster = _Cluster(bodies)
+    n_evicted, n_ended = 0, 0
+    began = time.perf_counter()
+    while n_ended < n_workloads:
+        quotas = cluster.decide()
+        n_evicted += sum(isinstance(one, Preempt) for one in quotas)
+        if not cluster.running:
+            raise AssertionError("nobody runs, and somebody waits")
+        n_ended += len(cluster.running)
+        for key in list(cluster.running):
+            cluster.end(key)
+    seconds = time.perf_counter() - began
+    return {
+        "workloads": n_workloads,
+        "evictions": n_evicted,
+        "seconds": round(seconds, 2),
+        "admitted_a_second": round(n_workloads / seconds),
+    }
+
+
+def _write_admission(decision: Admit) -> kueue.Admission:
+    return kueue.Admission(
+        cluster_queue=decision.queue,
+        pod_set_assignments=[
+            kueue.PodSetAssignment(
+                name=one.name,
+                flavors=dict(one.flavors),
+                resource_usage={name: f"{n}m" for name, n in one.used},
+                count=one.n_pods,
+            )
+            for one in decision.sets
+        ],
+    )
