@@ -65,9 +65,19 @@ QUEUE = one(
     share=maybe(NUMBER),
     dominantResource=maybe(TEXT),
     waiting=WHOLE,
+    parked=WHOLE,
     holding=WHOLE,
+    admitted=WHOLE,
     uses=many(
-        one(flavor=TEXT, resource=TEXT, nominal=TEXT, used=TEXT, borrowed=TEXT, available=TEXT)
+        one(
+            flavor=TEXT,
+            resource=TEXT,
+            nominal=TEXT,
+            used=TEXT,
+            borrowed=TEXT,
+            lent=TEXT,
+            available=TEXT,
+        )
     ),
     inactive=many(one(reason=TEXT, message=TEXT)),
 )

@@ -343,6 +343,11 @@ class Tenants:
         trees = {id(tree): tree for name in due if (tree := self.directory.forest.find_tree(name))}
         yield from trees.values()
 
+    def make_ready(self, now: float) -> None:
+        """Make ready what is known of queues, so that it can be looked at before anybody gets quota."""
+        self._now = now
+        self._settle()
+
     def _settle(self) -> None:
         """Make the trees anew that have changed, and look again at the workloads of their queues."""
         changed = self.directory.forest.take_changed()
