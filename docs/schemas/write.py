@@ -351,6 +351,7 @@ def replay() -> Schema:
 
 def queue() -> Schema:
     """The queues of tenants, one of them, or why a workload waits in one."""
+    shown_queue = one(**QUEUE["properties"], aside=WHOLE)
     states = words("fits", "preempts", "waits", "behind", "goes", "aside", "holds", "finished")
     giver = one(namespace=TEXT, name=TEXT, queue=TEXT, priority=WHOLE, reason=TEXT)
     quota = one(
@@ -371,7 +372,7 @@ def queue() -> Schema:
     )  # fmt: skip
     aside = one(namespace=TEXT, name=TEXT, localQueue=TEXT, reason=TEXT, message=TEXT)
     shown = _answer(
-        what={"const": "show"}, queue=QUEUE, quotas=many(quota), policies=maybe(policies), path=NAMES, children=NAMES,
+        what={"const": "show"}, queue=shown_queue, quotas=many(quota), policies=maybe(policies), path=NAMES, children=NAMES,
         localQueues=many(one(namespace=TEXT, name=TEXT, weight=NUMBER, stopPolicy=TEXT)),
         holders=many(holder), waiters=many(waiter), notShown=WHOLE, aside=many(aside),
     )  # fmt: skip
@@ -389,7 +390,7 @@ def queue() -> Schema:
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     )  # fmt: skip
-    listed = _answer(what=words("list", "tree"), queues=many(QUEUE))
+    listed = _answer(what=words("list", "tree"), queues=many(shown_queue))
     return {"oneOf": [listed, shown, why]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from scheduler.printing import count_nouns
 from scheduler.queues import why_lines
 
 Json = dict[str, Any]
-_GAP = "  "
+_GAP, _INDENT = "  ", 6
 _NO_QUEUES = "There are no queues: no ClusterQueue was found."
 _USES = ("FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "FREE")
 _LIMITS = ("FLAVOR", "RESOURCE", "NOMINAL", "BORROWING-LIMIT", "LENDING-LIMIT")
@@ -33,51 +34,78 @@ def print_answer(answer: Json, console: Console) -> None:
     answer = printing.make_printable(answer)
     is_terminal = printing.is_terminal(console)
     width = min(console.width, printing.PROSE)
-    lines: Mapping[str, Callable[[Json], Iterator[Line]]] = {
+    # Where rows stay whole, no table is too wide.
+    edge = width if is_terminal else None
+    lines: Mapping[str, Callable[[Json, int | None], Iterator[Line]]] = {
         "list": _list_queues,
         "tree": _draw_tree,
         "show": _show,
-        "why": why_lines.make_lines,
+        "why": lambda found, _: why_lines.make_lines(found),
     }
-    draw_lines(lines[answer["what"]](answer), console, width, has_whole_rows=not is_terminal)
+    made = lines[answer["what"]](answer, edge)
+    draw_lines(made, console, width, has_whole_rows=not is_terminal)
 
 
-def _make_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Line]:
-    """Make a table whose columns are as wide as their widest cell."""
+def _make_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], edge: int | None, n_titles: int = 1
+) -> Iterator[Line]:
+    """Make a table; where it is wider than the page, its first cells are a line above the others.
+
+    Rows that follow each other with the same first cells share this line.
+    """
     cells = [heads, *rows]
     widths = [max(cell_len(row[i]) for row in cells) for i in range(len(heads))]
-    for row in cells:
-        padded = (
-            cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row, widths, strict=True)
+    if edge is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= edge:
+        yield from (_make_row(row, widths, 0, is_head=row is heads) for row in cells)
+        return
+    for titles, those in groupby(cells, key=lambda row: row[:n_titles]):
+        is_head = titles == heads[:n_titles]
+        yield _make_row(titles, [0] * n_titles, 0, is_head=is_head)
+        yield from (
+            _make_row(row[n_titles:], widths[n_titles:], _INDENT, is_head=is_head) for row in those
         )
-        style = HEADING if row is heads else ""
-        yield Line(_GAP.join(padded).rstrip(), hang=4, style=style, is_row=True)
 
 
-def _list_queues(answer: Json) -> Iterator[Line]:
+def _make_row(row: Sequence[str], widths: Sequence[int], indent: int, *, is_head: bool) -> Line:
+    padded = (cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row, widths, strict=True))
+    style = HEADING if is_head else ""
+    return Line(_GAP.join(padded).rstrip(), indent, 4, style, is_row=True)
+
+
+def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
     queues = answer["queues"]
     if not queues:
         yield Line(_NO_QUEUES)
         return
-    heads = ("QUEUE", "COHORT", "WEIGHT", "SHARE", "WAITING", "PARKED", "RESERVING", "ADMITTED")
+    heads = (
+        "QUEUE",
+        "COHORT",
+        "WEIGHT",
+        "SHARE",
+        "WAITING",
+        "PARKED",
+        "ASIDE",
+        "RESERVING",
+        "ADMITTED",
+    )
     rows = [
         (
             one["name"],
             one["parent"] or "-",
             f"{one['weight']:g}",
             write_share(one),
-            *(f"{one[key]}" for key in ("waiting", "parked", "holding", "admitted")),
+            *(f"{one[key]}" for key in ("waiting", "parked", "aside", "holding", "admitted")),
         )
         for one in queues
     ]
-    yield from _make_table(heads, rows)
+    yield from _make_table(heads, rows, edge, 2)
     uses = [
         (one["name"], use["flavor"], use["resource"], use["nominal"], use["used"], use["borrowed"],
          use["lent"], use["available"])
         for one in queues for use in one["uses"]
     ]  # fmt: skip
     yield Line()
-    yield from _make_table(("QUEUE", *_USES), uses)
+    yield from _make_table(("QUEUE", *_USES), uses, edge)
     for one in queues:
         yield from _say_inactive(one)
 
@@ -94,7 +122,7 @@ def write_share(one: Json) -> str:
     return "inf" if one["share"] is None else f"{one['share']:.0f}"
 
 
-def _draw_tree(answer: Json) -> Iterator[Line]:
+def _draw_tree(answer: Json, edge: int | None) -> Iterator[Line]:
     queues = answer["queues"]
     if not queues:
         yield Line(_NO_QUEUES)
@@ -110,8 +138,8 @@ def _draw_tree(answer: Json) -> Iterator[Line]:
         for i, use in enumerate(one["uses"] or [nothing]):
             rows.append(
                 (
-                    name if i == 0 else "",
-                    write_share(one) if i == 0 else "",
+                    name if i == 0 or edge is not None else "",
+                    write_share(one) if i == 0 or edge is not None else "",
                     use["flavor"],
                     use["resource"],
                     f"{use['used']}/{use['nominal']}",
@@ -120,12 +148,12 @@ def _draw_tree(answer: Json) -> Iterator[Line]:
                 )
             )
     heads = ("COHORT OR QUEUE", "SHARE", "FLAVOR", "RESOURCE", "USED/QUOTA", "BORROWED", "LENT")
-    yield from _make_table(heads, rows)
+    yield from _make_table(heads, rows, edge, 2)
     for one in queues:
         yield from _say_inactive(one)
 
 
-def _show(answer: Json) -> Iterator[Line]:
+def _show(answer: Json, edge: int | None) -> Iterator[Line]:
     one = answer["queue"]
     yield Line(f"{one['kind']} {one['name']}", style=HEADING)
     above = " in ".join(answer["path"])
@@ -136,14 +164,14 @@ def _show(answer: Json) -> Iterator[Line]:
         yield Line(f"below it: {', '.join(answer['children'])}", 2)
     if answer["quotas"]:
         yield Line()
-        yield from _make_table(_LIMITS, [_write_limits(quota) for quota in answer["quotas"]])
+        yield from _make_table(_LIMITS, [_write_limits(quota) for quota in answer["quotas"]], edge)
     if one["uses"]:
         yield Line()
         keys = ("flavor", "resource", "nominal", "used", "borrowed", "lent", "available")
-        yield from _make_table(_USES, [[use[key] for key in keys] for use in one["uses"]])
+        yield from _make_table(_USES, [[use[key] for key in keys] for use in one["uses"]], edge)
     if answer["policies"] is not None:
         yield from _list_policies(answer)
-        yield from _list_workloads(answer)
+        yield from _list_workloads(answer, edge)
 
 
 def _write_limits(quota: Json) -> tuple[str, ...]:
@@ -167,7 +195,7 @@ def _list_policies(answer: Json) -> Iterator[Line]:
         yield Line("none, so no workload can come", 2)
 
 
-def _list_workloads(answer: Json) -> Iterator[Line]:
+def _list_workloads(answer: Json, edge: int | None) -> Iterator[Line]:
     holders, waiters = answer["holders"], answer["waiters"]
     if holders:
         yield Line()
@@ -180,7 +208,7 @@ def _list_workloads(answer: Json) -> Iterator[Line]:
             )
             for one in holders
         ]
-        yield from _make_table(_HOLDERS, rows)
+        yield from _make_table(_HOLDERS, rows, edge)
     if waiters:
         yield Line()
         rows = [
@@ -192,7 +220,7 @@ def _list_workloads(answer: Json) -> Iterator[Line]:
             )
             for one in waiters
         ]
-        yield from _make_table(_WAITERS, rows)
+        yield from _make_table(_WAITERS, rows, edge, 2)
         if answer["notShown"]:
             yield Line(f"and {answer['notShown']:,} more (--most 0 shows all)", 2)
         for message in dict.fromkeys(one["message"] for one in waiters if one["message"]):
@@ -209,7 +237,10 @@ def _list_workloads(answer: Json) -> Iterator[Line]:
 
 
 def _write_holding(one: Json) -> str:
-    uses = ", ".join(f"{use['amount']} {use['resource']} ({use['flavor']})" for use in one["uses"])
+    by_flavor: dict[str, list[str]] = {}
+    for use in one["uses"]:
+        by_flavor.setdefault(use["flavor"], []).append(f"{use['amount']} {use['resource']}")
+    uses = "; ".join(f"{flavor}: {', '.join(some)}" for flavor, some in by_flavor.items())
     marks = [] if one["admitted"] else ["not admitted yet"]
     if one["going"]:
         marks.append("is giving it back")

@@ -16,7 +16,7 @@ from scheduler.engine.questions.queues import (
     WaitersOf,
     WorkloadStanding,
 )
-from scheduler.queues.scene import Scene
+from scheduler.queues.scene import Scene, is_aside
 from scheduler.simulate.queues import write_queue
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ _ALL = 2**31
 def list_queues(scene: Scene) -> list[Json]:
     """List the queues of the cluster by name."""
     found = [one for one in scene.queues if not one.is_cohort]
-    return [write_queue(one) for one in sorted(found, key=lambda one: one.name)]
+    return [_write_queue(scene, one) for one in sorted(found, key=lambda one: one.name)]
 
 
 def list_tree(scene: Scene) -> list[Json]:
@@ -36,7 +36,11 @@ def list_tree(scene: Scene) -> list[Json]:
     for one in scene.queues:
         # Cohorts in a circle have no place in a tree: their queues stand by themselves.
         below.setdefault(one.parent if one.parent in names else "", []).append(one)
-    return [write_queue(one) for one in _walk(below, "")]
+    return [_write_queue(scene, one) for one in _walk(below, "")]
+
+
+def _write_queue(scene: Scene, one: QueueStanding) -> Json:
+    return write_queue(one) | {"aside": 0 if one.is_cohort else scene.n_aside[one.name]}
 
 
 def _walk(below: dict[str, list[QueueStanding]], parent: str) -> Iterator[QueueStanding]:
@@ -54,7 +58,7 @@ def show(scene: Scene, standing: QueueStanding, most: int) -> Json:
     waiters = scene.engine.ask(WaitersOf(name, most or _ALL)) if name else ()
     is_strict = record.queue is not None and record.queue.is_strict
     return {
-        "queue": write_queue(standing),
+        "queue": _write_queue(scene, standing),
         "quotas": list(_list_quotas(record)),
         "policies": None if record.queue is None else _write_policies(record.queue),
         "path": list(_list_path(scene, standing)),
@@ -98,7 +102,7 @@ def show(scene: Scene, standing: QueueStanding, most: int) -> Json:
         "aside": [
             _write_name(one) | {"reason": one.reason, "message": one.message}
             for one in of_queue
-            if one.where == "aside" and one.reason
+            if is_aside(one)
         ],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -72,6 +73,11 @@ class Scene:
         """All workloads by namespace and name, by queue and position."""
         return {one.key: one for one in self.engine.ask(KnownWorkloads())}
 
+    @cached_property
+    def n_aside(self) -> Counter[str]:
+        """How many workloads of each queue may not be tried."""
+        return Counter(one.queue for one in self.workloads.values() if is_aside(one))
+
     def define(self, name: str) -> QueueDefinition | None:
         """Return how a queue of the cluster is defined."""
         return self.engine.ask(KnownQueue(name)).queue
@@ -106,6 +112,11 @@ class Scene:
             shown = printing.list_some([one.key for one in alike])
             raise BadInput(f"workload {name}", f"there are several of this name: {shown}")
         raise BadInput(f"workload {name}", _say_unknown("workload", name, self.workloads))
+
+
+def is_aside(one: WorkloadStanding) -> bool:
+    """Whether a workload may not be tried; one that is finished has no reason."""
+    return one.where == "aside" and bool(one.reason)
 
 
 def _say_unknown(noun: str, name: str, known: Iterable[str]) -> str:

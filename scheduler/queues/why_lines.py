@@ -61,6 +61,10 @@ def make_lines(answer: Json) -> Iterator[Line]:
 
 def _draw_flavor(flavor: Json, answer: Json) -> Iterator[Line]:
     yield from make_heading(f"Flavor {flavor['flavor']}")
+    if flavor["refusals"]:
+        for text in flavor["refusals"]:
+            yield Line(f"does not suit it: {text}", 2)
+        return
     for one in flavor["resources"]:
         name = one["resource"]
         if one["missing"] == "0":
@@ -80,8 +84,6 @@ def _draw_flavor(flavor: Json, answer: Json) -> Iterator[Line]:
         if len(one["borrowers"]) > _NAMED:
             more = count_nouns(len(one["borrowers"]) - _NAMED, "other queue")
             yield Line(f"and {more}", 4)
-    for text in flavor["refusals"]:
-        yield Line(text, 2)
     if flavor["givers"] and answer["state"] != "fits":
         by_queue = Counter(one["queue"] for one in flavor["givers"])
         of = ", ".join(f"{n} of {queue}" for queue, n in sorted(by_queue.items()))

@@ -23,6 +23,7 @@ from scheduler.queues.scene import Scene
 
 Json = dict[str, Any]
 _AHEAD_MAX = 5
+_NO_PLACE = "TopologyPlacementFailed"
 _PRIORITIES = {
     Policy.LOWER: "a lower priority",
     Policy.LOWER_OR_NEWER: "a lower priority, or the same one and a later time",
@@ -122,9 +123,7 @@ def _write_lack(lack: QuotaLack) -> Json:
 def _list_limits(one: FlavorOutlook, queue: QueueDefinition, scene: Scene) -> Iterator[str]:
     """Say by which policies nobody, or not enough, can be asked to give quota of a flavor back."""
     short = [lack for lack in one.lacks if _find_missing(lack)]
-    if not short:
-        return
-    if all(lack.requested > lack.most for lack in short):
+    if not short or one.refusals or any(lack.requested > lack.most for lack in short):
         return
     own = any(giver.queue == queue.name for giver in one.givers)
     if not own:
@@ -175,16 +174,25 @@ def _list_needs(state: str, found: QuotaWait, ahead: Sequence[str]) -> Iterator[
             yield "nothing: there is quota, and it is given at its turn"
         case "behind":
             yield f"that those before it start: its queue is StrictFIFO, and {ahead[0]} is first"
-            for flavor in found.flavors:
-                yield from _list_needs_of(flavor)
+            yield from _list_missing(found)
         case "preempts":
             n = count_nouns(len(found.victims), "workload")
             yield f"that {n} give{'s' if len(found.victims) == 1 else ''} quota back, which its policies allow"
         case "goes":
             yield f"that {count_nouns(len(found.victims), 'workload')} that must give quota back have stopped"
         case "waits":
-            for flavor in found.flavors:
-                yield from _list_needs_of(flavor)
+            yield from _list_missing(found)
+
+
+def _list_missing(found: QuotaWait) -> Iterator[str]:
+    """Say what is missing in each flavor that suits a workload."""
+    if found.reason == _NO_PLACE:
+        yield "a place for all its pods at once: there is quota, but not enough is free on nodes that suit them"
+    suited = [flavor for flavor in found.flavors if not flavor.refusals]
+    for flavor in suited:
+        yield from _list_needs_of(flavor)
+    if found.flavors and not suited:
+        yield "pods that suit a flavor, or a flavor that suits them"
 
 
 def _list_needs_of(flavor: FlavorOutlook) -> Iterator[str]:
@@ -204,5 +212,3 @@ def _list_needs_of(flavor: FlavorOutlook) -> Iterator[str]:
             for one in short
         )
         yield f"in flavor {flavor.flavor}: {missing}"
-    elif flavor.refusals:
-        yield f"in flavor {flavor.flavor}: {'; '.join(flavor.refusals)}"

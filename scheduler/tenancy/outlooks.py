@@ -118,14 +118,11 @@ def list_flavors(tenants: Tenants, work: Work, outlook: Outlook) -> Iterator[Fla
     tree = tenants.directory.forest.find_tree(work.queue)
     if tree is None or outlook.assignment is None:
         return
-    refusals: dict[str, tuple[str, ...]] = {}
-    for one in outlook.assignment.sets:
-        for attempt in one.attempts:
-            if generalize(attempt.mode) == Mode.NO_FIT:
-                reasons = (*refusals.get(attempt.flavor, ()), *attempt.reasons)
-                refusals[attempt.flavor] = tuple(dict.fromkeys(reasons))
     wanted = _sum_up_requests(work)
-    for group in tenants.find_queue(work.queue).groups:
+    groups = tenants.find_queue(work.queue).groups
+    is_implied = tenants.book.is_of_topologies([one.flavor for group in groups for one in group.flavors])  # fmt: skip
+    for group in groups:
+        covered = frozenset(group.resources)
         resources = [name for name in group.resources if wanted.get(name)]
         for quotas in group.flavors if resources else ():
             flavor = quotas.flavor
@@ -133,7 +130,11 @@ def list_flavors(tenants: Tenants, work: Work, outlook: Outlook) -> Iterator[Fla
                 _measure(tenants, tree, work, (flavor, name), wanted[name]) for name in resources
             )
             givers = tuple(_list_givers(tenants, tree, work, lacks))
-            yield Flavor(flavor, refusals.get(flavor, ()), lacks, givers)
+            refusals = (
+                tenants.book.find_refusal(flavor, one.shape, covered, is_implied=is_implied)
+                for one in work.sets
+            )
+            yield Flavor(flavor, tuple(dict.fromkeys(filter(None, refusals))), lacks, givers)
 
 
 def _sum_up_requests(work: Work) -> dict[str, int]:

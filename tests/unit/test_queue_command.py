@@ -37,9 +37,19 @@ def ask(*arguments: str, objects: list[Json]) -> Json:
 def test_the_list_has_a_row_for_each_queue_and_for_each_of_its_quotas() -> None:
     lines = queue("list", objects=EXAMPLE).splitlines()
     assert [line.split() for line in lines] == [
-        ["QUEUE", "COHORT", "WEIGHT", "SHARE", "WAITING", "PARKED", "RESERVING", "ADMITTED"],
-        ["speech", "research", "1", "0", "1", "0", "1", "1"],
-        ["vision", "research", "1", "250", "1", "0", "2", "2"],
+        [
+            "QUEUE",
+            "COHORT",
+            "WEIGHT",
+            "SHARE",
+            "WAITING",
+            "PARKED",
+            "ASIDE",
+            "RESERVING",
+            "ADMITTED",
+        ],
+        ["speech", "research", "1", "0", "1", "0", "0", "1", "1"],
+        ["vision", "research", "1", "250", "1", "0", "0", "2", "2"],
         [],
         ["QUEUE", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "FREE"],
         ["speech", "h100", "nvidia.com/gpu", "8", "4", "0", "4", "0"],
@@ -195,3 +205,46 @@ def test_nothing_is_wider_than_a_terminal_and_a_pipe_has_no_colours(what: str) -
     piped = queue(*what.split(), objects=EXAMPLE)
     assert "\x1b" not in piped
     assert all(len(line) <= 80 for line in piped.splitlines())
+
+
+def test_a_table_that_is_too_wide_for_a_terminal_has_names_in_lines_of_their_own() -> None:
+    name = "a-team-with-a-name-as-long-as-names-of-teams-are-in-large-companies"
+    found = ask("list", objects=[FLAVOR, *make_queue(name, {"gpus": 4})])
+    out = Screen()
+    report.print_answer(found, Console(file=out, force_terminal=True, width=80, color_system=None))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert f"{name}  all" in lines
+    assert lines[lines.index(name) + 1].split() == [
+        "gpus",
+        "nvidia.com/gpu",
+        "4",
+        "0",
+        "0",
+        "0",
+        "4",
+    ]
+
+
+def test_a_flavor_that_does_not_suit_is_named_with_the_reason_and_needs_nothing() -> None:
+    spot = make_flavor("spot", "gpu")
+    spot["spec"]["nodeTaints"] = [{"key": "spot", "value": "true", "effect": "NoSchedule"}]
+    objects = [
+        FLAVOR, spot, *make_queue("a", {"gpus": 2, "spot": 9}),
+        make_workload("waits", "a", 1, 3, scheduler="other"),
+    ]  # fmt: skip
+    found = ask("why", "team/waits", objects=objects)
+    assert [len(one["refusals"]) for one in found["flavors"]] == [0, 1]
+    assert found["needs"] == [
+        "in flavor gpus: more quota or a smaller request: 3 of nvidia.com/gpu requested, at most 2 possible"
+    ]
+    assert "does not suit it: untolerated taint" in queue("why", "team/waits", objects=objects)
+
+
+def test_workloads_that_may_not_be_tried_are_counted_and_named() -> None:
+    objects = [
+        FLAVOR,
+        *make_queue("a", {"gpus": 2}, stopPolicy="Hold"),
+        make_workload("w", "a", 1, 1),
+    ]
+    assert ask("list", objects=objects)["queues"][0]["aside"] == 1
+    assert "team/w may not be tried: Suspended" in queue("show", "a", objects=objects)

@@ -166,7 +166,7 @@ class FlavorOutlook(NamedTuple):
 
     Attributes:
         flavor: its name.
-        refusals: why it suits the workload not at all, or has no place for it, as Kueue says it.
+        refusals: why it does not suit the workload, however much is free of it, in Kueue's words.
         lacks: what is wanted of it.
         givers: who may be asked to give back what is missing, whether or not that is enough.
     """
