@@ -390,7 +390,7 @@ def queue() -> Schema:
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     )  # fmt: skip
-    listed = _answer(what=words("list", "tree"), queues=many(shown_queue))
+    listed = _answer(what=words("list", "tree"), queues=many(shown_queue), lost=many(aside))
     return {"oneOf": [listed, shown, why]}
 
 

@@ -102,9 +102,9 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Qu
 def _find(request: Request, scene: Scene) -> Json:
     match request.what:
         case "list":
-            return {"queues": rows.list_queues(scene)}
+            return {"queues": rows.list_queues(scene), "lost": rows.list_lost(scene)}
         case "tree":
-            return {"queues": rows.list_tree(scene)}
+            return {"queues": rows.list_tree(scene), "lost": rows.list_lost(scene)}
         case "show":
             return rows.show(scene, scene.find_queue(request.name or ""), request.most)
         case "why":

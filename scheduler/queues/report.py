@@ -76,6 +76,7 @@ def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
     queues = answer["queues"]
     if not queues:
         yield Line(_NO_QUEUES)
+        yield from _name_lost(answer)
         return
     heads = (
         "QUEUE",
@@ -108,6 +109,17 @@ def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
     yield from _make_table(("QUEUE", *_USES), uses, edge)
     for one in queues:
         yield from _say_inactive(one)
+    yield from _name_lost(answer)
+
+
+def _name_lost(answer: Json) -> Iterator[Line]:
+    """Name the first workloads that lead to no queue."""
+    lost = answer["lost"]
+    if lost:
+        yield Line()
+        first, n = lost[0], count_nouns(len(lost), "workload")
+        names = printing.list_some([why_lines.name_workload(one) for one in lost])
+        yield Line(f"{n} without a queue: {names}. The first: {first['message']}", style="yellow")
 
 
 def _say_inactive(one: Json) -> Iterator[Line]:
@@ -126,6 +138,7 @@ def _draw_tree(answer: Json, edge: int | None) -> Iterator[Line]:
     queues = answer["queues"]
     if not queues:
         yield Line(_NO_QUEUES)
+        yield from _name_lost(answer)
         return
     depth: dict[str, int] = {}
     rows = []
@@ -151,6 +164,7 @@ def _draw_tree(answer: Json, edge: int | None) -> Iterator[Line]:
     yield from _make_table(heads, rows, edge, 2)
     for one in queues:
         yield from _say_inactive(one)
+    yield from _name_lost(answer)
 
 
 def _show(answer: Json, edge: int | None) -> Iterator[Line]:

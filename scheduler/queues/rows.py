@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from scheduler.api.queues.amounts import write_amount, write_quota
@@ -43,11 +43,32 @@ def _write_queue(scene: Scene, one: QueueStanding) -> Json:
     return write_queue(one) | {"aside": 0 if one.is_cohort else scene.n_aside[one.name]}
 
 
-def _walk(below: dict[str, list[QueueStanding]], parent: str) -> Iterator[QueueStanding]:
-    for one in sorted(below.get(parent, ()), key=lambda one: (one.is_cohort, one.name)):
+def _walk(below: dict[str, list[QueueStanding]], root: str) -> Iterator[QueueStanding]:
+    """List what is below a cohort; chains of cohorts may be longer than Python's stack is deep."""
+    left = [iter(_sort(below.get(root, ())))]
+    while left:
+        one = next(left[-1], None)
+        if one is None:
+            left.pop()
+            continue
         yield one
         if one.is_cohort:
-            yield from _walk(below, one.name)
+            left.append(iter(_sort(below.get(one.name, ()))))
+
+
+def _sort(some: Iterable[QueueStanding]) -> list[QueueStanding]:
+    return sorted(some, key=lambda one: (one.is_cohort, one.name))
+
+
+def list_lost(scene: Scene) -> list[Json]:
+    """List the workloads that lead to no queue, with the reasons."""
+    known = {one.name for one in scene.queues if not one.is_cohort}
+    lost = (one for one in scene.workloads.values() if is_aside(one) and one.queue not in known)
+    return [_write_aside(one) for one in lost]
+
+
+def _write_aside(one: WorkloadStanding) -> Json:
+    return _write_name(one) | {"reason": one.reason, "message": one.message}
 
 
 def show(scene: Scene, standing: QueueStanding, most: int) -> Json:
@@ -99,11 +120,7 @@ def show(scene: Scene, standing: QueueStanding, most: int) -> Json:
             for i, one in enumerate(waiters)
         ],
         "notShown": max(0, standing.waiting - len(waiters)),
-        "aside": [
-            _write_name(one) | {"reason": one.reason, "message": one.message}
-            for one in of_queue
-            if is_aside(one)
-        ],
+        "aside": [_write_aside(one) for one in of_queue if is_aside(one)],
     }
 
 

@@ -248,3 +248,24 @@ def test_workloads_that_may_not_be_tried_are_counted_and_named() -> None:
     ]
     assert ask("list", objects=objects)["queues"][0]["aside"] == 1
     assert "team/w may not be tried: Suspended" in queue("show", "a", objects=objects)
+
+
+def test_a_workload_that_leads_to_no_queue_is_named() -> None:
+    objects = [FLAVOR, *make_queue("a", {"gpus": 2}), make_workload("w", "lost", 1, 1)]
+    assert [one["name"] for one in ask("list", objects=objects)["lost"]] == ["w"]
+    for some in (objects, objects[-1:]):
+        said = queue("tree", objects=some)
+        assert "1 workload without a queue: team/w. The first: LocalQueue lost doesn't" in said
+
+
+def test_a_long_chain_of_cohorts_is_drawn_and_a_circle_is_named() -> None:
+    def make_cohort(name: str, parent: str) -> Json:
+        api = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort"}
+        return api | {"metadata": {"name": name}, "spec": {"parentName": parent}}
+
+    chain = [make_cohort(f"c{i:04}", f"c{i + 1:04}") for i in range(1100)]
+    objects = [FLAVOR, *chain, *make_queue("a", {"gpus": 2}, cohortName="c0000")]
+    assert len(ask("tree", objects=objects)["queues"]) == 1102
+    circle = [make_cohort("x", "y"), make_cohort("y", "x")]
+    objects = [FLAVOR, *circle, *make_queue("a", {"gpus": 2}, cohortName="x")]
+    assert "CohortCycle" in queue("tree", objects=objects)
