@@ -65,9 +65,19 @@ QUEUE = one(
     share=maybe(NUMBER),
     dominantResource=maybe(TEXT),
     waiting=WHOLE,
+    parked=WHOLE,
     holding=WHOLE,
+    admitted=WHOLE,
     uses=many(
-        one(flavor=TEXT, resource=TEXT, nominal=TEXT, used=TEXT, borrowed=TEXT, available=TEXT)
+        one(
+            flavor=TEXT,
+            resource=TEXT,
+            nominal=TEXT,
+            used=TEXT,
+            borrowed=TEXT,
+            lent=TEXT,
+            available=TEXT,
+        )
     ),
     inactive=many(one(reason=TEXT, message=TEXT)),
 )
@@ -340,7 +350,52 @@ def replay() -> Schema:
     return _answer(runs=many(run), summary=many(summary))
 
 
-ALL = (simulate, explain, audit, showback, replay)
+def queue() -> Schema:
+    """The queues of tenants, one of them, or why a workload waits in one."""
+    shown_queue = one(**QUEUE["properties"], aside=WHOLE)
+    states = words("fits", "preempts", "waits", "behind", "goes", "aside", "holds", "finished")
+    giver = one(namespace=TEXT, name=TEXT, queue=TEXT, priority=WHOLE, reason=TEXT)
+    quota = one(
+        flavor=TEXT, resource=TEXT, nominal=TEXT, borrowingLimit=maybe(TEXT), lendingLimit=maybe(TEXT),
+    )  # fmt: skip
+    policies = one(
+        queueingStrategy=words("StrictFIFO", "BestEffortFIFO"), withinClusterQueue=TEXT, reclaimWithinCohort=TEXT,
+        borrowWithinCohort=TEXT, maxPriorityThreshold=maybe(WHOLE), whenCanBorrow=TEXT, whenCanPreempt=TEXT,
+        preference=TEXT, stopPolicy=TEXT, namespaceSelector=TEXT, admissionChecks=NAMES, usageBasedOrder=FLAG,
+    )  # fmt: skip
+    holder = one(
+        namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, since=TEXT, admitted=FLAG, going=FLAG,
+        uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
+    )  # fmt: skip
+    waiter = one(
+        namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, position=WHOLE, since=TEXT, state=states,
+        reason=TEXT, message=TEXT,
+    )  # fmt: skip
+    aside = one(namespace=TEXT, name=TEXT, localQueue=TEXT, reason=TEXT, message=TEXT)
+    shown = _answer(
+        what={"const": "show"}, queue=shown_queue, quotas=many(quota), policies=maybe(policies), path=NAMES, children=NAMES,
+        localQueues=many(one(namespace=TEXT, name=TEXT, weight=NUMBER, stopPolicy=TEXT)),
+        holders=many(holder), waiters=many(waiter), notShown=WHOLE, aside=many(aside),
+    )  # fmt: skip
+    borrower = one(queue=TEXT, borrowed=TEXT, holding=WHOLE)
+    lack = one(
+        resource=TEXT, requested=TEXT, available=TEXT, missing=TEXT, nominal=TEXT, most=TEXT, used=TEXT,
+        holding=WHOLE, borrowers=many(borrower),
+    )  # fmt: skip
+    flavor = one(
+        flavor=TEXT, refusals=NAMES, resources=many(lack), givers=many(giver), limits=NAMES
+    )
+    why = _answer(
+        what={"const": "why"}, namespace=TEXT, name=TEXT, localQueue=TEXT, queue=maybe(TEXT), cohort=maybe(TEXT),
+        priority=WHOLE, since=TEXT, state=states, position=maybe(WHOLE), ofWaiting=WHOLE, ahead=NAMES, reason=TEXT,
+        message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
+        uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
+    )  # fmt: skip
+    listed = _answer(what=words("list", "tree"), queues=many(shown_queue), lost=many(aside))
+    return {"oneOf": [listed, shown, why]}
+
+
+ALL = (simulate, explain, audit, showback, replay, queue)
 
 
 def _answer(**fields: Schema) -> Schema:

@@ -186,6 +186,7 @@ class Engine:
                 self._settle_groups(now)
         self._forgetting.work(now)
         if not allowance.pods:
+            self._queues.tenants.make_ready(now)
             return
         self._queues.work(now, outcome)
         self._below.work(now, outcome)

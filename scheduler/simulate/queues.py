@@ -106,7 +106,7 @@ class Queues:
 
     def list_queues(self) -> list[Json]:
         """List the rows of queues and cohorts, each tree from its root down."""
-        return [_make_queue(one) for one in self._engine.ask(KnownQueues())]
+        return [write_queue(one) for one in self._engine.ask(KnownQueues())]
 
 
 def _find_state(one: WorkloadStanding, *, is_new: bool) -> str:
@@ -134,7 +134,8 @@ def _make_set(given: Any) -> Json:
     return {"name": given.name, "count": given.n_pods, "flavors": dict(given.flavors)}
 
 
-def _make_queue(one: QueueStanding) -> Json:
+def write_queue(one: QueueStanding) -> Json:
+    """Write what a queue or a cohort has."""
     return {
         "name": one.name,
         "kind": "Cohort" if one.is_cohort else "ClusterQueue",
@@ -144,7 +145,9 @@ def _make_queue(one: QueueStanding) -> Json:
         "share": None if math.isinf(one.share) else one.share,
         "dominantResource": one.dominant or None,
         "waiting": one.waiting,
+        "parked": one.parked,
         "holding": one.holding,
+        "admitted": one.admitted,
         "uses": [
             {
                 "flavor": use.flavor,
@@ -152,6 +155,7 @@ def _make_queue(one: QueueStanding) -> Json:
                 "nominal": write_quota(use.resource, use.nominal),
                 "used": write_amount(use.resource, use.used),
                 "borrowed": write_amount(use.resource, use.borrowed),
+                "lent": write_amount(use.resource, use.lent),
                 "available": write_quota(use.resource, max(0, use.available)),
             }
             for use in one.uses

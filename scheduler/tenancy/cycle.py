@@ -26,7 +26,7 @@ from scheduler.tenancy.trees import Amounts, Column, Tree
 from scheduler.tenancy.victims import Reclaiming, Victim
 from scheduler.tenancy.works import Work
 
-_WAITS_FOR_QUOTA, _WAITS_FOR_VICTIMS = "WaitingForQuota", "WaitingForPreemptedWorkloads"
+WAITS_FOR_QUOTA, WAITS_FOR_VICTIMS = "WaitingForQuota", "WaitingForPreemptedWorkloads"
 NO_PLACE = "TopologyPlacementFailed"
 _OVERLAP = "Workload has overlapping preemption targets with another workload"
 _DEFERRED = f"{_OVERLAP}, but will fit after these preemptions complete"
@@ -95,7 +95,7 @@ class TreeCycle:
     def run(self, heads: Iterable[Work]) -> Outcome:
         """Deal with the first one of each queue."""
         self._tree.n_cycles += 1
-        entries = [self._nominate(work) for work in heads]
+        entries = [self.nominate(work) for work in heads]
         is_fair = self._ground.rules.is_fair
         drawn = Tournament(self._tree, entries).draw() if is_fair else sort_entries(entries)
         for entry in drawn:
@@ -107,7 +107,8 @@ class TreeCycle:
 
     # What an entry could get.
 
-    def _nominate(self, work: Work) -> Entry:
+    def nominate(self, work: Work) -> Entry:
+        """Find what a workload could get if it were its turn; nothing changes."""
         queue = self._ground.find_queue(work.queue)
         entry = Entry(work, queue, Assignment())
         self._judge(entry)
@@ -223,18 +224,18 @@ class TreeCycle:
         if mode == Mode.NO_FIT:
             self._leave(entry, assignment.why.word, "", _find_next(work, goes_on=goes_on))
         elif mode == Mode.PREEMPT and not entry.victims:
-            reason = NO_PLACE if assignment.lacks_place else _WAITS_FOR_QUOTA
+            reason = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
             self._leave(entry, reason, "", _find_next(work, goes_on=goes_on))
             if entry.queue.preemption.reclaim != Policy.ANY:
                 self._set_aside(entry, self._list_reserved(entry))
         elif mode == Mode.DEFERRED:
             work.tried = []
-            self._leave(entry, _WAITS_FOR_VICTIMS, _DEFERRED, _PREEMPTOR)
+            self._leave(entry, WAITS_FOR_VICTIMS, _DEFERRED, _PREEMPTOR)
             self._set_aside(entry, assignment.usage)
         elif self._overlaps(entry):
-            self._leave(entry, _WAITS_FOR_QUOTA, _OVERLAP, _AGAIN)
+            self._leave(entry, WAITS_FOR_QUOTA, _OVERLAP, _AGAIN)
         elif not fits:
-            self._leave(entry, _WAITS_FOR_QUOTA, _NO_LONGER, _AGAIN)
+            self._leave(entry, WAITS_FOR_QUOTA, _NO_LONGER, _AGAIN)
         elif mode == Mode.PREEMPT:
             self._preempt(entry)
         elif not self._takes_place(work, assignment):
@@ -271,7 +272,7 @@ class TreeCycle:
         work.tried = []
         work.waits_for = frozenset(one.key for one in entry.victims)
         waits = f". Pending the preemption of {len(entry.victims)} workload(s)"
-        self._leave(entry, _WAITS_FOR_VICTIMS, work.message + waits, _PREEMPTOR)
+        self._leave(entry, WAITS_FOR_VICTIMS, work.message + waits, _PREEMPTOR)
 
     def _overlaps(self, entry: Entry) -> bool:
         return any(one.key in self._preempted for one in entry.victims)

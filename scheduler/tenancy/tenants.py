@@ -164,8 +164,7 @@ class Tenants:
 
     def put_workload(self, defined: WorkloadDefinition, now: float) -> Work:
         """Add a workload, or take over how it has changed."""
-        self._now = now
-        self._settle()
+        self.make_ready(now)
         work = self.works.get(defined.key)
         if work is not None and work.defined.uid != defined.uid:
             self.drop_workload(defined.key, now)
@@ -310,8 +309,7 @@ class Tenants:
 
     def take_over(self, key: str, queue: str, amounts: Amounts, now: float) -> None:
         """Let a workload hold quota again that it had been given before a fresh start, if it holds none."""
-        self._now = now
-        self._settle()
+        self.make_ready(now)
         work = self.works.get(key)
         if work is not None and work.where != Where.HOLDS and queue in self.directory.forest.queues:
             self._leave_line(work)
@@ -344,15 +342,15 @@ class Tenants:
 
     def list_due(self, now: float) -> Iterator[Tree]:
         """List the trees in which somebody may get quota."""
-        self._now = now
-        self._settle()
+        self.make_ready(now)
         self._place_all(self.unplaced.list_over(now))
         due, self._due = self._due, {}
         trees = {id(tree): tree for name in due if (tree := self.directory.forest.find_tree(name))}
         yield from trees.values()
 
-    def _settle(self) -> None:
+    def make_ready(self, now: float) -> None:
         """Make the trees anew that have changed, and look again at the workloads of their queues."""
+        self._now = now
         changed = self.directory.forest.take_changed()
         self.directory.hide_inactive(changed)
         for name in changed:

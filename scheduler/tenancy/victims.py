@@ -53,6 +53,13 @@ class Reclaiming:
             return self._find_by_position(asker, has_place)
         return self._find_by_share(asker, has_place, self._rules.strategies)
 
+    def list_candidates(self, asker: Asker) -> list[Candidate]:
+        """List all who may be asked to go for a workload, whether or not they are enough."""
+        asked = self._make_asked(asker)
+        if self._rules.strategies is None:
+            return self._candidates.list_by_position(asker, asked)[0]
+        return self._candidates.list_by_share(asker, asked)
+
     def simulate(self, asker: Asker, column: Column, amount: int, height: int) -> tuple[Mode, int]:
         """Find out whether others could give an amount of one column back, and how high the queue borrows afterwards.
 

@@ -135,3 +135,13 @@ def test_an_example_says_what_it_is_for_and_stands_in_the_list(path: Path) -> No
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert f"({path.name})" in (examples.FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_who_borrows_gives_back_to_its_owner_and_what_is_left_over_waits() -> None:
+    found = schedule(examples.read("queues.yaml"))
+    state = {one["name"]: one["state"] for one in found["workloads"]}
+    assert state == {
+        "segment": "running", "detect": "waits", "transcribe": "running", "translate": "admitted", "depth": "waits",
+    }  # fmt: skip
+    used = {one["name"]: one["uses"][0]["used"] for one in found["queues"]}
+    assert used == {"research": "16", "vision": "8", "speech": "8"}

@@ -140,6 +140,20 @@ def test_what_explain_prints(fleet: Path) -> None:
     assert {"requestLess", "drop", "tolerate", "wait", "end"} <= kinds
 
 
+def test_what_queue_prints() -> None:
+    of = ["-f", str(examples.FOLDER / "queues.yaml")]
+    listed = check("queue", "queue", "list", *of)
+    assert {one["name"] for one in listed["queues"]} == {"vision", "speech"}
+    assert len(check("queue", "queue", "tree", *of)["queues"]) == 3
+    assert check("queue", "queue", "list", "-f", "-", stdin="kind: Odd")["queues"] == []
+    for name in ("vision", "research"):
+        assert check("queue", "queue", "show", name, *of)["queue"]["name"] == name
+    names = "speech/translate", "vision/depth", "vision/detect"
+    states = [check("queue", "queue", "why", name, *of)["state"] for name in names]
+    assert states == ["preempts", "waits", "holds"]
+    check("queue", "queue", "why", "speech/translate", "--decide", *of)
+
+
 def test_what_audit_prints(fleet: Path) -> None:
     check("audit", "audit", "-f", str(fleet), "--orders", "2", "--mode", "keel,best-fit")
     bad = node("bad")

@@ -65,7 +65,13 @@ from scheduler.engine.questions.pods import (
     ToldCardsMistake,
     WhoGoverns,
 )  # fmt: skip
-from scheduler.engine.questions.queues import KnownQueues, KnownWorkloads
+from scheduler.engine.questions.queues import (
+    KnownQueue,
+    KnownQueues,
+    KnownWorkloads,
+    WaitersOf,
+    WhyNoQuota,
+)  # fmt: skip
 from scheduler.engine.questions.simulating import (
     CardIndices,
     HeldCards,
@@ -92,7 +98,7 @@ from tests import make
 from tests.model.engine_stories import Story
 
 ROOT = Path(scheduler.__file__).parent
-SHELLS = ("audit", "cli", "demo", "explain", "kube", "replay", "simulate")
+SHELLS = ("audit", "cli", "demo", "explain", "kube", "queues", "replay", "simulate")
 # What shells may name of the state: records that never change, and their parts.
 RECORDS = {"Claim", "ClaimKey", "DemandShape", "Life", "NodeFacts", "PodRecord", "TaintKey", "Volume",
            "read_shape"}  # fmt: skip
@@ -228,7 +234,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
-        KnownQueues(), KnownWorkloads(), IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
+        KnownQueues(), KnownWorkloads(), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip
     if node in nodes[:-1]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from scheduler.api.queues.definitions import UNLIMITED
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
+from scheduler.tenancy import outlooks
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Tree
 from scheduler.tenancy.works import Where, Work
@@ -53,7 +55,10 @@ def _list_uses(tree: Tree, node: int) -> Iterator[ask.QuotaUse]:
         if handle.named[node, k] or handle.usage[node, k]:
             nominal, used = int(handle.subtree[node, k]), int(handle.usage[node, k])
             available = tree.find_available(node, k)
-            yield ask.QuotaUse(flavor, resource, nominal, used, max(0, used - nominal), available)
+            borrowed = max(0, used - nominal)
+            # What has no limit is not lent as long as any is left.
+            lent = 0 if nominal == UNLIMITED else max(0, nominal - used - max(0, available))
+            yield ask.QuotaUse(flavor, resource, nominal, used, borrowed, lent, available)
 
 
 def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int]:
@@ -88,4 +93,47 @@ def _describe(tenants: Tenants, work: Work, position: int) -> ask.WorkloadStandi
         work.is_going,
         reason,
         message,
+        work.since,
+        work.reserved_at,
+        work.defined.is_admitted,
     )
+
+
+def find_record(inside: Inside, question: ask.KnownQueue) -> ask.QueueRecord:
+    """Find how a queue or a cohort is defined."""
+    directory = inside.tenants.directory
+    if question.is_cohort:
+        return ask.QueueRecord(None, directory.forest.cohorts.get(question.name))
+    found = tuple(directory.locals[key] for key in sorted(directory.list_locals(question.name)))
+    return ask.QueueRecord(directory.forest.queues.get(question.name), None, found)
+
+
+def explain_wait(inside: Inside, question: ask.WhyNoQuota) -> ask.QuotaWait | None:
+    """Find why a workload has no quota."""
+    tenants = inside.tenants
+    work = tenants.works.get(question.key)
+    if work is None or work.where == Where.HOLDS or work.defined.is_finished:
+        return None
+    found = outlooks.find_outlook(tenants, work)
+    victims = [ask.QuotaGiver(*one) for one in found.victims]
+    flavors = tuple(
+        ask.FlavorOutlook(
+            one.flavor,
+            one.refusals,
+            tuple(
+                ask.QuotaLack(*lack[:-1], others=tuple(map(ask.QuotaBorrower._make, lack.others)))
+                for lack in one.lacks
+            ),
+            tuple(map(ask.QuotaGiver._make, one.givers)),
+        )
+        for one in outlooks.list_flavors(tenants, work, found)
+    )
+    return ask.QuotaWait(found.verdict, found.reason, found.message, tuple(victims), flavors)
+
+
+def list_waiters(inside: Inside, question: ask.WaitersOf) -> Sequence[ask.Waiter]:
+    """List who waits in a queue."""
+    return [
+        ask.Waiter(work.key, one.verdict, one.reason, one.message)
+        for work, one in outlooks.list_outlooks(inside.tenants, question.queue, question.most)
+    ]

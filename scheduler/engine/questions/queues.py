@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scheduler.engine.questions.contract import Fact
+from scheduler.api.queues.definitions import (
+    CohortDefinition,
+    LocalQueueDefinition,
+    QueueDefinition,
+)
+from scheduler.engine.questions.contract import Fact, Question
 
 
 class QuotaUse(NamedTuple):
@@ -15,6 +20,7 @@ class QuotaUse(NamedTuple):
         nominal: what it is owed; of a cohort with what is lent from below.
         used: what it uses; of a cohort what its children use beyond what is theirs alone.
         borrowed: what it uses beyond what it is owed.
+        lent: what it is owed, does not use and could not use now, because others do.
         available: how much more it may use; negative if there is less than is used.
     """
 
@@ -23,6 +29,7 @@ class QuotaUse(NamedTuple):
     nominal: int
     used: int
     borrowed: int
+    lent: int
     available: int
 
 
@@ -69,6 +76,9 @@ class WorkloadStanding(NamedTuple):
         flavors: of what it holds, (flavor, resource, amount in base units).
         is_going: it has been asked to give its quota back.
         reason, message: why it waits, in Kueue's words.
+        since: its place in the order, as a time.
+        reserved_at: since when it has quota; 0 if it never had any.
+        is_admitted: it may run.
     """
 
     key: str
@@ -81,7 +91,132 @@ class WorkloadStanding(NamedTuple):
     is_going: bool
     reason: str
     message: str
+    since: float
+    reserved_at: float
+    is_admitted: bool
 
 
 class KnownWorkloads(Fact[Sequence[WorkloadStanding]], frozen=True):
     """All workloads, by queue and position. O(n · log n)."""
+
+
+class QueueRecord(NamedTuple):
+    """How a queue of the cluster, or a cohort, is defined.
+
+    Attributes:
+        queue, cohort: the definition of either; both are None of a cohort that is only named.
+        locals: the local queues that lead to the queue, by namespace and name.
+    """
+
+    queue: QueueDefinition | None
+    cohort: CohortDefinition | None
+    locals: tuple[LocalQueueDefinition, ...] = ()
+
+
+class KnownQueue(Fact[QueueRecord], frozen=True):
+    """How a queue of the cluster, or a cohort, is defined. O(local queues)."""
+
+    name: str
+    is_cohort: bool = False
+
+
+class QuotaBorrower(NamedTuple):
+    """Another queue that uses more than it is owed: by how much, and how many of its workloads hold any of it."""
+
+    queue: str
+    borrowed: int
+    n_workloads: int
+
+
+class QuotaLack(NamedTuple):
+    """What a workload wants of a resource in a flavor, were all its pods in this flavor, in base units.
+
+    Attributes:
+        requested: what it wants.
+        available: what its queue could use more now.
+        most: what its queue could use if nobody used anything.
+        nominal: what its queue is owed.
+        used: what its queue uses already.
+        n_workloads: how many workloads of its queue hold any of it.
+        others: who borrows it.
+    """
+
+    flavor: str
+    resource: str
+    requested: int
+    available: int
+    most: int
+    nominal: int
+    used: int
+    n_workloads: int
+    others: tuple[QuotaBorrower, ...]
+
+
+class QuotaGiver(NamedTuple):
+    """A workload that may be asked to give its quota back, and the reason that its condition would have."""
+
+    key: str
+    queue: str
+    priority: int
+    why: str
+
+
+class FlavorOutlook(NamedTuple):
+    """What keeps a workload from a flavor.
+
+    Attributes:
+        flavor: its name.
+        refusals: why it does not suit the workload, however much is free of it, in Kueue's words.
+        lacks: what is wanted of it.
+        givers: who may be asked to give back what is missing, whether or not that is enough.
+    """
+
+    flavor: str
+    refusals: tuple[str, ...]
+    lacks: tuple[QuotaLack, ...]
+    givers: tuple[QuotaGiver, ...]
+
+
+class QuotaWait(NamedTuple):
+    """Why a workload waits for quota, as a cycle would find it whose turn it is now.
+
+    Attributes:
+        verdict: ``fits``, ``preempts``, ``waits``, ``goes`` (its victims are going), or ``aside`` (it may not be tried).
+        reason, message: why it waits, in Kueue's words; both are empty if it fits.
+        victims: who would be asked to go for it; of one that ``goes``, who was.
+        flavors: by the groups of resources of its queue, in the order in which they are tried.
+    """
+
+    verdict: str
+    reason: str
+    message: str
+    victims: tuple[QuotaGiver, ...] = ()
+    flavors: tuple[FlavorOutlook, ...] = ()
+
+
+class WhyNoQuota(Question[QuotaWait | None], frozen=True):
+    """Why a workload has no quota, and who could give it some; None if it has quota, is finished or is not known.
+
+    The search for victims is that of a cycle, in trials that are undone. Its cost is that of its turn.
+    """
+
+    key: str
+
+
+class Waiter(NamedTuple):
+    """A workload that waits in a queue; ``verdict``, ``reason`` and ``message`` as in ``QuotaWait``."""
+
+    key: str
+    verdict: str
+    reason: str
+    message: str
+
+
+class WaitersOf(Question[Sequence[Waiter]], frozen=True):
+    """Those who wait in a queue in their order, at most so many, each as if it were its turn.
+
+    Workloads that are alike share an answer: O(n · log n) and a turn for each kind.
+    """
+
+    queue: str
+    most: int

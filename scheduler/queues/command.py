@@ -1,0 +1,111 @@
+"""``evenkeel queue`` without its flags: reads the objects, queries the engine, and returns the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO
+
+from scheduler.config import Config
+from scheduler.errors import BadInput, make_visible
+from scheduler.progress import Tell
+from scheduler.queues import rows, whys
+from scheduler.queues.scene import Scene
+from scheduler.simulate import gaps
+from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
+from scheduler.simulate.situation import prepare
+
+Json = dict[str, Any]
+What = Literal["list", "tree", "show", "why"]
+OK, MISTAKES = 0, 3
+_TOLD_MAX = 20
+_NAMED = {"show": "the name of a queue or a cohort", "why": "NAMESPACE/NAME of a Workload"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of ``evenkeel queue`` as they were typed, except for the cluster's.
+
+    Attributes:
+        decide: first give quota to all who can have it.
+        most: how many of those who wait are shown; 0 for all.
+    """
+
+    config: Config
+    what: What
+    name: str | None = None
+    files: Sequence[str] = ()
+    baseline: Sequence[str] = ()
+    decide: bool = False
+    most: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAnswer:
+    """What is printed, mistakes in objects for standard error, and the exit code."""
+
+    printed: Json
+    complaints: list[str]
+    code: int
+
+
+def check_request(request: Request) -> None:
+    """Refuse arguments that are known to be wrong before anything is read.
+
+    Raises:
+        BadInput: a name is missing, or there is one too many.
+    """
+    if request.what in _NAMED and not request.name:
+        raise BadInput(f"queue {request.what}", f"needs {_NAMED[request.what]}")
+    if request.what not in _NAMED and request.name:
+        raise BadInput(f"queue {request.what}", f"takes no name; for one queue: `evenkeel queue show {request.name}`")  # fmt: skip
+    if request.most < 0:
+        raise BadInput("--most", "must be at least 0")
+
+
+def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> QueueAnswer:
+    """Read the objects, and find what is asked for.
+
+    Raises:
+        BadInput: an argument or a file is wrong, or there is no such queue or workload; the error names what there is.
+    """
+    command = " ".join(filter(None, ("queue", request.what, request.name)))
+    gathered = gather_objects(
+        request.files, live or Live(), stdin, tell, baseline=request.baseline, command=command
+    )
+    tell("filling the engine")
+    situation = prepare(
+        gathered.objects,
+        Changes(),
+        strict=False,
+        unlisted=live.unlisted if live else None,
+        remarks=gathered.remarks,
+    )
+    scene = Scene(situation, request.config, is_live=live is not None)
+    if request.decide:
+        tell("giving quota")
+        scene.decide()
+    tell("looking at queues")
+    printed = _find(request, scene)
+    problems = list(situation.inventory.mistakes.values())
+    said = [make_visible(gathered.origins[one.position].prefix(str(one))) for one in problems]
+    more = len(said) - _TOLD_MAX
+    complaints = [*said[:_TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
+    complaints += [
+        f"warning: {text}" for text in gaps.report_unlisted_kinds(situation.unlisted or {})
+    ]
+    mine = any(gathered.origins[one.position].file != CLUSTER for one in problems)
+    return QueueAnswer({"what": request.what, **printed}, complaints, MISTAKES if mine else OK)
+
+
+def _find(request: Request, scene: Scene) -> Json:
+    match request.what:
+        case "list":
+            return {"queues": rows.list_queues(scene), "lost": rows.list_lost(scene)}
+        case "tree":
+            return {"queues": rows.list_tree(scene), "lost": rows.list_lost(scene)}
+        case "show":
+            return rows.show(scene, scene.find_queue(request.name or ""), request.most)
+        case "why":
+            return whys.explain(scene, scene.find_workload(request.name or ""))

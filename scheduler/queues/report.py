@@ -1,0 +1,261 @@
+"""Prints the answers of ``evenkeel queue`` for people: 80 columns on a terminal, whole rows in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+
+from scheduler import printing
+from scheduler.explain.layout import HEADING, Line, draw_lines, make_heading
+from scheduler.printing import count_nouns
+from scheduler.queues import why_lines
+
+Json = dict[str, Any]
+_GAP, _INDENT = "  ", 6
+_NO_QUEUES = "There are no queues: no ClusterQueue was found."
+_USES = ("FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "FREE")
+_LIMITS = ("FLAVOR", "RESOURCE", "NOMINAL", "BORROWING-LIMIT", "LENDING-LIMIT")
+_HOLDERS = ("HAS QUOTA", "PRIORITY", "SINCE", "USES")
+_WAITERS = ("#", "WAITS", "PRIORITY", "REASON")
+# What stands for the reason of those who have none.
+_STATES = {
+    "fits": "its turn comes",
+    "behind": "behind the first (StrictFIFO)",
+    "preempts": "others would give back",
+}
+
+
+def print_answer(answer: Json, console: Console) -> None:
+    """Print an answer."""
+    answer = printing.make_printable(answer)
+    is_terminal = printing.is_terminal(console)
+    width = min(console.width, printing.PROSE)
+    # Where rows stay whole, no table is too wide.
+    edge = width if is_terminal else None
+    lines: Mapping[str, Callable[[Json, int | None], Iterator[Line]]] = {
+        "list": _list_queues,
+        "tree": _draw_tree,
+        "show": _show,
+        "why": lambda found, _: why_lines.make_lines(found),
+    }
+    made = lines[answer["what"]](answer, edge)
+    draw_lines(made, console, width, has_whole_rows=not is_terminal)
+
+
+def _make_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], edge: int | None, n_titles: int = 1
+) -> Iterator[Line]:
+    """Make a table; where it is wider than the page, its first cells are a line above the others.
+
+    Rows that follow each other with the same first cells share this line.
+    """
+    cells = [heads, *rows]
+    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(heads))]
+    if edge is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= edge:
+        yield from (_make_row(row, widths, 0, is_head=row is heads) for row in cells)
+        return
+    for titles, those in groupby(cells, key=lambda row: row[:n_titles]):
+        is_head = titles == heads[:n_titles]
+        yield _make_row(titles, [0] * n_titles, 0, is_head=is_head)
+        yield from (
+            _make_row(row[n_titles:], widths[n_titles:], _INDENT, is_head=is_head) for row in those
+        )
+
+
+def _make_row(row: Sequence[str], widths: Sequence[int], indent: int, *, is_head: bool) -> Line:
+    padded = (cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row, widths, strict=True))
+    style = HEADING if is_head else ""
+    return Line(_GAP.join(padded).rstrip(), indent, 4, style, is_row=True)
+
+
+def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
+    queues = answer["queues"]
+    if not queues:
+        yield Line(_NO_QUEUES)
+        yield from _name_lost(answer)
+        return
+    heads = (
+        "QUEUE",
+        "COHORT",
+        "WEIGHT",
+        "SHARE",
+        "WAITING",
+        "PARKED",
+        "ASIDE",
+        "RESERVING",
+        "ADMITTED",
+    )
+    rows = [
+        (
+            one["name"],
+            one["parent"] or "-",
+            f"{one['weight']:g}",
+            write_share(one),
+            *(f"{one[key]}" for key in ("waiting", "parked", "aside", "holding", "admitted")),
+        )
+        for one in queues
+    ]
+    yield from _make_table(heads, rows, edge, 2)
+    uses = [
+        (one["name"], use["flavor"], use["resource"], use["nominal"], use["used"], use["borrowed"],
+         use["lent"], use["available"])
+        for one in queues for use in one["uses"]
+    ]  # fmt: skip
+    yield Line()
+    yield from _make_table(("QUEUE", *_USES), uses, edge)
+    for one in queues:
+        yield from _say_inactive(one)
+    yield from _name_lost(answer)
+
+
+def _name_lost(answer: Json) -> Iterator[Line]:
+    """Name the first workloads that lead to no queue."""
+    lost = answer["lost"]
+    if lost:
+        yield Line()
+        first, n = lost[0], count_nouns(len(lost), "workload")
+        names = printing.list_some([why_lines.name_workload(one) for one in lost])
+        yield Line(f"{n} without a queue: {names}. The first: {first['message']}", style="yellow")
+
+
+def _say_inactive(one: Json) -> Iterator[Line]:
+    if one["inactive"]:
+        said = "; ".join(f"{why['reason']}: {why['message']}" for why in one["inactive"])
+        yield Line()
+        yield Line(f"{one['name']} is inactive, and admits no workload: {said}", style="yellow")
+
+
+def write_share(one: Json) -> str:
+    """Write the share of a queue; one that is infinite is no number in JSON."""
+    return "inf" if one["share"] is None else f"{one['share']:.0f}"
+
+
+def _draw_tree(answer: Json, edge: int | None) -> Iterator[Line]:
+    queues = answer["queues"]
+    if not queues:
+        yield Line(_NO_QUEUES)
+        yield from _name_lost(answer)
+        return
+    depth: dict[str, int] = {}
+    rows = []
+    for one in queues:
+        level = depth.get(one["parent"] or "", -1) + 1
+        if one["kind"] == "Cohort":
+            depth[one["name"]] = level
+        name = "  " * level + one["name"] + ("/" if one["kind"] == "Cohort" else "")
+        nothing = {"flavor": "-", "resource": "-", "used": "-", "nominal": "-", "borrowed": "-", "lent": "-"}  # fmt: skip
+        for i, use in enumerate(one["uses"] or [nothing]):
+            rows.append(
+                (
+                    name if i == 0 or edge is not None else "",
+                    write_share(one) if i == 0 or edge is not None else "",
+                    use["flavor"],
+                    use["resource"],
+                    f"{use['used']}/{use['nominal']}",
+                    use["borrowed"],
+                    use["lent"],
+                )
+            )
+    heads = ("COHORT OR QUEUE", "SHARE", "FLAVOR", "RESOURCE", "USED/QUOTA", "BORROWED", "LENT")
+    yield from _make_table(heads, rows, edge, 2)
+    for one in queues:
+        yield from _say_inactive(one)
+    yield from _name_lost(answer)
+
+
+def _show(answer: Json, edge: int | None) -> Iterator[Line]:
+    one = answer["queue"]
+    yield Line(f"{one['kind']} {one['name']}", style=HEADING)
+    above = " in ".join(answer["path"])
+    yield Line(f"cohort: {above or '-'}", 2)
+    yield Line(f"weight {one['weight']:g}, share {write_share(one)}", 2)
+    yield from _say_inactive(one)
+    if answer["children"]:
+        yield Line(f"below it: {', '.join(answer['children'])}", 2)
+    if answer["quotas"]:
+        yield Line()
+        yield from _make_table(_LIMITS, [_write_limits(quota) for quota in answer["quotas"]], edge)
+    if one["uses"]:
+        yield Line()
+        keys = ("flavor", "resource", "nominal", "used", "borrowed", "lent", "available")
+        yield from _make_table(_USES, [[use[key] for key in keys] for use in one["uses"]], edge)
+    if answer["policies"] is not None:
+        yield from _list_policies(answer)
+        yield from _list_workloads(answer, edge)
+
+
+def _write_limits(quota: Json) -> tuple[str, ...]:
+    limits = (quota[key] or "none" for key in ("borrowingLimit", "lendingLimit"))
+    return quota["flavor"], quota["resource"], quota["nominal"], *limits
+
+
+def _list_policies(answer: Json) -> Iterator[Line]:
+    found = answer["policies"]
+    yield from make_heading("Policies")
+    for key, value in found.items():
+        if value is None or value == []:
+            continue
+        shown = ", ".join(value) if isinstance(value, list) else value
+        yield Line(f"{key}: {str(shown).lower() if isinstance(value, bool) else shown}", 2)
+    yield from make_heading("Local queues")
+    for one in answer["localQueues"]:
+        stop = "" if one["stopPolicy"] == "None" else f" (stopped: {one['stopPolicy']})"
+        yield Line(f"{one['namespace']}/{one['name']}{stop}", 2)
+    if not answer["localQueues"]:
+        yield Line("none, so no workload can come", 2)
+
+
+def _list_workloads(answer: Json, edge: int | None) -> Iterator[Line]:
+    holders, waiters = answer["holders"], answer["waiters"]
+    if holders:
+        yield Line()
+        rows = [
+            (
+                why_lines.name_workload(one),
+                f"{one['priority']}",
+                one["since"],
+                _write_holding(one),
+            )
+            for one in holders
+        ]
+        yield from _make_table(_HOLDERS, rows, edge)
+    if waiters:
+        yield Line()
+        rows = [
+            (
+                f"{one['position'] + 1}",
+                why_lines.name_workload(one),
+                f"{one['priority']}",
+                one["reason"] or _STATES.get(one["state"], one["state"]),
+            )
+            for one in waiters
+        ]
+        yield from _make_table(_WAITERS, rows, edge, 2)
+        if answer["notShown"]:
+            yield Line(f"and {answer['notShown']:,} more (--most 0 shows all)", 2)
+        for message in dict.fromkeys(one["message"] for one in waiters if one["message"]):
+            where = [f"{one['position'] + 1}" for one in waiters if one["message"] == message]
+            yield Line()
+            yield Line(f"#{printing.list_some(where)}: {message}", style="yellow")
+    for one in answer["aside"]:
+        yield Line()
+        said = f"{why_lines.name_workload(one)} may not be tried: {one['reason']}: {one['message']}"
+        yield Line(said, style="yellow")
+    if not (holders or waiters or answer["aside"]):
+        yield Line()
+        yield Line(f"no workload has quota or waits ({count_nouns(0, 'workload')})")
+
+
+def _write_holding(one: Json) -> str:
+    by_flavor: dict[str, list[str]] = {}
+    for use in one["uses"]:
+        by_flavor.setdefault(use["flavor"], []).append(f"{use['amount']} {use['resource']}")
+    uses = "; ".join(f"{flavor}: {', '.join(some)}" for flavor, some in by_flavor.items())
+    marks = [] if one["admitted"] else ["not admitted yet"]
+    if one["going"]:
+        marks.append("is giving it back")
+    return "; ".join([uses or "nothing", *marks])
