@@ -45,6 +45,39 @@ class WorkloadPlaces:
         """Whether there is a place for a workload, once the workloads ``gone`` have left theirs."""
         return self._try(work, assignment, gone) is not None
 
+    def list_sites(
+        self, work: Work, assignment: Assignment, keys: Sequence[str]
+    ) -> list[frozenset[str]]:
+        """List those of some workloads who are in one domain that would do for a workload, domain by domain.
+
+        The domain is that of the level which all its pods, or most of them, need in common: a node if they need none.
+        Domains with more workloads are first.
+        """
+        labels = self._find_domain_labels(work, assignment)
+        sites: dict[tuple[str, ...], set[str]] = {}
+        nodes = self._cluster.nodes
+        for key in keys:
+            for uid in self._list_on_nodes(key):
+                node = self._cluster.pods[uid].node or ""
+                facts = nodes.facts[nodes.rows[node]] if node in nodes.rows else None
+                if facts is not None:
+                    domain = tuple(facts.labels.get(label, "") for label in labels) or (node,)
+                    sites.setdefault(domain, set()).add(key)
+        ordered = sorted(sites.items(), key=lambda one: (-len(one[1]), one[0]))
+        return [frozenset(keys) for _, keys in ordered]
+
+    def _find_domain_labels(self, work: Work, assignment: Assignment) -> tuple[str, ...]:
+        """Return the labels of nodes that make a domain for the pods of a workload; none if any nodes will do."""
+        sets = {one.name: one for one in work.sets}
+        for one in assignment.sets:
+            where = self._find_where(sets[one.name], one)
+            if isinstance(where, Where):
+                levels = (where.required, *where.preferred, *(level for level, _ in where.slices))
+                level = next((level for level in levels if level >= 0), -1)
+                if level >= 0:
+                    return where.labels[: level + 1]
+        return ()
+
     def take(self, work: Work, assignment: Assignment) -> bool:
         """Take a place for a workload, with stand-ins for its pods."""
         entity = self._make_entity(work, assignment)
@@ -94,10 +127,14 @@ class WorkloadPlaces:
                 self._cluster.stand_ins.drop(pod.uid)
         return found
 
+    def list_pods(self, key: str) -> list[str]:
+        """List the uids of the pods of a workload that exist."""
+        work = self._tenants.works.get(key)
+        return [] if work is None else list(self._pods.list_of(work.defined))
+
     def _list_on_nodes(self, key: str) -> Iterator[str]:
         """Yield the uids of the pods of a workload that have a node, and of its stand-ins."""
-        defined = self._tenants.works[key].defined
-        uids = [*self._pods.list_of(defined)]
+        uids = self.list_pods(key)
         uids += [pod.uid for pod in self._cluster.stand_ins.list_of(key)]
         for uid in uids:
             pod = self._cluster.pods.get(uid)

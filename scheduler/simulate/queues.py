@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import kueue
+from scheduler.api import kinds, kueue
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, QuotaDecision
 from scheduler.api.queues.amounts import write_amount, write_quota
@@ -21,6 +21,7 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import (
     KnownQueues,
     KnownWorkloads,
+    PodsOfWorkload,
     QueueStanding,
     WorkloadStanding,
 )
@@ -48,10 +49,16 @@ class Queues:
             self._preempted.setdefault(decision.key, decision)
             self._admitted.pop(decision.key, None)
             evicted = (EVICTED, PREEMPTED), (PREEMPTED, decision.reason)
-            self._see(decision.key, None, at, evicted)
+            self._stop(decision.key, evicted, at)
         elif isinstance(decision, EvictWorkload):
             self._stopped[decision.key] = decision
-            self._see(decision.key, None, at, ((EVICTED, decision.reason),))
+            self._stop(decision.key, ((EVICTED, decision.reason),), at)
+
+    def _stop(self, key: str, conditions: tuple[tuple[str, str], ...], at: float) -> None:
+        """Stop a workload: its pods are gone, and it has no quota."""
+        for uid in self._engine.ask(PodsOfWorkload(key)):
+            self._engine.handle(events.Gone(kinds.PODS.name, uid), at)
+        self._see(key, None, at, conditions)
 
     def _see(
         self,

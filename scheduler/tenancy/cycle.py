@@ -23,7 +23,7 @@ from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.ordering import Entry, Tournament, sort_entries
 from scheduler.tenancy.places import Places
 from scheduler.tenancy.trees import Amounts, Column, Tree
-from scheduler.tenancy.victims import Reclaiming, Victim
+from scheduler.tenancy.victims import PlaceSearch, Reclaiming, Victim
 from scheduler.tenancy.works import Work
 
 WAITS_FOR_QUOTA, WAITS_FOR_VICTIMS = "WaitingForQuota", "WaitingForPreemptedWorkloads"
@@ -203,9 +203,11 @@ class TreeCycle:
         places = self._ground.places
         if not places.needs_place(entry.work):
             return self._reclaiming.find_victims(asker)
-        return self._reclaiming.find_victims(
-            asker, lambda gone: places.has_place(entry.work, assignment, gone)
+        search = PlaceSearch(
+            lambda gone: places.has_place(entry.work, assignment, gone),
+            lambda keys: places.list_sites(entry.work, assignment, keys),
         )
+        return self._reclaiming.find_victims(asker, search)
 
     # What it gets.
 

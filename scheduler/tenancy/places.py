@@ -18,11 +18,19 @@ class Places(Protocol):
     def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
         """Whether there is a place for a workload, once the workloads ``gone`` have left theirs."""
 
+    def list_sites(
+        self, work: Work, assignment: Assignment, keys: Sequence[str]
+    ) -> Sequence[frozenset[str]]:
+        """List those of some workloads who are in one domain that would do for a workload, domain by domain."""
+
     def take(self, work: Work, assignment: Assignment) -> bool:
         """Take a place for a workload; return whether there was one."""
 
     def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:
         """Promise a workload the place that it will have once the workloads ``gone`` have left theirs."""
+
+    def list_pods(self, key: str) -> Sequence[str]:
+        """List the uids of the pods of a workload that exist."""
 
     def restore(self, work: Work) -> bool:
         """Take places for those pods of a workload with quota that are nowhere; return whether none is left."""
@@ -44,6 +52,13 @@ class Anywhere:
         del work, assignment, gone
         return True
 
+    def list_sites(
+        self, work: Work, assignment: Assignment, keys: Sequence[str]
+    ) -> Sequence[frozenset[str]]:
+        """None is needed."""
+        del work, assignment, keys
+        return ()
+
     def take(self, work: Work, assignment: Assignment) -> bool:
         """There always is one."""
         del work, assignment
@@ -51,6 +66,11 @@ class Anywhere:
 
     def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:
         """Nothing has to be promised."""
+
+    def list_pods(self, key: str) -> Sequence[str]:
+        """None is known."""
+        del key
+        return ()
 
     def restore(self, work: Work) -> bool:
         """None has to be anywhere."""

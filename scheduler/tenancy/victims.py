@@ -32,6 +32,20 @@ class Victim(NamedTuple):
 
 # Whether there is a place for the asker once these have gone.
 HasPlace = Callable[[Sequence[str]], bool]
+# Of so many domains it is tried at most whether those in it can make one place.
+_SITES_MOST = 32
+
+
+class PlaceSearch(NamedTuple):
+    """How a place is found for the asker.
+
+    Attributes:
+        has_place: whether there is a place once some workloads have gone.
+        list_sites: lists for some workloads those who are in one domain, domain by domain.
+    """
+
+    has_place: HasPlace
+    list_sites: Callable[[Sequence[str]], Sequence[frozenset[str]]]
 
 
 def needs_no_place(_: Sequence[str]) -> bool:
@@ -47,11 +61,57 @@ class Reclaiming:
         self._candidates = Candidates(tree, works, rules)
         self._said = np.zeros(q.N_SHARE, np.int64)
 
-    def find_victims(self, asker: Asker, has_place: HasPlace = needs_no_place) -> list[Victim]:
-        """Find who has to go for a workload; nobody if no allowed set is enough."""
+    def find_victims(self, asker: Asker, search: PlaceSearch | None = None) -> list[Victim]:
+        """Find who has to go for a workload; nobody if no allowed set is enough.
+
+        Those go first who would go in Kueue. If they give the quota back and make no place, those who are in one domain
+        go first, and of all domains that with the fewest victims is chosen.
+        """
+        asked = self._make_asked(asker)
+        candidates, attempts = self._list_candidates(asker, asked)
+        if search is None or not candidates:
+            return self._search(candidates, attempts, asked, needs_no_place)
+        had_quota = False
+
+        def has_place(gone: Sequence[str]) -> bool:
+            nonlocal had_quota
+            had_quota = True
+            return search.has_place(gone)
+
+        best = self._search(candidates, attempts, asked, has_place)
+        if best or not had_quota:
+            return best
+        names = [self._name(candidates, i) for i in range(len(candidates))]
+        for site in search.list_sites(names)[:_SITES_MOST]:
+            order = sorted(range(len(candidates)), key=lambda i: names[i] not in site)
+            found = self._search([candidates[i] for i in order], attempts, asked, has_place)
+            if found and (not best or len(found) < len(best)):
+                best = found
+        return best
+
+    def _search(
+        self,
+        candidates: Sequence[Candidate],
+        attempts: Sequence[bool],
+        asked: q.Asked,
+        has_place: HasPlace,
+    ) -> list[Victim]:
+        if not candidates:
+            return []
+        if self._rules.strategies is not None:
+            return self._take_by_share(candidates, asked, has_place, self._rules.strategies)
+        for may_borrow in attempts:
+            found = self._take(candidates, asked, has_place, may_borrow=may_borrow)
+            if found:
+                return found
+        return []
+
+    def _list_candidates(
+        self, asker: Asker, asked: q.Asked
+    ) -> tuple[Sequence[Candidate], Sequence[bool]]:
         if self._rules.strategies is None:
-            return self._find_by_position(asker, has_place)
-        return self._find_by_share(asker, has_place, self._rules.strategies)
+            return self._candidates.list_by_position(asker, asked)
+        return self._candidates.list_by_share(asker, asked), ()
 
     def list_candidates(self, asker: Asker) -> list[Candidate]:
         """List all who may be asked to go for a workload, whether or not they are enough."""
@@ -94,15 +154,6 @@ class Reclaiming:
         )
 
     # By priorities, and by how near quota is in the tree.
-
-    def _find_by_position(self, asker: Asker, has_place: HasPlace) -> list[Victim]:
-        asked = self._make_asked(asker)
-        candidates, attempts = self._candidates.list_by_position(asker, asked)
-        for may_borrow in attempts if candidates else ():
-            found = self._take(candidates, asked, has_place, may_borrow=may_borrow)
-            if found:
-                return found
-        return []
 
     def _take(
         self,
@@ -155,13 +206,13 @@ class Reclaiming:
 
     # By shares.
 
-    def _find_by_share(
-        self, asker: Asker, has_place: HasPlace, strategies: tuple[str, ...]
+    def _take_by_share(
+        self,
+        candidates: Sequence[Candidate],
+        asked: q.Asked,
+        has_place: HasPlace,
+        strategies: tuple[str, ...],
     ) -> list[Victim]:
-        asked = self._make_asked(asker)
-        candidates = self._candidates.list_by_share(asker, asked)
-        if not candidates:
-            return []
         tree, held = self._tree.handle, self._tree.held.handle
         going = _make_going(candidates)
         self._charge(asked, 1)

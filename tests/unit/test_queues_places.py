@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from scheduler.api.queues import configuration
+from scheduler.config import Config
 from scheduler.simulate.run import schedule
 
 API = "kueue.x-k8s.io/v1beta2"
@@ -135,19 +139,64 @@ def test_pods_of_other_schedulers_need_quota_only() -> None:
     assert rows["more"]["reason"] == "WaitingForQuota"
 
 
-def test_reclaiming_takes_those_whose_going_makes_one_place() -> None:
-    """kueue#10815: what is freed must be in one rack; Kueue goes by priority and time, and finds no topology."""
+def make_running(name: str, queue: str, node: str, flavor: str, second: int) -> list[Json]:
+    """Make a workload of one pod with four cards that has quota, and its pod on a node."""
+    workload = make_workload(name, queue, 1, 4, second=second)
+    since = f"2026-01-01T01:00:{second:02}Z"
+    assigned = {
+        "name": "main",
+        "count": 1,
+        "flavors": {"nvidia.com/gpu": flavor},
+        "resourceUsage": {"nvidia.com/gpu": "4"},
+    }
+    workload["status"] = {
+        "admission": {"clusterQueue": queue, "podSetAssignments": [assigned]},
+        "conditions": [
+            {"type": kind, "status": "True", "reason": kind, "lastTransitionTime": since}
+            for kind in ("QuotaReserved", "Admitted")
+        ],
+    }
+    template = workload["spec"]["podSets"][0]["template"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{name}-pod",
+            "namespace": "team",
+            "uid": f"uid-{name}",
+            "annotations": {"kueue.x-k8s.io/workload": name},
+        },
+        "spec": {**template["spec"], "nodeName": node},
+        "status": {"phase": "Running"},
+    }
+    return [workload, pod]
+
+
+@pytest.mark.parametrize("is_fair", [False, True], ids=["by the tree", "by shares"])
+def test_those_give_quota_back_whose_going_makes_one_place(is_fair: bool) -> None:
+    """kueue#10815: by priority and time two would go whose nodes are in two racks, and nothing would be gained."""
+    settings = configuration.read_settings({"fairSharing": {}} if is_fair else {})
+    nodes = {"b0": "n0", "b1": "n2", "b2": "n1", "b3": "n3"}
     borrowers = [
-        make_workload(f"b{i}", "b", 1, 4, required="kubernetes.io/hostname", second=i)
-        for i in range(4)
+        one
+        for i, (name, node) in enumerate(nodes.items())
+        for one in make_running(name, "b", node, "gpus", i)
     ]
-    rows = run(
-        *FOUR_NODES,
-        RACKS,
-        make_flavor("gpus", "gpu", "racks"),
-        *make_queue("a", {"gpus": 8}),
-        *make_queue("b", {"gpus": 8}),
-        *borrowers,
-        make_workload("gang", "a", 2, 4, required="rack", second=9),
+    result = schedule(
+        [
+            *FOUR_NODES,
+            RACKS,
+            make_flavor("gpus", "gpu", "racks"),
+            *make_queue("a", {"gpus": 8}),
+            *make_queue("b", {"gpus": 8}),
+            *borrowers,
+            make_workload("gang", "a", 2, 4, required="rack", second=9),
+        ],
+        config=Config(queues=settings),
+        strict=True,
     )
+    rows = {row["name"]: row for row in result["workloads"]}
+    gone = [name for name, row in rows.items() if row["preempted"]]
+    assert len(gone) == 2
+    assert {nodes[name] for name in gone} in ({"n0", "n1"}, {"n2", "n3"})
     assert rows["gang"]["state"] == "admitted"

@@ -68,6 +68,11 @@ def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int]:
     return waiting, parked, len(held), sum(one.defined.is_admitted for one in held)
 
 
+def list_pods(inside: Inside, question: ask.PodsOfWorkload) -> Sequence[str]:
+    """List the pods of a workload that exist."""
+    return inside.tenants.places.list_pods(question.key)
+
+
 def list_workloads(inside: Inside, _: ask.KnownWorkloads) -> Sequence[ask.WorkloadStanding]:
     """List all workloads, by queue and position."""
     tenants = inside.tenants

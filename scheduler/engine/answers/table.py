@@ -52,6 +52,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_waiting.WaitsByNamespace: waiting.sum_waits,
     of_queues.KnownQueues: queues.list_queues,
     of_queues.KnownWorkloads: queues.list_workloads,
+    of_queues.PodsOfWorkload: queues.list_pods,
     of_queues.KnownQueue: queues.find_record,
     of_queues.WhyNoQuota: queues.explain_wait,
     of_queues.WaitersOf: queues.list_waiters,

@@ -100,6 +100,12 @@ class KnownWorkloads(Fact[Sequence[WorkloadStanding]], frozen=True):
     """All workloads, by queue and position. O(n · log n)."""
 
 
+class PodsOfWorkload(Fact[Sequence[str]], frozen=True):
+    """The uids of the pods of a workload that exist, ``key`` is its namespace and name; none for one that is not known."""
+
+    key: str
+
+
 class QueueRecord(NamedTuple):
     """How a queue of the cluster, or a cohort, is defined.
 
