@@ -8,6 +8,8 @@ SCHEDULER = "evenkeel"
 
 # Evenkeel's own Lease, which only its replicas take. A Lease of any other name is shared with other programs.
 LEASE = "evenkeel"
+# The Lease by which one of Kueue's own controllers leads.
+KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
 
 # API groups of our own.
 GROUP = "scheduling.evenkeel.dev"
