@@ -10,6 +10,8 @@ SCHEDULER = "evenkeel"
 LEASE = "evenkeel"
 # The Lease by which one of Kueue's own controllers leads.
 KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
+# The label of a workload with the uid of the job that it stands for.
+KUEUE_JOB_UID = "kueue.x-k8s.io/job-uid"
 
 # API groups of our own.
 GROUP = "scheduling.evenkeel.dev"

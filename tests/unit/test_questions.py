@@ -65,7 +65,13 @@ from scheduler.engine.questions.pods import (
     ToldCardsMistake,
     WhoGoverns,
 )  # fmt: skip
-from scheduler.engine.questions.queues import KnownQueues, KnownWorkloads
+from scheduler.engine.questions.queues import (
+    ChecksToPass,
+    KnownQueues,
+    KnownWorkloads,
+    QueuePath,
+    StatusesOfQueues,
+)
 from scheduler.engine.questions.simulating import (
     CardIndices,
     HeldCards,
@@ -228,7 +234,8 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
-        KnownQueues(), KnownWorkloads(), IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
+        KnownQueues(), KnownWorkloads(), QueuePath("a/b"), ChecksToPass("q", frozenset()), StatusesOfQueues(),
+        IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip
     if node in nodes[:-1]:
