@@ -161,7 +161,7 @@ class QueueHands:
         kind, meta = kinds.read_kind_name(found), found.metadata
         self._statuses.note_change()
         if isinstance(found, kueue.Workload):
-            shown = self._shown.see(found)
+            shown = self._shown.watch(found)
             if shown.status.admission is not None:
                 self._reports.forget(shown.key)
         elif kind in KINDS:

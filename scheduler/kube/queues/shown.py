@@ -83,14 +83,25 @@ def read_shown(found: kueue.Workload) -> Shown:
 
 
 class ShownWorkloads:
-    """The workloads as they were shown last."""
+    """The workloads as they were shown last: by the watch, as the engine knows them, or by an answer to a write."""
 
     def __init__(self) -> None:
         self._found: dict[str, Shown] = {}
+        self._watched: dict[str, Shown] = {}
 
     def get(self, key: str) -> Shown | None:
-        """Return a workload; None if it is not known."""
+        """Return a workload in its newest version; None if it is not known."""
         return self._found.get(key)
+
+    def get_watched(self, key: str) -> Shown | None:
+        """Return a workload as the engine knows it; None if it does not."""
+        return self._watched.get(key)
+
+    def watch(self, found: kueue.Workload) -> Shown:
+        """Take over what the watch says of a workload; return its newest version."""
+        newest, watched = self.see(found), read_shown(found)
+        self._watched[watched.key] = newest if newest == watched else watched
+        return newest
 
     def see(self, found: kueue.Workload) -> Shown:
         """Take over how a workload is now; an older version than the known one changes nothing."""
@@ -104,6 +115,7 @@ class ShownWorkloads:
     def drop(self, key: str) -> None:
         """Forget a workload that is gone."""
         self._found.pop(key, None)
+        self._watched.pop(key, None)
 
 
 def _is_older(one: wire.Meta, other: wire.Meta) -> bool:

@@ -21,7 +21,7 @@ from scheduler.api import kueue
 from scheduler.api.door.decisions import Admit, Preempt
 from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.workloads import EVICTED
+from scheduler.api.queues.workloads import EVICTED, FINISHED
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
@@ -34,6 +34,8 @@ _WRITERS = 16
 # How often a decision is written on yet another version.
 _TRIES = 5
 _POLL_SECONDS = 0.01
+# A decision that no longer holds is reported so much later.
+_BEHIND_SECONDS = 0.1
 # A decision that the API server refuses is decided about again after so long at first, and at most.
 _FIRST_SECONDS, _MOST_SECONDS = 1.0, 60.0
 _workloads = msgspec.json.Decoder(kueue.Workload)
@@ -109,7 +111,7 @@ class QuotaWriter:
 
     def submit(self, decision: Decision, facts: Facts) -> None:
         """Queue a decision."""
-        shown = self._shown.get(decision.key)
+        shown = self._shown.get_watched(decision.key)
         ground = shown.ground if shown is not None else None
         writer = zlib.crc32(decision.key.encode()) % _WRITERS
         self._n_open += 1
@@ -144,7 +146,9 @@ class QuotaWriter:
                 self._n_open -= 1
             self._refusals.pop(key, None)
             if problem:
-                self._report(_make_failure(job.decision, problem))
+                # The watch is a moment behind: until it has shown the change, the same would be decided again.
+                failure = _make_failure(job.decision, problem)
+                asyncio.get_running_loop().call_later(_BEHIND_SECONDS, self._report, failure)
             elif isinstance(job.decision, Admit):
                 self._report(AdmitDone(key))
 
@@ -211,7 +215,7 @@ class QuotaWriter:
     def _holds(job: _Job, shown: Shown) -> bool:
         """Whether a workload is still as it was when it was decided about."""
         if isinstance(job.decision, Preempt):
-            return shown.status.admission is not None
+            return shown.status.admission is not None and not shown.is_true(FINISHED)
         return job.ground == shown.ground
 
     async def _write(self, job: _Job, shown: Shown) -> None:
