@@ -133,6 +133,7 @@ async def test_queues_are_managed_as_kueue_does_it(world: World) -> None:
     await _two_are_admitted_and_the_second_borrows(world)
     await _one_queue_takes_back_what_it_is_owed(world)
     await _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world)
+    await _a_workload_with_a_check_runs_once_it_is_ready(world)
     assert operator.stop().code == 0
     before = await world.listed(_WORKLOADS)
     operator = await _start(world)
@@ -236,6 +237,27 @@ async def _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world: Wo
     await _submit(world, "small", "right", 1)
     await _becomes(world, "small", "Admitted", "True")
     assert (await _status(world, f"{_LOCALS}/wrong", pendingWorkloads=1))["conditions"][0]["reason"] == "ClusterQueueIsInactive"  # fmt: skip
+
+
+async def _a_workload_with_a_check_runs_once_it_is_ready(world: World) -> None:
+    """The controller of the check says so; here it is done by hand."""
+    strategy = {"admissionChecks": [{"name": "budget"}]}
+    spec = {"controllerName": "test.evenkeel.dev/by-hand"}
+    await _create(world, f"{_API}/admissionchecks", "AdmissionCheck", "budget", spec)
+    await _make_queue(world, "checked", "alone", admissionChecksStrategy=strategy)
+    await _submit(world, "inspected", "checked", 2)
+    reserved = await _becomes(world, "inspected", "QuotaReserved", "True")
+    assert "Admitted" not in _conditions(reserved)
+    (check,) = reserved["status"]["admissionChecks"]
+    assert (check["name"], check["state"]) == ("budget", "Pending")
+    await _status(
+        world, f"{_QUEUES}/checked", reservingWorkloads=1, admittedWorkloads=0,
+        flavorsReservation=_use("2", "0"), flavorsUsage=_use("0", "0"),
+    )  # fmt: skip
+    ready = {"status": {"admissionChecks": [check | {"state": "Ready"}]}}
+    await world.call("PATCH", f"{_WORKLOADS}/inspected/status", ready)
+    await _becomes(world, "inspected", "Admitted", "True")
+    await _status(world, f"{_QUEUES}/checked", admittedWorkloads=1, flavorsUsage=_use("2", "0"))
 
 
 async def _no_admission_is_written_anew(world: World, before: list[Json]) -> None:

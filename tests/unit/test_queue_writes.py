@@ -14,7 +14,7 @@ from scheduler.errors import ApiError
 from scheduler.kube.queues import reports, writer
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import ShownWorkloads
-from scheduler.kube.queues.writer import Facts, QuotaPermit, QuotaWriter, Result
+from scheduler.kube.queues.writer import Facts, LetRun, QuotaPermit, QuotaWriter, Result
 
 Json = dict[str, Any]
 NOW = 1_800_000_000.0
@@ -183,6 +183,20 @@ async def test_checks_that_are_not_ready_keep_a_workload_from_running() -> None:
     (check,) = stage.api.body["status"]["admissionChecks"]
     assert (check["name"], check["state"], check["message"]) == ("one", "Pending", "")
     assert [reason for _, reason, _ in stage.told.events] == ["QuotaReserved"]
+
+
+async def test_a_workload_that_has_passed_its_checks_may_run() -> None:
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
+    reserved["lastTransitionTime"] = "2027-01-15T07:59:00Z"
+    stage = Stage(make(admission={"clusterQueue": "q"}, conditions=[reserved]))
+    stage.writer.submit(LetRun("a/w", "uid-w", "q"), Facts())
+    assert await stage.work() == []
+    assert stage.conditions()["Admitted"] == ("True", "Admitted", "The workload is admitted")
+    said = "Admitted by ClusterQueue q, wait time since reservation was 60s"
+    assert stage.told.events == [("w", "Admitted", said)]
+    stage.writer.submit(LetRun("a/w", "uid-w", "q"), Facts())
+    assert await stage.work() == []
+    assert stage.api.n_writes == 1
 
 
 async def test_what_others_have_written_meanwhile_stays() -> None:

@@ -125,6 +125,12 @@ def admit(
     return made | {"conditions": conditions.write()}
 
 
+def let_run(conditions: Conditions) -> Json:
+    """Return the changes of a status with which a workload that has quota may run."""
+    conditions.set(ADMITTED, ADMITTED, "The workload is admitted", is_true=True)
+    return {"conditions": conditions.write()}
+
+
 def may_run(status: kueue.WorkloadStatus, checks: Sequence[str]) -> bool:
     """Whether a workload has passed all checks that it has to pass."""
     ready = {one.name for one in status.admission_checks or () if one.state == CHECK_READY}

@@ -12,18 +12,22 @@ from scheduler.api.door.decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.door.notes import Note
 from scheduler.api.kinds import Kind
+from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import ChecksToPass, QueuePath
 from scheduler.kube.client import ApiClient
+from scheduler.kube.queues import conditions
 from scheduler.kube.queues.guard import Guard
 from scheduler.kube.queues.reports import WorkloadReports
-from scheduler.kube.queues.shown import ShownWorkloads
+from scheduler.kube.queues.shown import Shown, ShownWorkloads
 from scheduler.kube.queues.statuses import KINDS, MISCONFIGURED, QueueStatuses
-from scheduler.kube.queues.writer import Facts, QuotaPermit, QuotaWriter
+from scheduler.kube.queues.writer import Facts, LetRun, QuotaPermit, QuotaWriter
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch.streams import Stream
 
+# Workloads that run, or will not.
+_NO_LONGER = ADMITTED, EVICTED, FINISHED
 _OF_QUEUES = frozenset(kind.name for kind in kinds.OF_QUEUES)
 
 
@@ -131,6 +135,8 @@ class QueueHands:
             self._is_held = is_held
             self._statuses.note_change()
             self._put(events.QueuesHeld(is_held))
+            for shown in () if is_held else self._shown.list_all():
+                self._let_run(shown)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -164,9 +170,21 @@ class QueueHands:
             shown = self._shown.watch(found)
             if shown.status.admission is not None:
                 self._reports.forget(shown.key)
+                self._let_run(shown)
         elif kind in KINDS:
             self._statuses.see(kind, meta, found.status, problem)
         self._note_problem(kind, meta, problem)
+
+    def _let_run(self, shown: Shown) -> None:
+        """Let a workload run that has quota and has passed its checks."""
+        given = shown.status.admission
+        if given is None or not self._may_write() or any(map(shown.is_true, _NO_LONGER)):
+            return
+        sets = given.pod_set_assignments or ()
+        flavors = frozenset(name for one in sets for name in (one.flavors or {}).values())
+        checks = self._engine.ask(ChecksToPass(given.cluster_queue, flavors))
+        if conditions.may_run(shown.status, checks):
+            self._writer.submit(LetRun(shown.key, shown.meta.uid, given.cluster_queue), Facts())
 
     def _note_problem(self, kind: str, meta: wire.Meta, problem: str) -> None:
         """Report what is wrong with an object, once for each text."""

@@ -59,6 +59,13 @@ class WorkloadReports:
             said = f"Admitted by ClusterQueue {decision.queue}, wait time since reservation was 0s"
             self._report(before, ("Normal", ADMITTED, said))
 
+    def report_running(self, queue: str, before: Shown, after: Shown, now: float) -> None:
+        """Report that a workload with quota may run, as it has passed its checks."""
+        del after
+        waited = max(0.0, now - before.find_transition(QUOTA_RESERVED, now))
+        note = f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited:.0f}s"
+        self._report(before, ("Normal", ADMITTED, note))
+
     def report_preempted(
         self, by: Shown | None, message: str, path: str, before: Shown, after: Shown, now: float
     ) -> None:

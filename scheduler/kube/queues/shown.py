@@ -57,11 +57,14 @@ class Shown(NamedTuple):
 
     def find_wait(self, now: float) -> float:
         """Find for how many seconds it has waited in its queue."""
-        since = self.created
+        return max(0.0, now - self.find_transition(REQUEUED, self.created))
+
+    def find_transition(self, kind: str, default: float) -> float:
+        """Find when a condition became as it is."""
         for one in self.status.conditions or ():
-            if one.type == REQUEUED:
-                since = float(times.read_time(one.last_transition_time) or since)
-        return max(0.0, now - since)
+            if one.type == kind:
+                return float(times.read_time(one.last_transition_time) or default)
+        return default
 
 
 def read_shown(found: kueue.Workload) -> Shown:
@@ -111,6 +114,10 @@ class ShownWorkloads:
             return before
         self._found[shown.key] = shown
         return shown
+
+    def list_all(self) -> list[Shown]:
+        """List all workloads in their newest versions."""
+        return list(self._found.values())
 
     def drop(self, key: str) -> None:
         """Forget a workload that is gone."""

@@ -21,7 +21,7 @@ from scheduler.api import kueue
 from scheduler.api.door.decisions import Admit, Preempt
 from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.workloads import EVICTED, FINISHED
+from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
@@ -41,7 +41,16 @@ _FIRST_SECONDS, _MOST_SECONDS = 1.0, 60.0
 _workloads = msgspec.json.Decoder(kueue.Workload)
 _log = structlog.get_logger("evenkeel.queues")
 
-Decision = Admit | Preempt
+
+class LetRun(NamedTuple):
+    """Let a workload run that has quota and has passed its checks; ``queue``: of the cluster."""
+
+    key: str
+    uid: str
+    queue: str
+
+
+Decision = Admit | Preempt | LetRun
 Result = AdmitDone | AdmitFailed | PreemptFailed
 
 
@@ -145,6 +154,8 @@ class QuotaWriter:
             finally:
                 self._n_open -= 1
             self._refusals.pop(key, None)
+            if isinstance(job.decision, LetRun):
+                continue
             if problem:
                 # The watch is a moment behind: until it has shown the change, the same would be decided again.
                 failure = _make_failure(job.decision, problem)
@@ -154,9 +165,17 @@ class QuotaWriter:
 
     def _give_up(self, job: _Job, error: ApiError) -> None:
         """Report a decision that the API server refuses; later each time, as it may refuse the next one as well."""
-        key = job.decision.key
+        key, is_gone = job.decision.key, answers.is_not_found(error)
+        if isinstance(job.decision, LetRun):
+            if not is_gone:
+                _log.warning(
+                    "a workload may run, and its status does not say so yet",
+                    workload=key,
+                    error=str(error),
+                )
+            return
         failure = _make_failure(job.decision, str(error))
-        if answers.is_not_found(error):
+        if is_gone:
             self._report(failure)
             return
         n = self._refusals[key] = self._refusals.get(key, 0) + 1
@@ -206,8 +225,8 @@ class QuotaWriter:
     @staticmethod
     def _is_done(decision: Decision, shown: Shown) -> bool:
         """Whether the object says what is to be written, no matter who has written it."""
-        if isinstance(decision, Preempt):
-            return shown.is_true(EVICTED)
+        if not isinstance(decision, Admit):
+            return shown.is_true(EVICTED if isinstance(decision, Preempt) else ADMITTED)
         given = shown.status.admission
         return given is not None and given.cluster_queue == decision.queue
 
@@ -216,7 +235,7 @@ class QuotaWriter:
         """Whether a workload is still as it was when it was decided about."""
         if isinstance(job.decision, Preempt):
             return shown.status.admission is not None and not shown.is_true(FINISHED)
-        return job.ground == shown.ground
+        return bool(job.ground == shown.ground)
 
     async def _write(self, job: _Job, shown: Shown) -> None:
         now, decision = self._permit.clock(), job.decision
@@ -224,6 +243,9 @@ class QuotaWriter:
         if isinstance(decision, Admit):
             status = conditions.admit(shown.status, changing, decision, job.facts.checks, now)
             say = partial(self._reports.report_admitted, decision)
+        elif isinstance(decision, LetRun):
+            status = conditions.let_run(changing)
+            say = partial(self._reports.report_running, decision.queue)
         else:
             by = self._shown.get(decision.by)
             message = conditions.describe_preemption(
@@ -269,6 +291,6 @@ class QuotaWriter:
             return None
 
 
-def _make_failure(decision: Decision, message: str) -> Result:
+def _make_failure(decision: Admit | Preempt, message: str) -> Result:
     make = AdmitFailed if isinstance(decision, Admit) else PreemptFailed
     return make(decision.key, message)
