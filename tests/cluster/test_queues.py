@@ -37,8 +37,8 @@ def server(kueue_crds: list[Json]) -> Iterator[servers.Server]:
         yield running
 
 
-async def _start(world: World) -> Operator:
-    operator = await world.start_operator(args=("--config", str(_CONFIG)))
+async def _start(world: World, config: Path = _CONFIG) -> Operator:
+    operator = await world.start_operator(args=("--config", str(config)))
     await world.leads(operator)
     return operator
 
@@ -136,8 +136,9 @@ async def test_queues_are_managed_as_kueue_does_it(world: World) -> None:
     await _a_workload_with_a_check_runs_once_it_is_ready(world)
     assert operator.stop().code == 0
     before = await world.listed(_WORKLOADS)
-    operator = await _start(world)
+    operator = await _start(world, _make_fair_config(world))
     await _no_admission_is_written_anew(world, before)
+    await _shares_are_written_where_they_count(world)
     await _nothing_is_written_while_kueue_leads(world, operator)
 
 
@@ -267,6 +268,20 @@ async def _no_admission_is_written_anew(world: World, before: list[Json]) -> Non
     for one in before:
         if "admission" in one.get("status", {}):
             assert after[one["metadata"]["name"]] == one
+
+
+def _make_fair_config(world: World) -> Path:
+    """The same with shares, which a restart may bring."""
+    path = world.server.folder / "fair.yaml"
+    path.write_text(f"{_CONFIG.read_text()}  fairSharing: {{}}\n")
+    return path
+
+
+async def _shares_are_written_where_they_count(world: World) -> None:
+    spec = {"fairSharing": {"weight": "1"}}
+    await _create(world, f"{_API}/cohorts", "Cohort", "all", spec)
+    await _status(world, f"{_API}/cohorts/all", fairSharing={"weightedShare": 0})
+    await _status(world, f"{_QUEUES}/left", fairSharing={"weightedShare": 0})
 
 
 async def _nothing_is_written_while_kueue_leads(world: World, operator: Operator) -> None:
