@@ -142,6 +142,23 @@ async def test_queues_are_managed_as_kueue_does_it(world: World) -> None:
     await _nothing_is_written_while_kueue_leads(world, operator)
 
 
+async def test_a_replica_that_takes_over_goes_on_where_the_other_ended(world: World) -> None:
+    """It has watched all the time, and lists the workloads once more before it decides."""
+    await _make_queue(world, "handed", "over")
+    first = await _start(world)
+    second = await world.start_operator(name="b", args=("--config", str(_CONFIG)))
+    await _submit(world, "early", "handed", 3)
+    early = await _becomes(world, "early", "Admitted", "True")
+    assert first.stop().code == 0
+    await world.leads(second)
+    await _submit(world, "too-large", "handed", 2)
+    await _submit(world, "fits", "handed", 1)
+    await _becomes(world, "fits", "Admitted", "True")
+    await _becomes(world, "too-large", "QuotaReserved", "False")
+    assert await _workload(world, "early") == early
+    await _status(world, f"{_QUEUES}/handed", admittedWorkloads=2, pendingWorkloads=1)
+
+
 async def _two_are_admitted_and_the_second_borrows(world: World) -> None:
     await _submit(world, "first", "right", 3)
     first = await _becomes(world, "first", "Admitted", "True")

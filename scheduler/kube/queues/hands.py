@@ -194,7 +194,7 @@ class QueueHands:
             self._problems[key] = problem
             if problem != before and self._get_term():
                 words = "Warning", MISCONFIGURED, problem
-                self._reporter.report_on_object(self._find_kind(kind), meta, words)
+                self._reporter.report_on_object(self._find_kind(kind), meta, words, is_why=True)
 
     def _drop(self, kind: str, key: str) -> None:
         self._statuses.note_change()
