@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from scheduler.api import names
+from tests.controlplane.auditlog import AuditLog
 from tests.operator import installed, servers
 from tests.operator.process import Operator
 from tests.operator.world import Refused, World
 
 Json = dict[str, Any]
+Right = tuple[str, str, str]
+_OURS = f"system:serviceaccount:{installed.NAMESPACE}:evenkeel"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _API = "/apis/kueue.x-k8s.io/v1beta2"
 _WORKLOADS = f"{_API}/namespaces/default/workloads"
@@ -28,9 +31,15 @@ _CONFIG = Path(installed.QUEUES) / "config.yaml"
 
 
 @pytest.fixture(scope="module")
-def server(kueue_crds: list[Json]) -> Iterator[servers.Server]:
+def log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
+    rule = {"level": "Metadata", "users": [_OURS], "omitStages": ["RequestReceived"]}
+    return AuditLog(tmp_path_factory.mktemp("audit"), [rule])
+
+
+@pytest.fixture(scope="module")
+def server(kueue_crds: list[Json], log: AuditLog) -> Iterator[servers.Server]:
     """An API server with Kueue's kinds, and Evenkeel with the rights to manage them."""
-    with servers.real(install=installed.with_queues) as running:
+    with servers.real(extra_apiserver_flags=log.flags, install=installed.with_queues) as running:
         assert running.plane is not None
         for crd in kueue_crds:
             assert running.plane.request("POST", _CRDS, crd).status < 400
@@ -124,7 +133,7 @@ def _use(total: str, borrowed: str | None = None) -> list[Json]:
     return [{"name": "plain", "resources": [resource]}]
 
 
-async def test_queues_are_managed_as_kueue_does_it(world: World) -> None:
+async def test_queues_are_managed_as_kueue_does_it(world: World, log: AuditLog) -> None:
     await _serve(world)
     await _create(world, f"{_API}/resourceflavors", "ResourceFlavor", "plain", {})
     await _make_queue(world, "left", "all", preemption={"reclaimWithinCohort": "Any"})
@@ -140,6 +149,31 @@ async def test_queues_are_managed_as_kueue_does_it(world: World) -> None:
     await _no_admission_is_written_anew(world, before)
     await _shares_are_written_where_they_count(world)
     await _nothing_is_written_while_kueue_leads(world, operator)
+    entries = [one for one in log.entries() if "objectRef" in one]
+    assert [one for one in entries if one["responseStatus"]["code"] == 403] == []
+    # A workload is read only if it has changed while its decision was on the way.
+    unused = {*await _list_rights(world)} - {*map(_find_right, entries)}
+    assert unused <= {("get", "kueue.x-k8s.io", "workloads")}
+
+
+async def _list_rights(world: World) -> list[Right]:
+    """The rights that the management of queues takes, as they are installed."""
+    role = await world.call(
+        "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/evenkeel-queues"
+    )
+    return [
+        (verb, group, resource)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    ]
+
+
+def _find_right(entry: Json) -> Right:
+    what = entry["objectRef"]
+    resource = "/".join(filter(None, (what["resource"], what.get("subresource", ""))))
+    return entry["verb"], what.get("apiGroup", ""), resource
 
 
 async def test_a_replica_that_takes_over_goes_on_where_the_other_ended(world: World) -> None:
