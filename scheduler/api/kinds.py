@@ -6,7 +6,7 @@ Watches, the lists at the start, snapshots, manifests, logs, rights and the page
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler.api import kueue, names, steering, storage, wire
@@ -47,6 +47,7 @@ class Kind:
         is_rare: whether its objects are so few that kopf can watch them; else a stream of its own does.
         absent: what is logged once if the API server does not serve the kind; empty if every server serves it.
         is_of_queues: whether it is read only where queues are managed.
+        older: an older version, in which it is read where the API server does not serve ``version``; empty for none.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Kind:
     is_rare: bool = False
     absent: str = ""
     is_of_queues: bool = False
+    older: str = ""
 
     @property
     def kind(self) -> str:
@@ -86,6 +88,10 @@ class Kind:
     def find_path(self, name: str, namespace: str = "") -> str:
         """Find the path of one object; ``namespace`` is empty for an object without one."""
         return f"{self.find_list_path(namespace) if namespace else self.path}/{name}"
+
+    def list_versions(self) -> tuple[Kind, ...]:
+        """List the kind in each version in which it is read, the newest first."""
+        return (self, replace(self, version=self.older, older="")) if self.older else (self,)
 
     @property
     def _root(self) -> str:
@@ -190,6 +196,7 @@ def _make_group_kind(
     *,
     is_namespaced: bool = True,
     makes_pods: bool = False,
+    older: str = "",
 ) -> Kind:
     """Make the line of a kind that says which pods are a group, or how the cluster is built."""
     group, _, version = api.partition("/")
@@ -205,6 +212,7 @@ def _make_group_kind(
         is_namespaced=is_namespaced,
         makes_pods=makes_pods,
         lost=_NO_PODS_MADE if makes_pods else _GROUPS_WAIT,
+        older=older,
         absent=""
         if shape is objects.Job
         else f"{plural}.{group} are not served; no group is read from them",
@@ -217,6 +225,7 @@ def _make_queue_kind(shape: type[wire.Object], plural: str, *, is_namespaced: bo
         name=str(shape.__struct_config__.tag),
         group="kueue.x-k8s.io",
         version="v1beta2",
+        older="v1beta1",
         plural=plural,
         shape=shape,
         needed_by=_QUEUES,
@@ -229,6 +238,10 @@ def _make_queue_kind(shape: type[wire.Object], plural: str, *, is_namespaced: bo
 
 POD_GROUPS = _make_group_kind(objects.KubePodGroup, "scheduling.k8s.io/v1beta1", "podgroups")
 DEPLOYMENTS = _make_controller_kind("Deployment", "apps", "deployments")
+COHORTS = _make_queue_kind(kueue.Cohort, "cohorts")
+CLUSTER_QUEUES = _make_queue_kind(kueue.ClusterQueue, "clusterqueues")
+LOCAL_QUEUES = _make_queue_kind(kueue.LocalQueue, "localqueues", is_namespaced=True)
+WORKLOADS = _make_queue_kind(kueue.Workload, "workloads", is_namespaced=True)
 
 TABLE: tuple[Kind, ...] = (
     PODS,
@@ -264,7 +277,11 @@ TABLE: tuple[Kind, ...] = (
     _make_group_kind(objects.KaiPodGroup, "scheduling.run.ai/v2alpha2", "podgroups"),
     _make_group_kind(objects.VolcanoPodGroup, "scheduling.volcano.sh/v1beta1", "podgroups"),
     _make_group_kind(
-        objects.KueueTopology, "kueue.x-k8s.io/v1beta1", "topologies", is_namespaced=False
+        objects.KueueTopology,
+        "kueue.x-k8s.io/v1beta2",
+        "topologies",
+        is_namespaced=False,
+        older="v1beta1",
     ),
     _make_group_kind(
         objects.KaiTopology, "kai.scheduler/v1alpha1", "topologies", is_namespaced=False
@@ -287,12 +304,12 @@ TABLE: tuple[Kind, ...] = (
     _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True),
     _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True),
     _make_queue_kind(kueue.ResourceFlavor, "resourceflavors"),
-    _make_queue_kind(kueue.Cohort, "cohorts"),
-    _make_queue_kind(kueue.ClusterQueue, "clusterqueues"),
-    _make_queue_kind(kueue.LocalQueue, "localqueues", is_namespaced=True),
+    COHORTS,
+    CLUSTER_QUEUES,
+    LOCAL_QUEUES,
     _make_queue_kind(kueue.WorkloadPriorityClass, "workloadpriorityclasses"),
     _make_queue_kind(kueue.AdmissionCheck, "admissionchecks"),
-    _make_queue_kind(kueue.Workload, "workloads", is_namespaced=True),
+    WORKLOADS,
 )
 # Kinds that are written only: no decision reads one.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")

@@ -135,6 +135,7 @@ class CheckState(Wire):
     message: str = ""
     last_transition_time: str = ""
     retry_count: int | None = None
+    requeue_after_seconds: int | None = None
     pod_set_updates: list[dict[str, Any]] | None = None
 
 

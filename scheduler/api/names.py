@@ -8,6 +8,10 @@ SCHEDULER = "evenkeel"
 
 # Evenkeel's own Lease, which only its replicas take. A Lease of any other name is shared with other programs.
 LEASE = "evenkeel"
+# The Lease by which one of Kueue's own controllers leads.
+KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
+# The label of a workload with the uid of the job that it stands for.
+KUEUE_JOB_UID = "kueue.x-k8s.io/job-uid"
 
 # API groups of our own.
 GROUP = "scheduling.evenkeel.dev"

@@ -37,8 +37,8 @@ _LOOK_SECONDS = 1.0
 # A kind, who takes its objects and their keys, and who lists the keys.
 _Kept = tuple[type[Any], Callable[[Any], None], Callable[[str], None], Callable[[], Iterable[str]]]
 _NOTHING: tuple[Note, ...] = ()
-Restored = events.QuotaGiven | events.QuotaGoing | events.UsageKnown
-RESTORED = events.QuotaGiven, events.QuotaGoing, events.UsageKnown
+Restored = events.QuotaGiven | events.QuotaGoing | events.UsageKnown | events.QueuesHeld
+RESTORED = events.QuotaGiven, events.QuotaGoing, events.UsageKnown, events.QueuesHeld
 # Shapes that nobody uses any more are forgotten when there are more than twice as many as after the last look.
 _SHAPES_LEAST = 1024
 
@@ -50,6 +50,7 @@ class Queues:
         tenants: the queues, who waits in them and who has quota.
         is_on: whether queues are managed.
         pods: which pods are those of which workload.
+        is_held: whether another program manages them, so that nothing is decided here.
     """
 
     def __init__(self, config: Config, cluster: Cluster, cycle: Cycle) -> None:
@@ -57,6 +58,7 @@ class Queues:
         settings = config.queues
         self._settings, self._pauses = settings, cluster.pauses
         self.is_on, self.pods = settings.kueue, WorkloadPods()
+        self.is_held = False
         # The changes of nodes when those who wait for a place were tried last, and the time.
         self._moved, self._seen, self._looked_at = cluster.moved, -1, 0.0
         self.tenants = Tenants(settings, cluster.terms.find_labels)
@@ -166,6 +168,8 @@ class Queues:
 
     def list_known(self) -> Iterator[events.Event]:
         """Yield events for what no object says: quota that was just given, who is to give it back, what was used."""
+        if self.is_held:
+            yield events.QueuesHeld(True)
         tenants = self.tenants
         for work in tenants.list_assumed():
             held = tenants.directory.forest.list_held(work.queue)[work.key]
@@ -178,7 +182,7 @@ class Queues:
             yield events.UsageKnown(local, account)
 
     def restore(self, event: Restored, now: float) -> Sequence[Note]:
-        """Take over what ``list_known`` has said."""
+        """Take over what ``list_known`` has said, or what has changed of it."""
         match event:
             case events.QuotaGiven(key, queue, amounts):
                 held = {(flavor, name): n for flavor, name, n in amounts}
@@ -187,6 +191,8 @@ class Queues:
                 self.tenants.send_away(key)
             case events.UsageKnown(local, account):
                 self.tenants.history.take_over(local, account)
+            case events.QueuesHeld(is_held):
+                self.is_held = is_held
         return _NOTHING
 
     # Pods.
@@ -222,6 +228,8 @@ class Queues:
 
     def find_due(self) -> float:
         """Return when somebody may get quota; infinite if nobody may until something happens."""
+        if self.is_held:
+            return _NEVER
         if self.tenants.has_due:
             return 0.0
         dues = [
@@ -237,6 +245,8 @@ class Queues:
 
     def work(self, now: float, outcome: Outcome) -> None:
         """Give quota to all who can have it, and ask those to go who have to."""
+        if self.is_held:
+            return
         look = self._find_look()
         if look is not None and look <= now:
             self._looked_at = now

@@ -28,6 +28,7 @@ from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
+from scheduler.kube.queues.hands import QueueHands
 from scheduler.kube.report.groups import GroupReports
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.mistakes import Mistakes
@@ -42,10 +43,11 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """The parts that carry decisions out."""
+    """The parts that carry decisions out; ``queues`` is None where no queues are managed."""
 
     binder: Binder
     evictor: Evictor
+    queues: QueueHands | None = None
 
 
 class _Decided(NamedTuple):
@@ -78,7 +80,7 @@ class Loop:
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox = inbox.engine, inbox
-        self._binder, self._evictor = hands
+        self._binder, self._evictor, self._queues = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -179,8 +181,14 @@ class Loop:
             self._handle_event(event)
 
     def _handle_event(self, event: Event) -> None:
-        for note in self._engine.handle(event, self._tally.clock()):
+        noted = self._engine.handle(event, self._tally.clock())
+        for note in noted:
             self._act_on_note(note)
+        if self._queues is not None:
+            self._queues.hear(event, noted)
+        self._tell_binder(event)
+
+    def _tell_binder(self, event: Event) -> None:
         match event:
             case events.BindDone() | events.BindFailed():
                 self._end_bind(event)
@@ -234,6 +242,8 @@ class Loop:
             self._reporter.report_unschedulable(
                 self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold)
             )
+        if self._queues is not None:
+            yield from self._queues.carry_out(outcome.quotas)
         yield from self._carry_out_binds(outcome)
         for evict in outcome.evicts:
             words = departures.describe_departure(evict, self._name_scheduler(evict))

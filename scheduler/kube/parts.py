@@ -28,6 +28,7 @@ from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.options import Options
+from scheduler.kube.queues.hands import QueueHands, Ties
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.exposition import Exposition
 from scheduler.kube.report.metrics.reading import Sources
@@ -75,7 +76,10 @@ class Parts:
         self.is_started = self.is_stopping = False
         self.engine = recorder.engine if recorder else Engine(config)
         self.inbox = Inbox(self.engine)
-        table = sources.make_table(config.scheduler_names, config.pod_limits)
+        has_queues = config.queues.kueue
+        table = sources.make_table(
+            config.scheduler_names, config.pod_limits, with_queues=has_queues
+        )
         self.rare = Rare(table, self.inbox.put)
         self._lookups = Lookups(self.engine, config)
         metrics = Metrics(config)
@@ -100,26 +104,29 @@ class Parts:
             self.inbox.put,
             self.reporter.report_departure,
         )
+        raw = [source for source in table if not source.kind.is_rare]
+        self.streams = [Stream(source, api, self.inbox.put) for source in raw]
+        self.queues = self._make_queues(clock) if has_queues else None
         self.loop = Loop(
             self.inbox,
-            Hands(self.binder, self.evictor),
+            Hands(self.binder, self.evictor, self.queues),
             is_leading=self.is_deciding,
             reporter=self.reporter,
             tally=self._tally,
             policy_status=self.policy_status,
             recorder=recorder,
         )
-        raw = [source for source in table if not source.kind.is_rare]
-        self.streams = [Stream(source, api, self.inbox.put) for source in raw]
         self.leading = Leading(
             self.lease,
             fence,
             Heads(api, config.scheduler_names, self.engine),
             self.streams,
             on_leading=self._begin_term,
-            on_lost=lambda: self.binder.give_back_waiting("no longer the leader"),
+            on_lost=self._end_term,
         )
-        needed = rights.list_needed(options.lease_namespace, options.lease_name)
+        needed = rights.list_needed(
+            options.lease_namespace, options.lease_name, with_queues=has_queues
+        )
         self.rights = Rights(side_api, needed)
         signs = Signs(self.lease, fence, self.streams, self.rights, self.rare.troubles)
         self.probes = Probes(lambda: self.is_started, lambda: self.loop.turned_at, signs)
@@ -162,6 +169,17 @@ class Parts:
             allocate_timeout=seconds,
         )
 
+    def _make_queues(self, clock: Callable[[], float]) -> QueueHands:
+        ties = Ties(
+            self.engine,
+            self.inbox.put,
+            self.reporter,
+            self.lease.get_present_term,
+            clock,
+            self.rare.troubles,
+        )
+        return QueueHands(self.api, ties, self.streams)
+
     def _make_exposition(self, metrics: Metrics, signs: Signs) -> Exposition:
         read = Sources(
             signs,
@@ -170,10 +188,22 @@ class Parts:
             self._tally,
             self.is_deciding,
             metadata.version("evenkeel-scheduler"),
+            self._find_holder_of_queues,
         )
         return Exposition(metrics, read, self.stranded, self.options.config.metrics)
 
     def _begin_term(self) -> None:
         """Do what comes before the first decision of a term."""
         self.loop.mistakes.report_all()
+        if self.queues is not None:
+            self.queues.begin_term(is_listed=self.leading.is_listed_in_term())
         self.inbox.wake.set()
+
+    def _end_term(self) -> None:
+        """Do what comes after a term that has ended."""
+        self.binder.give_back_waiting("no longer the leader")
+        if self.queues is not None:
+            self.queues.end_term()
+
+    def _find_holder_of_queues(self) -> str:
+        return self.queues.guard.holder if self.queues is not None else ""

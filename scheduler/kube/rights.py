@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from scheduler.api import kinds
+from scheduler.api import kinds, names
 from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
@@ -36,12 +36,13 @@ class Right(NamedTuple):
         return f"{self.verb} {what}{group}{named} {where}"
 
 
-def list_needed(lease_namespace: str, lease_name: str) -> list[Right]:
+def list_needed(lease_namespace: str, lease_name: str, *, with_queues: bool = False) -> list[Right]:
     """List every right that Evenkeel needs.
 
     Args:
         lease_namespace: the namespace of the Lease; empty without leader election.
         lease_name: the name of the Lease.
+        with_queues: whether queues are managed.
     """
     rights = [
         *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
@@ -59,11 +60,25 @@ def list_needed(lease_namespace: str, lease_name: str) -> list[Right]:
         _make_right("get", kinds.POLICIES),
         _make_right("patch", kinds.POLICIES, "status"),
     ]
+    if with_queues:
+        rights += _list_of_queues()
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
         rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]
         rights.append(Right("create", *leases))
     return rights
+
+
+def _list_of_queues() -> list[Right]:
+    """List what else is needed where queues are managed."""
+    written = kinds.WORKLOADS, kinds.CLUSTER_QUEUES, kinds.LOCAL_QUEUES, kinds.COHORTS
+    leases = kinds.LEASES.group, kinds.LEASES.plural
+    return [
+        *(_make_right(verb, kind) for kind in kinds.OF_QUEUES for verb in ("list", "watch")),
+        _make_right("get", kinds.WORKLOADS),
+        *(_make_right("patch", kind, "status") for kind in written),
+        Right("list", *leases, name=names.KUEUE_LEASE),
+    ]
 
 
 def _make_right(verb: str, kind: Kind, subresource: str = "") -> Right:

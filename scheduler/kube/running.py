@@ -83,6 +83,8 @@ class RunningParts:
             heap.trim_forever(),
         ):
             self._tasks.start(work)
+        if parts.queues is not None:
+            self._tasks.start(parts.queues.run())
         parts.is_started = True
 
     async def wait_for_lists(self) -> None:
@@ -96,6 +98,8 @@ class RunningParts:
         parts = self._parts
         parts.is_stopping = True
         await parts.binder.drain(_DRAIN_SECONDS)
+        if parts.queues is not None:
+            await parts.queues.drain(_DRAIN_SECONDS)
         await self._tasks.end(but=self._reporting)
         # With a bind still on its way the next leader has to fence before it decides.
         settled = 0 if parts.binder.backlog else parts.leading.fenced_reign

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from scheduler.api.queues.definitions import Stop
-from scheduler.api.queues.workloads import CHECK_REJECTED, CHECK_RETRY
+from scheduler.api.queues.workloads import CHECK_RETRY
 from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.works import Where, Work
-
-_DEACTIVATED = "The workload is deactivated"
 
 
 class Stopped(NamedTuple):
@@ -59,13 +57,12 @@ class Stops:
             return None
         defined = work.defined
         if not defined.is_active:
-            return "Deactivated", _DEACTIVATED
-        for state, reason in ((CHECK_REJECTED, "Deactivated"), (CHECK_RETRY, "AdmissionCheck")):
-            names = [f'"{name}"' for name, found in defined.checks if found == state]
-            if names:
-                noun = "AdmissionCheck" if len(names) == 1 else "AdmissionChecks"
-                start = _DEACTIVATED if state == CHECK_REJECTED else "Evicted"
-                return reason, f"{start} due to {noun} in {state} state: {'; '.join(names)}"
+            return "Deactivated", "The workload is deactivated"
+        names = [f'"{name}"' for name, found in defined.checks if found == CHECK_RETRY]
+        if names:
+            noun = "AdmissionCheck" if len(names) == 1 else "AdmissionChecks"
+            said = f"Evicted due to {noun} in {CHECK_RETRY} state: {'; '.join(names)}"
+            return "AdmissionCheck", said
         local = self._directory.find_local(defined)
         if local is not None and local.stop == Stop.DRAIN:
             return "LocalQueueStopped", "The LocalQueue is stopped"

@@ -183,6 +183,10 @@ class Tenants:
         self._place(work)
         return work
 
+    def list_of_local(self, local: str) -> Iterator[Work]:
+        """List the workloads of a local queue."""
+        return (self.works[key] for key in self._of_local.get(local, ()))
+
     def list_owned(self, owner: OwnerKey) -> Iterator[str]:
         """List the workloads that an owner, or the name of a workload, stands for."""
         kind, namespace, name = owner

@@ -6,10 +6,12 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.controlplane import build, objects, plane
+from tests.differential.queues import program
 from tests.operator import servers
 from tests.operator.shared import world  # noqa: F401 - a fixture
 
@@ -29,7 +31,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _needs_go(item: pytest.Item) -> bool:
     chosen = getattr(getattr(item, "callspec", None), "params", {}).values()
-    return not {"peers", "helm", "promql"}.isdisjoint({*getattr(item, "fixturenames", ()), *chosen})
+    return not {"peers", "helm", "promql", "kueue_crds"}.isdisjoint(
+        {*getattr(item, "fixturenames", ()), *chosen}
+    )
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +53,12 @@ def peers(request: pytest.FixtureRequest) -> None:
 def helm(request: pytest.FixtureRequest) -> None:
     """For the chart."""
     build_in_sight(request, "helm")
+
+
+@pytest.fixture(scope="session")
+def kueue_crds() -> list[dict[str, Any]]:
+    """Kueue's CRDs, as its Go module has them."""
+    return list(program.read_crds())
 
 
 @pytest.fixture(scope="session")

@@ -58,8 +58,12 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
 
 @pytest.mark.parametrize(
     ("folder", "values"),
-    [("manifests/base", []), ("manifests/in-place", ["-f", f"{installed.CHART}/in-place.yaml"])],
-    ids=["beside", "in place"],
+    [
+        ("manifests/base", []),
+        ("manifests/in-place", ["-f", f"{installed.CHART}/in-place.yaml"]),
+        ("manifests/queues", ["--set=config.queues.kueue=true"]),
+    ],
+    ids=["beside", "in place", "queues"],
 )
 def test_the_chart_and_the_kustomization_are_the_same(
     folder: str, values: list[str], control_plane: ControlPlane, tmp_path: Path

@@ -16,6 +16,7 @@ Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "evenkeel-system"
 BASE = str(ROOT / "manifests" / "base")
+QUEUES = str(ROOT / "manifests" / "queues")
 IN_PLACE = str(ROOT / "manifests" / "in-place")
 CHART = str(ROOT / "manifests" / "chart")
 _CRD = "crd/balancepolicies.scheduling.evenkeel.dev"
@@ -42,6 +43,12 @@ def crds(cp: plane.ControlPlane) -> None:
 def base(cp: plane.ControlPlane) -> None:
     """The second command: the scheduler."""
     cp.kubectl("apply", "--server-side", "-k", BASE)
+
+
+def with_queues(cp: plane.ControlPlane) -> None:
+    """The two commands of docs/install.md, for an Evenkeel that manages queues."""
+    crds(cp)
+    cp.kubectl("apply", "--server-side", "-k", QUEUES)
 
 
 def in_place(cp: plane.ControlPlane) -> None:

@@ -206,3 +206,54 @@ async def test_a_stream_hands_over_pages_and_begins_again_when_a_list_breaks_off
         (kinds.PODS.name, ["b"], False, True),
     ]
     assert (stream.is_listed, stream.n_lists) == (True, 1)
+
+
+class Versions:
+    """Workloads in some versions; of each request the version is kept."""
+
+    def __init__(self, *served: str) -> None:
+        self.served = served
+        self.listed: list[str] = []
+        self.watched: list[str] = []
+        self.is_watched = asyncio.Event()
+
+    async def request(self, _: str, path: str, **__: Any) -> bytes:
+        version = path.split("/")[3]
+        self.listed.append(version)
+        if version not in self.served:
+            raise ApiError(404, "NotFound", "404 page not found")
+        return msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": []})
+
+    @contextlib.asynccontextmanager
+    async def stream(self, path: str, *_: Any, **__: Any) -> AsyncIterator[None]:
+        self.watched.append(path.split("/")[3])
+        self.is_watched.set()
+        await asyncio.Event().wait()
+        yield
+
+
+@pytest.mark.parametrize(
+    ("served", "listed", "watched"),
+    [
+        (("v1beta1", "v1beta2"), ["v1beta2"], "v1beta2"),
+        (("v1beta1",), ["v1beta2", "v1beta1"], "v1beta1"),
+    ],
+)
+async def test_a_kind_is_listed_and_watched_in_the_newest_version_that_is_served(
+    served: tuple[str, ...], listed: list[str], watched: str
+) -> None:
+    """What is written on its objects goes to the same version."""
+    server, heard = Versions(*served), list[Any]()
+    api: Any = server
+    limits = Config().pod_limits
+    table = sources.make_table((OURS,), limits, with_queues=True)
+    [source] = [one for one in table if one.kind == kinds.WORKLOADS]
+    stream: Stream[Any] = Stream(source, api, heard.append)
+    running = asyncio.create_task(stream.run())
+    async with asyncio.timeout(10.0):
+        await server.is_watched.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert (server.listed, server.watched) == (listed, [watched])
+    assert stream.kind.version == watched
+    assert heard == [events.Page("Workload", [])]

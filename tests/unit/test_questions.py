@@ -66,10 +66,13 @@ from scheduler.engine.questions.pods import (
     WhoGoverns,
 )  # fmt: skip
 from scheduler.engine.questions.queues import (
+    ChecksToPass,
     KnownQueue,
     KnownQueues,
     KnownWorkloads,
     PodsOfWorkload,
+    QueuePath,
+    StatusesOfQueues,
     WaitersOf,
     WhyNoQuota,
 )  # fmt: skip
@@ -235,7 +238,8 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
-        KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
+        KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), StatusesOfQueues(),
+        IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip
     if node in nodes[:-1]:

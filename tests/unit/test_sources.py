@@ -119,9 +119,25 @@ def test_a_kind_is_found_where_the_api_server_has_it(kind: kinds.Kind, path: str
     assert kind.path == path
 
 
-def given_rights() -> set[tuple[str, str, str]]:
+def test_queues_are_watched_where_they_are_managed_and_cost_nothing_elsewhere() -> None:
+    plain = [source.name for source in sources.make_table(("a",), DEFAULT)]
+    more = sources.make_table(("a",), DEFAULT, with_queues=True)
+    names = [source.name for source in more]
+    assert names[: len(plain)] == plain
+    assert [source.kind for source in more[len(plain) :]] == list(kinds.OF_QUEUES)
+    assert len(set(names)) == len(names)
+
+
+def test_a_kind_of_queues_is_read_in_the_newest_version_that_is_served() -> None:
+    newer, older = kinds.WORKLOADS.list_versions()
+    assert newer.path == "/apis/kueue.x-k8s.io/v1beta2/workloads"
+    assert older.path == "/apis/kueue.x-k8s.io/v1beta1/workloads"
+    assert kinds.PODS.list_versions() == (kinds.PODS,)
+
+
+def given_rights(folder: str = "base") -> set[tuple[str, str, str]]:
     """What the manifests give: verb, group and resource."""
-    text = (ROOT / "manifests/base/rbac.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "manifests" / folder / "rbac.yaml").read_text(encoding="utf-8")
     return {
         (verb, group, resource)
         for role in yaml.safe_load_all(text)
@@ -138,6 +154,15 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
     for right in rights.list_needed("evenkeel-system", "evenkeel"):
         resource = "/".join(filter(None, (right.resource, right.subresource)))
         assert (right.verb, right.group, resource) in given
+
+
+def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else() -> None:
+    more = set(rights.list_needed("x", "x", with_queues=True)) - set(rights.list_needed("x", "x"))
+    needed = {
+        (one.verb, one.group, "/".join(filter(None, (one.resource, one.subresource))))
+        for one in more
+    }
+    assert given_rights("queues") == needed
 
 
 def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> None:

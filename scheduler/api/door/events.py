@@ -185,6 +185,12 @@ class PreemptFailed(_Event, frozen=True):
     message: str
 
 
+class QueuesHeld(_Event, frozen=True):
+    """Another program manages the queues, or no longer does: as long as it does, nothing is decided about quota."""
+
+    is_held: bool
+
+
 class GroupsAsked(_Event, frozen=True):
     """Somebody asked about groups, so that those that had changed were formed before the next decision."""
 
@@ -225,7 +231,7 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
-    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QuotaGiven | QuotaGoing | UsageKnown
+    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | UsageKnown
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from scheduler.api.queues.definitions import (
     LocalQueueDefinition,
     QueueDefinition,
 )
-from scheduler.engine.questions.contract import Fact, Question
+from scheduler.engine.questions.contract import Fact, Lookup, Question, Steps
 
 
 class QuotaUse(NamedTuple):
@@ -226,3 +226,59 @@ class WaitersOf(Question[Sequence[Waiter]], frozen=True):
 
     queue: str
     most: int
+
+
+class QueuePath(Lookup[str], frozen=True):
+    """The queue of a workload and the cohorts above it, the widest first: ``/all/team/queue``; empty if it has none."""
+
+    key: str
+
+
+class ChecksToPass(Lookup[tuple[str, ...]], frozen=True):
+    """The admission checks that a workload has to pass that gets these flavors of a queue, by name."""
+
+    queue: str
+    flavors: frozenset[str]
+
+
+class FlavorUse(NamedTuple):
+    """What workloads of a queue use of a resource in a flavor, in base units.
+
+    Attributes:
+        reserved: of all that have quota.
+        admitted: of those that may run.
+        borrowed, admitted_borrowed: what of these is beyond what the queue is owed.
+    """
+
+    flavor: str
+    resource: str
+    reserved: int
+    admitted: int
+    borrowed: int = 0
+    admitted_borrowed: int = 0
+
+
+class QueueFigures(NamedTuple):
+    """What the status of a queue of the cluster, or of a namespace, or of a cohort says.
+
+    Attributes:
+        kind: the kind of its object in the table of kinds.
+        key: its name, with its namespace if it has one.
+        share: as in ``QueueStanding``; 0 for a queue of a namespace.
+        pending, reserving, admitted: how many workloads wait, have quota, and may run.
+        uses: by flavors and resources in their order; nothing for a cohort.
+        inactive: why it admits nobody, as a reason and a message; empty if it does.
+    """
+
+    kind: str
+    key: str
+    share: float = 0.0
+    pending: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    uses: tuple[FlavorUse, ...] = ()
+    inactive: tuple[str, str] = ("", "")
+
+
+class StatusesOfQueues(Fact[Steps[Sequence[QueueFigures]]], frozen=True):
+    """The figures of all queues and of the cohorts that have an object, in steps. O(workloads)."""

@@ -75,6 +75,10 @@ class Leading:
         """Whether this process may decide right now."""
         return bool(self._settled_term) and self._settled_term == self._lease.get_present_term()
 
+    def is_listed_in_term(self) -> bool:
+        """Whether the term lasted already when the streams began to list."""
+        return self._settled_term == self._listed_term
+
     def note_lists_begin(self) -> None:
         """Note that the streams begin to list. If a term lasts already, their lists have all binds of earlier leaders."""
         self._listed_term = self._lease.get_present_term()

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import kinds
+from scheduler.api import kinds, wire
 from scheduler.api.kinds import Kind
 from scheduler.api.limits import shorten
 from scheduler.engine.questions.waiting import GroupFacts
@@ -30,7 +30,7 @@ from scheduler.state.pods import PodRecord
 from scheduler.telling.departures import Departure
 from scheduler.telling.sayings import NOTE_MAX, Saying
 
-_CONDITION = "condition"
+_CONDITION, _WHY = "condition", "why"
 # How long a text stands while only its figures change, how often such texts are looked at, and how many of them are
 # written each time.
 _STANDS_SECONDS, _LATER_SECONDS, _LATER_MOST = 60.0, 1.0, 10
@@ -252,6 +252,30 @@ class Reporter:
             self._controller, regarding, ("Warning", reason, "Scheduling", note), about, text
         )
 
+    def report_on_object(
+        self, kind: Kind, meta: wire.Meta, words: tuple[str, str, str], *, is_why: bool = False
+    ) -> None:
+        """Report an event on an object of queues: its type, its reason and its note; ``is_why``: why something waits."""
+        regarding = {**_name_kind(kind), "name": meta.name, "uid": meta.uid}
+        if meta.namespace:
+            regarding["namespace"] = meta.namespace
+        kind_of_event, reason, note = words
+        said = kind_of_event, reason, reason, note
+        self._put_event(self._controller, regarding, said, _WHY if is_why else "", "")
+
+    def report_status(self, uid: str, path: str, make_body: Callable[[], bytes]) -> None:
+        """Merge into the status of an object; what is put later for the object replaces it."""
+        self._outbox.put(
+            Report(
+                (uid, _CONDITION),
+                Lane.CONDITION,
+                "PATCH",
+                f"{path}/status",
+                make_body,
+                client.MERGE_PATCH,
+            )
+        )
+
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -335,10 +359,10 @@ class Reporter:
             "type": kind,
         }
         uid = regarding["uid"]
-        is_why = reason == "FailedScheduling"
+        is_why = reason == "FailedScheduling" or about == _WHY
         self._outbox.put(
             Report(
-                (uid, "why" if is_why else f"{reason} {about}"),
+                (uid, _WHY if is_why else f"{reason} {about}"),
                 Lane.WHY if is_why else Lane.NEWS,
                 "POST",
                 kinds.EVENTS.find_list_path(namespace),

@@ -6,6 +6,7 @@ All kinds of the table are read: a rule that needs a kind finds it here as well 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,4 +82,8 @@ async def _read_objects(api: ApiClient, kind: Kind) -> list[Json]:
                 annotations.pop(_LAST_APPLIED, None)
         return body
 
-    return await listing.read_items(api, kind.path, read)
+    *newer, oldest = kind.list_versions()
+    for version in newer:
+        with contextlib.suppress(ApiError):
+            return await listing.read_items(api, version.path, read)
+    return await listing.read_items(api, oldest.path, read)

@@ -59,19 +59,23 @@ class Source(Generic[T]):
         return events.Seen(found)
 
 
-def make_table(schedulers: tuple[str, ...], limits: PodLimits) -> tuple[Source[Any], ...]:
+def make_table(
+    schedulers: tuple[str, ...], limits: PodLimits, *, with_queues: bool = False
+) -> tuple[Source[Any], ...]:
     """Return all sources, those of our pods first.
 
     Args:
         schedulers: the scheduler names of this process. A field selector has no "or", so each name has a
             source of its own, and the source of other schedulers' pods excludes all of these names.
         limits: how much of a pod is read.
+        with_queues: whether queues are managed.
     """
+    of_queues = kinds.OF_QUEUES if with_queues else ()
     return (
         *_make_pod_sources(schedulers, limits),
         *(
             Source(kind.stream or kind.plural, kind, listing.make_reader(kind))
-            for kind in kinds.WATCHED
+            for kind in (*kinds.WATCHED, *of_queues)
             if kind != kinds.PODS
         ),
     )

@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from scheduler.api import wire
+from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client, troubles
 from scheduler.kube.client import ApiClient
@@ -78,13 +79,14 @@ class Stream(Generic[V]):
     Attributes:
         source: what is read.
         alive_at: the loop time of the last sign of life; 0 before the first list.
+        kind: the kind of its objects, in the version that the API server served last.
         n_lists: how often the stream had to list, the first time included.
         trouble: what keeps the source from being read; None while nothing does.
     """
 
     def __init__(self, source: Source[V], api: ApiClient, put: Put) -> None:
         """``put`` takes all that is read, as events."""
-        self.source = source
+        self.source, self.kind = source, source.kind
         self._api, self._put = api, put
         self._version = ""
         self._relist_requested = asyncio.Event()
@@ -145,9 +147,24 @@ class Stream(Generic[V]):
 
     async def _list_objects(self) -> bool:
         """List all objects, and hand them over; return whether the API server serves the kind."""
+        for kind in self.source.kind.list_versions():
+            if await self._list_version(kind):
+                self.kind = kind
+                return True
+        if not self._is_absent:
+            self._is_absent = True
+            # Most clusters have a few of these kinds.
+            _log.info(self.kind.absent, needed_by=self.kind.needed_by)
+        # Without the kind there is no object of it.
+        self._put(self.source.make_page_event([], is_first=True, is_last=True))
+        self._end_list()
+        return False
+
+    async def _list_version(self, kind: Kind) -> bool:
+        """List all objects in one version, and hand them over; return whether the API server serves it."""
         source = self.source
         is_first = True
-        pages = listing.read_pages(self._api, source.kind.path, source.params, source.read)
+        pages = listing.read_pages(self._api, kind.path, source.params, source.read)
         try:
             async with contextlib.aclosing(pages):
                 async for page in pages:
@@ -161,15 +178,8 @@ class Stream(Generic[V]):
             message = f"list {self.name}: it changed faster than it could be read"
             raise answers.make_expired_error(message) from error
         except ApiError as error:
-            if not (source.kind.absent and answers.is_not_found(error)):
+            if not (kind.absent and answers.is_not_found(error)):
                 raise
-            if not self._is_absent:
-                self._is_absent = True
-                # Most clusters have a few of these kinds.
-                _log.info(source.kind.absent, needed_by=source.kind.needed_by)
-            # Without the kind there is no object of it.
-            self._put(source.make_page_event([], is_first=True, is_last=True))
-            self._end_list()
             return False
         self._is_absent = False
         self._version = page.version
@@ -211,7 +221,7 @@ class Stream(Generic[V]):
         }
         try:
             async with self._api.stream(
-                self.source.kind.path, params, silence_seconds=_SILENCE_SECONDS
+                self.kind.path, params, silence_seconds=_SILENCE_SECONDS
             ) as response:
                 if answers.is_failure(response.status):
                     raise _make_watch_error(

@@ -192,6 +192,11 @@ UNFENCED = Family(
     _GAUGE,
     "Pods that a new leader must still fence: with devices before it decides, others while it decides.",
 )
+QUEUES_HELD = Family(
+    "evenkeel_queues_held",
+    _GAUGE,
+    "1 while Kueue's own controller manages the queues that Evenkeel is to manage, so that Evenkeel writes nothing about them.",
+)
 REPORTS_WAITING = Family(
     "evenkeel_reports_waiting", _GAUGE, "Events and conditions of pods that are not written yet."
 )

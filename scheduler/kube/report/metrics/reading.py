@@ -28,6 +28,7 @@ class Sources(NamedTuple):
         tally: knows why pods wait.
         is_deciding: whether this replica leads.
         version: the version of Evenkeel.
+        find_holder_of_queues: finds which other controller manages the queues; empty if none does.
     """
 
     signs: Signs
@@ -36,6 +37,7 @@ class Sources(NamedTuple):
     tally: Tally
     is_deciding: Callable[[], bool]
     version: str
+    find_holder_of_queues: Callable[[], str] = str
 
 
 def collect(sources: Sources, now: float) -> Iterator[Metric]:
@@ -58,6 +60,7 @@ def _collect_replica(sources: Sources) -> Iterator[Metric]:
     yield catalogue.UNFENCED.make_single(signs.fence.n_left)
     yield catalogue.REPORTS_WAITING.make_single(reporter.n_waiting)
     yield catalogue.REPORTS_DROPPED.make_single(reporter.n_dropped)
+    yield catalogue.QUEUES_HELD.make_single(bool(sources.find_holder_of_queues()))
     build = (sources.version, platform.python_version(), platform.machine())
     yield catalogue.BUILD.make_metric([(build, 1)])
 

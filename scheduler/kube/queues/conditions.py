@@ -1,0 +1,205 @@
+"""What is written on Workloads, in Kueue's words: conditions, admissions and checks.
+
+Source: Kueue (2026-08), ``pkg/workload/workload.go`` (``SetQuotaReservation``, ``UnsetQuotaReservationWithCondition``),
+``pkg/workload/admissionchecks.go`` (``SyncAdmittedCondition``), ``pkg/workload/evict/evict.go``
+(``prepareForEviction``) and ``pkg/scheduler/preemption/preemption.go`` (``preemptionMessage``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from scheduler.api import kueue, times
+from scheduler.api.door.decisions import Admit, SetGiven
+from scheduler.api.limits import shorten
+from scheduler.api.queues.amounts import write_amount
+from scheduler.api.queues.workloads import (
+    ADMITTED,
+    CHECK_READY,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+)
+
+Json = dict[str, Any]
+# The most characters of a message of a condition.
+_MESSAGE_MAX = 32 * 1024
+_BLOCKED = "BlockedOnPreemptionGates"
+_PENDING = "Pending"
+_WHY_PREEMPTED = {
+    "InClusterQueue": "prioritization in the ClusterQueue",
+    "InCohortReclamation": "reclamation within the cohort",
+    "InCohortFairSharing": "Fair Sharing within the cohort",
+    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
+}
+
+
+class Conditions:
+    """The conditions of an object, and what becomes of them.
+
+    Args:
+        before: the conditions as the API server has them.
+        generation: of the object that they are about.
+        now: the time.
+    """
+
+    def __init__(self, before: Sequence[kueue.TimedCondition], generation: int, now: float) -> None:
+        self._found = {one.type: one for one in before}
+        self._generation, self._now = generation, times.write_time(now)
+
+    def get(self, kind: str) -> kueue.TimedCondition | None:
+        """Return a condition; None if there is none."""
+        return self._found.get(kind)
+
+    def is_true(self, kind: str) -> bool:
+        """Whether a condition is true."""
+        found = self._found.get(kind)
+        return found is not None and found.status == "True"
+
+    def set(self, kind: str, reason: str, message: str, *, is_true: bool) -> None:
+        """Set a condition. The time of its last transition stays as long as it is as true as before."""
+        before, status = self._found.get(kind), "True" if is_true else "False"
+        stays = before is not None and before.status == status
+        self._found[kind] = kueue.TimedCondition(
+            type=kind,
+            status=status,
+            reason=reason,
+            message=shorten(message, _MESSAGE_MAX),
+            observed_generation=self._generation,
+            last_transition_time=before.last_transition_time if before and stays else self._now,
+        )
+
+    def reset(self, kind: str, reason: str) -> None:
+        """Set a condition to false if it is true."""
+        before = self._found.get(kind)
+        if before is not None and before.status == "True":
+            self.set(kind, reason, f"Previously: {before.message}", is_true=False)
+
+    def write(self) -> list[Json]:
+        """Write all conditions."""
+        # The schema requires a message, even if it is empty.
+        return [msgspec.to_builtins(one) | {"message": one.message} for one in self._found.values()]
+
+
+def write_admission(decision: Admit) -> Json:
+    """Write ``status.admission``."""
+    return {
+        "clusterQueue": decision.queue,
+        "podSetAssignments": [_write_set(one) for one in decision.sets],
+    }
+
+
+def _write_set(given: SetGiven) -> Json:
+    return {
+        "name": given.name,
+        "flavors": dict(given.flavors),
+        "resourceUsage": {name: write_amount(name, n) for name, n in given.used},
+        "count": given.n_pods,
+    }
+
+
+def admit(
+    status: kueue.WorkloadStatus,
+    conditions: Conditions,
+    decision: Admit,
+    checks: Sequence[str],
+    now: float,
+) -> Json:
+    """Return the changes of a status with which a workload gets quota; ``checks`` it has to pass before it may run."""
+    message = f"Quota reserved in ClusterQueue {decision.queue}"
+    conditions.set(QUOTA_RESERVED, QUOTA_RESERVED, message, is_true=True)
+    for kind in (EVICTED, PREEMPTED, _BLOCKED):
+        conditions.reset(kind, QUOTA_RESERVED)
+    made: Json = {"admission": write_admission(decision)}
+    if may_run(status, checks):
+        conditions.set(ADMITTED, ADMITTED, "The workload is admitted", is_true=True)
+    elif missing := set(checks) - {one.name for one in status.admission_checks or ()}:
+        fresh = [
+            kueue.CheckState(name=name, state=_PENDING, last_transition_time=times.write_time(now))
+            for name in sorted(missing)
+        ]
+        made["admissionChecks"] = _write_checks([*(status.admission_checks or ()), *fresh])
+    return made | {"conditions": conditions.write()}
+
+
+def let_run(conditions: Conditions) -> Json:
+    """Return the changes of a status with which a workload that has quota may run."""
+    conditions.set(ADMITTED, ADMITTED, "The workload is admitted", is_true=True)
+    return {"conditions": conditions.write()}
+
+
+def may_run(status: kueue.WorkloadStatus, checks: Sequence[str]) -> bool:
+    """Whether a workload has passed all checks that it has to pass."""
+    ready = {one.name for one in status.admission_checks or () if one.state == CHECK_READY}
+    return ready.issuperset(checks)
+
+
+def preempt(
+    status: kueue.WorkloadStatus, conditions: Conditions, reason: str, message: str, now: float
+) -> Json:
+    """Return the changes of a status by which a workload is to give its quota back to another one."""
+    conditions.set(PREEMPTED, reason, message, is_true=True)
+    return evict(status, conditions, PREEMPTED, message, now)
+
+
+def evict(
+    status: kueue.WorkloadStatus, conditions: Conditions, reason: str, message: str, now: float
+) -> Json:
+    """Return the changes of a status by which a workload is to give its quota back."""
+    conditions.set(EVICTED, reason, message, is_true=True)
+    if conditions.is_true(_BLOCKED):
+        conditions.set(_BLOCKED, reason, message, is_true=False)
+    made: Json = {"conditions": conditions.write()}
+    if status.admission_checks:
+        checks = [_reset_check(one, times.write_time(now)) for one in status.admission_checks]
+        made["admissionChecks"] = _write_checks(checks)
+    if status.unhealthy_nodes:
+        made["unhealthyNodes"] = None
+    return made
+
+
+def _reset_check(found: kueue.CheckState, now: str) -> kueue.CheckState:
+    if found.state == _PENDING:
+        return found
+    retries = (found.retry_count or 0) + 1 if found.state == "Retry" else None
+    message = f"Reset to Pending after eviction. Previously: {found.state}"
+    return kueue.CheckState(
+        name=found.name,
+        state=_PENDING,
+        message=message,
+        last_transition_time=now,
+        retry_count=retries,
+        requeue_after_seconds=found.requeue_after_seconds,
+    )
+
+
+def _write_checks(checks: Sequence[kueue.CheckState]) -> list[Json]:
+    return [msgspec.to_builtins(one) | {"message": one.message} for one in checks]
+
+
+def leave_queued(conditions: Conditions, reason: str, message: str) -> Json | None:
+    """Return the changes of a status that say why a workload waits; None if it says so already."""
+    before = conditions.get(QUOTA_RESERVED)
+    if before is not None and (before.status, before.reason, before.message) == (
+        "False",
+        reason,
+        shorten(message, _MESSAGE_MAX),
+    ):
+        return None
+    conditions.set(QUOTA_RESERVED, reason, message, is_true=False)
+    if conditions.is_true(ADMITTED):
+        conditions.set(ADMITTED, "NoReservation", "The workload has no reservation", is_true=False)
+    return {"conditions": conditions.write()}
+
+
+def describe_preemption(uid: str, job_uid: str, reason: str, paths: tuple[str, str]) -> str:
+    """Say for which workload another one has to go; ``paths``: of the queue of the one, and of that of the other."""
+    unknown = "UNKNOWN"
+    return (
+        f"Preempted to accommodate a workload (UID: {uid or unknown}, JobUID: {job_uid or unknown}) "
+        f"due to {_WHY_PREEMPTED.get(reason, unknown)}; preemptor path: {paths[0] or unknown}; "
+        f"preemptee path: {paths[1] or unknown}"
+    )

@@ -1,0 +1,330 @@
+"""Kueue's queues without Kueue: the operator admits, preempts and says why who waits, as Kueue's own objects have it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.api import names
+from tests.controlplane.auditlog import AuditLog
+from tests.operator import installed, servers, tenants
+from tests.operator.process import Operator
+from tests.operator.world import World
+
+Json = dict[str, Any]
+Right = tuple[str, str, str]
+_OURS = f"system:serviceaccount:{installed.NAMESPACE}:evenkeel"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_CONFIG = Path(installed.QUEUES) / "config.yaml"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
+    rule = {"level": "Metadata", "users": [_OURS], "omitStages": ["RequestReceived"]}
+    return AuditLog(tmp_path_factory.mktemp("audit"), [rule])
+
+
+@pytest.fixture(scope="module")
+def server(kueue_crds: list[Json], log: AuditLog) -> Iterator[servers.Server]:
+    """An API server with Kueue's kinds, and Evenkeel with the rights to manage them."""
+    with servers.real(extra_apiserver_flags=log.flags, install=installed.with_queues) as running:
+        assert running.plane is not None
+        for crd in kueue_crds:
+            assert running.plane.request("POST", _CRDS, crd).status < 400
+        yield running
+
+
+async def _start(world: World, config: Path = _CONFIG) -> Operator:
+    operator = await world.start_operator(args=("--config", str(config)))
+    await world.leads(operator)
+    return operator
+
+
+async def test_queues_are_managed_as_kueue_does_it(world: World, log: AuditLog) -> None:
+    await tenants.prepare(world)
+    await tenants.make_queue(world, "left", "all", preemption={"reclaimWithinCohort": "Any"})
+    await tenants.make_queue(world, "right", "all")
+    operator = await _start(world)
+    await _two_are_admitted_and_the_second_borrows(world)
+    await _one_queue_takes_back_what_it_is_owed(world)
+    await _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world)
+    await _a_workload_with_a_check_runs_once_it_is_ready(world)
+    assert operator.stop().code == 0
+    before = await world.listed(tenants.WORKLOADS)
+    operator = await _start(world, _make_fair_config(world))
+    await _no_admission_is_written_anew(world, before)
+    await _shares_are_written_where_they_count(world)
+    await _nothing_is_written_while_kueue_leads(world, operator)
+    entries = [one for one in log.entries() if "objectRef" in one]
+    assert [one for one in entries if one["responseStatus"]["code"] == 403] == []
+    # A workload is read only if it has changed while its decision was on the way.
+    unused = {*await _list_rights(world)} - {*map(_find_right, entries)}
+    assert unused <= {("get", "kueue.x-k8s.io", "workloads")}
+
+
+async def _list_rights(world: World) -> list[Right]:
+    """The rights that the management of queues takes, as they are installed."""
+    role = await world.call(
+        "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/evenkeel-queues"
+    )
+    return [
+        (verb, group, resource)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    ]
+
+
+def _find_right(entry: Json) -> Right:
+    what = entry["objectRef"]
+    resource = "/".join(filter(None, (what["resource"], what.get("subresource", ""))))
+    return entry["verb"], what.get("apiGroup", ""), resource
+
+
+async def test_a_replica_that_takes_over_goes_on_where_the_other_ended(world: World) -> None:
+    """It has watched all the time, and lists the workloads once more before it decides."""
+    await tenants.prepare(world)
+    await tenants.make_queue(world, "handed", "over")
+    first = await _start(world)
+    second = await world.start_operator(name="b", args=("--config", str(_CONFIG)))
+    await tenants.submit(world, "early", "handed", 3)
+    early = await tenants.becomes(world, "early", "Admitted", "True")
+    assert first.stop().code == 0
+    await world.leads(second)
+    await tenants.submit(world, "too-large", "handed", 2)
+    await tenants.submit(world, "fits", "handed", 1)
+    await tenants.becomes(world, "fits", "Admitted", "True")
+    await tenants.becomes(world, "too-large", "QuotaReserved", "False")
+    assert await tenants.read_workload(world, "early") == early
+    await tenants.has_status(
+        world, f"{tenants.QUEUES}/handed", admittedWorkloads=2, pendingWorkloads=1
+    )
+
+
+async def test_after_a_crash_in_the_midst_no_quota_is_given_twice(world: World) -> None:
+    await tenants.prepare(world)
+    quota = {"name": "cpu", "nominalQuota": "100"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [quota]}]}
+    await tenants.make_queue(world, "crashed", "midst", resourceGroups=[group])
+    first = await _start(world)
+    submitting = asyncio.create_task(_submit_many(world, "crashed", 150))
+    await world.wait_until(partial(_count_admitted, world, "crashed"), lambda n: n >= 20)
+    first.kill()
+    await submitting
+    before = await _count_admitted(world, "crashed")
+    assert before < 100
+    await _start(world)
+    await tenants.has_status(
+        world, f"{tenants.QUEUES}/crashed", admittedWorkloads=100, pendingWorkloads=50
+    )
+    assert await _count_admitted(world, "crashed") == 100
+
+
+async def _submit_many(world: World, queue: str, n: int) -> None:
+    for i in range(n):
+        await tenants.submit(world, f"{queue}-{i}", queue, 1)
+
+
+async def _count_admitted(world: World, queue: str) -> int:
+    found = await world.listed(tenants.WORKLOADS)
+    return sum(
+        one.get("status", {}).get("admission", {}).get("clusterQueue") == queue for one in found
+    )
+
+
+async def _two_are_admitted_and_the_second_borrows(world: World) -> None:
+    await tenants.submit(world, "first", "right", 3)
+    first = await tenants.becomes(world, "first", "Admitted", "True")
+    await asyncio.sleep(1.0)
+    await tenants.submit(world, "second", "right", 3)
+    await tenants.becomes(world, "second", "Admitted", "True")
+    assert first["status"]["admission"] == {
+        "clusterQueue": "right",
+        "podSetAssignments": [
+            {
+                "name": "main",
+                "flavors": {"cpu": "plain"},
+                "resourceUsage": {"cpu": "3"},
+                "count": 1,
+            }
+        ],
+    }
+    reserved, admitted = first["status"]["conditions"]
+    assert (reserved["type"], reserved["reason"], reserved["message"]) == (
+        "QuotaReserved",
+        "QuotaReserved",
+        "Quota reserved in ClusterQueue right",
+    )
+    assert (admitted["type"], admitted["reason"], admitted["message"]) == (
+        "Admitted",
+        "Admitted",
+        "The workload is admitted",
+    )
+    assert reserved["observedGeneration"] == first["metadata"]["generation"]
+    await world.wait_until(partial(world.events, "QuotaReserved", "first"))
+    await world.wait_until(partial(world.events, "Admitted", "first"))
+    both = {"reservingWorkloads": 2, "admittedWorkloads": 2, "pendingWorkloads": 0}
+    borrows = tenants.make_use("6", "2")
+    right = await tenants.has_status(
+        world, f"{tenants.QUEUES}/right", flavorsReservation=borrows, flavorsUsage=borrows, **both
+    )
+    (active,) = right["conditions"]
+    assert (active["type"], active["status"], active["reason"], active["message"]) == (
+        "Active",
+        "True",
+        "Ready",
+        "Can admit new workloads",
+    )
+    local = await tenants.has_status(
+        world, f"{tenants.LOCALS}/right", flavorsUsage=tenants.make_use("6"), **both
+    )
+    assert local["conditions"][0]["message"] == "Can submit new workloads to localQueue"
+
+
+async def _one_queue_takes_back_what_it_is_owed(world: World) -> None:
+    """From the newest one that borrows."""
+    await tenants.submit(world, "owner", "left", 4, labels={names.KUEUE_JOB_UID: "the-job"})
+    evicted = await tenants.becomes(world, "second", "Evicted", "True")
+    assert tenants.list_conditions(evicted)["Evicted"] == ("True", "Preempted")
+    assert tenants.list_conditions(evicted)["Preempted"] == ("True", "InCohortReclamation")
+    owner = await tenants.becomes(world, "owner", "QuotaReserved", "False")
+    message = (
+        f"Preempted to accommodate a workload (UID: {owner['metadata']['uid']}, JobUID: the-job) due to "
+        "reclamation within the cohort; preemptor path: /all/left; preemptee path: /all/right"
+    )
+    said = {one["message"] for one in evicted["status"]["conditions"] if one["status"] == "True"}
+    assert message in said
+    assert "admission" in evicted["status"]
+    assert tenants.list_conditions(owner)["QuotaReserved"] == (
+        "False",
+        "WaitingForPreemptedWorkloads",
+    )
+    await world.wait_until(partial(world.events, "Preempted", "second"))
+    await world.wait_until(partial(world.events, "PreemptedWorkload", "owner"))
+    await tenants.end_as_a_job_would(world, "second")
+    await tenants.becomes(world, "owner", "Admitted", "True")
+    waits = await world.wait_until(
+        partial(tenants.read_workload, world, "second"),
+        lambda found: (
+            tenants.list_conditions(found)["QuotaReserved"] == ("False", "WaitingForQuota")
+        ),
+    )
+    assert tenants.list_conditions(waits)["Evicted"][0] == "True"
+    await world.wait_until(partial(world.events, "WaitingForQuota", "second"))
+    one_each = {"reservingWorkloads": 1, "admittedWorkloads": 1}
+    await tenants.has_status(
+        world,
+        f"{tenants.QUEUES}/left",
+        pendingWorkloads=0,
+        flavorsUsage=tenants.make_use("4", "0"),
+        **one_each,
+    )
+    await tenants.has_status(
+        world,
+        f"{tenants.LOCALS}/right",
+        pendingWorkloads=1,
+        flavorsUsage=tenants.make_use("3"),
+        **one_each,
+    )
+
+
+async def _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world: World) -> None:
+    await tenants.make_queue(world, "wrong", "all", resourceGroups=[_make_wrong_group()])
+    wrong = await world.wait_until(
+        partial(world.call, "GET", f"{tenants.QUEUES}/wrong"), lambda found: "status" in found
+    )
+    (active,) = wrong["status"]["conditions"]
+    assert (active["type"], active["status"], active["reason"]) == (
+        "Active",
+        "False",
+        "Misconfigured",
+    )
+    assert "spec.resourceGroups" in active["message"]
+    await world.wait_until(partial(world.events, "Misconfigured", "wrong"))
+    await tenants.submit(world, "lost", "wrong", 1)
+    await tenants.submit(world, "small", "right", 1)
+    await tenants.becomes(world, "small", "Admitted", "True")
+    assert (await tenants.has_status(world, f"{tenants.LOCALS}/wrong", pendingWorkloads=1))["conditions"][0]["reason"] == "ClusterQueueIsInactive"  # fmt: skip
+
+
+async def _a_workload_with_a_check_runs_once_it_is_ready(world: World) -> None:
+    """The controller of the check says so; here it is done by hand."""
+    strategy = {"admissionChecks": [{"name": "budget"}]}
+    spec = {"controllerName": "test.evenkeel.dev/by-hand"}
+    await tenants.create(world, f"{tenants.API}/admissionchecks", "AdmissionCheck", "budget", spec)
+    await tenants.make_queue(world, "checked", "alone", admissionChecksStrategy=strategy)
+    await tenants.submit(world, "inspected", "checked", 2)
+    reserved = await tenants.becomes(world, "inspected", "QuotaReserved", "True")
+    assert "Admitted" not in tenants.list_conditions(reserved)
+    (check,) = reserved["status"]["admissionChecks"]
+    assert (check["name"], check["state"]) == ("budget", "Pending")
+    await tenants.has_status(
+        world, f"{tenants.QUEUES}/checked", reservingWorkloads=1, admittedWorkloads=0,
+        flavorsReservation=tenants.make_use("2", "0"), flavorsUsage=tenants.make_use("0", "0"),
+    )  # fmt: skip
+    ready = {"status": {"admissionChecks": [check | {"state": "Ready"}]}}
+    await world.call("PATCH", f"{tenants.WORKLOADS}/inspected/status", ready)
+    await tenants.becomes(world, "inspected", "Admitted", "True")
+    await tenants.has_status(
+        world,
+        f"{tenants.QUEUES}/checked",
+        admittedWorkloads=1,
+        flavorsUsage=tenants.make_use("2", "0"),
+    )
+
+
+async def _no_admission_is_written_anew(world: World, before: list[Json]) -> None:
+    await tenants.submit(world, "late", "right", 1)
+    await tenants.becomes(world, "late", "QuotaReserved", "False")
+    after = {one["metadata"]["name"]: one for one in await world.listed(tenants.WORKLOADS)}
+    for one in before:
+        if "admission" in one.get("status", {}):
+            assert after[one["metadata"]["name"]] == one
+
+
+def _make_fair_config(world: World) -> Path:
+    """The same with shares, which a restart may bring."""
+    path = world.server.folder / "fair.yaml"
+    path.write_text(f"{_CONFIG.read_text()}  fairSharing: {{}}\n")
+    return path
+
+
+async def _shares_are_written_where_they_count(world: World) -> None:
+    spec = {"fairSharing": {"weight": "1"}}
+    await tenants.create(world, f"{tenants.API}/cohorts", "Cohort", "all", spec)
+    await tenants.has_status(world, f"{tenants.API}/cohorts/all", fairSharing={"weightedShare": 0})
+    await tenants.has_status(world, f"{tenants.QUEUES}/left", fairSharing={"weightedShare": 0})
+
+
+async def _nothing_is_written_while_kueue_leads(world: World, operator: Operator) -> None:
+    renewing = asyncio.create_task(tenants.hold_lease(world))
+    await world.measured(operator, lambda found: found["evenkeel_queues_held"] == 1)
+    assert operator.said("queues are not managed here: Kueue's own controller manages them")
+    await world.delete(f"{tenants.WORKLOADS}/owner")
+    await asyncio.sleep(3.0)
+    assert "admission" not in (await tenants.read_workload(world, "second"))["status"]
+    held = await world.call("GET", f"{tenants.QUEUES}/left")
+    assert held["status"]["admittedWorkloads"] == 1
+    renewing.cancel()
+    await world.call(
+        "PATCH", f"{tenants.LEASES}/{names.KUEUE_LEASE}", {"spec": {"holderIdentity": ""}}
+    )
+    again = await tenants.becomes(world, "second", "Admitted", "True")
+    assert tenants.list_conditions(again)["Evicted"] == ("False", "QuotaReserved")
+    assert tenants.list_conditions(again)["Preempted"] == ("False", "QuotaReserved")
+    await tenants.has_status(
+        world, f"{tenants.QUEUES}/left", admittedWorkloads=0, reservingWorkloads=0
+    )
+
+
+def _make_wrong_group() -> Json:
+    """A group that the schema allows, and Kueue's webhook does not: resources in another order than it says."""
+    quotas = [{"name": name, "nominalQuota": "4"} for name in ("memory", "cpu")]
+    flavor = {"name": "plain", "resources": quotas}
+    return {"coveredResources": ["cpu", "memory"], "flavors": [flavor]}

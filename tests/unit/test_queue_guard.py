@@ -1,0 +1,92 @@
+"""While Kueue's own controller leads, Evenkeel keeps away from the queues: how it finds out, and when it comes back."""
+
+import datetime as dt
+from typing import Any
+
+from scheduler.api import names
+from scheduler.errors import ApiError
+from scheduler.kube import wall_clock
+from scheduler.kube.queues.guard import Guard
+from scheduler.kube.troubles import Trouble
+
+Json = dict[str, Any]
+
+
+class Api:
+    """The leases of that name."""
+
+    def __init__(self) -> None:
+        self.leases: list[Json] = []
+        self.trouble: ApiError | None = None
+
+    async def get(self, path: str, params: dict[str, str]) -> Json:
+        assert path == "/apis/coordination.k8s.io/v1/leases"
+        assert params == {"fieldSelector": f"metadata.name={names.KUEUE_LEASE}"}
+        if self.trouble is not None:
+            raise self.trouble
+        return {"items": self.leases}
+
+
+class Stage:
+    """A guard, and how often it has said that something changed."""
+
+    def __init__(self) -> None:
+        self.api, self.n_changes = Api(), 0
+        self.troubles: dict[str, Trouble] = {}
+        api: Any = self.api
+        self.guard = Guard(api, self._note_change, self.troubles)
+
+    def _note_change(self) -> None:
+        self.n_changes += 1
+
+    async def look(self, *leases: Json) -> bool:
+        self.api.leases = list(leases)
+        await self.guard.look()
+        return self.guard.is_open
+
+
+def lease(age: float, *, holder: str = "kueue", version: str = "1") -> Json:
+    renewed = wall_clock.now() - dt.timedelta(seconds=age)
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed.isoformat()}
+    return {"metadata": {"namespace": "kueue-system", "resourceVersion": version}, "spec": spec}
+
+
+async def test_without_kueue_queues_are_managed_from_the_first_look_on() -> None:
+    stage = Stage()
+    assert not stage.guard.is_open
+    assert await stage.look()
+    assert stage.n_changes == 1
+
+
+async def test_a_lease_that_was_renewed_lately_keeps_away_until_it_is_given_back() -> None:
+    stage = Stage()
+    assert not await stage.look(lease(2.0))
+    assert stage.guard.holder == "kueue in namespace kueue-system"
+    assert stage.n_changes == 0
+    assert await stage.look(lease(0.0, holder="", version="2"))
+    assert not await stage.look(lease(0.0, version="3"))
+    assert stage.n_changes == 2
+
+
+async def test_a_lease_that_one_has_left_behind_does_not_keep_away() -> None:
+    stage = Stage()
+    assert await stage.look(lease(60.0))
+
+
+async def test_a_lease_that_changes_keeps_away_whatever_the_clocks_say() -> None:
+    stage = Stage()
+    assert await stage.look(lease(3600.0))
+    assert not await stage.look(lease(3597.0, version="2"))
+    assert not await stage.look(lease(3597.0, version="2"))
+
+
+async def test_a_lease_that_cannot_be_read_leaves_all_as_it_was() -> None:
+    stage = Stage()
+    stage.api.trouble = ApiError(403, "Forbidden", "no")
+    assert not await stage.look()
+    assert [one.is_refused for one in stage.troubles.values()] == [True]
+    stage.api.trouble = None
+    assert await stage.look()
+    assert stage.troubles == {}
+    stage.api.trouble = ApiError(500, "InternalError", "no")
+    assert await stage.look()
