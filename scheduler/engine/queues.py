@@ -66,7 +66,6 @@ class Queues:
         self.tenants.places = self._places
         self._shapes = Shapes(config.scheduler_names)
         self._shapes_most = _SHAPES_LEAST
-        self._checks: set[str] = set()
         self._classes: set[str] = set()
         # Why each workload was left in its queue, as it was said last.
         self._said: dict[str, tuple[str, str]] = {}
@@ -77,11 +76,16 @@ class Queues:
         forest, flavors = directory.forest, directory.book.flavors
         plain: tuple[_Kept, ...] = (
             (kueue.ResourceFlavor, self._put_flavor, tenants.drop_flavor, flavors.keys),
-            (kueue.Cohort, self._put_cohort, tenants.drop_cohort, forest.cohorts.keys),
+            (kueue.Cohort, self._put_cohort, forest.drop_cohort, forest.cohorts.keys),
             (kueue.ClusterQueue, self._put_queue, tenants.drop_queue, forest.queues.keys),
             (kueue.LocalQueue, self._put_local, tenants.drop_local_queue, directory.locals.keys),
             (kueue.LimitRange, self._put_range, self._drop_range, directory.list_ranges),
-            (kueue.AdmissionCheck, self._put_check, self._checks.discard, self._checks.copy),
+            (
+                kueue.AdmissionCheck,
+                self._put_check,
+                lambda name: tenants.put_check(name, None),
+                directory.checks.keys,
+            ),
             (
                 kueue.WorkloadPriorityClass,
                 self._put_class,
@@ -108,7 +112,7 @@ class Queues:
         self.tenants.put_flavor(reading.read_flavor(found))
 
     def _put_cohort(self, found: kueue.Cohort) -> None:
-        self.tenants.put_cohort(reading.read_cohort(found))
+        self.tenants.directory.forest.put_cohort(reading.read_cohort(found))
 
     def _put_queue(self, found: kueue.ClusterQueue) -> None:
         try:
@@ -116,7 +120,7 @@ class Queues:
         except BadInput as error:
             name = found.metadata.name
             known = self.tenants.directory.forest.queues.get(name) or QueueDefinition(name=name)
-            self.tenants.put_queue(replace(known, refused=(str(error),)))
+            self.tenants.put_queue(replace(known, mistake=str(error)))
             raise
 
     def _put_local(self, found: kueue.LocalQueue) -> None:
@@ -131,7 +135,7 @@ class Queues:
         self.tenants.put_ranges(namespace, name, None)
 
     def _put_check(self, found: kueue.AdmissionCheck) -> None:
-        self._checks.add(found.metadata.name)
+        self.tenants.put_check(found.metadata.name, reading.read_check(found))
 
     def _put_class(self, found: kueue.WorkloadPriorityClass) -> None:
         self._classes.add(found.metadata.name)
@@ -171,12 +175,13 @@ class Queues:
         if self.is_held:
             yield events.QueuesHeld(True)
         tenants = self.tenants
-        for work in tenants.list_assumed():
+        for work in (work for work in tenants.works.values() if work.is_assumed):
             held = tenants.directory.forest.list_held(work.queue)[work.key]
             amounts = tuple((flavor, name, n) for (flavor, name), n in held.items())
             yield events.QuotaGiven(work.key, work.queue, amounts)
         for work in tenants.works.values():
-            if work.is_going and not work.defined.evicted:
+            # Of quota that its object does not know of yet, an eviction is one before.
+            if work.is_going and (work.is_assumed or not work.defined.evicted):
                 yield events.QuotaGoing(work.key)
         for local, account in tenants.history.list_known().items():
             yield events.UsageKnown(local, account)
@@ -258,6 +263,8 @@ class Queues:
         for one in run_rounds(self.tenants, now):
             self._pauses.take()
             self._add_round(one, outcome)
+        for work in self.tenants.unplaced.take_aside():
+            self._add_reason(work, outcome)
         # What was placed here has moved rows, too.
         self._seen = self._moved.position
 
@@ -269,10 +276,14 @@ class Queues:
             work = self.tenants.works[victim.key]
             outcome.quotas.append(Preempt(work.key, work.uid, by.key, victim.why))
         for work in found.left:
-            said = work.reason, work.message
-            if self._said.get(work.key) != said:
-                self._said[work.key] = said
-                outcome.quotas.append(Queued(work.key, work.uid, *said))
+            self._add_reason(work, outcome)
+
+    def _add_reason(self, work: Work, outcome: Outcome) -> None:
+        """Say why a workload waits, if that has not been said."""
+        said = work.reason, work.message
+        if self._said.get(work.key) != said:
+            self._said[work.key] = said
+            outcome.quotas.append(Queued(work.key, work.uid, *said))
 
 
 def _make_keeper(

@@ -6,14 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from scheduler.api.queues import bounds
 from scheduler.api.queues.bounds import Ranges
-from scheduler.api.queues.definitions import LocalQueueDefinition, QueueDefinition, Stop
+from scheduler.api.queues.definitions import (
+    REFUSED_CHECKS,
+    Check,
+    LocalQueueDefinition,
+    QueueDefinition,
+    Stop,
+)
 from scheduler.api.queues.workloads import CHECK_REJECTED, CHECK_RETRY, WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.forest import Forest
 from scheduler.tenancy.trees import Tree
 
-_MISCONFIGURED, _SUSPENDED, _PENDING = "Misconfigured", "Suspended", "PendingEvaluation"
+_MISCONFIGURED, _SUSPENDED = "Misconfigured", "Suspended"
+# The reason of those who only wait for a time, or for a check.
+EVALUATED_LATER = "PendingEvaluation"
 _CPU, _THOUSAND = "cpu", 1000.0
 # A reason and a message, in Kueue's words.
 Obstacle = tuple[str, str]
@@ -26,6 +34,7 @@ class Directory:
         forest: the trees of queues.
         book: the flavors.
         locals: the local queues by namespace and name.
+        checks: the admission checks.
     """
 
     def __init__(self, find_labels: Callable[[str], Labels | None]) -> None:
@@ -33,6 +42,7 @@ class Directory:
         self._find_labels = find_labels
         self.forest, self.book = Forest(), FlavorBook()
         self.locals: dict[str, LocalQueueDefinition] = {}
+        self.checks: dict[str, Check] = {}
         # The LimitRanges of each namespace by name, and what they say together.
         self._ranges: dict[str, dict[str, Ranges]] = {}
 
@@ -65,6 +75,21 @@ class Directory:
         tree = self.forest.find_tree(queue)
         return [queue] if tree is None else list(tree.queues)
 
+    def put_check(self, name: str, check: Check | None) -> bool:
+        """Add, replace or remove an admission check; return whether it has changed."""
+        if self.checks.get(name) == check:
+            return False
+        self.checks.pop(name, None)
+        if check is not None:
+            self.checks[name] = check
+        return True
+
+    def list_users_of_check(self, check: str) -> Iterator[str]:
+        """List the queues that have an admission check."""
+        for queue in self.forest.queues.values():
+            if any(one.name == check for one in queue.checks):
+                yield queue.name
+
     def hide_inactive(self, queues: Iterable[str]) -> None:
         """Hide those queues that are not active from others of their trees: of all trees of some queues."""
         trees = {id(tree): tree for name in queues if (tree := self.forest.find_tree(name))}
@@ -96,10 +121,28 @@ class Directory:
                         f'there is no Topology "{flavor.topology}" for TAS flavor "{flavor.name}"'
                     )
                     found.append(("TopologyNotFound", said))
+        found += self._list_obstacles_of_checks(queue)
         if self.forest.is_in_circle(name):
             found.append(("CohortCycle", "its cohorts are in a circle"))
         found += [("NotSupported", f"{one} is not supported") for one in queue.refused]
+        if queue.mistake:
+            found.append(("Misconfigured", queue.mistake))
         return found
+
+    def _list_obstacles_of_checks(self, queue: QueueDefinition) -> Iterator[Obstacle]:
+        """List what is wrong with the admission checks of a queue."""
+        names = sorted({one.name for one in queue.checks})
+        known = {name: self.checks[name] for name in names if name in self.checks}
+        if missing := [name for name in names if name not in known]:
+            said = f"references missing AdmissionCheck(s): {','.join(missing)}"
+            yield "AdmissionCheckNotFound", said
+        if inactive := [name for name, one in known.items() if one.is_inactive]:
+            said = f"references inactive AdmissionCheck(s): {','.join(inactive)}"
+            yield "AdmissionCheckInactive", said
+        for name, one in known.items():
+            if one.controller in REFUSED_CHECKS:
+                said = f"AdmissionCheck {name} of the controller {one.controller} is not supported"
+                yield "NotSupported", said
 
     def find_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
         """Find why a workload may not even be tried; None if it may."""
@@ -121,9 +164,9 @@ class Directory:
 
     def _find_own_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
         if defined.not_before is None or defined.not_before > now:
-            return _PENDING, "The workload has been evicted and waits to be tried again"
+            return EVALUATED_LATER, "The workload has been evicted and waits to be tried again"
         if any(state in {CHECK_RETRY, CHECK_REJECTED} for _, state in defined.checks):
-            return _PENDING, "The workload has failed admission checks"
+            return EVALUATED_LATER, "The workload has failed admission checks"
         namespace = defined.key.partition("/")[0]
         labels = self._find_labels(namespace)
         if labels is None:

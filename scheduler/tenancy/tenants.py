@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from scheduler.api.queues.bounds import Ranges
 from scheduler.api.queues.definitions import (
-    CohortDefinition,
+    Check,
     Flavor,
     LocalQueueDefinition,
     QueueDefinition,
@@ -96,14 +96,6 @@ class Tenants:
         for other in together:
             self._retry(other)
 
-    def put_cohort(self, cohort: CohortDefinition) -> None:
-        """Add or replace a cohort."""
-        self.directory.forest.put_cohort(cohort)
-
-    def drop_cohort(self, name: str) -> None:
-        """Remove what is defined of a cohort."""
-        self.directory.forest.drop_cohort(name)
-
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or replace a flavor."""
         if self.book.put(flavor):
@@ -120,6 +112,11 @@ class Tenants:
             for flavor in self.book.flavors.values():
                 if flavor.topology == name:
                     self._look_again(self.directory.list_users(flavor.name))
+
+    def put_check(self, name: str, check: Check | None) -> None:
+        """Add, replace or remove an admission check."""
+        if self.directory.put_check(name, check):
+            self._look_again(self.directory.list_users_of_check(name))
 
     def put_local_queue(self, local: LocalQueueDefinition) -> None:
         """Add or replace the queue of a namespace."""
@@ -235,13 +232,18 @@ class Tenants:
             self._due[queue] = None
             return
         work.reason, work.message = why
+        self.unplaced.note_aside(work)
         if defined.not_before is not None and defined.not_before > self._now:
             self.unplaced.later.add(work.key)
 
     @property
     def has_due(self) -> bool:
         """Whether somebody may get quota now."""
-        return bool(self._due) or self.stops.has_any or self.directory.forest.has_changed
+        return (
+            bool(self._due or self.unplaced.aside)
+            or self.stops.has_any
+            or self.directory.forest.has_changed
+        )
 
     # Quota.
 
@@ -307,10 +309,6 @@ class Tenants:
         self._take_up(work, work.queue, dict(assignment.usage), self._now)
         work.is_assumed = True
 
-    def list_assumed(self) -> list[Work]:
-        """List the workloads that have quota of which their objects do not say so yet."""
-        return [work for work in self.works.values() if work.is_assumed]
-
     def take_over(self, key: str, queue: str, amounts: Amounts, now: float) -> None:
         """Let a workload hold quota again that it had been given before a fresh start, if it holds none."""
         self.make_ready(now)
@@ -337,7 +335,7 @@ class Tenants:
     def undo_preempt(self, key: str) -> None:
         """Note that a workload could not be asked to go."""
         work = self.works.get(key)
-        if work is not None and not work.defined.evicted:
+        if work is not None and (work.is_assumed or not work.defined.evicted):
             work.is_going = False
             self._due[work.queue] = None
             self.stops.note(work)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from scheduler.tenancy.directory import EVALUATED_LATER
 from scheduler.tenancy.places import Places
 from scheduler.tenancy.works import Where, Work
 
@@ -15,6 +16,7 @@ class Unplaced:
         later: workloads that may not be tried before a time.
         lacking: queues in which somebody waits for a place.
         somewhere: workloads with quota whose pods may have no places yet.
+        aside: workloads that have just been put aside, as something has to be mended or changed first.
     """
 
     def __init__(self, works: Mapping[str, Work]) -> None:
@@ -22,6 +24,7 @@ class Unplaced:
         self.later: set[str] = set()
         self.lacking: dict[str, None] = {}
         self.somewhere: dict[str, None] = {}
+        self.aside: dict[str, None] = {}
 
     @property
     def wants_places(self) -> bool:
@@ -40,6 +43,19 @@ class Unplaced:
             for key in self.later
             if (at := self._works[key].defined.not_before) is not None and at <= now
         ]
+
+    def note_aside(self, work: Work) -> None:
+        """Note a workload that was put aside; not one that ended, was stopped itself, or only waits for a time."""
+        if work.reason and work.defined.is_active and work.reason != EVALUATED_LATER:
+            self.aside[work.key] = None
+
+    def take_aside(self) -> Iterator[Work]:
+        """Yield the workloads that have been put aside, and still are."""
+        aside, self.aside = self.aside, {}
+        for key in aside:
+            work = self._works.get(key)
+            if work is not None and work.where == Where.ASIDE and work.reason:
+                yield work
 
     def take_lacking(self) -> list[str]:
         """Return the queues in which somebody waits for a place, and forget them: they are tried again."""

@@ -57,11 +57,13 @@ def put_object(
         case kueue.ResourceFlavor():
             tenants.put_flavor(reading.read_flavor(found))
         case kueue.Cohort():
-            tenants.put_cohort(reading.read_cohort(found))
+            tenants.directory.forest.put_cohort(reading.read_cohort(found))
         case kueue.ClusterQueue():
             tenants.put_queue(reading.read_queue(found))
         case kueue.LocalQueue():
             tenants.put_local_queue(reading.read_local_queue(found))
+        case kueue.AdmissionCheck():
+            tenants.put_check(found.metadata.name, reading.read_check(found))
         case kueue.LimitRange():
             meta = found.metadata
             tenants.put_ranges(meta.namespace, meta.name, bounds.read_limit_range(found.spec))

@@ -180,7 +180,11 @@ def objects() -> list[Json]:
 def live() -> Engine:
     engine = Engine(Config(queues=QueueSettings(kueue=True)))
     engine.handle(events.Seen(make.namespace("default")), NOW)
-    for body in objects():
+    checks = [
+        {"kind": "AdmissionCheck", "metadata": {"name": name}, "spec": {"controllerName": "ours"}}
+        for name in ("all", "some")
+    ]
+    for body in (*checks, *objects()):
         engine.handle(events.Seen(msgspec.convert(body, kueue.QueueObject)), NOW)
     return engine
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
+from scheduler.api import kueue
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Queued
+from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.queues.workloads import Shapes
+from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
+from scheduler.engine.engine import Engine
 from scheduler.tenancy.tenants import Tenants
+from tests.make import namespace as make_namespace
 from tests.model.tenants import make_tenants, put_object
 from tests.oracles.kueue import cases
 
@@ -94,3 +103,59 @@ def test_who_may_go_on_after_all_is_not_asked() -> None:
     tenants.make_ready(AT)
     stop_queue(tenants, "None")
     assert take(tenants) == []
+
+
+CHECKED: dict[str, Any] = {**QUEUE, "stop": "None"}
+
+
+def make_checked_queue() -> dict[str, Any]:
+    body = cases.make_queue("q", CHECKED)
+    body["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "budget"}]}
+    return body
+
+
+@pytest.mark.parametrize(
+    ("checks", "reason", "words"),
+    [
+        ([], "AdmissionCheckNotFound", "references missing AdmissionCheck(s): budget"),
+        (
+            [{"spec": {"controllerName": "kueue.x-k8s.io/multikueue"}}],
+            "NotSupported",
+            "AdmissionCheck budget of the controller kueue.x-k8s.io/multikueue is not supported",
+        ),
+        (
+            [{"status": {"conditions": [{"type": "Active", "status": "False"}]}}],
+            "AdmissionCheckInactive",
+            "references inactive AdmissionCheck(s): budget",
+        ),
+        ([{"spec": {"controllerName": "ours"}}], "", ""),
+        # What is no check is one that says nothing.
+        ([{"spec": 7, "status": {"conditions": {"type": "Active"}}}], "", ""),
+    ],
+)
+def test_a_queue_admits_nobody_while_a_check_of_it_cannot_be_passed(
+    checks: list[dict[str, Any]], reason: str, words: str
+) -> None:
+    tenants = make()
+    put_object(tenants, Shapes(), make_checked_queue(), AT)
+    for body in checks:
+        check = {"kind": "AdmissionCheck", "metadata": {"name": "budget"}, **body}
+        put_object(tenants, Shapes(), check, AT)
+    tenants.make_ready(AT)
+    found = tenants.directory.list_inactive_reasons("q")
+    assert found == ([(reason, words)] if reason else [])
+    aside = {work.key: work.message for work in tenants.unplaced.take_aside()}
+    assert aside == ({"team/waits": "ClusterQueue q is inactive"} if reason else {})
+
+
+def test_a_workload_that_may_not_be_tried_is_told_why_once() -> None:
+    engine = Engine(Config(queues=QueueSettings(kueue=True)))
+    engine.handle(events.Seen(make_namespace("team")), AT)
+    body = cases.make_workload("team/lost", {"in": "nowhere", "asks": {"cpu": 1}, "uid": "u"})
+    found = msgspec.convert({**body, "kind": "Workload"}, kueue.Workload)
+    engine.handle(events.Seen(found), AT)
+    assert engine.find_due(AT) <= AT
+    told = Queued("team/lost", "u", "Misconfigured", "LocalQueue nowhere doesn't exist")
+    assert engine.decide(AT, Unlimited()).quotas == [told]
+    assert engine.find_due(AT) > AT
+    assert engine.decide(AT, Unlimited()).quotas == []

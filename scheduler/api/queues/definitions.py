@@ -102,6 +102,20 @@ class CheckRule(NamedTuple):
     flavors: frozenset[str] = frozenset()
 
 
+# Controllers of admission checks that would need more of Kueue than there is here.
+REFUSED_CHECKS = frozenset({
+    "kueue.x-k8s.io/multikueue",
+    "kueue.x-k8s.io/provisioning-request",
+})  # fmt: skip
+
+
+class Check(NamedTuple):
+    """An admission check of the cluster: who answers for it, and whether that controller says that it does not."""
+
+    controller: str
+    is_inactive: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueDefinition:
     """A queue of the cluster.
@@ -113,6 +127,7 @@ class QueueDefinition:
         weight: by how much its share is divided; 0: whatever it borrows is too much.
         by_usage: those who have used less come first, before all priorities.
         refused: fields that are not taken over; a queue with any admits nothing.
+        mistake: what is wrong with the object; the rest is as it was before, and the queue admits nothing.
     """
 
     name: str
@@ -127,6 +142,7 @@ class QueueDefinition:
     weight: float = 1.0
     by_usage: bool = False
     refused: tuple[str, ...] = ()
+    mistake: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from scheduler.api import kueue, quantities, selectors, times, values
 from scheduler.api.queues import amounts, bounds
 from scheduler.api.queues.definitions import (
+    Check,
     CheckRule,
     CohortDefinition,
     Flavor,
@@ -274,6 +275,18 @@ def _read_preemption(spec: Mapping[str, Any]) -> Preemption:
             borrow["maxPriorityThreshold"], f"{under}.maxPriorityThreshold", -(2**31), 2**31 - 1
         ),
     )
+
+
+def read_check(found: kueue.AdmissionCheck) -> Check:
+    """Read an admission check; one whose controller says nothing of itself is taken to be active."""
+    spec = found.spec if isinstance(found.spec, dict) else {}
+    status = found.status if isinstance(found.status, dict) else {}
+    conditions = status.get("conditions")
+    is_inactive = any(
+        isinstance(one, dict) and (one.get("type"), one.get("status")) == ("Active", "False")
+        for one in (conditions if isinstance(conditions, list) else ())
+    )
+    return Check(str(spec.get("controllerName") or ""), is_inactive)
 
 
 def _read_checks(spec: Mapping[str, Any]) -> tuple[CheckRule, ...]:
