@@ -64,6 +64,10 @@ class Outcome:
     left: list[tuple[Work, Next]] = field(default_factory=list)
 
 
+# What workloads that wait for their victims could get, and who has to go for it, by their keys.
+Kept = dict[str, tuple[Assignment, tuple[Victim, ...]]]
+
+
 class Ground(Protocol):
     """What a cycle needs to know beside the tree."""
 
@@ -83,10 +87,12 @@ class Ground(Protocol):
 class TreeCycle:
     """Runs a cycle over one tree."""
 
-    def __init__(self, tree: Tree, ground: Ground) -> None:
+    def __init__(self, tree: Tree, ground: Ground, kept: Kept | None = None) -> None:
+        """``kept``: what cycles right before have found, between which nothing else has happened."""
         self._tree, self._ground = tree, ground
         self._reclaiming = Reclaiming(tree, ground.works, ground.rules)
         self._outcome = Outcome()
+        self._kept: Kept = {} if kept is None else kept
         # Who was asked to go in this cycle, in the order in which they were.
         self._preempted: dict[str, Work] = {}
         # What is set aside until the end of the cycle, by queue.
@@ -95,7 +101,7 @@ class TreeCycle:
     def run(self, heads: Iterable[Work]) -> Outcome:
         """Deal with the first one of each queue."""
         self._tree.n_cycles += 1
-        entries = [self.nominate(work) for work in heads]
+        entries = [self._nominate_again(work) or self.nominate(work) for work in heads]
         is_fair = self._ground.rules.is_fair
         drawn = Tournament(self._tree, entries).draw() if is_fair else sort_entries(entries)
         for entry in drawn:
@@ -103,9 +109,19 @@ class TreeCycle:
         for queue, amounts in reversed(self._aside):
             self._charge(queue, amounts, -1)
         self._aside.clear()
+        if self._outcome.admitted or self._outcome.preempted:
+            self._kept.clear()
         return self._outcome
 
     # What an entry could get.
+
+    def _nominate_again(self, work: Work) -> Entry | None:
+        """Return what was found for a workload that waits for its victims, if nothing has changed since."""
+        found = self._kept.get(work.key)
+        if found is None:
+            return None
+        assignment, victims = found
+        return Entry(work, self._ground.find_queue(work.queue), assignment, list(victims))
 
     def nominate(self, work: Work) -> Entry:
         """Find what a workload could get if it were its turn; nothing changes."""
@@ -116,6 +132,7 @@ class TreeCycle:
 
     def _judge(self, entry: Entry, only: Mapping[str, Mapping[str, str]] | None = None) -> None:
         """Find what an entry could get, and who would have to go for it."""
+        self._reclaiming.begin()
         work, queue = entry.work, entry.queue
 
         def simulate(column: Column, amount: int, height: int) -> tuple[Mode, int]:
@@ -212,10 +229,8 @@ class TreeCycle:
     # What it gets.
 
     def _process(self, entry: Entry) -> None:
-        fits = self._fits(entry)
         if self._overlaps(entry):
             self._judge_without_preempted(entry)
-            fits = self._fits(entry)
         work, assignment, mode = entry.work, entry.assignment, generalize(entry.assignment.mode)
         # In a strict queue the first one is tried again if this try did not begin with the first flavor.
         goes_on = entry.queue.is_strict and _has_more(work)
@@ -236,7 +251,7 @@ class TreeCycle:
             self._set_aside(entry, assignment.usage)
         elif self._overlaps(entry):
             self._leave(entry, WAITS_FOR_QUOTA, _OVERLAP, _AGAIN)
-        elif not fits:
+        elif not self._fits(entry):
             self._leave(entry, WAITS_FOR_QUOTA, _NO_LONGER, _AGAIN)
         elif mode == Mode.PREEMPT:
             self._preempt(entry)
@@ -271,6 +286,8 @@ class TreeCycle:
         if self._ground.places.needs_place(work):
             gone = [one.key for one in entry.victims]
             self._ground.places.promise(work, entry.assignment, gone)
+        else:
+            self._kept[work.key] = entry.assignment, tuple(entry.victims)
         work.tried = []
         work.waits_for = frozenset(one.key for one in entry.victims)
         waits = f". Pending the preemption of {len(entry.victims)} workload(s)"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scheduler.tenancy.assignments import Assignment
+from scheduler.tenancy.cycle import Kept
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Tree
 from scheduler.tenancy.victims import Victim
@@ -40,8 +41,9 @@ def _run_tree(tenants: Tenants, tree: Tree, now: float) -> Iterator[Round]:
     # Whoever goes on with the next flavor in the next cycle comes back to the first one after so many cycles.
     n_flavors = max((len(group.flavors) for node in tree.nodes for group in node.groups), default=0)
     n_idle, heads = 0, tenants.find_heads(tree)
+    kept: Kept = {}
     while heads and n_idle <= n_flavors:
-        outcome = tenants.run_cycle(tree, heads, now)
+        outcome = tenants.run_cycle(tree, heads, now, kept)
         yield Round(outcome.admitted, outcome.preempted, [work for work, _ in outcome.left])
         before, heads = heads, tenants.find_heads(tree)
         if outcome.admitted or outcome.preempted or heads != before:

@@ -16,7 +16,7 @@ from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinitio
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
-from scheduler.tenancy.cycle import NO_PLACE, Outcome, TreeCycle
+from scheduler.tenancy.cycle import NO_PLACE, Kept, Outcome, TreeCycle
 from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.history import History
@@ -365,10 +365,12 @@ class Tenants:
         heads = (line.find_head() for line in lines if line is not None)
         return [work for work in heads if work is not None]
 
-    def run_cycle(self, tree: Tree, heads: Iterable[Work], now: float) -> Outcome:
-        """Deal with the first one of each queue of a tree. Whoever gets quota holds it at once."""
+    def run_cycle(
+        self, tree: Tree, heads: Iterable[Work], now: float, kept: Kept | None = None
+    ) -> Outcome:
+        """Deal with the first one of each queue of a tree; ``kept`` as in ``TreeCycle``. Whoever gets quota holds it at once."""
         self._now = now
-        outcome = TreeCycle(tree, self).run(heads)
+        outcome = TreeCycle(tree, self, kept).run(heads)
         for work, what in outcome.left:
             line = self.lines[work.queue]
             if what.is_preemptor:

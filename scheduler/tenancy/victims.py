@@ -60,6 +60,13 @@ class Reclaiming:
         self._tree, self._works, self._rules = tree, works, rules
         self._candidates = Candidates(tree, works, rules)
         self._said = np.zeros(q.N_SHARE, np.int64)
+        # What was found for one workload, by what it wants and of which columns.
+        self._known: dict[tuple[frozenset[tuple[Column, int]], tuple[Column, ...]], list[Victim]]
+        self._known = {}
+
+    def begin(self) -> None:
+        """Begin with another workload, or after a change of the tree."""
+        self._known.clear()
 
     def find_victims(self, asker: Asker, search: PlaceSearch | None = None) -> list[Victim]:
         """Find who has to go for a workload; nobody if no allowed set is enough.
@@ -67,10 +74,16 @@ class Reclaiming:
         Those go first who would go in Kueue. If they give the quota back and make no place, those who are in one domain
         go first, and of all domains that with the fewest victims is chosen.
         """
+        if search is None:
+            key = frozenset(asker.amounts.items()), tuple(asker.needed)
+            found = self._known.get(key)
+            if found is None:
+                asked = self._make_asked(asker)
+                listed = self._list_candidates(asker, asked)
+                found = self._known[key] = self._search(*listed, asked, needs_no_place)
+            return found
         asked = self._make_asked(asker)
         candidates, attempts = self._list_candidates(asker, asked)
-        if search is None or not candidates:
-            return self._search(candidates, attempts, asked, needs_no_place)
         had_quota = False
 
         def has_place(gone: Sequence[str]) -> bool:
