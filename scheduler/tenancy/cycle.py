@@ -124,14 +124,34 @@ class TreeCycle:
         return Entry(work, self._ground.find_queue(work.queue), assignment, list(victims))
 
     def nominate(self, work: Work) -> Entry:
-        """Find what a workload could get if it were its turn; nothing changes."""
+        """Find what a workload could get if it were its turn; nothing changes.
+
+        One whose victims have gone goes on with the next flavors at once. In Kueue it does so in the next cycle, and in
+        this one the victims take their quota again: kueue#14543, in which they are evicted again and again.
+        """
         queue = self._ground.find_queue(work.queue)
         entry = Entry(work, queue, Assignment())
-        self._judge(entry)
+        self._judge(entry, self._find_tried(work))
+        most = max((len(group.flavors) for group in queue.groups), default=0)
+        for _ in range(most if self._have_victims_gone(work) else 0):
+            assignment = entry.assignment
+            if assignment.mode == Mode.FIT or entry.victims or not _has_more(assignment.tried):
+                break
+            self._judge(entry, assignment.tried)
         return entry
 
-    def _judge(self, entry: Entry, only: Mapping[str, Mapping[str, str]] | None = None) -> None:
-        """Find what an entry could get, and who would have to go for it."""
+    def _have_victims_gone(self, work: Work) -> bool:
+        """Whether a workload has waited for victims, and none of them has its quota any more."""
+        held = self._tree.held
+        return bool(work.waits_for) and not any(key in held for key in work.waits_for)
+
+    def _judge(
+        self,
+        entry: Entry,
+        tried: Sequence[Mapping[str, int]],
+        only: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """Find what an entry could get, and who would have to go for it; ``tried``: after which flavors a try goes on."""
         self._reclaiming.begin()
         work, queue = entry.work, entry.queue
 
@@ -145,7 +165,6 @@ class TreeCycle:
             simulate,
             is_fair=self._ground.rules.is_fair,
         )
-        tried = [] if only is not None else self._find_tried(work)
         full = self._assign_with_place(work, assigner, tried, only)
         entry.assignment, entry.victims = full, []
         if full.mode == Mode.FIT:
@@ -233,7 +252,7 @@ class TreeCycle:
             self._judge_without_preempted(entry)
         work, assignment, mode = entry.work, entry.assignment, generalize(entry.assignment.mode)
         # In a strict queue the first one is tried again if this try did not begin with the first flavor.
-        goes_on = entry.queue.is_strict and _has_more(work)
+        goes_on = entry.queue.is_strict and _has_more(work.tried)
         work.tried = assignment.tried
         queue = self._tree.queues[work.queue]
         work.tried_at = self._tree.n_cycles, self._tree.generations[queue]
@@ -315,7 +334,7 @@ class TreeCycle:
         self._move(rows, -1)
         # Nobody finds them among those who could go.
         held.node[rows] = -1
-        self._judge(entry, entry.assignment.list_flavors())
+        self._judge(entry, [], entry.assignment.list_flavors())
         held.node[rows] = nodes
         self._move(rows, 1)
         if entry.assignment.mode == Mode.FIT:
@@ -356,11 +375,11 @@ class TreeCycle:
                 reclaim.move_workload(self._tree.handle, self._tree.held.handle, row, sign)
 
 
-def _has_more(work: Work) -> bool:
-    """Whether the next try of a workload goes on behind some flavor."""
-    return any(at != -1 for one in work.tried for at in one.values())
+def _has_more(tried: Sequence[Mapping[str, int]]) -> bool:
+    """Whether the next try goes on behind some flavor."""
+    return any(at != -1 for one in tried for at in one.values())
 
 
 def _find_next(work: Work, *, goes_on: bool) -> Next:
     """Find what becomes of a workload that does not fit: there may be flavors that were not tried yet."""
-    return _AGAIN if goes_on or _has_more(work) else _PARKED
+    return _AGAIN if goes_on or _has_more(work.tried) else _PARKED

@@ -80,7 +80,7 @@ def find_outlook(tenants: Tenants, work: Work) -> Outlook:
         return Outlook("aside", work.reason, work.message)
     entry = TreeCycle(tree, tenants).nominate(work)
     assignment = entry.assignment
-    going = [key for key in sorted(work.waits_for) if tenants.works[key].where == Where.HOLDS]
+    going = [key for key in sorted(work.waits_for) if key in tree.held]
     if going:
         givers = tuple(_make_giver(tenants, key, "") for key in going)
         return Outlook("goes", *tenants.find_reason(work), givers, assignment)
