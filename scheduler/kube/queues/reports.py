@@ -69,7 +69,7 @@ class WorkloadReports:
     def report_evicted(
         self, reason: str, message: str, before: Shown, after: Shown, now: float
     ) -> None:
-        """Report that a workload has to give its quota back though nobody else needs it."""
+        """Report that a workload has to give its quota back though no other workload needs it."""
         del after, now
         self._report(before, ("Normal", f"EvictedDueTo{reason}", message))
 
