@@ -4,11 +4,13 @@ Every page has a real API server of its own with the nodes of the examples. Comm
 tests/docs.
 """
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,8 +57,15 @@ def test_the_commands_of_a_page_do_what_it_says(page: str, tmp_path: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def with_crd(control_plane: plane.ControlPlane) -> plane.ControlPlane:
+def with_crd(
+    control_plane: plane.ControlPlane, kueue_crds: list[dict[str, Any]]
+) -> plane.ControlPlane:
     installed.crds(control_plane)
+    names = [one["metadata"]["name"] for one in kueue_crds]
+    for body in kueue_crds:
+        control_plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
+    for name in names:
+        control_plane.kubectl("wait", "--for=condition=Established", f"crd/{name}")
     return control_plane
 
 
