@@ -24,6 +24,7 @@ from scheduler.api import kueue
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt
 from scheduler.api.kinds import BY_KIND
+from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.times import write_time
 from scheduler.config import Config
@@ -92,7 +93,7 @@ class _Cluster:
         for one in quotas:
             if isinstance(one, Admit):
                 self.running[one.key] = None
-                self._write(one.key, _write_admission(one), "QuotaReserved", "Admitted")
+                self._write(one.key, write_admission(one), "QuotaReserved", "Admitted")
             elif isinstance(one, Preempt | EvictWorkload):
                 self.running.pop(one.key, None)
                 self._write(one.key, None, "Evicted")
@@ -163,18 +164,3 @@ def _measure_baseline(n_workloads: int) -> Json:
         "seconds": round(seconds, 2),
         "admitted_a_second": round(n_workloads / seconds),
     }
-
-
-def _write_admission(decision: Admit) -> kueue.Admission:
-    return kueue.Admission(
-        cluster_queue=decision.queue,
-        pod_set_assignments=[
-            kueue.PodSetAssignment(
-                name=one.name,
-                flavors=dict(one.flavors),
-                resource_usage={name: f"{n}m" for name, n in one.used},
-                count=one.n_pods,
-            )
-            for one in decision.sets
-        ],
-    )

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from scheduler import printing
-from scheduler.api import kueue
 from scheduler.api.door import events
 from scheduler.api.queues.definitions import QueueDefinition
 from scheduler.config import Config
@@ -45,14 +44,7 @@ class Scene:
     def decide(self) -> None:
         """Give quota to all who can have it, as ``evenkeel simulate`` does."""
         inventory = self._inventory
-        carried = queues.Queues(
-            self.engine,
-            {
-                f"{one.metadata.namespace}/{one.metadata.name}": one
-                for one in inventory.queueing
-                if isinstance(one, kueue.Workload)
-            },
-        )
+        carried = queues.Queues(self.engine, inventory.queueing)
         stalled, at = stalling.Stalling(), find_time(inventory)
         while at < math.inf and not stalled.is_endless:
             outcome = self.engine.decide(at, Unlimited(pods=self._slice))

@@ -6,14 +6,15 @@ A victim gives its quota back at once, and waits again: in a cluster its job has
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from scheduler.api import kinds, kueue
+from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, QuotaDecision
+from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.amounts import write_amount, write_quota
 from scheduler.api.queues.workloads import ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED
 from scheduler.api.times import write_time
@@ -32,10 +33,14 @@ Json = dict[str, Any]
 class Queues:
     """The rows of workloads and queues."""
 
-    def __init__(self, engine: Engine, workloads: Mapping[str, kueue.Workload]) -> None:
-        """``workloads`` by namespace and name, as they were given."""
+    def __init__(self, engine: Engine, queueing: Iterable[wire.Object]) -> None:
+        """``queueing``: the objects of queues as they were given, workloads among them."""
         self._engine = engine
-        self._workloads = dict(workloads)
+        self._workloads = {
+            f"{one.metadata.namespace}/{one.metadata.name}": one
+            for one in queueing
+            if isinstance(one, kueue.Workload)
+        }
         self._admitted: dict[str, Admit] = {}
         self._preempted: dict[str, Preempt] = {}
         self._stopped: dict[str, EvictWorkload] = {}
@@ -44,7 +49,7 @@ class Queues:
         """Do to a workload what its controller would do."""
         if isinstance(decision, Admit):
             self._admitted[decision.key] = decision
-            self._see(decision.key, _write_admission(decision), at)
+            self._see(decision.key, write_admission(decision), at)
         elif isinstance(decision, Preempt):
             self._preempted.setdefault(decision.key, decision)
             self._admitted.pop(decision.key, None)
@@ -120,21 +125,6 @@ def _find_state(one: WorkloadStanding, *, is_new: bool) -> str:
     if one.where == "holds":
         return "admitted" if is_new else "running"
     return "waits" if one.where == "waits" else "held"
-
-
-def _write_admission(decision: Admit) -> kueue.Admission:
-    return kueue.Admission(
-        cluster_queue=decision.queue,
-        pod_set_assignments=[
-            kueue.PodSetAssignment(
-                name=one.name,
-                flavors=dict(one.flavors),
-                resource_usage={name: write_amount(name, n) for name, n in one.used},
-                count=one.n_pods,
-            )
-            for one in decision.sets
-        ],
-    )
 
 
 def _make_set(given: Any) -> Json:

@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler.api import kueue
 from scheduler.api.door import events
 from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
@@ -120,14 +119,7 @@ class _Simulation:
         self._batch = 1 if question.with_nodes else config.slice_pods
         self._groups = groups.Groups(self._engine)
         self._stalling = stalling.Stalling()
-        self._queues = queues.Queues(
-            self._engine,
-            {
-                f"{one.metadata.namespace}/{one.metadata.name}": one
-                for one in situation.inventory.queueing
-                if isinstance(one, kueue.Workload)
-            },
-        )
+        self._queues = queues.Queues(self._engine, situation.inventory.queueing)
         self._rows = rows.Rows(situation, self._engine, self._groups, question.now)
 
     def run(self, tell: Tell) -> Json:

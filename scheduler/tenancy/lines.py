@@ -6,7 +6,7 @@ Source: Kueue (2026-08), ``pkg/cache/queue/cluster_queue.go``: order, parking, l
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from scheduler.tenancy.works import Likeness, Place, Work
 
@@ -171,7 +171,3 @@ class Line:
             return used, self.is_strict or work.key != self.preemptor, work.place
 
         return sorted(self._works.values(), key=make_key)
-
-    def list_works(self) -> Iterator[Work]:
-        """List all who wait, in no order."""
-        return iter(list(self._works.values()))

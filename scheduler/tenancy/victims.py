@@ -126,12 +126,9 @@ class Reclaiming:
             return self._candidates.list_by_position(asker, asked)
         return self._candidates.list_by_share(asker, asked), ()
 
-    def list_candidates(self, asker: Asker) -> list[Candidate]:
+    def list_candidates(self, asker: Asker) -> Sequence[Candidate]:
         """List all who may be asked to go for a workload, whether or not they are enough."""
-        asked = self._make_asked(asker)
-        if self._rules.strategies is None:
-            return self._candidates.list_by_position(asker, asked)[0]
-        return self._candidates.list_by_share(asker, asked)
+        return self._list_candidates(asker, self._make_asked(asker))[0]
 
     def simulate(self, asker: Asker, column: Column, amount: int, height: int) -> tuple[Mode, int]:
         """Find out whether others could give an amount of one column back, and how high the queue borrows afterwards.

@@ -12,6 +12,7 @@ from scheduler.api.door import events
 from scheduler.api.door.decisions import Admit, Queued, QuotaDecision
 from scheduler.api.kinds import BY_KIND
 from scheduler.api.queues import configuration
+from scheduler.api.queues.admissions import write_admission
 from scheduler.api.times import write_time
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -119,20 +120,7 @@ class QueueStory:
             self.engine.handle(failed, self.now)
             return
         found = self._workloads[decision.key]
-        admission = None
-        if isinstance(decision, Admit):
-            admission = kueue.Admission(
-                cluster_queue=decision.queue,
-                pod_set_assignments=[
-                    kueue.PodSetAssignment(
-                        name=one.name,
-                        flavors=dict(one.flavors),
-                        resource_usage={name: f"{n}m" for name, n in one.used},
-                        count=one.n_pods,
-                    )
-                    for one in decision.sets
-                ],
-            )
+        admission = write_admission(decision) if isinstance(decision, Admit) else None
         kinds = ["QuotaReserved", "Admitted"] if admission else ["Evicted"]
         conditions = [
             kueue.TimedCondition(

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kueue, times
-from scheduler.api.door.decisions import Admit, SetGiven
+from scheduler.api.door.decisions import Admit
 from scheduler.api.limits import shorten
-from scheduler.api.queues.amounts import write_amount
+from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.workloads import (
     ADMITTED,
     CHECK_READY,
@@ -84,23 +84,6 @@ class Conditions:
         return [msgspec.to_builtins(one) | {"message": one.message} for one in self._found.values()]
 
 
-def write_admission(decision: Admit) -> Json:
-    """Write ``status.admission``."""
-    return {
-        "clusterQueue": decision.queue,
-        "podSetAssignments": [_write_set(one) for one in decision.sets],
-    }
-
-
-def _write_set(given: SetGiven) -> Json:
-    return {
-        "name": given.name,
-        "flavors": dict(given.flavors),
-        "resourceUsage": {name: write_amount(name, n) for name, n in given.used},
-        "count": given.n_pods,
-    }
-
-
 def admit(
     status: kueue.WorkloadStatus,
     conditions: Conditions,
@@ -113,7 +96,7 @@ def admit(
     conditions.set(QUOTA_RESERVED, QUOTA_RESERVED, message, is_true=True)
     for kind in (EVICTED, PREEMPTED, _BLOCKED):
         conditions.reset(kind, QUOTA_RESERVED)
-    made: Json = {"admission": write_admission(decision)}
+    made: Json = {"admission": msgspec.to_builtins(write_admission(decision))}
     if may_run(status, checks):
         conditions.set(ADMITTED, ADMITTED, "The workload is admitted", is_true=True)
     elif missing := set(checks) - {one.name for one in status.admission_checks or ()}:
