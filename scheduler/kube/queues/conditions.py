@@ -20,8 +20,10 @@ from scheduler.api.queues.workloads import (
     ADMITTED,
     CHECK_READY,
     EVICTED,
+    PODS_READY,
     PREEMPTED,
     QUOTA_RESERVED,
+    REQUEUED,
 )
 
 Json = dict[str, Any]
@@ -29,6 +31,12 @@ Json = dict[str, Any]
 _MESSAGE_MAX = 32 * 1024
 _BLOCKED = "BlockedOnPreemptionGates"
 _PENDING = "Pending"
+# After these evictions a workload waits in its queue as soon as its job has stopped.
+_WAIT_AT_ONCE = frozenset({PREEMPTED, "NodeFailures"})
+_STARTS, _HAS_STARTED = "WaitForStart", "Started"
+_RECOVERS, _HAS_RECOVERED = "WaitForRecovery", "Recovered"
+_NOT_READY = "Not all pods are ready or succeeded"
+_READY = "All pods reached readiness and the workload is running"
 _WHY_PREEMPTED = {
     "InClusterQueue": "prioritization in the ClusterQueue",
     "InCohortReclamation": "reclamation within the cohort",
@@ -186,3 +194,48 @@ def describe_preemption(uid: str, job_uid: str, reason: str, paths: tuple[str, s
         f"due to {_WHY_PREEMPTED.get(reason, unknown)}; preemptor path: {paths[0] or unknown}; "
         f"preemptee path: {paths[1] or unknown}"
     )
+
+
+def give_back(conditions: Conditions, reason: str, message: str) -> Json:
+    """Return the changes of a status by which a workload has quota no longer."""
+    conditions.set(QUOTA_RESERVED, reason, message, is_true=False)
+    if conditions.is_true(ADMITTED):
+        conditions.set(ADMITTED, "NoReservation", "The workload has no reservation", is_true=False)
+    return {"admission": None, "conditions": conditions.write()}
+
+
+def requeue(conditions: Conditions, message: str) -> Json:
+    """Return the changes of a status by which an evicted workload, whose job has stopped, waits again.
+
+    Source: Kueue (2026-08), ``pkg/controller/jobframework/reconciler.go`` (``ReconcileGenericJob``, 6.).
+    """
+    evicted = conditions.get(EVICTED)
+    reason = evicted.reason if evicted is not None else ""
+    conditions.set(REQUEUED, reason, message, is_true=reason in _WAIT_AT_ONCE)
+    return give_back(conditions, "PendingEvaluation", message)
+
+
+def note_readiness(conditions: Conditions, *, is_ready: bool) -> bool:
+    """Set the condition that says whether the pods of a workload are ready; return whether it was another one.
+
+    It is not set before the workload may run.
+
+    Source: Kueue (2026-08), ``pkg/controller/jobframework/reconciler.go`` (``generatePodsReadyCondition``).
+    """
+    before = conditions.get(PODS_READY)
+    reason = before.reason if before is not None else ""
+    recovers = reason in {_RECOVERS, _HAS_RECOVERED}
+    if not conditions.is_true(ADMITTED):
+        if before is None or before.status != "True":
+            return False
+        now = False, _STARTS, _NOT_READY
+    elif is_ready:
+        now = True, _HAS_RECOVERED if recovers else _HAS_STARTED, _READY
+    elif before is not None and (before.status == "True" or reason == _RECOVERS):
+        now = False, _RECOVERS, "At least one pod has failed, waiting for recovery"
+    else:
+        now = False, _STARTS, _NOT_READY
+    if before is not None and (before.status == "True", before.reason) == now[:2]:
+        return False
+    conditions.set(PODS_READY, now[1], now[2], is_true=now[0])
+    return True
