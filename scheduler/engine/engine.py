@@ -95,15 +95,16 @@ class Engine:
             config.kube_names,
         )
         self._policies = PolicyBook(config)
+        self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
+        self._nodes = NodeEvents(self._cluster)
+        self._queues = Queues(config, self._cluster, self._cycle)
         self._pending = Pending(
             config,
             self._cluster.terms.find_labels,
             is_shared=self._is_shared,
             order=PriorityAndAge(seniority),
+            admissions=self._queues.list_admissions(),
         )
-        self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
-        self._nodes = NodeEvents(self._cluster)
-        self._queues = Queues(config, self._cluster, self._cycle)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
@@ -188,6 +189,8 @@ class Engine:
         if not allowance.pods:
             self._queues.tenants.make_ready(now)
             return
+        for uid in self._queues.take_woken():
+            self._pending.judge_again(uid, now)
         self._queues.work(now, outcome)
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)

@@ -21,6 +21,7 @@ from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_work
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.keeping import Keeper
+from scheduler.engine.workload_gate import WorkloadGate
 from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.errors import BadInput
@@ -30,6 +31,7 @@ from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.rounds import Round, run_rounds
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
+from scheduler.waiting.admissions import ADMISSIONS, Admission
 
 _NEVER = float("inf")
 # Those who wait for a place are tried again that often at most, while anything changes on nodes.
@@ -69,6 +71,19 @@ class Queues:
         self._classes: set[str] = set()
         # Why each workload was left in its queue, as it was said last.
         self._said: dict[str, tuple[str, str]] = {}
+        self._gate = WorkloadGate(self.tenants, self.pods)
+        # Pods whose workload has changed, so that they may be tried, or may be tried no longer.
+        self._woken: list[str] = []
+
+    def list_admissions(self) -> tuple[Admission, ...]:
+        """List what has to say yes before pods are tried."""
+        waits = self.is_on and self._settings.makes_workloads
+        return (*ADMISSIONS, self._gate) if waits else ADMISSIONS
+
+    def take_woken(self) -> list[str]:
+        """Take the uids of the pods whose workload has changed."""
+        woken, self._woken = self._woken, []
+        return woken
 
     def make_keepers(self) -> dict[str, Keeper]:
         """Make a keeper for each kind."""
@@ -144,7 +159,9 @@ class Queues:
         meta = found.metadata
         key, problem = f"{meta.namespace}/{meta.name}", ""
         try:
-            work = self.tenants.put_workload(self._read(found), now)
+            defined = self._read(found)
+            work = self.tenants.put_workload(defined, now)
+            self._woken += self.pods.list_of(defined)
             if work.reserved_at:
                 self._said.pop(key, None)
         except BadInput as error:
@@ -233,6 +250,8 @@ class Queues:
 
     def find_due(self) -> float:
         """Return when somebody may get quota; infinite if nobody may until something happens."""
+        if self._woken:
+            return 0.0
         if self.is_held:
             return _NEVER
         if self.tenants.has_due:

@@ -19,7 +19,8 @@ from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict.evictor import Evictor, EvictPermit
 from scheduler.kube.inbox import Inbox
-from scheduler.kube.jobs.hands import JobHands, JobTies
+from scheduler.kube.jobs.hands import JobHands
+from scheduler.kube.jobs.ties import JobTies
 from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
@@ -184,7 +185,12 @@ class Parts:
 
     def _make_jobs(self, queues: QueueHands, clock: Callable[[], float]) -> JobHands:
         ties = JobTies(
-            self.reporter, queues.may_write, queues.find_workloads, clock, watches_pods=False
+            self.reporter,
+            queues.may_write,
+            queues.find_workloads,
+            clock,
+            self.options.config.scheduler_names,
+            watches_pods=False,
         )
         return JobHands(self.api, ties)
 

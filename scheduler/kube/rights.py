@@ -80,6 +80,7 @@ def _list_of_queues() -> list[Right]:
         *(_make_right("patch", kind, "status") for kind in written),
         *(_make_right(verb, one.kind) for one in jobs.TABLE for verb in ("get", "patch")),
         _make_right("patch", kinds.JOBS, "status"),
+        _make_right("patch", kinds.PODS),
         _make_right("list", kinds.PRIORITY_CLASSES),
         Right("list", *leases, name=names.KUEUE_LEASE),
     ]

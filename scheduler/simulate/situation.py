@@ -103,7 +103,8 @@ def make_engine(
     """
     now = find_time(inventory)
     if inventory.queueing:
-        config = replace(config, queues=replace(config.queues, kueue=True))
+        queues = replace(config.queues, kueue=True, makes_workloads=False)
+        config = replace(config, queues=queues)
     engine = Engine(config, pace=PROMPT, is_shared=False)
     for found in (
         *inventory.policies,

@@ -318,7 +318,7 @@ class Pending:
 
     def judge_again(self, uid: str, now: float) -> None:
         """Ask the admissions again about an entity that one of them holds: the awaited change has happened."""
-        entry = self._entries.get(uid)
+        entry = self._entries.get(uid) or self.find_entry(uid)
         if entry is not None and entry.held is not None:
             self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
 

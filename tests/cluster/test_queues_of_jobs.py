@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from scheduler.api import names
 from scheduler.embedded.agents import nodes
 from tests.operator import installed, servers, tenants
-from tests.operator.manifests import container
+from tests.operator.manifests import container, pod
 from tests.operator.world import PODS, World
 
 Json = dict[str, Any]
@@ -80,9 +81,9 @@ async def _runs(world: World, name: str, n: int) -> list[Json]:
     return await world.wait_until(find, lambda found: len(found) == n)
 
 
-async def _end_pod(world: World, pod: Json) -> None:
+async def _end_pod(world: World, found: Json) -> None:
     """End a pod as a kubelet would."""
-    path = f"{PODS}/{pod['metadata']['name']}/status"
+    path = f"{PODS}/{found['metadata']['name']}/status"
     await world.call("PATCH", path, {"status": {"phase": "Succeeded"}})
 
 
@@ -136,6 +137,8 @@ async def _one_waits_while_another_runs(world: World) -> None:
     assert texts == {names.KUEUE_WORKLOAD: workload["metadata"]["name"]}
     assert workload["metadata"]["labels"][names.KUEUE_JOB_UID] == first["metadata"]["uid"]
     await world.wait_until(partial(world.events, "Started", "first"))
+    # Who came first is known by the second.
+    await asyncio.sleep(1.0)
     await world.call("POST", _JOBS, make_job("second", "team", n=2, suspend=True))
     second = await _find_workload(world, "second")
     name = second["metadata"]["name"]
@@ -148,7 +151,7 @@ async def _one_waits_while_another_runs(world: World) -> None:
 
 async def _an_urgent_one_takes_its_place(world: World) -> None:
     labels = {names.KUEUE_CLASS: "urgent"}
-    await world.call("POST", _JOBS, make_job("third", "team", n=4, labels=labels))
+    await world.call("POST", _JOBS, make_job("third", "team", cpu=4, labels=labels))
     third = await _find_workload(world, "third")
     assert third["spec"]["priority"] == 100
     assert third["spec"]["priorityClassRef"]["name"] == "urgent"
@@ -156,7 +159,7 @@ async def _an_urgent_one_takes_its_place(world: World) -> None:
     name = first["metadata"]["name"]
     again = await tenants.becomes(world, name, "Evicted", "True")
     assert tenants.list_conditions(again)["Preempted"] == ("True", "InClusterQueue")
-    await _runs(world, "third", 4)
+    await _runs(world, "third", 1)
     waits = await tenants.becomes(world, name, "QuotaReserved", "False")
     assert tenants.list_conditions(waits)["Requeued"] == ("True", "Preempted")
     assert "admission" not in waits["status"]
@@ -174,13 +177,16 @@ async def _an_urgent_one_takes_its_place(world: World) -> None:
 
 
 async def _the_quota_of_one_that_has_ended_is_free(world: World) -> None:
-    for pod in await _runs(world, "third", 4):
-        await _end_pod(world, pod)
+    (pod_of_third,) = await _runs(world, "third", 1)
+    await _end_pod(world, pod_of_third)
     third = await _find_workload(world, "third")
     name = third["metadata"]["name"]
     ended = await tenants.becomes(world, name, "Finished", "True")
     assert tenants.list_conditions(ended)["Finished"] == ("True", "Succeeded")
-    assert not (await tenants.read_workload(world, name))["metadata"].get("finalizers")
+    await world.wait_until(
+        partial(tenants.read_workload, world, name),
+        lambda found: not found["metadata"].get("finalizers"),
+    )
     await _runs(world, "first", 3)
     # The second one gets what the first one needs no longer.
     await _end_pod(world, (await _runs(world, "first", 3))[0])
@@ -225,3 +231,114 @@ async def _one_with_a_mistake_is_told_so(world: World) -> None:
     await world.wait_until(partial(world.events, "WorkloadPriorityClassNotFound", "lost"))
     await world.call("POST", _JOBS, make_job("well", "team", suspend=True))
     await _runs(world, "well", 1)
+
+
+_GROUP_LABELS = {names.KUEUE_QUEUE: "pods", names.KUEUE_GROUP: "crew"}
+
+
+def make_pod(name: str, labels: Json, *, annotations: Json | None = None, cpu: str = "1") -> Json:
+    """A pod of a user who has no webhook: it has a queue, and no gate."""
+    made = pod(name, containers=[container(requests={"cpu": cpu})])
+    made["metadata"] |= {"labels": labels, "annotations": annotations or {}}
+    return made
+
+
+async def test_pods_wait_start_give_way_and_end(world: World) -> None:
+    await tenants.prepare(world)
+    quota = {"name": "cpu", "nominalQuota": "3"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [quota]}]}
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    await tenants.make_queue(world, "pods", "pods", resourceGroups=[group], preemption=preemption)
+    await world.create(nodes.make_plain_node("p0", cpu="16"))
+    operator = await world.start_operator(args=("--config", str(_CONFIG)))
+    await world.leads(operator)
+    await _pods_by_themselves_wait_for_quota(world)
+    await _one_with_a_gate_loses_it(world)
+    await _a_group_waits_until_all_have_quota(world)
+    await _a_group_that_disagrees_is_told_so(world)
+    assert operator.stop().code == 0
+
+
+async def _pods_by_themselves_wait_for_quota(world: World) -> None:
+    """Nothing holds them but the scheduler itself."""
+    labels = {names.KUEUE_QUEUE: "pods"}
+    await world.create(make_pod("one", labels, cpu="2"))
+    await world.bound("one")
+    await world.create(make_pod("two", labels, cpu="2"))
+    two = await _find_workload(world, "two")
+    await tenants.becomes(world, two["metadata"]["name"], "QuotaReserved", "False")
+    assert "nodeName" not in (await world.pod("two"))["spec"]
+    await _end_pod(world, await world.pod("one"))
+    await world.bound("two")
+    one = await _find_workload(world, "one")
+    await tenants.becomes(world, one["metadata"]["name"], "Finished", "True")
+    await world.delete(f"{PODS}/two")
+
+
+async def _one_with_a_gate_loses_it(world: World) -> None:
+    """The webhook of Kueue, or of others, has written it."""
+    labels = {names.KUEUE_QUEUE: "pods", names.KUEUE_MANAGED: "true"}
+    gated = make_pod("gated", labels)
+    gated["spec"]["schedulingGates"] = [{"name": names.KUEUE_GATE}]
+    gated["metadata"]["finalizers"] = [names.KUEUE_MANAGED]
+    await world.create(gated)
+    await world.bound("gated")
+    found = await world.pod("gated")
+    assert "schedulingGates" not in found["spec"]
+    assert found["metadata"]["labels"][names.KUEUE_CLUSTER_QUEUE] == "pods"
+    await world.call("DELETE", f"{PODS}/gated", {"gracePeriodSeconds": 0})
+    await world.wait_until(world.pods, lambda pods: "gated" not in _list_names(pods))
+
+
+def _list_names(found: list[Json]) -> list[str]:
+    return [one["metadata"]["name"] for one in found]
+
+
+async def _a_group_waits_until_all_have_quota(world: World) -> None:
+    total = {names.KUEUE_TOTAL: "3"}
+    await world.create(make_pod("rest", {names.KUEUE_QUEUE: "pods"}))
+    await world.bound("rest")
+    for i in range(3):
+        await world.create(make_pod(f"crew-{i}", _GROUP_LABELS, annotations=total))
+
+    async def list_crew() -> list[Json]:
+        return [
+            one
+            for one in await world.listed(tenants.WORKLOADS)
+            if one["metadata"]["name"] == "crew"
+        ]
+
+    await world.wait_until(list_crew)
+    await tenants.becomes(world, "crew", "QuotaReserved", "False")
+    crew = await tenants.read_workload(world, "crew")
+    assert [one["count"] for one in crew["spec"]["podSets"]] == [3]
+    assert len(crew["metadata"]["ownerReferences"]) == 3
+    await _end_pod(world, await world.pod("rest"))
+    await world.bound("crew-0", "crew-1", "crew-2")
+    for i in range(3):
+        await _end_pod(world, await world.pod(f"crew-{i}"))
+    ended = await tenants.becomes(world, "crew", "Finished", "True")
+    (finished,) = (one for one in ended["status"]["conditions"] if one["type"] == "Finished")
+    assert finished["message"] == "Pods succeeded: 3/3."
+
+    async def list_held() -> list[Json]:
+        return [one for one in await world.pods() if one["metadata"].get("finalizers")]
+
+    await world.wait_until(list_held, lambda found: not found)
+
+
+async def _a_group_that_disagrees_is_told_so(world: World) -> None:
+    labels = _GROUP_LABELS | {names.KUEUE_GROUP: "odd"}
+    for name, total in (("odd-0", "2"), ("odd-1", "3")):
+        await world.create(make_pod(name, labels, annotations={names.KUEUE_TOTAL: total}))
+
+    async def read() -> list[Json]:
+        return [
+            *await world.events("InvalidJob", "odd-0"),
+            *await world.events("InvalidJob", "odd-1"),
+        ]
+
+    (event, *_) = await world.wait_until(read)
+    assert names.KUEUE_TOTAL in event["note"]
+    await world.create(make_pod("well", {names.KUEUE_QUEUE: "pods"}))
+    await world.bound("well")

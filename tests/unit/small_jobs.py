@@ -8,7 +8,7 @@ from typing import Any
 from scheduler.api import names
 from scheduler.api.jobs import changes, table
 from scheduler.api.jobs.parts import has_condition
-from scheduler.kube.jobs.deciding import Scene, find_deed
+from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import (
     Deed,
     DropWorkload,
@@ -17,6 +17,7 @@ from scheduler.kube.jobs.deeds import (
     WriteJob,
     WriteWorkload,
 )
+from scheduler.kube.jobs.scene import Scene
 from scheduler.kube.queues import conditions
 from tests.unit.jsonpatch import apply_patch
 
@@ -95,6 +96,15 @@ class Small:
                 spec = {"spec": {"priorityClassRef": reference}}
                 self.workloads[at] = merge(workload, spec)
 
+    def settle_with_pods(self) -> list[Deed]:
+        """Do all there is to do, while the Job's controller follows; what was done."""
+        done = []
+        for _ in range(4):
+            done += self.settle()
+            if self.job is not None:
+                self.run_pods()
+        return done
+
     # What others do.
 
     def run_pods(self) -> None:
@@ -103,6 +113,8 @@ class Small:
         status = self.job["status"]
         runs = not self.job["spec"].get("suspend")
         status["active"] = 3 - status.get("succeeded", 0) if runs else 0
+        held = {"type": "Suspended", "status": str(not runs)}
+        status["conditions"] = [held]
         if runs:
             status.setdefault("startTime", "2026-01-01T00:00:00Z")
 

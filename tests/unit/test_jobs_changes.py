@@ -73,10 +73,14 @@ def test_a_job_that_starts_gets_what_its_flavor_says_and_a_stop_takes_it_back() 
     # The Job's controller writes labels, and when it has started.
     template["metadata"]["labels"]["controller-uid"] = "u1"
     started["status"] = {"startTime": "2026-01-01T00:00:00Z"}
+    assert _stop(started, admitted)["spec"]["template"] == template
+    # Its pods are gone.
+    suspended = {"type": "Suspended", "status": "True"}
+    started["status"]["conditions"] = [suspended]
     stopped = _stop(started, admitted)
     wanted = copy.deepcopy(job)
     wanted["spec"]["template"]["metadata"]["labels"]["controller-uid"] = "u1"
-    assert stopped == wanted | {"status": {}}
+    assert stopped == wanted | {"status": {"conditions": [suspended]}}
     assert changes.is_suspended(ROW, stopped)
 
 

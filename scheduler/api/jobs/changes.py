@@ -16,6 +16,7 @@ from scheduler.api.jobs.parts import (
     Json,
     Place,
     get_in,
+    has_condition,
     read_count,
     read_list,
     read_object,
@@ -130,7 +131,7 @@ def find_stop(
         is_active: whether it has pods that run.
     """
     if row.kind == kinds.JOBS:
-        return _find_batch_stop(row, job, pod_sets)
+        return _find_batch_stop(row, job, pod_sets, is_active=is_active)
     is_held = _is_held(row, job)
     if row.made is not None:
         if not is_held:
@@ -159,17 +160,24 @@ def _is_marked(row: JobKind, job: Json) -> bool:
     )
 
 
-def _find_batch_stop(row: JobKind, job: Json, pod_sets: Sequence[Json] | None) -> Change | None:
+def _find_batch_stop(
+    row: JobKind, job: Json, pod_sets: Sequence[Json] | None, *, is_active: bool
+) -> Change | None:
     """A Job's template may change only once its start is forgotten, so an annotation says that more is to be done."""
     if not _is_held(row, job):
         made = [_write_suspend(row, job, is_on=True), *_write_annotation(job)]
         return Change(made, decides=True)
-    is_stopping = get_in(job, _STOPPING) == "true"
-    if not is_stopping and not (pod_sets and _is_marked(row, job)):
-        return None
+    if get_in(job, _STOPPING) != "true":
+        return Change(_write_annotation(job)) if pod_sets and _is_marked(row, job) else None
     if get_in(job, _START_TIME) is not None:
-        return Change([write_operation("remove", _START_TIME)], is_status=True)
-    operations = [write_operation("remove", _STOPPING)] if is_stopping else []
+        # Its controller says when its pods are gone; before, the API server keeps the template as it is.
+        has_stopped = has_condition(job, "Suspended") and not is_active
+        return (
+            Change([write_operation("remove", _START_TIME)], is_status=True)
+            if has_stopped
+            else None
+        )
+    operations = [write_operation("remove", _STOPPING)]
     (part,) = row.list_parts(job)
     if pod_sets:
         labels = read_object(job, *part.place, "metadata", "labels")

@@ -34,12 +34,14 @@ class QueueSettings:
 
     Attributes:
         kueue: whether Kueue's objects are managed, in the place of Kueue.
+        makes_workloads: whether somebody makes workloads of jobs and pods with a queue, so that these wait for them.
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         history: how what local queues have used counts, in queues where it does.
         by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
     """
 
     kueue: bool = False
+    makes_workloads: bool = True
     strategies: tuple[str, ...] | None = None
     history: HistorySettings = _WEEK
     by_eviction: bool = True

@@ -6,17 +6,24 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from scheduler.api.jobs.changes import Change
-from scheduler.api.jobs.parts import JobPart, Json
+from scheduler.api.jobs.parts import Json
 
 # A type, a reason and a note of an event on the job.
 Words = tuple[str, str, str]
 
 
+class Ranked(NamedTuple):
+    """By what the priority of a job is found: the class of workloads that it names, else that of its pods."""
+
+    of_workloads: str
+    of_pods: str
+
+
 class MakeWorkload(NamedTuple):
-    """Make a workload, with the priority of its job; ``parts``: of the job."""
+    """Make a workload, with the priority of its job."""
 
     body: Json
-    parts: Sequence[JobPart]
+    ranked: Ranked
 
 
 class DropWorkload(NamedTuple):
@@ -55,10 +62,27 @@ class WriteJob(NamedTuple):
 
 
 class SetImportance(NamedTuple):
-    """Give a workload the priority that its job has by now; ``parts``: of the job."""
+    """Give a workload the priority that its job has by now."""
 
     workload: Json
-    parts: Sequence[JobPart]
+    ranked: Ranked
 
 
-Deed = MakeWorkload | DropWorkload | WriteWorkload | WriteJob | SetImportance
+class ChangePods(NamedTuple):
+    """Change pods: each with the operations of a JSON patch; ``words``: reported on each of them."""
+
+    pods: Sequence[tuple[Json, Sequence[Json]]]
+    words: Words | None = None
+
+
+class StopPods(NamedTuple):
+    """Delete pods; ``reason`` and ``message``: written on them before."""
+
+    pods: Sequence[Json]
+    reason: str
+    message: str
+
+
+OnWorkload = MakeWorkload | DropWorkload | WriteWorkload | SetImportance
+Deed = OnWorkload | WriteJob
+PodDeed = OnWorkload | ChangePods | StopPods

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from scheduler.api import kinds
-from scheduler.api.jobs import workloads
-from scheduler.api.jobs.parts import JobPart, Json
-from scheduler.api.jobs.table import JobKind
 from scheduler.api.jobs.workloads import Importance
 from scheduler.kube.client import ApiClient
 
@@ -38,22 +34,19 @@ class Classes:
         """Forget a class of workloads."""
         self._of_workloads.pop(name, None)
 
-    async def find_importance(
-        self, row: JobKind, job: Json, parts: Sequence[JobPart]
-    ) -> Importance:
-        """Find how important a job is.
+    async def find_importance(self, of_workloads: str, of_pods: str) -> Importance:
+        """Find how important a job is, by the class of workloads that it names, else by that of its pods.
 
         Raises:
             ClassMissing: it names a class that is not there.
             ApiError: the classes cannot be read.
         """
-        name = workloads.find_class(job)
-        if name:
-            value = self._of_workloads.get(name)
+        if of_workloads:
+            value = self._of_workloads.get(of_workloads)
             if value is None:
-                raise ClassMissing(f'WorkloadPriorityClass "{name}" not found')
-            return Importance(value, name, is_of_workloads=True)
-        name = row.find_class(job) or workloads.find_pod_class(parts)
+                raise ClassMissing(f'WorkloadPriorityClass "{of_workloads}" not found')
+            return Importance(value, of_workloads, is_of_workloads=True)
+        name = of_pods
         now = asyncio.get_running_loop().time()
         if now - self._read_at > _FRESH_SECONDS or (name and name not in self._of_pods):
             await self._read_all()
