@@ -174,6 +174,11 @@ class JobLooks:
                 return False
             answer = await self._writes.carry_out(scene, deed)
             self._take_answer(scene, deed, answer)
+            if isinstance(deed, MakeWorkload) or (
+                isinstance(deed, WriteJob) and deed.change.decides
+            ):
+                # It is the turn of others, and the watch says when they have done something.
+                return False
         return True
 
     async def _read_scene(self, key: JobKey) -> Scene:
