@@ -139,6 +139,20 @@ class CheckState(Wire):
     pod_set_updates: list[dict[str, Any]] | None = None
 
 
+class Evictions(Wire):
+    """``status.schedulingStats.evictions[]``: how often a workload was evicted for a reason."""
+
+    reason: str = ""
+    underlying_cause: str = ""
+    count: int = 0
+
+
+class SchedulingStats(Wire):
+    """``status.schedulingStats``."""
+
+    evictions: list[Evictions] | None = None
+
+
 class WorkloadStatus(Wire):
     """``status`` of a Workload."""
 
@@ -148,6 +162,8 @@ class WorkloadStatus(Wire):
     reclaimable_pods: list[ReclaimablePods] | None = None
     admission_checks: list[CheckState] | None = None
     unhealthy_nodes: list[dict[str, Any]] | None = None
+    scheduling_stats: SchedulingStats | None = None
+    accumulated_past_execution_time_seconds: int | None = None
 
 
 class Workload(Object):

@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduler.api import kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, EvictWorkload, Outcome, Preempt, Queued, SetGiven
+from scheduler.api.door.decisions import Admit, Outcome, Preempt, Queued, SetGiven
 from scheduler.api.door.notes import Note
 from scheduler.api.groups.definitions import Topology
 from scheduler.api.queues import bounds, reading
@@ -37,8 +37,16 @@ _LOOK_SECONDS = 1.0
 # A kind, who takes its objects and their keys, and who lists the keys.
 _Kept = tuple[type[Any], Callable[[Any], None], Callable[[str], None], Callable[[], Iterable[str]]]
 _NOTHING: tuple[Note, ...] = ()
-Restored = events.QuotaGiven | events.QuotaGoing | events.UsageKnown | events.QueuesHeld
-RESTORED = events.QuotaGiven, events.QuotaGoing, events.UsageKnown, events.QueuesHeld
+Restored = (
+    events.QuotaGiven | events.QuotaGoing | events.StepGoing | events.UsageKnown | events.QueuesHeld
+)
+RESTORED = (
+    events.QuotaGiven,
+    events.QuotaGoing,
+    events.StepGoing,
+    events.UsageKnown,
+    events.QueuesHeld,
+)
 # Shapes that nobody uses any more are forgotten when there are more than twice as many as after the last look.
 _SHAPES_LEAST = 1024
 
@@ -120,7 +128,8 @@ class Queues:
         except BadInput as error:
             name = found.metadata.name
             known = self.tenants.directory.forest.queues.get(name) or QueueDefinition(name=name)
-            self.tenants.put_queue(replace(known, mistake=str(error)))
+            is_going = found.metadata.deletion_timestamp is not None
+            self.tenants.put_queue(replace(known, mistake=str(error), is_going=is_going))
             raise
 
     def _put_local(self, found: kueue.LocalQueue) -> None:
@@ -180,8 +189,10 @@ class Queues:
             amounts = tuple((flavor, name, n) for (flavor, name), n in held.items())
             yield events.QuotaGiven(work.key, work.queue, amounts)
         for work in tenants.works.values():
+            if work.key in tenants.stops.under_way:
+                yield events.StepGoing(work.key)
             # Of quota that its object does not know of yet, an eviction is one before.
-            if work.is_going and (work.is_assumed or not work.defined.evicted):
+            elif work.is_going and (work.is_assumed or not work.defined.evicted):
                 yield events.QuotaGoing(work.key)
         for local, account in tenants.history.list_known().items():
             yield events.UsageKnown(local, account)
@@ -193,6 +204,9 @@ class Queues:
                 held = {(flavor, name): n for flavor, name, n in amounts}
                 self.tenants.take_over(key, queue, held, now)
             case events.QuotaGoing(key):
+                self.tenants.send_away(key)
+            case events.StepGoing(key):
+                self.tenants.stops.take_up(key)
                 self.tenants.send_away(key)
             case events.UsageKnown(local, account):
                 self.tenants.history.take_over(local, account)
@@ -225,7 +239,7 @@ class Queues:
         return _NOTHING
 
     def undo_preempt(self, event: events.PreemptFailed, _: float) -> Sequence[Note]:
-        """Let a workload stay that could not be asked to go."""
+        """Let a workload stay that could not be asked to go, or to do another step."""
         self.tenants.undo_preempt(event.key)
         return _NOTHING
 
@@ -237,10 +251,9 @@ class Queues:
             return _NEVER
         if self.tenants.has_due:
             return 0.0
-        dues = [
-            due for due in (self.tenants.unplaced.find_due(), self._find_look()) if due is not None
-        ]
-        return min(dues, default=_NEVER)
+        tenants = self.tenants
+        dues = tenants.unplaced.find_due(), tenants.stops.find_due(), self._find_look()
+        return min((due for due in dues if due is not None), default=_NEVER)
 
     def _find_look(self) -> float | None:
         """Find when those are tried again who wait for a place; None before anything has changed on nodes."""
@@ -256,10 +269,7 @@ class Queues:
         if look is not None and look <= now:
             self._looked_at = now
             self.tenants.look_for_places()
-        for stopped in self.tenants.stops.take():
-            work = stopped.work
-            found = EvictWorkload(work.key, work.uid, stopped.reason, stopped.message)
-            outcome.quotas.append(found)
+        outcome.quotas.extend(self.tenants.stops.take(now))
         for one in run_rounds(self.tenants, now):
             self._pauses.take()
             self._add_round(one, outcome)

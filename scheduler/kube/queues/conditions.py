@@ -16,7 +16,7 @@ from scheduler.api import kueue, times
 from scheduler.api.door.decisions import Admit
 from scheduler.api.limits import shorten
 from scheduler.api.queues.admissions import write_admission
-from scheduler.api.queues.workloads import (
+from scheduler.api.queues.words import (
     ADMITTED,
     CHECK_READY,
     EVICTED,
@@ -27,6 +27,7 @@ from scheduler.api.queues.workloads import (
 Json = dict[str, Any]
 # The most characters of a message of a condition.
 _MESSAGE_MAX = 32 * 1024
+_INT32_MAX = 2**31 - 1
 _BLOCKED = "BlockedOnPreemptionGates"
 _PENDING = "Pending"
 _WHY_PREEMPTED = {
@@ -72,6 +73,10 @@ class Conditions:
             last_transition_time=before.last_transition_time if before and stays else self._now,
         )
 
+    def remove(self, kind: str) -> None:
+        """Remove a condition, if there is one."""
+        self._found.pop(kind, None)
+
     def reset(self, kind: str, reason: str) -> None:
         """Set a condition to false if it is true."""
         before = self._found.get(kind)
@@ -82,6 +87,11 @@ class Conditions:
         """Write all conditions."""
         # The schema requires a message, even if it is empty.
         return [msgspec.to_builtins(one) | {"message": one.message} for one in self._found.values()]
+
+
+def is_true(status: kueue.WorkloadStatus, kind: str) -> bool:
+    """Whether a condition of a status is true."""
+    return any(one.type == kind and one.status == "True" for one in status.conditions or ())
 
 
 def admit(
@@ -97,6 +107,8 @@ def admit(
     for kind in (EVICTED, PREEMPTED, _BLOCKED):
         conditions.reset(kind, QUOTA_RESERVED)
     made: Json = {"admission": msgspec.to_builtins(write_admission(decision))}
+    if status.requeue_state is not None and status.requeue_state.requeue_at:
+        made["requeueState"] = {"requeueAt": None}
     if may_run(status, checks):
         conditions.set(ADMITTED, ADMITTED, "The workload is admitted", is_true=True)
     elif missing := set(checks) - {one.name for one in status.admission_checks or ()}:
@@ -125,7 +137,21 @@ def preempt(
 ) -> Json:
     """Return the changes of a status by which a workload is to give its quota back to another one."""
     conditions.set(PREEMPTED, reason, message, is_true=True)
-    return evict(status, conditions, PREEMPTED, message, now)
+    made = evict(status, conditions, PREEMPTED, message, now)
+    return made | {"schedulingStats": count_eviction(status, PREEMPTED, "")}
+
+
+def count_eviction(status: kueue.WorkloadStatus, reason: str, cause: str) -> Json:
+    """Count an eviction among those for its reason, and what is behind it."""
+    stats = status.scheduling_stats
+    counts = {(one.reason, one.underlying_cause): one.count for one in (stats and stats.evictions) or ()}  # fmt: skip
+    counts[reason, cause] = counts.get((reason, cause), 0) + 1
+    return {
+        "evictions": [
+            {"reason": why, "underlyingCause": behind, "count": n}
+            for (why, behind), n in counts.items()
+        ]
+    }
 
 
 def evict(
@@ -163,8 +189,33 @@ def _write_checks(checks: Sequence[kueue.CheckState]) -> list[Json]:
     return [msgspec.to_builtins(one) | {"message": one.message} for one in checks]
 
 
-def leave_queued(conditions: Conditions, reason: str, message: str) -> Json | None:
-    """Return the changes of a status that say why a workload waits; None if it says so already."""
+def take_quota(
+    status: kueue.WorkloadStatus, conditions: Conditions, why: tuple[str, str], now: float
+) -> Json:
+    """Return the changes of a status with which a workload has no quota; ``why``: a reason and a message.
+
+    If it might run, its status adds up for how long it did.
+    """
+    conditions.set(QUOTA_RESERVED, *why, is_true=False)
+    made: Json = {"admission": None} if status.admission is not None else {}
+    before = conditions.get(ADMITTED)
+    if before is not None and before.status == "True":
+        conditions.set(ADMITTED, "NoReservation", "The workload has no reservation", is_true=False)
+        since = times.read_time(before.last_transition_time)
+        past = status.accumulated_past_execution_time_seconds or 0
+        ran = max(0, int(now - since)) if since is not None else 0
+        made["accumulatedPastExecutionTimeSeconds"] = min(past + ran, _INT32_MAX)
+    return made | {"conditions": conditions.write()}
+
+
+def leave_queued(
+    status: kueue.WorkloadStatus, conditions: Conditions, why: tuple[str, str], now: float
+) -> Json | None:
+    """Return the changes of a status that say why a workload waits; None if it says so already.
+
+    ``why``: a reason and a message.
+    """
+    reason, message = why
     before = conditions.get(QUOTA_RESERVED)
     if before is not None and (before.status, before.reason, before.message) == (
         "False",
@@ -172,10 +223,7 @@ def leave_queued(conditions: Conditions, reason: str, message: str) -> Json | No
         shorten(message, _MESSAGE_MAX),
     ):
         return None
-    conditions.set(QUOTA_RESERVED, reason, message, is_true=False)
-    if conditions.is_true(ADMITTED):
-        conditions.set(ADMITTED, "NoReservation", "The workload has no reservation", is_true=False)
-    return {"conditions": conditions.write()}
+    return take_quota(status, conditions, why, now)
 
 
 def describe_preemption(uid: str, job_uid: str, reason: str, paths: tuple[str, str]) -> str:

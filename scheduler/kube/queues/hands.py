@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, Queued, QuotaDecision
+from scheduler.api.door.decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.door.notes import Note
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import ChecksToPass, QueuePath
 from scheduler.kube.client import ApiClient
@@ -219,10 +219,10 @@ class QueueHands:
                 case Preempt():
                     by, goes = (self._engine.ask(QueuePath(key)) for key in (one.by, one.key))
                     self._writer.submit(one, Facts(paths=(by, goes)))
-                case EvictWorkload():
-                    self._writer.submit(one, Facts())
                 case Queued():
                     self._reports.note_queued(one)
+                case _:
+                    self._writer.submit(one, Facts())
             yield
 
 
