@@ -242,6 +242,8 @@ COHORTS = _make_queue_kind(kueue.Cohort, "cohorts")
 CLUSTER_QUEUES = _make_queue_kind(kueue.ClusterQueue, "clusterqueues")
 LOCAL_QUEUES = _make_queue_kind(kueue.LocalQueue, "localqueues", is_namespaced=True)
 WORKLOADS = _make_queue_kind(kueue.Workload, "workloads", is_namespaced=True)
+RESOURCE_FLAVORS = _make_queue_kind(kueue.ResourceFlavor, "resourceflavors")
+ADMISSION_CHECKS = _make_queue_kind(kueue.AdmissionCheck, "admissionchecks")
 
 TABLE: tuple[Kind, ...] = (
     PODS,
@@ -303,12 +305,12 @@ TABLE: tuple[Kind, ...] = (
     ),
     _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True),
     _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True),
-    _make_queue_kind(kueue.ResourceFlavor, "resourceflavors"),
+    RESOURCE_FLAVORS,
     COHORTS,
     CLUSTER_QUEUES,
     LOCAL_QUEUES,
     _make_queue_kind(kueue.WorkloadPriorityClass, "workloadpriorityclasses"),
-    _make_queue_kind(kueue.AdmissionCheck, "admissionchecks"),
+    ADMISSION_CHECKS,
     WORKLOADS,
 )
 # Kinds that are written only: no decision reads one.

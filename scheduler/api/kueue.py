@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from scheduler.api.wire import Condition, Meta, Object, PodSpec, Quantities, Wire
+from scheduler.api.wire import Condition, GuardedMeta, Meta, Object, PodSpec, Quantities, Wire
 
 
 class _Raw(Object):
@@ -20,7 +20,13 @@ class _Raw(Object):
     status: Any = None
 
 
-class ClusterQueue(_Raw):
+class _Guarded(_Raw):
+    """One that stays while others use it."""
+
+    metadata: GuardedMeta = msgspec.field(default_factory=GuardedMeta)
+
+
+class ClusterQueue(_Guarded):
     """A queue of the cluster."""
 
 
@@ -32,11 +38,11 @@ class LocalQueue(_Raw):
     """The queue of a namespace."""
 
 
-class ResourceFlavor(_Raw):
+class ResourceFlavor(_Guarded):
     """A kind of nodes."""
 
 
-class AdmissionCheck(_Raw):
+class AdmissionCheck(_Guarded):
     """What another controller has to say before a workload starts."""
 
 
@@ -169,6 +175,7 @@ class WorkloadStatus(Wire):
 class Workload(Object):
     """What waits for quota, and what has it: one for each job."""
 
+    metadata: GuardedMeta = msgspec.field(default_factory=GuardedMeta)
     spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
     status: WorkloadStatus = msgspec.field(default_factory=WorkloadStatus)
 

@@ -9,6 +9,8 @@ SCHEDULER = "evenkeel"
 # Evenkeel's own Lease, which only its replicas take. A Lease of any other name is shared with other programs.
 LEASE = "evenkeel"
 # The Lease by which one of Kueue's own controllers leads.
+# The finalizer of Kueue's objects that stay while others use them.
+KUEUE_IN_USE = "kueue.x-k8s.io/resource-in-use"
 KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
 # The label of a workload with the uid of the job that it stands for.
 KUEUE_JOB_UID = "kueue.x-k8s.io/job-uid"

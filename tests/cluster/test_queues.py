@@ -12,7 +12,7 @@ import pytest
 
 from scheduler.api import names
 from tests.controlplane.auditlog import AuditLog
-from tests.operator import installed, servers, tenants
+from tests.operator import installed, lives, servers, tenants
 from tests.operator.process import Operator
 from tests.operator.world import World
 
@@ -54,6 +54,9 @@ async def test_queues_are_managed_as_kueue_does_it(world: World, log: AuditLog) 
     await _one_queue_takes_back_what_it_is_owed(world)
     await _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world)
     await _a_workload_with_a_check_runs_once_it_is_ready(world)
+    await lives.a_workload_that_a_check_rejects_is_deactivated(world, "inspected")
+    await lives.a_deleted_queue_stays_until_its_workload_has_ended(world)
+    await lives.a_topology_stays_while_a_flavor_needs_it(world)
     assert operator.stop().code == 0
     before = await world.listed(tenants.WORKLOADS)
     operator = await _start(world, _make_fair_config(world))

@@ -14,6 +14,7 @@ from scheduler.api.door.decisions import (
     Requeue,
     Unreserve,
 )
+from scheduler.engine.questions.queues import IsObjectInUse
 from scheduler.kube.queues import writer
 from tests.model.queue_shell import QueueShell
 from tests.oracles.kueue import cases
@@ -345,3 +346,13 @@ async def test_a_new_process_goes_on_where_the_old_one_ended() -> None:
     # The fourth wait: 60 seconds, doubled three times.
     state = again.get("late")["status"]["requeueState"]
     assert state == {"count": 4, "requeueAt": "2027-01-15T08:13:00Z"}
+
+
+async def test_a_deleted_queue_is_in_use_until_its_workloads_have_ended() -> None:
+    shell = make("w")
+    await shell.settle()
+    question = IsObjectInUse("ClusterQueue", "q")
+    assert shell.engine.ask(question)
+    shell.set_condition("w", "Finished", "True", "Succeeded")
+    await shell.settle()
+    assert not shell.engine.ask(question)

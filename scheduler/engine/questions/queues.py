@@ -241,6 +241,16 @@ class ChecksToPass(Lookup[tuple[str, ...]], frozen=True):
     flavors: frozenset[str]
 
 
+class IsObjectInUse(Fact[bool], frozen=True):
+    """Whether a queue of the cluster, a flavor, an admission check or a topology is used, so that it has to stay.
+
+    ``kind`` as in the table of kinds, ``key``: its name. O(queues · flavors). False for other kinds.
+    """
+
+    kind: str
+    key: str
+
+
 class FlavorUse(NamedTuple):
     """What workloads of a queue use of a resource in a flavor, in base units.
 

@@ -17,6 +17,7 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import ChecksToPass, QueuePath
 from scheduler.kube.client import ApiClient
 from scheduler.kube.queues import conditions
+from scheduler.kube.queues.finalizers import Finalizers
 from scheduler.kube.queues.guard import Guard
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import Shown, ShownWorkloads
@@ -86,6 +87,9 @@ class QueueHands:
             clock=ties.clock,
             is_fair=ties.engine.config.queues.strategies is not None,
         )
+        self._finalizers = Finalizers(
+            api, ties.engine, find_kind=self._find_kind, may_write=self._may_write
+        )
         # What was wrong with objects, by kind and key.
         self._problems: dict[tuple[str, str], str] = {}
         # The term in which all is known that earlier leaders have written; 0 for none.
@@ -145,6 +149,7 @@ class QueueHands:
             group.create_task(self._writer.run())
             group.create_task(self._reports.run())
             group.create_task(self._statuses.run(self._may_write))
+            group.create_task(self._finalizers.run())
 
     async def drain(self, seconds: float) -> None:
         """Wait until all decisions are carried out, or the time is up."""
@@ -154,6 +159,11 @@ class QueueHands:
 
     def hear(self, event: Event, found: Iterable[Note]) -> None:
         """Take over what an event says of queues, and what the engine noted about it."""
+        match event:
+            case events.Seen(one) if isinstance(one.metadata, wire.GuardedMeta):
+                self._finalizers.see(kinds.read_kind_name(one), one.metadata)
+            case events.Gone(kind, key):
+                self._finalizers.drop(kind, key)
         match event:
             case events.Seen(one) if kinds.read_kind_name(one) in _OF_QUEUES:
                 problems = [note.problem for note in found if isinstance(note, notes.QueueRead)]
