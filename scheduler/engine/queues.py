@@ -102,8 +102,8 @@ class Queues:
             ),
         )
         keepers = {
-            str(kind.__struct_config__.tag): _make_keeper(kind, put, drop, keys)
-            for kind, put, drop, keys in plain
+            str(kept[0].__struct_config__.tag): _make_keeper(*kept, tenants.note_time)
+            for kept in plain
         }
         kind = str(kueue.Workload.__struct_config__.tag)
         keepers[kind] = Keeper(self._see_workload, self._drop_workload, lambda: tenants.works)
@@ -252,7 +252,8 @@ class Queues:
         if self.tenants.has_due:
             return 0.0
         tenants = self.tenants
-        dues = tenants.unplaced.find_due(), tenants.stops.find_due(), self._find_look()
+        parts = tenants.unplaced, tenants.stops, tenants.usage
+        dues = (*(part.find_due() for part in parts), self._find_look())
         return min((due for due in dues if due is not None), default=_NEVER)
 
     def _find_look(self) -> float | None:
@@ -269,6 +270,7 @@ class Queues:
         if look is not None and look <= now:
             self._looked_at = now
             self.tenants.look_for_places()
+        self.tenants.usage.sample(now)
         outcome.quotas.extend(self.tenants.stops.take(now))
         for one in run_rounds(self.tenants, now):
             self._pauses.take()
@@ -301,11 +303,13 @@ def _make_keeper(
     put: Callable[[Any], None],
     drop: Callable[[str], None],
     list_keys: Callable[[], Iterable[str]],
+    note_time: Callable[[float], None],
 ) -> Keeper:
     """Make a keeper that says of each object what is wrong with it."""
     name = str(kind.__struct_config__.tag)
 
-    def see(found: Any, _: float) -> Sequence[Note]:
+    def see(found: Any, now: float) -> Sequence[Note]:
+        note_time(now)
         meta, problem = found.metadata, ""
         try:
             put(found)
@@ -314,7 +318,8 @@ def _make_keeper(
         key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         return (notes.QueueRead(name, key, meta.generation, problem),)
 
-    def gone(key: str, _: float) -> Sequence[Note]:
+    def gone(key: str, now: float) -> Sequence[Note]:
+        note_time(now)
         drop(key)
         return _NOTHING
 

@@ -18,7 +18,6 @@ from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
 from scheduler.tenancy.cycle import NO_PLACE, Kept, Outcome, TreeCycle
 from scheduler.tenancy.directory import Directory
-from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.history import History
 from scheduler.tenancy.index import WorkIndex
 from scheduler.tenancy.lines import Line
@@ -36,7 +35,7 @@ class Tenants:
     """Queues, flavors, local queues and workloads.
 
     Attributes:
-        directory: which queues there are.
+        directory, book: which queues and which flavors there are.
         works, index: the workloads by key, and by other keys.
         unplaced: those who wait for a time or for a place.
         stops: those who have a step to go by themselves, such as giving quota back that nobody else needs.
@@ -55,6 +54,7 @@ class Tenants:
         """``find_labels`` finds the labels of a namespace; None if there is none."""
         self.places: Places = Anywhere()
         self.directory = Directory(find_labels)
+        self.book = self.directory.book
         self.works: dict[str, Work] = {}
         self.unplaced = Unplaced(self.works)
         self.stops = Stops(Steps(self.directory, settings.ready), self.works)
@@ -68,10 +68,9 @@ class Tenants:
         # Queues in whose trees somebody may get quota.
         self._due: dict[str, None] = {}
 
-    @property
-    def book(self) -> FlavorBook:
-        """The flavors."""
-        return self.directory.book
+    def note_time(self, now: float) -> None:
+        """Note when the next things happen."""
+        self._now = now
 
     # Objects.
 
@@ -118,8 +117,7 @@ class Tenants:
     def put_local_queue(self, local: LocalQueueDefinition) -> None:
         """Add or replace the queue of a namespace."""
         key = f"{local.namespace}/{local.name}"
-        if local.consumed_at:
-            self.history.restore(key, dict(local.consumed), local.consumed_at)
+        self.history.open(key, dict(local.consumed), local.consumed_at, self._now)
         if self.directory.locals.get(key) != local:
             self.directory.locals[key] = local
             self._place_all(self.index.list_of_local(key))
@@ -246,20 +244,23 @@ class Tenants:
         used = work.list_used()
         held = self.directory.forest.list_held(queue).get(work.key)
         if work.where != Where.HOLDS or work.queue != queue or held != used:
+            at = (work.defined.admission.at if work.defined.admission else 0.0) or self._now
+            # What it has used before is known already if it had quota.
+            since = self._now if work.where == Where.HOLDS else at
             self._release(work)
             # Somebody else has let it in, or an earlier process: its pods may be somewhere or not.
             self.unplaced.somewhere[work.key] = None
-            at = work.defined.admission.at if work.defined.admission else 0.0
-            self._take_up(work, queue, used, at or self._now)
+            self._take_up(work, queue, used, (at, since))
         work.is_assumed = False
         work.is_going = work.is_going or bool(work.defined.evicted)
         self._note_ready(work.key, is_ready=work.defined.life.is_ready is True)
 
-    def _take_up(self, work: Work, queue: str, used: Amounts, at: float) -> None:
-        work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at
+    def _take_up(self, work: Work, queue: str, used: Amounts, at: tuple[float, float]) -> None:
+        """Let a workload hold quota; ``at``: since when it has some, and from when on what it uses is not added up yet."""
+        work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at[0]
         work.reason = work.message = ""
         self.directory.forest.hold(queue, work.key, used)
-        self.history.start(work.local, work.key, used, self._now)
+        self.history.start(work.local, work.key, used, self._now, at[1])
         self._note_ready(work.key, is_ready=False)
 
     def _note_ready(self, key: str, *, is_ready: bool) -> None:
@@ -309,7 +310,7 @@ class Tenants:
     def admit(self, work: Work, assignment: Assignment) -> None:
         """Let a workload hold what it gets; its object says so later."""
         self._leave_line(work)
-        self._take_up(work, work.queue, dict(assignment.usage), self._now)
+        self._take_up(work, work.queue, dict(assignment.usage), (self._now, self._now))
         work.is_assumed = True
 
     def take_over(self, key: str, queue: str, amounts: Amounts, now: float) -> None:
@@ -318,7 +319,7 @@ class Tenants:
         work = self.works.get(key)
         if work is not None and work.where != Where.HOLDS and queue in self.directory.forest.queues:
             self._leave_line(work)
-            self._take_up(work, queue, amounts, now)
+            self._take_up(work, queue, amounts, (now, now))
             work.is_assumed = True
 
     def send_away(self, key: str) -> None:

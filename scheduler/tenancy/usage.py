@@ -23,6 +23,24 @@ class LocalUsage:
         self, directory: Directory, history: History, get_now: Callable[[], float]
     ) -> None:
         self._directory, self._history, self._get_now = directory, history, get_now
+        # Whether it counts in any queue, and when everything was added up last.
+        self._counts, self._sampled_at = False, 0.0
+
+    def find_due(self) -> float | None:
+        """Find when what is used is to be added up next, for those who read it; None if it counts nowhere."""
+        return self._sampled_at + self._history.sampling_seconds if self._counts else None
+
+    def sample(self, now: float) -> None:
+        """Add up what local queues have used where it counts, if it is time to."""
+        due = self.find_due()
+        if due is None or now < due:
+            return
+        self._sampled_at = now
+        counting = {one.name for one in self._directory.forest.queues.values() if one.by_usage}
+        self._counts = bool(counting)
+        for key, local in self._directory.locals.items():
+            if local.queue in counting:
+                self._history.settle(key, now)
 
     def find(self, queue: str, local: str) -> float | None:
         """Find how much a local queue has used; None if that does not count in its queue."""
@@ -36,6 +54,7 @@ class LocalUsage:
 
     def make_line(self, queue: QueueDefinition) -> Line:
         """Make the line of a queue, in which local queues that have used less come first if that counts."""
+        self._counts = self._counts or queue.by_usage
 
         def find(local: str) -> float:
             return self.find(queue.name, local) or 0.0

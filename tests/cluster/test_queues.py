@@ -110,6 +110,32 @@ async def test_a_replica_that_takes_over_goes_on_where_the_other_ended(world: Wo
     )
 
 
+async def test_what_a_local_queue_has_used_survives_a_crash(world: World) -> None:
+    """With a half-life of half a minute, half of four cores count after half a minute, whoever adds them up."""
+    path = world.server.folder / "usage.yaml"
+    history = "{usageHalfLifeTime: 30s, usageSamplingInterval: 1s}"
+    path.write_text(f"{_CONFIG.read_text()}  admissionFairSharing: {history}\n")
+    await tenants.prepare(world)
+    scope = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    await tenants.make_queue(world, "counted", "usage", admissionScope=scope)
+    first = await _start(world, path)
+    await tenants.submit(world, "heavy", "counted", 4)
+    await tenants.becomes(world, "heavy", "Admitted", "True")
+    read = partial(lives.read_usage, world, "counted")
+    before = await world.wait_until(read, lambda found: _read_cores(found) > 0.5)
+    first.kill()
+    await asyncio.sleep(5.0)
+    await _start(world, path)
+    after = await world.wait_until(read, lambda found: found["lastUpdate"] > before["lastUpdate"])
+    # Four cores of which the most do not count yet gain at least a third of a core in these five seconds.
+    assert _read_cores(after) > _read_cores(before) + 0.3
+    assert _read_cores(after) < 4.0
+
+
+def _read_cores(usage: Json) -> float:
+    return float(usage.get("consumedResources", {}).get("cpu", 0))
+
+
 async def test_after_a_crash_in_the_midst_no_quota_is_given_twice(world: World) -> None:
     await tenants.prepare(world)
     quota = {"name": "cpu", "nominalQuota": "100"}

@@ -66,6 +66,14 @@ async def a_topology_stays_while_a_flavor_needs_it(world: World) -> None:
     assert await _is_gone(world, f"{flavors}/in-racks")
 
 
+async def read_usage(world: World, name: str) -> Json:
+    """Read what a local queue has used over time; empty if nothing is written of it."""
+    found = await world.call("GET", f"{tenants.LOCALS}/{name}")
+    sharing: Json = found.get("status", {}).get("fairSharing", {})
+    usage: Json = sharing.get("admissionFairSharingStatus", {})
+    return usage
+
+
 def _is_kept(found: Json) -> bool:
     return names.KUEUE_IN_USE in found["metadata"].get("finalizers", ())
 

@@ -173,8 +173,9 @@ class LocalQueueDefinition:
     queue: str
     stop: Stop = Stop.NONE
     weight: float = 1.0
-    consumed: tuple[tuple[str, float], ...] = ()
-    consumed_at: float = 0.0
+    # They change again and again, and matter once: when the local queue is seen first.
+    consumed: tuple[tuple[str, float], ...] = field(default=(), compare=False)
+    consumed_at: float = field(default=0.0, compare=False)
     is_going: bool = False
 
 

@@ -144,6 +144,8 @@ def _describe_local(
         inactive = _MISSING, _CANNOT_SUBMIT
     elif directory.list_inactive_reasons(queue.name):
         inactive = _INACTIVE, _CANNOT_SUBMIT
+    record = tenants.history.find_record(key) if queue is not None and queue.by_usage else None
+    consumed, consumed_at = record or ({}, 0.0)
     return ask.QueueFigures(
         kind=_LOCAL,
         key=key,
@@ -152,6 +154,8 @@ def _describe_local(
         admitted=sum(one.defined.is_admitted for one in held),
         uses=tuple(_sum_up(tenants, held, queue.groups if queue else ())),
         inactive=inactive,
+        consumed=tuple(sorted(consumed.items())),
+        consumed_at=consumed_at,
     )
 
 

@@ -85,7 +85,7 @@ class QueueHands:
             ties.reporter,
             find_kind=self._find_kind,
             clock=ties.clock,
-            is_fair=ties.engine.config.queues.strategies is not None,
+            settings=ties.engine.config.queues,
         )
         self._finalizers = Finalizers(
             api, ties.engine, find_kind=self._find_kind, may_write=self._may_write
