@@ -28,6 +28,8 @@ Json = dict[str, Any]
 # The most characters of a message of a condition.
 _MESSAGE_MAX = 32 * 1024
 _INT32_MAX = 2**31 - 1
+# The most characters of what is behind an eviction, and of the reason of a condition.
+_CAUSE_MAX, _REASON_MAX = 316, 1024
 _BLOCKED = "BlockedOnPreemptionGates"
 _PENDING = "Pending"
 _WHY_PREEMPTED = {
@@ -67,7 +69,7 @@ class Conditions:
         self._found[kind] = kueue.TimedCondition(
             type=kind,
             status=status,
-            reason=reason,
+            reason=reason[:_REASON_MAX],
             message=shorten(message, _MESSAGE_MAX),
             observed_generation=self._generation,
             last_transition_time=before.last_transition_time if before and stays else self._now,
@@ -143,7 +145,7 @@ def preempt(
 
 def count_eviction(status: kueue.WorkloadStatus, reason: str, cause: str) -> Json:
     """Count an eviction among those for its reason, and what is behind it."""
-    stats = status.scheduling_stats
+    stats, cause = status.scheduling_stats, cause[:_CAUSE_MAX]
     counts = {(one.reason, one.underlying_cause): one.count for one in (stats and stats.evictions) or ()}  # fmt: skip
     counts[reason, cause] = counts.get((reason, cause), 0) + 1
     return {
