@@ -89,6 +89,7 @@ class WorkloadSpec(Wire):
     priority: int | None = None
     priority_class_ref: PriorityClassRef | None = None
     priority_class_name: str = ""
+    priority_class_source: str = ""
     active: bool | None = None
     maximum_execution_time_seconds: int | None = None
     preemption_gates: list[dict[str, Any]] | None = None

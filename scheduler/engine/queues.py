@@ -74,7 +74,6 @@ class Queues:
         self.tenants.places = self._places
         self._shapes = Shapes(config.scheduler_names)
         self._shapes_most = _SHAPES_LEAST
-        self._classes: set[str] = set()
         # Why each workload was left in its queue, as it was said last.
         self._said: dict[str, tuple[str, str]] = {}
 
@@ -97,8 +96,8 @@ class Queues:
             (
                 kueue.WorkloadPriorityClass,
                 self._put_class,
-                self._classes.discard,
-                self._classes.copy,
+                self._drop_class,
+                directory.classes.keys,
             ),
         )
         keepers = {
@@ -147,7 +146,13 @@ class Queues:
         self.tenants.put_check(found.metadata.name, reading.read_check(found))
 
     def _put_class(self, found: kueue.WorkloadPriorityClass) -> None:
-        self._classes.add(found.metadata.name)
+        name, tenants = found.metadata.name, self.tenants
+        tenants.directory.classes[name] = found.value
+        works = tenants.works.values()
+        tenants.stops.note_all(one for one in works if one.defined.priority_class == name)
+
+    def _drop_class(self, name: str) -> None:
+        self.tenants.directory.classes.pop(name, None)
 
     def _see_workload(self, found: kueue.Workload, now: float) -> Sequence[Note]:
         meta = found.metadata
@@ -192,7 +197,7 @@ class Queues:
             if work.key in tenants.stops.under_way:
                 yield events.StepGoing(work.key)
             # Of quota that its object does not know of yet, an eviction is one before.
-            elif work.is_going and (work.is_assumed or not work.defined.evicted):
+            if work.is_going and (work.is_assumed or not work.defined.evicted):
                 yield events.QuotaGoing(work.key)
         for local, account in tenants.history.list_known().items():
             yield events.UsageKnown(local, account)
@@ -207,7 +212,6 @@ class Queues:
                 self.tenants.send_away(key)
             case events.StepGoing(key):
                 self.tenants.stops.take_up(key)
-                self.tenants.send_away(key)
             case events.UsageKnown(local, account):
                 self.tenants.history.take_over(local, account)
             case events.QueuesHeld(is_held):

@@ -20,6 +20,7 @@ from scheduler.api.door.decisions import (
     Preempt,
     Queued,
     QuotaDecision,
+    SetPriority,
 )
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.amounts import write_amount, write_quota
@@ -75,6 +76,11 @@ class Queues:
                 self._stopped[decision.key] = decision
             self._wait(decision)
             self._stop(decision.key, ((EVICTED, decision.reason),), at)
+        elif isinstance(decision, SetPriority):
+            found = self._workloads[decision.key]
+            spec = msgspec.structs.replace(found.spec, priority=decision.priority)
+            found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
+            self._engine.handle(events.Seen(found), at)
         elif not isinstance(decision, Queued):
             self._stop(decision.key, (), at)
 

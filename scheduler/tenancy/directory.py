@@ -36,6 +36,7 @@ class Directory:
         book: the flavors.
         locals: the local queues by namespace and name.
         checks: the admission checks.
+        classes: the values of the WorkloadPriorityClasses.
     """
 
     def __init__(self, find_labels: Callable[[str], Labels | None]) -> None:
@@ -44,6 +45,7 @@ class Directory:
         self.forest, self.book = Forest(), FlavorBook()
         self.locals: dict[str, LocalQueueDefinition] = {}
         self.checks: dict[str, Check] = {}
+        self.classes: dict[str, int] = {}
         # The LimitRanges of each namespace by name, and what they say together.
         self._ranges: dict[str, dict[str, Ranges]] = {}
 

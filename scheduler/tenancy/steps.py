@@ -12,6 +12,7 @@ from scheduler.api.door.decisions import (
     Deactivate,
     EvictWorkload,
     Requeue,
+    SetPriority,
     StepDecision,
     Unreserve,
 )
@@ -47,6 +48,15 @@ class Steps:
         defined = work.defined
         if defined.is_finished or work.is_assumed:
             return None
+        # A class that is gone changes nothing.
+        priority = self._directory.classes.get(defined.priority_class, defined.priority)
+        if priority != defined.priority:
+            return Step(0.0, SetPriority(work.key, work.uid, priority))
+        return self._find_change(work, now)
+
+    def _find_change(self, work: Work, now: float) -> Step | None:
+        """Find the next step of a workload that is not about its priority."""
+        defined = work.defined
         if not defined.is_active:
             return _find_end(work)
         if defined.life.target is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from scheduler.api.door.decisions import StepDecision
+from scheduler.api.door.decisions import SetPriority, StepDecision
 from scheduler.tenancy.steps import Steps
 from scheduler.tenancy.works import Where, Work
 
@@ -54,6 +54,11 @@ class Stops:
             self._later[key] = step.due
             heapq.heappush(self._heap, (step.due, key))
 
+    def note_all(self, works: Iterable[Work]) -> None:
+        """Note whether workloads have a step to go, and when."""
+        for work in works:
+            self.note(work)
+
     def take_up(self, key: str) -> None:
         """Note that the step of a workload is being carried out."""
         self.forget(key)
@@ -81,6 +86,6 @@ class Stops:
                 self.note(work)
                 continue
             self.under_way.add(key)
-            if work.where == Where.HOLDS:
+            if work.where == Where.HOLDS and not isinstance(step.decision, SetPriority):
                 work.is_going = True
             yield step.decision

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.door import events
 from scheduler.api.door.decisions import (
     Admit,
     Deactivate,
@@ -356,3 +357,36 @@ async def test_a_deleted_queue_is_in_use_until_its_workloads_have_ended() -> Non
     shell.set_condition("w", "Finished", "True", "Succeeded")
     await shell.settle()
     assert not shell.engine.ask(question)
+
+
+def put_class(shell: QueueShell, value: int) -> None:
+    kind = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass"}
+    shell.put({**kind, "metadata": {"name": "high"}, "value": value})
+
+
+async def test_workloads_follow_their_class_and_keep_its_value_when_it_is_gone() -> None:
+    ref = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    of_pods = {**ref, "group": "scheduling.k8s.io", "kind": "PriorityClass"}
+    shell = make("runs", cpu=4, priorityClassRef=ref, priority=1)
+    await shell.settle()
+    put(shell, "waits", 4, priorityClassRef=ref, priority=1)
+    put(shell, "other", 4, priorityClassRef=of_pods, priority=1)
+    await shell.settle()
+    put_class(shell, 7)
+    await shell.settle()
+
+    def list_priorities() -> list[int]:
+        return [shell.get(name)["spec"]["priority"] for name in ("runs", "waits", "other")]
+
+    assert list_priorities() == [7, 7, 1]
+    # Nobody has to give quota back for that.
+    assert "admission" in shell.get("runs")["status"]
+    assert not shell.engine._queues.tenants.works["team/runs"].is_going
+    put_class(shell, 9)
+    shell.n_refused = 1
+    await shell.settle()
+    assert list_priorities() == [9, 9, 1]
+    shell.engine.handle(events.Gone("WorkloadPriorityClass", "high"), shell.now)
+    shell.patch("waits", spec={"priority": 3})
+    assert [one.key for one in await shell.settle() if not isinstance(one, Queued)] == []
+    assert list_priorities() == [9, 3, 1]

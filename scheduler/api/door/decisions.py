@@ -325,8 +325,16 @@ class Queued(msgspec.Struct, frozen=True, tag=True, gc=False):
     message: str
 
 
+class SetPriority(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Give a workload the priority that its WorkloadPriorityClass has by now."""
+
+    key: str
+    uid: str
+    priority: int
+
+
 # Decisions about workloads that no other workload has a part in.
-StepDecision = EvictWorkload | Deactivate | Unreserve | Requeue
+StepDecision = EvictWorkload | Deactivate | Unreserve | Requeue | SetPriority
 QuotaDecision = Admit | Preempt | StepDecision | Queued
 
 

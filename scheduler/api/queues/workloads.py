@@ -39,6 +39,8 @@ _ASKS_TOPOLOGY = (
     "required", "preferred", "unconstrained", "podSetSliceRequiredTopology", "podSetSliceSize",
     "podsetSliceRequiredTopologyConstraints",
 )  # fmt: skip
+_CLASS = str(kueue.WorkloadPriorityClass.__struct_config__.tag)
+_CLASS_SOURCE = "kueue.x-k8s.io/workloadpriorityclass"
 WORKLOAD = "Workload"
 # A kind, a namespace and a name.
 OwnerKey = tuple[str, str, str]
@@ -126,6 +128,7 @@ class WorkloadDefinition:
         not_before: it is not tried before; None: not before somebody says so.
         checks: the state of each admission check.
         owner: whose workload it is; None if nobody owns it.
+        priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
         life: what else its object says of its life.
     """
 
@@ -144,6 +147,7 @@ class WorkloadDefinition:
     not_before: float | None = 0.0
     checks: tuple[tuple[str, str], ...] = ()
     owner: OwnerKey | None = None
+    priority_class: str = ""
     life: Lifecycle = FRESH
 
 
@@ -278,8 +282,17 @@ def read_workload(
         not_before=_find_wait(status),
         checks=tuple((one.name, one.state) for one in status.admission_checks or ()),
         owner=_find_owner(meta),
+        priority_class=_find_class(spec),
         life=read_lifecycle(found),
     )
+
+
+def _find_class(spec: kueue.WorkloadSpec) -> str:
+    """Find the WorkloadPriorityClass of a workload, in the words of either version."""
+    ref = spec.priority_class_ref
+    if ref is not None:
+        return ref.name if ref.kind == _CLASS else ""
+    return spec.priority_class_name if spec.priority_class_source == _CLASS_SOURCE else ""
 
 
 def _find_owner(meta: wire.Meta) -> OwnerKey | None:

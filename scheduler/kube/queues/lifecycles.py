@@ -13,6 +13,7 @@ from scheduler.api.door.decisions import (
     Deactivate,
     EvictWorkload,
     Requeue,
+    SetPriority,
     StepDecision,
     Unreserve,
 )
@@ -45,6 +46,9 @@ def make_status(
             return conditions.take_quota(status, changing, (reason, message), now)
         case Requeue():
             return _requeue(status, changing, decision)
+        case SetPriority():
+            # It is in the spec.
+            return {}
 
 
 def join_reason(decision: EvictWorkload) -> str:
@@ -100,7 +104,7 @@ def _requeue(status: kueue.WorkloadStatus, changing: Conditions, decision: Reque
 
 
 def is_done(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
-    """Whether a status says already what is to be written; of a deactivation, the spec says whether it is done."""
+    """Whether a status says already what is to be written; false for what is written in the spec."""
     match decision:
         case EvictWorkload(reason=reason):
             is_left = reason == DEACTIVATED and status.requeue_state is not None
@@ -109,7 +113,7 @@ def is_done(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return status.admission is None
         case Requeue():
             return conditions.is_true(status, REQUEUED)
-        case Deactivate():
+        case Deactivate() | SetPriority():
             return False
 
 
@@ -125,3 +129,5 @@ def holds(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return has_quota and not conditions.is_true(status, ADMITTED)
         case Requeue():
             return not has_quota and not conditions.is_true(status, QUOTA_RESERVED)
+        case SetPriority():
+            return True

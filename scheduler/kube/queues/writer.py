@@ -22,6 +22,7 @@ from scheduler.api.door.decisions import (
     Admit,
     Deactivate,
     Preempt,
+    SetPriority,
     StepDecision,
 )
 from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
@@ -251,6 +252,8 @@ class QuotaWriter:
             return shown.is_true(ADMITTED if isinstance(decision, LetRun) else EVICTED)
         if isinstance(decision, Deactivate):
             return not shown.is_active
+        if isinstance(decision, SetPriority):
+            return shown.priority == decision.priority
         return lifecycles.is_done(decision, shown.status)
 
     @staticmethod
@@ -269,6 +272,8 @@ class QuotaWriter:
         path, body, say = find_path(self._permit.find_kind(), shown.meta), dict[str, Any](), None
         if isinstance(decision, Deactivate) and shown.is_true(DEACTIVATION_TARGET):
             body["spec"] = {"active": False}
+        elif isinstance(decision, SetPriority):
+            body["spec"] = {"priority": decision.priority}
         else:
             path += "/status"
             body["status"], say = self._make_status(job, shown, now)
