@@ -28,6 +28,7 @@ from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
+from scheduler.kube.jobs.hands import JobHands
 from scheduler.kube.queues.hands import QueueHands
 from scheduler.kube.report.groups import GroupReports
 from scheduler.kube.report.metrics.tally import Tally
@@ -43,11 +44,12 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """The parts that carry decisions out; ``queues`` is None where no queues are managed."""
+    """The parts that carry decisions out; ``queues`` and ``jobs`` are None where no queues are managed."""
 
     binder: Binder
     evictor: Evictor
     queues: QueueHands | None = None
+    jobs: JobHands | None = None
 
 
 class _Decided(NamedTuple):
@@ -80,7 +82,7 @@ class Loop:
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox = inbox.engine, inbox
-        self._binder, self._evictor, self._queues = hands
+        self._binder, self._evictor, self._queues, self._jobs = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -186,6 +188,8 @@ class Loop:
             self._act_on_note(note)
         if self._queues is not None:
             self._queues.hear(event, noted)
+        if self._jobs is not None:
+            self._jobs.hear(event)
         self._tell_binder(event)
 
     def _tell_binder(self, event: Event) -> None:

@@ -19,6 +19,7 @@ from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict.evictor import Evictor, EvictPermit
 from scheduler.kube.inbox import Inbox
+from scheduler.kube.jobs.hands import JobHands, JobTies
 from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
@@ -107,9 +108,10 @@ class Parts:
         raw = [source for source in table if not source.kind.is_rare]
         self.streams = [Stream(source, api, self.inbox.put) for source in raw]
         self.queues = self._make_queues(clock) if has_queues else None
+        self.jobs = self._make_jobs(self.queues, clock) if self.queues is not None else None
         self.loop = Loop(
             self.inbox,
-            Hands(self.binder, self.evictor, self.queues),
+            Hands(self.binder, self.evictor, self.queues, self.jobs),
             is_leading=self.is_deciding,
             reporter=self.reporter,
             tally=self._tally,
@@ -179,6 +181,16 @@ class Parts:
             self.rare.troubles,
         )
         return QueueHands(self.api, ties, self.streams)
+
+    def _make_jobs(self, queues: QueueHands, clock: Callable[[], float]) -> JobHands:
+        ties = JobTies(
+            self.reporter,
+            queues.may_write,
+            queues.find_workloads,
+            clock,
+            watches_pods=self.options.config.queues.ready is not None,
+        )
+        return JobHands(self.api, ties)
 
     def _make_exposition(self, metrics: Metrics, signs: Signs) -> Exposition:
         read = Sources(

@@ -20,8 +20,12 @@ from scheduler.api.queues.words import (
     ADMITTED,
     CHECK_READY,
     EVICTED,
+    PODS_READY,
     PREEMPTED,
     QUOTA_RESERVED,
+    REQUEUED,
+    WAIT_FOR_RECOVERY,
+    WAIT_FOR_START,
 )
 
 Json = dict[str, Any]
@@ -32,6 +36,11 @@ _INT32_MAX = 2**31 - 1
 _CAUSE_MAX, _REASON_MAX = 316, 1024
 _BLOCKED = "BlockedOnPreemptionGates"
 _PENDING = "Pending"
+# After these evictions a workload waits in its queue as soon as its job has stopped.
+_WAIT_AT_ONCE = frozenset({PREEMPTED, "NodeFailures"})
+_HAS_STARTED, _HAS_RECOVERED = "Started", "Recovered"
+_NOT_READY = "Not all pods are ready or succeeded"
+_READY = "All pods reached readiness and the workload is running"
 _WHY_PREEMPTED = {
     "InClusterQueue": "prioritization in the ClusterQueue",
     "InCohortReclamation": "reclamation within the cohort",
@@ -236,3 +245,40 @@ def describe_preemption(uid: str, job_uid: str, reason: str, paths: tuple[str, s
         f"due to {_WHY_PREEMPTED.get(reason, unknown)}; preemptor path: {paths[0] or unknown}; "
         f"preemptee path: {paths[1] or unknown}"
     )
+
+
+def requeue(status: kueue.WorkloadStatus, conditions: Conditions, message: str, now: float) -> Json:
+    """Return the changes of a status by which an evicted workload, whose job has stopped, waits again.
+
+    Source: Kueue (2026-08), ``pkg/controller/jobframework/reconciler.go`` (``ReconcileGenericJob``, 6.).
+    """
+    evicted = conditions.get(EVICTED)
+    reason = evicted.reason if evicted is not None else ""
+    conditions.set(REQUEUED, reason, message, is_true=reason in _WAIT_AT_ONCE)
+    return take_quota(status, conditions, ("PendingEvaluation", message), now)
+
+
+def note_readiness(conditions: Conditions, *, is_ready: bool) -> bool:
+    """Set the condition that says whether the pods of a workload are ready; return whether it was another one.
+
+    It is not set before the workload may run.
+
+    Source: Kueue (2026-08), ``pkg/controller/jobframework/reconciler.go`` (``generatePodsReadyCondition``).
+    """
+    before = conditions.get(PODS_READY)
+    reason = before.reason if before is not None else ""
+    recovers = reason in {WAIT_FOR_RECOVERY, _HAS_RECOVERED}
+    if not conditions.is_true(ADMITTED):
+        if before is None or before.status != "True":
+            return False
+        now = False, WAIT_FOR_START, _NOT_READY
+    elif is_ready:
+        now = True, _HAS_RECOVERED if recovers else _HAS_STARTED, _READY
+    elif before is not None and (before.status == "True" or reason == WAIT_FOR_RECOVERY):
+        now = False, WAIT_FOR_RECOVERY, "At least one pod has failed, waiting for recovery"
+    else:
+        now = False, WAIT_FOR_START, _NOT_READY
+    if before is not None and (before.status == "True", before.reason) == now[:2]:
+        return False
+    conditions.set(PODS_READY, now[1], now[2], is_true=now[0])
+    return True

@@ -72,12 +72,12 @@ class QueueHands:
         self._reports = WorkloadReports(
             ties.reporter,
             self._shown,
-            find_kind=self._find_workloads,
+            find_kind=self.find_workloads,
             clock=ties.clock,
-            may_write=self._may_write,
+            may_write=self.may_write,
         )
         permit = QuotaPermit(
-            ties.get_term, lambda: self.guard.is_open, ties.clock, self._find_workloads
+            ties.get_term, lambda: self.guard.is_open, ties.clock, self.find_workloads
         )
         self._writer = QuotaWriter(api, permit, self._shown, self._reports, ties.put)
         self._statuses = QueueStatuses(
@@ -88,7 +88,7 @@ class QueueHands:
             settings=ties.engine.config.queues,
         )
         self._finalizers = Finalizers(
-            api, ties.engine, find_kind=self._find_kind, may_write=self._may_write
+            api, ties.engine, find_kind=self._find_kind, may_write=self.may_write
         )
         # What was wrong with objects, by kind and key.
         self._problems: dict[tuple[str, str], str] = {}
@@ -101,10 +101,12 @@ class QueueHands:
     def _find_kind(self, name: str) -> Kind:
         return self._streams[name].kind
 
-    def _find_workloads(self) -> Kind:
+    def find_workloads(self) -> Kind:
+        """Return the kind of workloads in the version that the API server serves."""
         return self._find_kind(kinds.WORKLOADS.name)
 
-    def _may_write(self) -> bool:
+    def may_write(self) -> bool:
+        """Whether anything may be written: this replica leads, knows all, and manages the queues."""
         return not self._is_held and self._get_term() == self._caught_up_term
 
     # Terms.
@@ -148,7 +150,7 @@ class QueueHands:
             group.create_task(self.guard.run())
             group.create_task(self._writer.run())
             group.create_task(self._reports.run())
-            group.create_task(self._statuses.run(self._may_write))
+            group.create_task(self._statuses.run(self.may_write))
             group.create_task(self._finalizers.run())
 
     async def drain(self, seconds: float) -> None:
@@ -188,7 +190,7 @@ class QueueHands:
     def _let_run(self, shown: Shown) -> None:
         """Let a workload run that has quota and has passed its checks."""
         given = shown.status.admission
-        if given is None or not self._may_write() or any(map(shown.is_true, _NO_LONGER)):
+        if given is None or not self.may_write() or any(map(shown.is_true, _NO_LONGER)):
             return
         sets = given.pod_set_assignments or ()
         flavors = frozenset(name for one in sets for name in (one.flavors or {}).values())

@@ -1,0 +1,227 @@
+"""Jobs with a queue, with Kubernetes' own Job controller: they wait suspended, start, give way, and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.api import names
+from scheduler.embedded.agents import nodes
+from tests.operator import installed, servers, tenants
+from tests.operator.manifests import container
+from tests.operator.world import PODS, World
+
+Json = dict[str, Any]
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_CONFIG = Path(installed.QUEUES) / "config.yaml"
+_JOBS = "/apis/batch/v1/namespaces/default/jobs"
+_CONTROLLERS = ("job-controller", "garbage-collector-controller")
+
+
+@pytest.fixture(scope="module")
+def server(kueue_crds: list[Json], peers: None) -> Iterator[servers.Server]:  # noqa: ARG001 - builds them
+    """An API server with Kueue's kinds, Kubernetes' Job controller, and Evenkeel in the place of Kueue."""
+    with servers.real(install=installed.with_queues) as running:
+        assert running.plane is not None
+        for crd in kueue_crds:
+            assert running.plane.request("POST", _CRDS, crd).status < 400
+        running.plane.start_controller_manager(_CONTROLLERS)
+        yield running
+
+
+def make_job(name: str, queue: str, *, n: int = 1, cpu: int = 1, **more: Any) -> Json:
+    """A Job as a user writes it, with Evenkeel as its scheduler."""
+    template = {
+        "spec": {
+            "schedulerName": names.SCHEDULER,
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container(requests={"cpu": str(cpu)})],
+        }
+    }
+    labels = {names.KUEUE_QUEUE: queue} | more.pop("labels", {})
+    meta = {"name": name, "labels": labels, "annotations": more.pop("annotations", {})}
+    spec = {"parallelism": n, "completions": n, "template": template, **more}
+    return {"metadata": meta, "spec": spec}
+
+
+async def _read_job(world: World, name: str) -> Json:
+    return await world.call("GET", f"{_JOBS}/{name}")
+
+
+async def _find_workload(world: World, job: str) -> Json:
+    """The one workload of a job, once there is one."""
+
+    async def find() -> list[Json]:
+        return [
+            one
+            for one in await world.listed(tenants.WORKLOADS)
+            if [owner["name"] for owner in one["metadata"].get("ownerReferences", ())] == [job]
+        ]
+
+    (found,) = await world.wait_until(find, lambda found: len(found) == 1)
+    return found
+
+
+async def _runs(world: World, name: str, n: int) -> list[Json]:
+    """Wait until so many pods of a job have nodes."""
+
+    async def find() -> list[Json]:
+        return [
+            one
+            for one in await world.pods()
+            if one["metadata"]["labels"].get("job-name") == name and one["spec"].get("nodeName")
+        ]
+
+    return await world.wait_until(find, lambda found: len(found) == n)
+
+
+async def _end_pod(world: World, pod: Json) -> None:
+    """End a pod as a kubelet would."""
+    path = f"{PODS}/{pod['metadata']['name']}/status"
+    await world.call("PATCH", path, {"status": {"phase": "Succeeded"}})
+
+
+async def test_jobs_wait_start_give_way_and_end(world: World) -> None:
+    await tenants.prepare(world)
+    flavor = {
+        "nodeLabels": {"pool": "spot"},
+        "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+    await tenants.create(world, f"{tenants.API}/resourceflavors", "ResourceFlavor", "spot", flavor)
+    quota = {"name": "cpu", "nominalQuota": "4"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources": [quota]}]}
+    await tenants.make_queue(
+        world, "team", "teams", resourceGroups=[group],
+        preemption={"withinClusterQueue": "LowerPriority"},
+    )  # fmt: skip
+    classes = f"{tenants.API}/workloadpriorityclasses"
+    kind = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass"}
+    await world.call("POST", classes, {**kind, "metadata": {"name": "urgent"}, "value": 100})
+    node = nodes.make_plain_node("n0", cpu="16")
+    node["metadata"].setdefault("labels", {})["pool"] = "spot"
+    node["spec"] = {"taints": [{"key": "spot", "value": "yes", "effect": "NoSchedule"}]}
+    other = nodes.make_plain_node("n1", cpu="16")
+    await world.create(node, other)
+    operator = await world.start_operator(args=("--config", str(_CONFIG)))
+    await world.leads(operator)
+    await _one_waits_while_another_runs(world)
+    await _an_urgent_one_takes_its_place(world)
+    await _the_quota_of_one_that_has_ended_is_free(world)
+    await _one_may_start_with_fewer_pods(world)
+    await _one_that_is_deleted_leaves_nothing(world)
+    await _one_with_a_mistake_is_told_so(world)
+    assert operator.stop().code == 0
+
+
+async def _one_waits_while_another_runs(world: World) -> None:
+    # Nobody has suspended it: that is done for it, and pods that it has already go.
+    await world.call("POST", _JOBS, make_job("first", "team", n=3))
+    await world.wait_until(partial(world.events, "Started", "first"))
+    pods = await _runs(world, "first", 3)
+    assert {one["spec"]["nodeName"] for one in pods} == {"n0"}
+    workload = await _find_workload(world, "first")
+    first = await _read_job(world, "first")
+    template = first["spec"]["template"]
+    assert template["spec"]["nodeSelector"] == {"pool": "spot"}
+    assert template["spec"]["tolerations"] == [
+        {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
+    ]
+    labels, texts = template["metadata"]["labels"], template["metadata"]["annotations"]
+    assert labels[names.KUEUE_CLUSTER_QUEUE] == labels[names.KUEUE_LOCAL_QUEUE] == "team"
+    assert texts == {names.KUEUE_WORKLOAD: workload["metadata"]["name"]}
+    assert workload["metadata"]["labels"][names.KUEUE_JOB_UID] == first["metadata"]["uid"]
+    await world.wait_until(partial(world.events, "Started", "first"))
+    await world.call("POST", _JOBS, make_job("second", "team", n=2, suspend=True))
+    second = await _find_workload(world, "second")
+    name = second["metadata"]["name"]
+    waits = await tenants.becomes(world, name, "QuotaReserved", "False")
+    assert tenants.list_conditions(waits)["QuotaReserved"][1] == "WaitingForQuota"
+    assert (await _read_job(world, "second"))["spec"]["suspend"]
+    # No pod is made of one that waits.
+    assert len(await world.pods()) == 3
+
+
+async def _an_urgent_one_takes_its_place(world: World) -> None:
+    labels = {names.KUEUE_CLASS: "urgent"}
+    await world.call("POST", _JOBS, make_job("third", "team", n=4, labels=labels))
+    third = await _find_workload(world, "third")
+    assert third["spec"]["priority"] == 100
+    assert third["spec"]["priorityClassRef"]["name"] == "urgent"
+    first = await _find_workload(world, "first")
+    name = first["metadata"]["name"]
+    again = await tenants.becomes(world, name, "Evicted", "True")
+    assert tenants.list_conditions(again)["Preempted"] == ("True", "InClusterQueue")
+    await _runs(world, "third", 4)
+    waits = await tenants.becomes(world, name, "QuotaReserved", "False")
+    assert tenants.list_conditions(waits)["Requeued"] == ("True", "Preempted")
+    assert "admission" not in waits["status"]
+    stopped = await world.wait_until(
+        partial(_read_job, world, "first"),
+        lambda found: names.KUEUE_STOPPING not in found["metadata"].get("annotations", {}),
+    )
+    assert stopped["spec"]["suspend"]
+    template = stopped["spec"]["template"]
+    assert "nodeSelector" not in template["spec"]
+    assert "tolerations" not in template["spec"]
+    assert not template["metadata"].get("annotations")
+    assert names.KUEUE_CLUSTER_QUEUE not in template["metadata"]["labels"]
+    await world.wait_until(partial(world.events, "Stopped", "first"))
+
+
+async def _the_quota_of_one_that_has_ended_is_free(world: World) -> None:
+    for pod in await _runs(world, "third", 4):
+        await _end_pod(world, pod)
+    third = await _find_workload(world, "third")
+    name = third["metadata"]["name"]
+    ended = await tenants.becomes(world, name, "Finished", "True")
+    assert tenants.list_conditions(ended)["Finished"] == ("True", "Succeeded")
+    assert not (await tenants.read_workload(world, name))["metadata"].get("finalizers")
+    await _runs(world, "first", 3)
+    # The second one gets what the first one needs no longer.
+    await _end_pod(world, (await _runs(world, "first", 3))[0])
+    await _runs(world, "second", 2)
+    first = await _find_workload(world, "first")
+    assert first["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
+    for name in ("first", "second"):
+        await world.call("DELETE", f"{_JOBS}/{name}", {"propagationPolicy": "Background"})
+
+
+async def _one_may_start_with_fewer_pods(world: World) -> None:
+    least = {names.KUEUE_LEAST: "2"}
+    job = make_job("elastic", "team", n=6, annotations=least, suspend=True)
+    await world.call("POST", _JOBS, job)
+    await _runs(world, "elastic", 4)
+    assert (await _read_job(world, "elastic"))["spec"]["parallelism"] == 4
+    workload = await _find_workload(world, "elastic")
+    assert (workload["spec"]["podSets"][0]["count"], workload["spec"]["podSets"][0]["minCount"]) == (6, 2)  # fmt: skip
+    assert workload["status"]["admission"]["podSetAssignments"][0]["count"] == 4
+
+
+async def _one_that_is_deleted_leaves_nothing(world: World) -> None:
+    await world.call("DELETE", f"{_JOBS}/elastic", {"propagationPolicy": "Background"})
+
+    async def list_held() -> list[Json]:
+        """The garbage collector hears late of Kueue's kinds: nothing keeps it from what it will delete then."""
+        found = await world.listed(tenants.WORKLOADS)
+        return [one for one in found if one["metadata"].get("finalizers")]
+
+    await world.wait_until(list_held, lambda found: not found)
+    await tenants.has_status(world, f"{tenants.QUEUES}/team", admittedWorkloads=0)
+
+
+async def _one_with_a_mistake_is_told_so(world: World) -> None:
+    wrong = make_job("wrong", "team", suspend=True)
+    wrong["spec"]["template"]["metadata"] = {"annotations": {names.KUEUE_UNCONSTRAINED: "perhaps"}}
+    await world.call("POST", _JOBS, wrong)
+    (event,) = await world.wait_until(partial(world.events, "InvalidJob", "wrong"))
+    assert names.KUEUE_UNCONSTRAINED in event["note"]
+    unknown = make_job("lost", "team", labels={names.KUEUE_CLASS: "nowhere"}, suspend=True)
+    await world.call("POST", _JOBS, unknown)
+    await world.wait_until(partial(world.events, "WorkloadPriorityClassNotFound", "lost"))
+    await world.call("POST", _JOBS, make_job("well", "team", suspend=True))
+    await _runs(world, "well", 1)
