@@ -255,6 +255,7 @@ COHORTS = _make_queue_kind(kueue.Cohort, "cohorts")
 CLUSTER_QUEUES = _make_queue_kind(kueue.ClusterQueue, "clusterqueues")
 LOCAL_QUEUES = _make_queue_kind(kueue.LocalQueue, "localqueues", is_namespaced=True)
 WORKLOADS = _make_queue_kind(kueue.Workload, "workloads", is_namespaced=True)
+ADMISSION_CHECKS = _make_queue_kind(kueue.AdmissionCheck, "admissionchecks")
 
 TABLE: tuple[Kind, ...] = (
     PODS,
@@ -319,7 +320,7 @@ TABLE: tuple[Kind, ...] = (
     CLUSTER_QUEUES,
     LOCAL_QUEUES,
     WORKLOAD_CLASSES,
-    _make_queue_kind(kueue.AdmissionCheck, "admissionchecks"),
+    ADMISSION_CHECKS,
     WORKLOADS,
 )
 # Kinds that are written only: no decision reads one.

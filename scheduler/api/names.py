@@ -159,7 +159,7 @@ KUEUE_PROVISIONING = "provreq.kueue.x-k8s.io/"
 KUEUE_GATE = "kueue.x-k8s.io/admission"
 KUEUE_TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 KUEUE_MANAGED = "kueue.x-k8s.io/managed"
-# The finalizer of a workload whose job has not let go of it.
+# The finalizer of a workload whose job has not let go of it, and of other objects of Kueue that are in use.
 KUEUE_IN_USE = "kueue.x-k8s.io/resource-in-use"
 # On a workload: the generation of its job to which it is known to fit.
 FITS_GENERATION = "scheduling.evenkeel.dev/fits-generation"

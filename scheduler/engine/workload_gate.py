@@ -32,8 +32,9 @@ class WorkloadGate:
     def _find_objection(self, uid: str) -> str:
         keys, _ = self._pods.find_keys(uid)
         for key in keys:
-            for name in self._tenants.list_owned(key):
-                return _find_wait(self._tenants.works[name])
+            work = self._tenants.works.get(self._tenants.index.find_owned(key))
+            if work is not None:
+                return _find_wait(work)
         queue = self._pods.find_queue(uid)
         return f"queue {queue}: the pod has no workload yet" if queue else ""
 

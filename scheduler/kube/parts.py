@@ -190,7 +190,7 @@ class Parts:
             queues.find_workloads,
             clock,
             self.options.config.scheduler_names,
-            watches_pods=False,
+            watches_pods=self.options.config.queues.ready is not None,
         )
         return JobHands(self.api, ties)
 

@@ -137,7 +137,7 @@ async def _one_waits_while_another_runs(world: World) -> None:
     assert texts == {names.KUEUE_WORKLOAD: workload["metadata"]["name"]}
     assert workload["metadata"]["labels"][names.KUEUE_JOB_UID] == first["metadata"]["uid"]
     await world.wait_until(partial(world.events, "Started", "first"))
-    # Who came first is known by the second.
+    # Of two workloads of the same second the one with the lower uid would come first.
     await asyncio.sleep(1.0)
     await world.call("POST", _JOBS, make_job("second", "team", n=2, suspend=True))
     second = await _find_workload(world, "second")
@@ -195,6 +195,7 @@ async def _the_quota_of_one_that_has_ended_is_free(world: World) -> None:
     assert first["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
     for name in ("first", "second"):
         await world.call("DELETE", f"{_JOBS}/{name}", {"propagationPolicy": "Background"})
+    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
 
 
 async def _one_may_start_with_fewer_pods(world: World) -> None:
@@ -342,3 +343,41 @@ async def _a_group_that_disagrees_is_told_so(world: World) -> None:
     assert names.KUEUE_TOTAL in event["note"]
     await world.create(make_pod("well", {names.KUEUE_QUEUE: "pods"}))
     await world.bound("well")
+
+
+async def test_a_job_whose_pods_are_late_is_put_back_and_at_last_deactivated(world: World) -> None:
+    """No kubelet runs its pods, so they are never ready."""
+    strategy = "{backoffBaseSeconds: 1, backoffLimitCount: 1}"
+    ready = f"{{timeout: 3s, blockAdmission: true, requeuingStrategy: {strategy}}}"
+    path = world.server.folder / "ready.yaml"
+    path.write_text(f"{_CONFIG.read_text()}  waitForPodsReady: {ready}\n")
+    await tenants.prepare(world)
+    await tenants.make_queue(world, "late", "late")
+    await world.create(nodes.make_plain_node("n9", cpu="16"))
+    operator = await world.start_operator(args=("--config", str(path)))
+    await world.leads(operator)
+    await world.call("POST", _JOBS, make_job("slow", "late", suspend=True))
+    name = (await _find_workload(world, "slow"))["metadata"]["name"]
+    ready_now = await tenants.becomes(world, name, "PodsReady", "False")
+    assert tenants.list_conditions(ready_now)["PodsReady"] == ("False", "WaitForStart")
+    await world.call("POST", _JOBS, make_job("next", "late", suspend=True))
+    other = (await _find_workload(world, "next"))["metadata"]["name"]
+    waits = await tenants.becomes(world, other, "QuotaReserved", "False")
+    assert tenants.list_conditions(waits)["QuotaReserved"][1] == "WaitingForPodsReady"
+    await world.wait_until(partial(world.events, "EvictedDueToPodsReadyTimeout", name))
+    # Another one gets its turn, and ends: then the first one is tried again, and deactivated.
+    await world.call("DELETE", f"{_JOBS}/next", {"propagationPolicy": "Background"})
+    found = await world.wait_until(
+        partial(tenants.read_workload, world, name),
+        lambda found: found["spec"]["active"] is False and "admission" not in found["status"],
+    )
+    reason = "DeactivatedDueToRequeuingLimitExceeded"
+    assert tenants.list_conditions(found)["Evicted"] == ("True", reason)
+    assert tenants.list_conditions(found)["Requeued"] == ("False", reason)
+    counts = {
+        one["reason"]: one["count"] for one in found["status"]["schedulingStats"]["evictions"]
+    }
+    assert counts == {"PodsReadyTimeout": 1, "Deactivated": 1}
+    assert found["status"]["accumulatedPastExecutionTimeSeconds"] >= 6
+    assert (await _read_job(world, "slow"))["spec"]["suspend"]
+    assert operator.stop().code == 0

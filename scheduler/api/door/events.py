@@ -179,7 +179,7 @@ class AdmitFailed(_Event, frozen=True):
 
 
 class PreemptFailed(_Event, frozen=True):
-    """A workload could not be asked to give its quota back."""
+    """A workload could not be asked to give its quota back, or to do another step."""
 
     key: str
     message: str
@@ -215,6 +215,12 @@ class QuotaGoing(_Event, frozen=True):
     key: str
 
 
+class StepGoing(_Event, frozen=True):
+    """The next step of a workload was being carried out before the engine made a fresh start."""
+
+    key: str
+
+
 class UsageKnown(_Event, frozen=True):
     """What a local queue had used before the engine made a fresh start, see ``tenancy/history.py``."""
 
@@ -231,7 +237,8 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
-    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | UsageKnown
+    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | StepGoing
+    | UsageKnown
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from scheduler.api.jobs.parts import (
     read_object,
 )
 from scheduler.api.jobs.templates import CannotStart
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.jobs import statuses
 from scheduler.kube.jobs.deeds import (
     Deed,
@@ -170,7 +170,7 @@ def _hold(case: Case, workload: Json) -> _Found:
     if not statuses.has_quota(workload):
         return _DONE
     return statuses.write_status(
-        workload, case.scene.now, conditions.give_back, "OnHold", "Job is on hold"
+        workload, case.scene.now, conditions.take_quota, "OnHold", "Job is on hold"
     )
 
 

@@ -8,7 +8,7 @@ from scheduler.api import kueue, names, wire
 from scheduler.api.jobs import changes, table, workloads
 from scheduler.api.jobs.parts import JobState, Json, has_condition
 from scheduler.api.jobs.table import JobKind
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED, PODS_READY
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED, PODS_READY
 
 # A kind of jobs by its name, a namespace and a name.
 JobKey = tuple[str, str, str]
@@ -102,6 +102,12 @@ def pick_meta(meta: wire.Meta) -> wire.Meta:
     return wire.Meta(
         name=meta.name, namespace=meta.namespace, uid=meta.uid, generation=meta.generation
     )
+
+
+def is_ready(pod: wire.Pod) -> bool:
+    """Whether a pod is ready."""
+    found = pod.status.conditions or ()
+    return any(one.type == "Ready" and one.status == "True" for one in found)
 
 
 def is_finished(workload: Json) -> bool:

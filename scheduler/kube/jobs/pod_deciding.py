@@ -12,7 +12,7 @@ from scheduler.api import kinds, names
 from scheduler.api.jobs import plain_pods, pod_sets, templates, workloads
 from scheduler.api.jobs.parts import Json, get_in, has_condition, read_list, read_object
 from scheduler.api.jobs.templates import CannotStart, write_changes, write_operation
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.jobs import statuses
 from scheduler.kube.jobs.deeds import (
     ChangePods,

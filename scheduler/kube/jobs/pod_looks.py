@@ -8,7 +8,7 @@ from typing import NamedTuple
 from scheduler.api import kinds, kueue, names, wire
 from scheduler.api.jobs import plain_pods
 from scheduler.api.jobs.parts import Json
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
 from scheduler.kube.jobs.known import JobKey, KnownWorkload
@@ -111,7 +111,6 @@ class PodLooks:
     def _read(found: wire.Pod, labels: Mapping[str, str]) -> KnownPod:
         meta, group = found.metadata, plain_pods.find_group(labels)
         gates = {one.name for one in found.spec.scheduling_gates or ()}
-        conditions = found.status.conditions or ()
         return KnownPod(
             UnitKey(meta.namespace, group or meta.name, bool(group)),
             known.pick_meta(meta),
@@ -120,7 +119,7 @@ class PodLooks:
             bool(found.spec.node_name),
             found.status.phase in _OVER,
             meta.deletion_timestamp is not None,
-            any(one.type == "Ready" and one.status == "True" for one in conditions),
+            known.is_ready(found),
             (meta.annotations or {}).get(names.KUEUE_TOTAL, ""),
         )
 

@@ -8,13 +8,13 @@ import msgspec
 
 from scheduler.api import kinds, kueue, names
 from scheduler.api.jobs.parts import Json, get_in, read_list, read_object
-from scheduler.api.queues.workloads import FINISHED
+from scheduler.api.queues.words import FINISHED
 from scheduler.kube.jobs.deeds import Words, WriteWorkload
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.conditions import Conditions
 
-# Makes the changes of a status from its conditions, a reason and a message.
-Write = Callable[[Conditions, str, str], Json]
+# Makes the changes of a status from what it is, its conditions, a reason and a message, and the time.
+Write = Callable[[kueue.WorkloadStatus, Conditions, tuple[str, str], float], Json]
 
 
 def get_message(workload: Json, kind: str) -> str:
@@ -68,17 +68,22 @@ def write_status(
     workload: Json, now: float, write: Write, reason: str, message: str, words: Words | None = None
 ) -> WriteWorkload:
     """Return the deed that changes the status of a workload."""
-    status = write(read_conditions(workload, now), reason, message)
+    before = msgspec.convert(read_object(workload, "status"), kueue.WorkloadStatus)
+    status = write(before, read_conditions(workload, now), (reason, message), now)
     return WriteWorkload(workload, {"status": status}, is_status=True, words=words)
 
 
-def finish(changing: Conditions, reason: str, message: str) -> Json:
+def finish(
+    status: kueue.WorkloadStatus, changing: Conditions, why: tuple[str, str], now: float
+) -> Json:
     """Return the changes of a status by which a workload is finished."""
-    changing.set(FINISHED, reason, message, is_true=True)
+    del status, now
+    changing.set(FINISHED, *why, is_true=True)
     return {"conditions": changing.write()}
 
 
-def requeue(changing: Conditions, reason: str, message: str) -> Json:
+def requeue(
+    status: kueue.WorkloadStatus, changing: Conditions, why: tuple[str, str], now: float
+) -> Json:
     """Return the changes of a status by which an evicted workload waits again, for the reason of its eviction."""
-    del reason
-    return conditions.requeue(changing, message)
+    return conditions.requeue(status, changing, why[1], now)

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, Queued, QuotaDecision
+from scheduler.api.door.decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.door.notes import Note
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import ChecksToPass, QueuePath
 from scheduler.kube.client import ApiClient
 from scheduler.kube.queues import conditions
+from scheduler.kube.queues.finalizers import Finalizers
 from scheduler.kube.queues.guard import Guard
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import Shown, ShownWorkloads
@@ -84,7 +85,10 @@ class QueueHands:
             ties.reporter,
             find_kind=self._find_kind,
             clock=ties.clock,
-            is_fair=ties.engine.config.queues.strategies is not None,
+            settings=ties.engine.config.queues,
+        )
+        self._finalizers = Finalizers(
+            api, ties.engine, find_kind=self._find_kind, may_write=self.may_write
         )
         # What was wrong with objects, by kind and key.
         self._problems: dict[tuple[str, str], str] = {}
@@ -147,6 +151,7 @@ class QueueHands:
             group.create_task(self._writer.run())
             group.create_task(self._reports.run())
             group.create_task(self._statuses.run(self.may_write))
+            group.create_task(self._finalizers.run())
 
     async def drain(self, seconds: float) -> None:
         """Wait until all decisions are carried out, or the time is up."""
@@ -156,6 +161,11 @@ class QueueHands:
 
     def hear(self, event: Event, found: Iterable[Note]) -> None:
         """Take over what an event says of queues, and what the engine noted about it."""
+        match event:
+            case events.Seen(one) if isinstance(one.metadata, wire.GuardedMeta):
+                self._finalizers.see(kinds.read_kind_name(one), one.metadata)
+            case events.Gone(kind, key):
+                self._finalizers.drop(kind, key)
         match event:
             case events.Seen(one) if kinds.read_kind_name(one) in _OF_QUEUES:
                 problems = [note.problem for note in found if isinstance(note, notes.QueueRead)]
@@ -221,10 +231,10 @@ class QueueHands:
                 case Preempt():
                     by, goes = (self._engine.ask(QueuePath(key)) for key in (one.by, one.key))
                     self._writer.submit(one, Facts(paths=(by, goes)))
-                case EvictWorkload():
-                    self._writer.submit(one, Facts())
                 case Queued():
                     self._reports.note_queued(one)
+                case _:
+                    self._writer.submit(one, Facts())
             yield
 
 
