@@ -58,10 +58,10 @@ async def test_jobs_outlive_kills(world: World) -> None:
     made = [make_job(f"job-{i}", f"team-{i % _TEAMS}", cpu=1 + i % 3, suspend=True) for i in range(_N)]  # fmt: skip
     await asyncio.gather(*(_submit(world, one) for one in made))
     ended = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_kill_again_and_again(world, ended))
-        group.create_task(_end_pods(world, ended))
-        group.create_task(_check_quotas(world, ended))
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_kill_again_and_again(world, ended))
+        tasks.create_task(_end_pods(world, ended))
+        tasks.create_task(_check_quotas(world, ended))
         await _wait_for_all(world)
         ended.set()
     await _nothing_is_left(world)

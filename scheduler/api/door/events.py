@@ -215,6 +215,20 @@ class QuotaGoing(_Event, frozen=True):
     key: str
 
 
+class GaveWay(_Event, frozen=True):
+    """For which workloads one had given quota back before the engine made a fresh start, and others for it.
+
+    Attributes:
+        key: the workload.
+        given: the keys and uids of those for which it had given quota back.
+        is_owed: others had given quota back for it, and it had not got any since.
+    """
+
+    key: str
+    given: tuple[tuple[str, str], ...]
+    is_owed: bool
+
+
 class StepGoing(_Event, frozen=True):
     """The next step of a workload was being carried out before the engine made a fresh start."""
 
@@ -238,7 +252,7 @@ Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
     | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | StepGoing
-    | UsageKnown
+    | GaveWay | UsageKnown
 )  # fmt: skip
 
 
