@@ -76,9 +76,9 @@ class Parts:
         self.is_started = self.is_stopping = False
         self.engine = recorder.engine if recorder else Engine(config)
         self.inbox = Inbox(self.engine)
-        has_queues = config.queues.kueue
+        has_queues, has_kai = config.queues.kueue, config.queues.kai is not None
         table = sources.make_table(
-            config.scheduler_names, config.pod_limits, with_queues=has_queues
+            config.scheduler_names, config.pod_limits, with_queues=has_queues, with_kai=has_kai
         )
         self.rare = Rare(table, self.inbox.put)
         self._lookups = Lookups(self.engine, config)
@@ -125,7 +125,7 @@ class Parts:
             on_lost=self._end_term,
         )
         needed = rights.list_needed(
-            options.lease_namespace, options.lease_name, with_queues=has_queues
+            options.lease_namespace, options.lease_name, with_queues=has_queues, with_kai=has_kai
         )
         self.rights = Rights(side_api, needed)
         signs = Signs(self.lease, fence, self.streams, self.rights, self.rare.troubles)

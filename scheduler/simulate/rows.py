@@ -82,7 +82,11 @@ class Rows:
         """Add the victims of a pod that stays pending and is nominated to their node."""
         if not evict.makes_room_for:
             return
-        row = self._rows[evict.makes_room_for]
+        uid = evict.makes_room_for
+        if uid not in self._rows:
+            # It was held, as its queue had no room for it, and makes room in its queue now.
+            self._rows[uid] = self._make_row(self._engine.ask(NamedPod(uid)), "")
+        row = self._rows[uid]
         row["nominated"] = evict.node
         # A group makes room on several nodes, and pods of a victim's group may be on others.
         row["victims"] += [

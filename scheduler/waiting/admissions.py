@@ -6,10 +6,13 @@ The pods of an entity that an admission holds get no ``Unschedulable`` condition
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from scheduler.plugins.contract import Hint
 from scheduler.state.entities import AnyEntity, Entity
+from scheduler.tenancy.kai import tree
+from scheduler.tenancy.kai.accounts import Accounts
+from scheduler.tenancy.kai.rules import Reason
 from scheduler.waiting.hooks import Hooks
 
 
@@ -54,6 +57,31 @@ class Completeness:
         if entity.problem is not None:
             return Held("Completeness", why=str(entity.problem))
         return Held("Completeness", why=entity.lacks) if entity.lacks else None
+
+
+class InQueue:
+    """Holds a pod or group whose queue, one of KAI's, does not exist or starts no pods."""
+
+    _WORDS: ClassVar[dict[str, str]] = {
+        tree.MISSING: "there is no queue {}",
+        tree.INNER: "there are queues within queue {}, so no pod starts in it",
+        tree.ORPHAN: "a queue above queue {} does not exist",
+        tree.CYCLE: "the queues above queue {} are a cycle, or too many",
+        tree.BAD: "queue {}, or one above it, has a mistake",
+    }
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+
+    def judge(self, entity: AnyEntity) -> Held | None:
+        """Hold what names such a queue; whoever sees the queues change asks again."""
+        queues = self._accounts.tree
+        name = self._accounts.find_terms_of(entity).queue if len(queues) else ""
+        if not name:
+            return None
+        queues.settle()
+        problem = queues.find_problem(name)
+        return Held(Reason.NO_QUEUE, why=self._WORDS[problem].format(name)) if problem else None
 
 
 ADMISSIONS: tuple[Admission, ...] = (SchedulingGates(), Completeness())

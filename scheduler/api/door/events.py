@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import kueue, steering, wire
+from scheduler.api import kai, kueue, steering, wire
 from scheduler.api.cards import Slots
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import GroupKey
@@ -19,6 +19,7 @@ from scheduler.api.storage import Given, StorageObject
 Object = (
     wire.Pod | wire.Node | steering.PeerObject | steering.PodDisruptionBudget | steering.Namespace
     | steering.BalancePolicy | StorageObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
+    | kai.Queue
 )  # fmt: skip
 
 

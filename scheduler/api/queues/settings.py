@@ -29,17 +29,37 @@ _WEEK = HistorySettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KaiSettings:
+    """How KAI's queues share what is over all quotas.
+
+    Attributes:
+        k: how strongly what a queue has used counts against its weight.
+        half_life_seconds: after so many seconds half of what a queue has used counts; 0: it does not count.
+        multiplier: a queue that takes from another one may be so many times as full as that one afterwards.
+        by_common: for how long pods are protected from other queues says the queue below the one that both have in
+            common; else the queue of the pod.
+    """
+
+    k: float = 1.0
+    half_life_seconds: float = 0.0
+    multiplier: float = 1.0
+    by_common: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
     """Which queues are managed, and how they share.
 
     Attributes:
         kueue: whether Kueue's objects are managed, in the place of Kueue.
+        kai: how KAI's queues share; None if they are not managed.
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         history: how what local queues have used counts, in queues where it does.
         by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
     """
 
     kueue: bool = False
+    kai: KaiSettings | None = None
     strategies: tuple[str, ...] | None = None
     history: HistorySettings = _WEEK
     by_eviction: bool = True

@@ -1,0 +1,164 @@
+"""Room for pods of KAI's queues: victims are added in their order until the pods fit; those that need not go come back.
+
+Source: KAI-Scheduler (2026-03), ``actions/common/solvers``. A victim stays where it is, or goes: KAI may give it another
+node in the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.door.decisions import Bind, Plan
+from scheduler.disruption import protectors
+from scheduler.disruption.cleared import Cleared
+from scheduler.disruption.group_units import Unit
+from scheduler.disruption.promises import Promises
+from scheduler.disruption.queue_victims import Allows
+from scheduler.disruption.sparing import Guard, Shapes, make_shapes, put_back
+from scheduler.disruption.units import find_unit_costs
+from scheduler.disruption.weighing import find_hours, sum_costs
+from scheduler.schema import columns as c
+from scheduler.schema.world import ANYWHERE
+from scheduler.shapes.boards import Boards
+from scheduler.shapes.keys import Keys
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Entity
+
+# So many victims are added one by one, then ever more at a time.
+_ONE_BY_ONE = 32
+_GROWTH = 1.25
+# Places a group among some rows, in the open trial.
+PlaceAmong = Callable[[c.Flags], Plan]
+
+
+class Quota:
+    """What the queues have room for, in the open trial; this one never stands in the way."""
+
+    def has_room(self) -> bool:
+        """Whether the queues have room for the pods, which are not placed yet."""
+        return True
+
+    def is_kept(self) -> bool:
+        """Whether no queue of the pods has more than it may have, now that they are placed."""
+        return True
+
+
+class Search(NamedTuple):
+    """Whom pods may take the place of, see ``QueueRoom.find_room``."""
+
+    units: Sequence[Unit]
+    by: tuple[Quota, Allows]
+
+
+class _QuotaGuard(Guard):
+    """Judges as well whether the queues keep their limits."""
+
+    def __init__(
+        self,
+        boards: Boards,
+        shapes: Shapes,
+        binds: Sequence[Bind],
+        cluster: Cluster,
+        by: tuple[Promises, Quota],
+    ) -> None:
+        promises, self._quota = by
+        super().__init__(boards, shapes, binds, cluster, promises)
+
+    def still_fits(self, unit: Unit) -> bool:
+        return self._quota.is_kept() and super().still_fits(unit)
+
+
+class QueueRoom:
+    """Looks for room on one cluster."""
+
+    def __init__(self, cluster: Cluster, boards: Boards, keys: Keys, promises: Promises) -> None:
+        self._cluster, self._boards, self._keys = cluster, boards, keys
+        self._promises = promises
+
+    def find_room(
+        self, entity: Entity, units: Sequence[Unit], by: tuple[Quota, Allows], place: PlaceAmong
+    ) -> Cleared | None:
+        """Find room for a pod or group that takes the place of some units.
+
+        Args:
+            entity: the group, or a pod as one.
+            units: who may go, in order. Those whose going violates a budget go only where nobody else can.
+            by: what the queues have room for, and whether it is fair that some units go.
+            place: places the group among some rows, in the open trial.
+        """
+        spared = list(units)
+        if units and protectors.has_costs(self._cluster):
+            # Those who go last use up what budgets allow first.
+            costs = find_unit_costs(self._cluster, [unit.pods for unit in reversed(units)])[::-1]
+            spared = [unit for unit, cost in zip(units, costs, strict=True) if not cost]
+        for some in [spared, units] if 0 < len(spared) < len(units) else [units]:
+            found = self._find_among(entity, some, by, place)
+            if found is not None:
+                return found
+        return None
+
+    def _find_among(
+        self, entity: Entity, units: Sequence[Unit], by: tuple[Quota, Allows], place: PlaceAmong
+    ) -> Cleared | None:
+        if not units or self._clear(entity, units, ANYWHERE, (by[0], place)) is None:
+            return None
+        is_single = len(entity.members) == 1
+        before = 0
+        for n in _list_sizes(len(units)):
+            self._cluster.pauses.take()
+            # A pod by itself fits only where the last ones go: where others go it did not fit, or that was not fair.
+            rows = self._find_rows(units[before:n]) if is_single else ANYWHERE
+            before = n
+            found = self._clear(entity, units[:n], rows, (by[0], place))
+            if found is not None and by[1](found.units):
+                return found
+        return None
+
+    def _find_rows(self, units: Sequence[Unit]) -> c.Flags:
+        rows = np.zeros(self._cluster.nodes.capacity, np.bool_)
+        for pod in (pod for unit in units for pod in unit.pods):
+            row = self._cluster.nodes.find_row(pod.node)
+            if row >= 0:
+                rows[row] = True
+        return rows
+
+    def _clear(
+        self,
+        entity: Entity,
+        units: Sequence[Unit],
+        rows: c.Flags,
+        by: tuple[Quota, PlaceAmong],
+    ) -> Cleared | None:
+        """Place a group without some units and without pods that leave anyway, then let those come back that may."""
+        quota, place = by
+        cluster = self._cluster
+        leaving = [uid for uid in sorted(cluster.roster.leaving) if cluster.pods[uid].node]
+        shapes = make_shapes(self._boards, self._keys, entity.members)
+        with cluster.trial() as trial:
+            trial.take_away(*leaving, *(pod.uid for unit in units for pod in unit.pods))
+            if not quota.has_room():
+                return None
+            plan = place(rows)
+            if not plan.binds:
+                return None
+            guard = _QuotaGuard(self._boards, shapes, plan.binds, cluster, (self._promises, quota))
+            gone = put_back(trial, _list_last_first(units), guard)
+        pods = [pod for unit in gone for pod in unit.pods]
+        hours = find_hours(cluster, entity, pods)
+        return Cleared(plan.binds, gone, sum_costs(cluster, gone, hours), rows)
+
+
+def _list_last_first(units: Sequence[Unit]) -> list[Unit]:
+    """List units as they come back: who was to go last first, but an extra pod only after the minimum of its group."""
+    back = list(reversed(units))
+    return [one for one in back if not one.is_extra] + [one for one in back if one.is_extra]
+
+
+def _list_sizes(most: int) -> Iterator[int]:
+    n = 0
+    while n < most:
+        n = min(most, n + 1 if n < _ONE_BY_ONE else int(n * _GROWTH))
+        yield n

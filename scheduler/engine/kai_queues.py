@@ -1,0 +1,349 @@
+"""KAI's queues in the engine: keeps their objects, and decides for the pods and groups in them, one after another.
+
+First everything is tried that fits as things are. Then, in the order of the queues, who fits nowhere takes the place of
+pods of other queues, and who still waits that of pods of its own queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from scheduler.api import kai
+from scheduler.api.door import notes
+from scheduler.api.door.decisions import Hold, Outcome, Plan
+from scheduler.api.door.notes import Note
+from scheduler.api.queues.kai import UNLIMITED, KaiQueue, read_queue
+from scheduler.api.queues.settings import KaiSettings
+from scheduler.config import Config
+from scheduler.cycle.schedule import Cycle
+from scheduler.disruption.group_promises import awaits_victims, end_nominations
+from scheduler.disruption.group_units import Unit
+from scheduler.disruption.queue_room import Quota, Search
+from scheduler.disruption.queue_victims import Action, QueueVictims, sum_by_queue
+from scheduler.engine.keeping import Keeper
+from scheduler.errors import BadInput
+from scheduler.shapes.policies import PolicyBook
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.seniority import Seniority
+from scheduler.tenancy.kai.accounts import Accounts
+from scheduler.tenancy.kai.rules import Reason, Taker, find_over, is_fair, may_reclaim
+from scheduler.tenancy.kai.tree import Tree
+from scheduler.tenancy.kai.turns import cut_turn, list_next
+from scheduler.waiting.admissions import ADMISSIONS, Admission, Held, InQueue
+from scheduler.waiting.orders import First, PriorityAndAge
+from scheduler.waiting.pending import Pending
+from scheduler.waiting.queue_order import QueueOrder
+
+_NEVER = float("inf")
+# Pods that could go for others are looked for again that often at most.
+_LOOK_SECONDS = 1.0
+_NOTHING: tuple[Note, ...] = ()
+KIND = str(kai.Queue.__struct_config__.tag)
+
+
+@dataclass(slots=True)
+class _Wanting:
+    """An entity that fitted nowhere, or whose queue had no room for it.
+
+    Attributes:
+        hold: what keeps it waiting.
+        tried_at: what was known when others were last looked for that could go for it; None: never yet.
+        again_at: when more of them may go; None for never.
+    """
+
+    hold: Hold
+    tried_at: Hashable = None
+    again_at: float | None = None
+
+
+class KaiQueues:
+    """Keeps the queues, and decides for what is in them."""
+
+    def __init__(
+        self,
+        settings: KaiSettings | None,
+        cluster: Cluster,
+        cycle: Cycle,
+        pending: Pending,
+        accounts: Accounts,
+        pause: float,
+    ) -> None:
+        """``settings``: None if there are none; without a ``pause`` between other looks there is none between those here."""
+        self._is_on, settings = settings is not None, settings or KaiSettings()
+        self._settings, self._cluster, self.accounts = settings, cluster, accounts
+        self._cycle, self._pending = cycle, pending
+        self._tree = accounts.tree
+        self._victims = QueueVictims(cluster, accounts, settings)
+        self._wanting: dict[str, _Wanting] = {}
+        # The uids of entities that wait for quota, or for their queue.
+        self._held: set[str] = set()
+        self._pause, self._looked_at = pause and _LOOK_SECONDS, -_NEVER
+        self._looked: Hashable = None
+        self._judged: Hashable = None
+        self._version = 0
+        self._in_queue = InQueue(accounts)
+
+    # Objects.
+
+    def make_keepers(self) -> dict[str, Keeper]:
+        """Make the keeper of queues, who keeps none if they are not managed."""
+        return {KIND: Keeper(self._see, self._drop, lambda: tuple(self._tree.queues))}
+
+    def _see(self, found: kai.Queue, _: float) -> Sequence[Note]:
+        if not self._is_on:
+            return _NOTHING
+        meta, problem = found.metadata, ""
+        try:
+            queue = read_queue(found)
+        except BadInput as error:
+            problem = str(error)
+            known = self._tree.queues.get(meta.name)
+            before = (
+                KaiQueue(meta.name, meta.creation_timestamp) if known is None else known.defined
+            )
+            queue = before._replace(mistake=problem)
+        is_first, is_new = not len(self._tree), meta.name not in self._tree.queues
+        self._tree.put(queue)
+        if is_first or is_new:
+            # Pods may be in it that were in no queue.
+            self.accounts.recount()
+        return (notes.QueueRead(KIND, meta.name, meta.generation, problem),)
+
+    def _drop(self, name: str, _: float) -> Sequence[Note]:
+        if self._tree.drop(name):
+            self.accounts.recount()
+        return _NOTHING
+
+    # Decisions.
+
+    @property
+    def has_queues(self) -> bool:
+        """Whether there is any queue."""
+        return bool(len(self._tree))
+
+    def is_queued(self, entity: AnyEntity) -> bool:
+        """Whether a pod or group is in a queue."""
+        return self.has_queues and bool(self.accounts.find_terms_of(entity).queue)
+
+    def find_due(self) -> float:
+        """Return when others are to be looked for again that could go; infinite if nothing has to change before."""
+        if not self._wanting:
+            return _NEVER
+        if any(one.tried_at is None for one in self._wanting.values()):
+            return 0.0
+        if self._looked != self._make_mark():
+            return max(0.0, self._looked_at + self._pause)
+        again = [one.again_at for one in self._wanting.values() if one.again_at is not None]
+        return min(again, default=_NEVER)
+
+    def _make_mark(self) -> Hashable:
+        """Make a value of all that decides who could go, and whether a queue has room."""
+        nominations = self._cluster.nominations
+        promised = tuple(
+            (node, uid) for node in nominations.list_nodes() for uid in nominations.list_on(node)
+        )
+        return self.accounts.make_mark(), tuple(nominations.going), promised
+
+    def judge_held(self, now: float) -> None:
+        """Let those be tried again that were held, and that their queues have room for now."""
+        pending = self._pending
+        if self._tree.version != self._version:
+            self._version = self._tree.version
+            for one in list(pending.list_entries()):
+                if one.held is not None and one.held.by == Reason.NO_QUEUE:
+                    pending.judge_again(one.uid, now)
+        self._held = {uid for uid in self._held if pending.find_entry(uid) is not None}
+        mark = self._make_mark() if self._held else None
+        if mark == self._judged:
+            return
+        self._judged = mark
+        self._settle()
+        for uid in sorted(self._held):
+            entry = pending.find_entry(uid)
+            if entry is None or entry.held is None:
+                continue
+            entity = entry.entity
+            with self.accounts.lift_promises(entity):
+                taker = self._make_taker(entity)
+                has_room = taker is not None and find_over(taker) is None
+            if has_room or taker is None:
+                self._held.discard(uid)
+                pending.judge_again(uid, now)
+
+    def schedule(self, batch: Sequence[AnyEntity], now: float, *, explain: bool) -> Outcome:
+        """Decide for a batch; who is in a queue comes alone."""
+        if self.is_queued(batch[0]):
+            return self._decide(batch[0], now, explain=explain)
+        return self._cycle.schedule(batch, explain=explain)
+
+    def _decide(self, entity: AnyEntity, now: float, *, explain: bool) -> Outcome:
+        """Decide for a pod or group, of which the next turn is tried; without room in its queue it is held."""
+        self._settle()
+        made = Outcome()
+        with self.accounts.lift_promises(entity):
+            taker = self._make_taker(entity)
+            over = None if taker is None else find_over(taker)
+            if taker is not None and over is None:
+                turn = self._cut_turn(entity)
+                made = self._cycle.schedule([turn], explain=explain, makes_room=False)
+        self._wanting.pop(entity.uid, None)
+        if over is not None:
+            held = Held(over.reason, why=over.describe())
+            self._wanting[entity.uid] = _Wanting(Hold(entity.members[0].uid, said=held.why))
+            self._held.add(entity.uid)
+            self._pending.hold(entity.uid, held, now)
+        elif taker is None:
+            # Its queue has gone since it became active.
+            if (held_by := self._in_queue.judge(entity)) is not None:
+                self._pending.hold(entity.uid, held_by, now)
+        elif made.holds:
+            hold = made.holds[0]
+            if hold.problem is None:
+                self._wanting[entity.uid] = _Wanting(hold)
+        elif not made.left and self._has_more(entity):
+            made.left.append(entity.uid)
+        return made
+
+    def _cut_turn(self, entity: AnyEntity) -> AnyEntity:
+        return cut_turn(self._cluster, entity) if isinstance(entity, Entity) else entity
+
+    def _has_more(self, entity: AnyEntity) -> bool:
+        """Whether pods of an entity wait for its next turn."""
+        return isinstance(entity, Entity) and bool(list_next(self._cluster, entity))
+
+    def _settle(self) -> None:
+        self.accounts.settle()
+        self.accounts.share_out()
+
+    def _make_taker(self, entity: AnyEntity) -> Taker | None:
+        """Say what the next turn of an entity wants; None if its queue starts no pod."""
+        self._tree.settle()
+        terms = self.accounts.find_terms_of(entity)
+        queue = self._tree.queues.get(terms.queue)
+        if queue is None or self._tree.find_problem(terms.queue):
+            return None
+        wants = self.accounts.sum_wants(list_next(self._cluster, entity))
+        return Taker(queue, wants, terms.is_preemptible)
+
+    # Room that others make.
+
+    def make_room(self, now: float) -> list[Plan]:
+        """Look for others that could go for those that fit nowhere, as KAI does: from other queues, then from their own."""
+        if not self._wanting or self.find_due() > now:
+            return []
+        self._looked_at = now
+        mark = self._make_mark()
+        found: list[Plan] = []
+        left: dict[str, AnyEntity] = {}
+        for uid, one in list(self._wanting.items()):
+            entry = self._pending.find_entry(uid)
+            if entry is None:
+                del self._wanting[uid]
+                continue
+            is_due = one.again_at is not None and one.again_at <= now
+            if (one.tried_at != mark or is_due) and not awaits_victims(self._cluster, entry.entity):
+                one.again_at = None
+                left[uid] = entry.entity
+        for action in Action:
+            found += self._make_room_for_all(left, action)
+        for uid, entity in left.items():
+            ended = end_nominations(self._cluster, [pod.uid for pod in entity.members])
+            if ended:
+                found.append(Plan(uid, nominates=tuple(ended)))
+        after = self._make_mark()
+        for one in self._wanting.values():
+            one.tried_at = after
+        self._looked = after
+        return found
+
+    def _make_room_for_all(self, left: dict[str, AnyEntity], action: Action) -> list[Plan]:
+        """Make room for entities in the order of their queues; those that have it are taken out."""
+        order = self._pending.order
+        lanes: dict[str, list[str]] = {}
+        for uid in sorted(left, key=lambda uid: order.find_place(left[uid]), reverse=True):
+            lanes.setdefault(order.find_lane(left[uid]), []).append(uid)
+        found: list[Plan] = []
+        while lanes:
+            self._cluster.pauses.take()
+            firsts = {
+                lane: First(order.find_place(left[some[-1]]), left[some[-1]])
+                for lane, some in lanes.items()
+            }
+            lane = order.pick_lane(firsts)
+            uid = lanes[lane].pop()
+            if not lanes[lane]:
+                del lanes[lane]
+            plan = self._make_room_for(left[uid], action)
+            if plan is not None:
+                found.append(plan)
+                del left[uid]
+        return found
+
+    def _make_room_for(self, entity: AnyEntity, action: Action) -> Plan | None:
+        self._settle()
+        terms = self.accounts.find_terms_of(entity)
+        one = self._wanting[entity.uid]
+        if not all(pod.preempts for pod in entity.members):
+            return None
+        with self.accounts.lift_promises(entity):
+            taker = self._make_taker(entity)
+            if taker is None or (action == Action.RECLAIM and not may_reclaim(taker)):
+                return None
+            units, again_at = self._victims.list_units(taker, terms, action)
+            if again_at is not None:
+                one.again_at = again_at if one.again_at is None else min(one.again_at, again_at)
+            allows: Callable[[Sequence[Unit]], bool] = lambda _: True  # noqa: E731
+            if action == Action.RECLAIM:
+                allows = partial(self._is_fair, taker)
+            search = Search(units, (_TakersQuota(taker), allows))
+            turn = self._cut_turn(entity)
+            return self._cycle.make_room_in_queues(turn, search, one.hold)
+
+    def _is_fair(self, taker: Taker, units: Sequence[Unit]) -> bool:
+        victims = sum_by_queue(units, self.accounts)
+        return is_fair(self._tree, taker, victims, self._settings.multiplier)
+
+
+class _TakersQuota(Quota):
+    """What the queues of a taker have room for."""
+
+    def __init__(self, taker: Taker) -> None:
+        self._taker = taker
+
+    def has_room(self) -> bool:
+        return find_over(self._taker) is None
+
+    def is_kept(self) -> bool:
+        return all(
+            most == UNLIMITED or held <= most
+            for queue in self._taker.queue.path
+            for held, most in zip(queue.figures.allocated, queue.defined.limit, strict=True)
+        )
+
+
+def make_pending(
+    config: Config,
+    cluster: Cluster,
+    policies: PolicyBook,
+    seniority: Seniority,
+    *,
+    is_shared: bool,
+) -> tuple[Pending, Accounts]:
+    """Make the queue of those that wait, and the accounts of KAI's queues, which follow all pods if these are managed."""
+    settings = config.queues.kai
+    accounts = Accounts(cluster, Tree(settings.k if settings is not None else 0.0))
+    order = PriorityAndAge(seniority)
+    admissions: Sequence[Admission] = ADMISSIONS
+    if settings is not None:
+        cluster.roster.followers.append(accounts)
+        policies.is_queued = accounts.is_queued
+        order, admissions = (
+            QueueOrder(seniority, cluster, accounts),
+            (*ADMISSIONS, InQueue(accounts)),
+        )
+    find_labels = cluster.terms.find_labels
+    pending = Pending(config, find_labels, is_shared=is_shared, order=order, admissions=admissions)
+    return pending, accounts

@@ -1,0 +1,326 @@
+"""What the pods of each of KAI's queues hold and want; it follows the charges of pods as the totals of nodes do.
+
+A pod holds what it is charged, of a shared card the part of its memory that it holds. A pod on its way out holds nothing
+any more, and one that is promised room holds it already, as in KAI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from scheduler.api import names
+from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.queues.kai import CARD, NOTHING, Vector, add
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.pods import Life, PodRecord
+from scheduler.tenancy.kai.terms import Terms, find_wants, read_terms
+from scheduler.tenancy.kai.tree import Figures, Tree
+
+# A node with one of these taints is not ready.
+_NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+_MIB = 1
+
+
+@dataclass(slots=True)
+class _Counted:
+    """A pod as it counts in its queue."""
+
+    terms: Terms
+    wants: Vector
+    holds: Vector | None = None
+
+    def make_figures(self) -> Figures:
+        """Make the amounts that it adds to its queue."""
+        if self.holds is None:
+            return Figures(requested=self.wants)
+        fixed = NOTHING if self.terms.is_preemptible else self.holds
+        return Figures(self.holds, fixed, self.holds)
+
+
+class Accounts:
+    """Follows the pods of all queues. Without a queue it does nothing.
+
+    Attributes:
+        tree: the queues, whose figures it keeps.
+        total: all that pods of queues could hold: what nodes that are ready have, without what pods of no queue hold.
+    """
+
+    def __init__(self, cluster: Cluster, tree: Tree) -> None:
+        self._cluster, self.tree = cluster, tree
+        self._pods: dict[str, _Counted] = {}
+        # By queue the pods that hold something in it.
+        self._holding: dict[str, dict[str, _Counted]] = {}
+        # Of pods that are in no queue: what they hold, by pod and by node row.
+        self._apart: dict[str, tuple[int, Vector]] = {}
+        self._on_row: dict[int, Vector] = {}
+        # By pod: what counts of it as long as it is promised room or on its way out.
+        self._moving: dict[str, tuple[str, Figures]] = {}
+        self._moved_at: object = None
+        self.total: Vector = NOTHING
+        self._n_apart = 0
+        self._total_at: object = None
+        self._described_at = -1
+        self._card_mib = 0
+
+    # Pods.
+
+    def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        """Note that a pod was charged to a node (1), or its charge was taken back (-1)."""
+        if not len(self.tree):
+            return
+        known = self._pods.get(pod.uid)
+        if sign < 0:
+            if known is None:
+                self._count_apart(pod, node_row, -1)
+            else:
+                self._put(pod.uid, _Counted(known.terms, known.wants))
+            return
+        terms = self.find_terms(pod)
+        if not terms.queue:
+            self._put(pod.uid, None)
+            self._count_apart(pod, node_row, 1)
+            return
+        wants = self._find_wants(pod) if known is None else known.wants
+        holds = None if pod.deleting else self._find_holds(pod, wants)
+        self._put(pod.uid, _Counted(terms, wants, holds))
+
+    def ignores(self, pods: Sequence[PodRecord]) -> bool:
+        """Whether there is no queue."""
+        del pods
+        return not len(self.tree)
+
+    def note_pod(self, pod: PodRecord) -> None:
+        """Note a pod that was added or has changed; one that does not wait counts by its charge."""
+        if len(self.tree) and pod.life == Life.PENDING:
+            waits = pod.ours and not pod.deleting and not pod.gated
+            terms = self.find_terms(pod)
+            self._put(pod.uid, _Counted(terms, self._find_wants(pod)) if waits and terms.queue else None)  # fmt: skip
+
+    def drop_pod(self, uid: str) -> None:
+        """Forget a pod that is gone."""
+        if len(self.tree):
+            self._put(uid, None)
+
+    def note_group(self, key: GroupKey) -> None:
+        """Note that what is said of a group may have changed."""
+        if not len(self.tree):
+            return
+        for pod in self._cluster.groups.list_pods(self._cluster.groups.find_root(key)):
+            self._count(pod)
+
+    def recount(self) -> None:
+        """Count all pods anew."""
+        self._pods.clear()
+        self._holding.clear()
+        self._apart.clear()
+        self._on_row.clear()
+        self._moving.clear()
+        self.tree.forget_figures()
+        self._moved_at = None
+        self._n_apart += 1
+        for pod in list(self._cluster.pods.values()) if len(self.tree) else ():
+            self._count(pod)
+
+    def _count(self, pod: PodRecord) -> None:
+        self._put(pod.uid, None)
+        self._count_apart(pod, -1, -1)
+        if pod.node:
+            row = self._cluster.nodes.find_row(pod.node)
+            if row >= 0:
+                self.follow_pod(pod, row, 1)
+        else:
+            self.note_pod(pod)
+
+    def _put(self, uid: str, new: _Counted | None) -> None:
+        old = self._pods.pop(uid, None)
+        if old is not None:
+            self.tree.add(old.terms.queue, old.make_figures(), -1)
+            if old.holds is not None:
+                del self._holding[old.terms.queue][uid]
+        if new is not None:
+            self._pods[uid] = new
+            if new.holds is not None:
+                self._holding.setdefault(new.terms.queue, {})[uid] = new
+            self.tree.add(new.terms.queue, new.make_figures(), 1)
+
+    def _count_apart(self, pod: PodRecord, node_row: int, sign: int) -> None:
+        if sign > 0:
+            holds = self._find_holds(pod, self._find_wants(pod))
+            self._apart[pod.uid] = node_row, holds
+        elif pod.uid in self._apart:
+            node_row, holds = self._apart.pop(pod.uid)
+        else:
+            return
+        self._on_row[node_row] = add(self._on_row.get(node_row, NOTHING), holds, sign)
+        self._n_apart += 1
+
+    # Pods in words of queues.
+
+    def find_terms(self, pod: PodRecord) -> Terms:
+        """Find how a pod stands in the queues."""
+        says = pod.member
+        definition = None if says is None else self._cluster.groups.find_definition(says.group)
+        return read_terms(pod, definition, self.tree.queues)
+
+    def is_queued(self, pod: PodRecord) -> bool:
+        """Whether a pod is in a queue."""
+        return bool(len(self.tree) and self.find_terms(pod).queue)
+
+    def find_terms_of(self, entity: AnyEntity) -> Terms:
+        """Find how a pod or group that waits stands in the queues."""
+        pod = entity.members[0]
+        definition = entity.definition if isinstance(entity, Entity) else None
+        return read_terms(pod, definition, self.tree.queues)
+
+    def find_held(self, uid: str) -> Vector:
+        """Find what a pod holds, NOTHING for one that holds nothing in a queue."""
+        known = self._pods.get(uid)
+        return known.holds or NOTHING if known is not None else NOTHING
+
+    def sum_wants(self, pods: Collection[PodRecord]) -> Vector:
+        """Sum up what waiting pods want."""
+        total = NOTHING
+        for pod in pods:
+            total = add(total, self._find_wants(pod))
+        return total
+
+    def _find_wants(self, pod: PodRecord) -> Vector:
+        return find_wants(pod.template, self._card_mib)
+
+    def _find_holds(self, pod: PodRecord, wants: Vector) -> Vector:
+        """Find what a pod on a node holds, of shared cards the part that it holds."""
+        held = self._cluster.read_held(pod)
+        if not held:
+            return wants
+        totals = self._cluster.cards.columns.total[_MIB]
+        cards = 0
+        for card, (_, mib, _) in held.items():
+            whole = int(totals[card])
+            cards += min(CARD, -(-mib * CARD // whole)) if whole > 0 else CARD
+        return wants[0], wants[1], cards
+
+    # What is there.
+
+    def settle(self) -> None:
+        """Take over what has changed of nodes, and of promises."""
+        self._settle_total()
+        self.settle_promises()
+
+    def _settle_total(self) -> None:
+        position = self._cluster.described.position
+        by = position, self._n_apart
+        if by == self._total_at:
+            return
+        is_same_nodes = self._total_at is not None and position == self._described_at
+        self._total_at, self._described_at = by, position
+        nodes = self._cluster.nodes
+        columns, total = nodes.columns, NOTHING
+        rows = [nodes.resources.find(name) for name in (names.CPU, names.MEMORY)]
+        for row in nodes.rows.values():
+            facts = nodes.facts[row]
+            is_ready = facts is not None and _NOT_READY.isdisjoint(
+                key for key, _, _ in facts.taints
+            )
+            if not (is_ready and columns.valid[row]):
+                continue
+            cpu, memory = (int(columns.allocatable[one, row]) if one >= 0 else 0 for one in rows)
+            total = add(total, (cpu, memory, CARD * self._count_cards(row)))
+            total = add(total, self._on_row.get(row, NOTHING), -1)
+        cpu, memory, gpu = (max(0, one) for one in total)
+        self.total = cpu, memory, gpu
+        if not is_same_nodes and (smallest := self._find_smallest_card()) != self._card_mib:
+            self._card_mib = smallest
+            self.recount()
+
+    def _count_cards(self, row: int) -> int:
+        columns = self._cluster.nodes.columns
+        n = 0
+        for pool in range(columns.managed.shape[0]):
+            is_managed = bool(columns.managed[pool, row])
+            n += int(
+                columns.card_count[pool, row]
+                if is_managed
+                else columns.allocatable[c.DEVICES_AT + pool, row]
+            )
+        return n
+
+    def _find_smallest_card(self) -> int:
+        """Find how many MiB the smallest card has; 0 if there is none."""
+        columns, totals = self._cluster.nodes.columns, self._cluster.cards.columns.total[_MIB]
+        smallest = 0
+        for row in self._cluster.nodes.rows.values():
+            for pool in range(columns.managed.shape[0]):
+                start, n = int(columns.card_start[pool, row]), int(columns.card_count[pool, row])
+                for mib in totals[start : start + n].tolist():
+                    if mib > 0 and (not smallest or mib < smallest):
+                        smallest = mib
+        return smallest
+
+    # Promises.
+
+    def settle_promises(self) -> None:
+        """Let pods on their way out hold nothing, and those that are promised room hold it."""
+        nominations = self._cluster.nominations
+        by = nominations.version, nominations.n_moves
+        if by == self._moved_at:
+            return
+        self._moved_at = by
+        for uid in list(self._moving):
+            self._end_moving(uid)
+        for uid in nominations.going:
+            known = self._pods.get(uid)
+            if known is not None and known.holds is not None:
+                fixed = NOTHING if known.terms.is_preemptible else known.holds
+                self._move(uid, known.terms.queue, _negate(known.holds, fixed))
+        for node in nominations.list_nodes():
+            for uid in nominations.list_on(node):
+                known = self._pods.get(uid)
+                if known is not None and known.holds is None:
+                    fixed = NOTHING if known.terms.is_preemptible else known.wants
+                    self._move(uid, known.terms.queue, Figures(known.wants, fixed))
+
+    def _move(self, uid: str, queue: str, amounts: Figures) -> None:
+        self._moving[uid] = queue, amounts
+        self.tree.add(queue, amounts, 1)
+
+    def _end_moving(self, uid: str) -> tuple[str, Figures] | None:
+        found = self._moving.pop(uid, None)
+        if found is not None:
+            self.tree.add(*found, -1)
+        return found
+
+    @contextmanager
+    def lift_promises(self, entity: AnyEntity) -> Iterator[None]:
+        """Let an entity hold nothing of what it is promised, while it is decided about."""
+        self.settle_promises()
+        lifted = {pod.uid: self._end_moving(pod.uid) for pod in entity.members}
+        try:
+            yield
+        finally:
+            for uid, found in lifted.items():
+                if found is not None:
+                    self._move(uid, *found)
+            # What was promised may have changed meanwhile.
+            self._moved_at = None
+
+    def share_out(self) -> None:
+        """Find the fair shares of all queues, as things are."""
+        self.tree.share_out(self.total, {})
+
+    def list_holders(self, queue: str) -> Iterator[tuple[str, Terms]]:
+        """List the pods that hold something in a queue, with how they stand there."""
+        return ((uid, one.terms) for uid, one in self._holding.get(queue, {}).items())
+
+    def make_mark(self) -> Hashable:
+        """Make a value of all that is there, held and wanted."""
+        self.settle()
+        position = self._cluster.described.position
+        return self.tree.version, position, self.total, self.tree.make_mark()
+
+
+def _negate(holds: Vector, fixed: Vector) -> Figures:
+    return Figures(add(NOTHING, holds, -1), add(NOTHING, fixed, -1))
