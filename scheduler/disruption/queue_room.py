@@ -16,6 +16,7 @@ from scheduler.disruption import protectors
 from scheduler.disruption.cleared import Cleared
 from scheduler.disruption.group_units import Unit
 from scheduler.disruption.promises import Promises
+from scheduler.disruption.queue_turns import TakersQuota
 from scheduler.disruption.queue_victims import Allows
 from scheduler.disruption.sparing import Guard, Shapes, make_shapes, put_back
 from scheduler.disruption.units import find_unit_costs
@@ -34,23 +35,11 @@ _GROWTH = 1.25
 PlaceAmong = Callable[[c.Flags], Plan]
 
 
-class Quota:
-    """What the queues have room for, in the open trial; this one never stands in the way."""
-
-    def has_room(self) -> bool:
-        """Whether the queues have room for the pods, which are not placed yet."""
-        return True
-
-    def is_kept(self) -> bool:
-        """Whether no queue of the pods has more than it may have, now that they are placed."""
-        return True
-
-
 class Search(NamedTuple):
     """Whom pods may take the place of, see ``QueueRoom.find_room``."""
 
     units: Sequence[Unit]
-    by: tuple[Quota, Allows]
+    by: tuple[TakersQuota, Allows]
 
 
 class _QuotaGuard(Guard):
@@ -62,7 +51,7 @@ class _QuotaGuard(Guard):
         shapes: Shapes,
         binds: Sequence[Bind],
         cluster: Cluster,
-        by: tuple[Promises, Quota],
+        by: tuple[Promises, TakersQuota],
     ) -> None:
         promises, self._quota = by
         super().__init__(boards, shapes, binds, cluster, promises)
@@ -79,7 +68,11 @@ class QueueRoom:
         self._promises = promises
 
     def find_room(
-        self, entity: Entity, units: Sequence[Unit], by: tuple[Quota, Allows], place: PlaceAmong
+        self,
+        entity: Entity,
+        units: Sequence[Unit],
+        by: tuple[TakersQuota, Allows],
+        place: PlaceAmong,
     ) -> Cleared | None:
         """Find room for a pod or group that takes the place of some units.
 
@@ -101,7 +94,11 @@ class QueueRoom:
         return None
 
     def _find_among(
-        self, entity: Entity, units: Sequence[Unit], by: tuple[Quota, Allows], place: PlaceAmong
+        self,
+        entity: Entity,
+        units: Sequence[Unit],
+        by: tuple[TakersQuota, Allows],
+        place: PlaceAmong,
     ) -> Cleared | None:
         if not units or self._clear(entity, units, ANYWHERE, (by[0], place)) is None:
             return None
@@ -130,15 +127,18 @@ class QueueRoom:
         entity: Entity,
         units: Sequence[Unit],
         rows: c.Flags,
-        by: tuple[Quota, PlaceAmong],
+        by: tuple[TakersQuota, PlaceAmong],
     ) -> Cleared | None:
         """Place a group without some units and without pods that leave anyway, then let those come back that may."""
         quota, place = by
         cluster = self._cluster
-        leaving = [uid for uid in sorted(cluster.roster.leaving) if cluster.pods[uid].node]
+        # Room that is promised to others counts as taken: those that leave it are gone.
+        away = {*cluster.roster.leaving, *cluster.nominations.going}
+        leaving = [uid for uid in sorted(away) if uid in cluster.pods and cluster.pods[uid].node]
         shapes = make_shapes(self._boards, self._keys, entity.members)
-        with cluster.trial() as trial:
+        with quota.open(), cluster.trial() as trial:
             trial.take_away(*leaving, *(pod.uid for unit in units for pod in unit.pods))
+            units = quota.put_back_first(trial, units)
             if not quota.has_room():
                 return None
             plan = place(rows)

@@ -20,7 +20,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.groups.running import goes_pod_by_pod
 from scheduler.state.pods import Life, PodRecord
 from scheduler.tenancy.kai.accounts import Accounts
-from scheduler.tenancy.kai.ordering import comes_before
+from scheduler.tenancy.kai.ordering import comes_before, pick
 from scheduler.tenancy.kai.rules import (
     Taker,
     find_preempt_seconds,
@@ -157,25 +157,22 @@ class QueueVictims:
 
 def _order(jobs: Mapping[str, list[_Job]], accounts: Accounts) -> Iterator[Unit]:
     """Yield the units of jobs, by queue: of the queues the one that comes last first, level by level."""
-    tree = accounts.tree
     gone: dict[str, Vector] = {}
     left = {name: list(some) for name, some in jobs.items()}
+
+    def comes_last(one: tuple[Queue, Vector], other: tuple[Queue, Vector]) -> bool:
+        victims = other[1], one[1]
+        return comes_before(other[0], one[0], (NOTHING, NOTHING), accounts.total, victims)
+
     while left:
         next_of = {name: max(some, key=lambda one: one.rank) for name, some in left.items()}
-        wanted: dict[str, tuple[str, Vector]] = {}
-        inner: dict[str, list[Queue]] = {}
-        for name, job in next_of.items():
-            wanted[name] = (
-                name,
-                add(gone.get(name, NOTHING), _sum_held(job.units[job.at :], accounts)),
-            )
-            queue = tree.queues[name]
-            for below, above in zip(queue.path, (*queue.path[1:], None), strict=True):
-                beside = inner.setdefault("" if above is None else above.name, [])
-                if below in beside:
-                    break
-                beside.append(below)
-        name = _find_last("", inner, wanted, accounts.total)[0]
+        heads = {
+            name: add(gone.get(name, NOTHING), _sum_held(job.units[job.at :], accounts))
+            for name, job in next_of.items()
+        }
+        name = pick(accounts.tree.queues, heads, comes_last)
+        if name is None:
+            return
         job = next_of[name]
         unit = job.units[job.at]
         job.at += 1
@@ -185,25 +182,6 @@ def _order(jobs: Mapping[str, list[_Job]], accounts: Accounts) -> Iterator[Unit]
             if not left[name]:
                 del left[name]
         yield unit
-
-
-def _find_last(
-    name: str,
-    inner: Mapping[str, list[Queue]],
-    wanted: Mapping[str, tuple[str, Vector]],
-    total: Vector,
-) -> tuple[str, Vector]:
-    """Find the leaf, and what is gone of it, whose branch comes last at each level from a queue on."""
-    found: tuple[Queue, tuple[str, Vector]] | None = None
-    for queue in inner[name]:
-        one = wanted.get(queue.name) or _find_last(queue.name, inner, wanted, total)
-        if found is None:
-            found = queue, one
-            continue
-        gone = found[1][1], one[1]
-        if comes_before(found[0], queue, (NOTHING, NOTHING), total, gone):
-            found = queue, one
-    return found[1] if found is not None else ("", NOTHING)
 
 
 def _sum_held(units: Sequence[Unit], accounts: Accounts) -> Vector:

@@ -14,13 +14,14 @@ from scheduler.api import kai
 from scheduler.api.door import notes
 from scheduler.api.door.decisions import Hold, Outcome, Plan
 from scheduler.api.door.notes import Note
-from scheduler.api.queues.kai import UNLIMITED, KaiQueue, read_queue
+from scheduler.api.queues.kai import KaiQueue, read_queue
 from scheduler.api.queues.settings import KaiSettings
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.disruption.group_promises import awaits_victims, end_nominations
 from scheduler.disruption.group_units import Unit
-from scheduler.disruption.queue_room import Quota, Search
+from scheduler.disruption.queue_room import Search
+from scheduler.disruption.queue_turns import Rival, Rivals, TakersQuota
 from scheduler.disruption.queue_victims import Action, QueueVictims, sum_by_queue
 from scheduler.engine.keeping import Keeper
 from scheduler.errors import BadInput
@@ -50,11 +51,13 @@ class _Wanting:
 
     Attributes:
         hold: what keeps it waiting.
+        over: why its queue has no room for it, in one of KAI's words; empty if it has room.
         tried_at: what was known when others were last looked for that could go for it; None: never yet.
         again_at: when more of them may go; None for never.
     """
 
     hold: Hold
+    over: str = ""
     tried_at: Hashable = None
     again_at: float | None = None
 
@@ -71,7 +74,7 @@ class KaiQueues:
         accounts: Accounts,
         pause: float,
     ) -> None:
-        """``settings``: None if there are none; without a ``pause`` between other looks there is none between those here."""
+        """``settings``: None if there are none; without a ``pause`` between other looks nothing happens by time alone."""
         self._is_on, settings = settings is not None, settings or KaiSettings()
         self._settings, self._cluster, self.accounts = settings, cluster, accounts
         self._cycle, self._pending = cycle, pending
@@ -136,6 +139,9 @@ class KaiQueues:
             return 0.0
         if self._looked != self._make_mark():
             return max(0.0, self._looked_at + self._pause)
+        if not self._pause:
+            # Nothing happens by time alone.
+            return _NEVER
         again = [one.again_at for one in self._wanting.values() if one.again_at is not None]
         return min(again, default=_NEVER)
 
@@ -166,6 +172,8 @@ class KaiQueues:
             if entry is None or entry.held is None:
                 continue
             entity = entry.entity
+            if awaits_victims(self._cluster, entity):
+                continue
             with self.accounts.lift_promises(entity):
                 taker = self._make_taker(entity)
                 has_room = taker is not None and find_over(taker) is None
@@ -181,6 +189,11 @@ class KaiQueues:
 
     def _decide(self, entity: AnyEntity, now: float, *, explain: bool) -> Outcome:
         """Decide for a pod or group, of which the next turn is tried; without room in its queue it is held."""
+        known = self._wanting.pop(entity.uid, None)
+        if known is not None and awaits_victims(self._cluster, entity):
+            # What is promised to it stays so.
+            self._wanting[entity.uid] = known
+            return self._leave(entity, known, now)
         self._settle()
         made = Outcome()
         with self.accounts.lift_promises(entity):
@@ -189,23 +202,28 @@ class KaiQueues:
             if taker is not None and over is None:
                 turn = self._cut_turn(entity)
                 made = self._cycle.schedule([turn], explain=explain, makes_room=False)
-        self._wanting.pop(entity.uid, None)
         if over is not None:
-            held = Held(over.reason, why=over.describe())
-            self._wanting[entity.uid] = _Wanting(Hold(entity.members[0].uid, said=held.why))
-            self._held.add(entity.uid)
-            self._pending.hold(entity.uid, held, now)
-        elif taker is None:
+            hold = Hold(entity.members[0].uid, said=over.describe())
+            known = self._wanting[entity.uid] = _Wanting(hold, over.reason)
+            return self._leave(entity, known, now)
+        if taker is None:
             # Its queue has gone since it became active.
-            if (held_by := self._in_queue.judge(entity)) is not None:
-                self._pending.hold(entity.uid, held_by, now)
+            if (held := self._in_queue.judge(entity)) is not None:
+                self._pending.hold(entity.uid, held, now)
         elif made.holds:
-            hold = made.holds[0]
-            if hold.problem is None:
-                self._wanting[entity.uid] = _Wanting(hold)
+            if made.holds[0].problem is None:
+                self._wanting[entity.uid] = _Wanting(made.holds[0])
         elif not made.left and self._has_more(entity):
             made.left.append(entity.uid)
         return made
+
+    def _leave(self, entity: AnyEntity, known: _Wanting, now: float) -> Outcome:
+        """Let an entity wait on as it has waited."""
+        if not known.over:
+            return Outcome(plans=[Plan(entity.uid, hold=known.hold)])
+        self._held.add(entity.uid)
+        self._pending.hold(entity.uid, Held(known.over, why=known.hold.said), now)
+        return Outcome()
 
     def _cut_turn(self, entity: AnyEntity) -> AnyEntity:
         return cut_turn(self._cluster, entity) if isinstance(entity, Entity) else entity
@@ -298,30 +316,30 @@ class KaiQueues:
             allows: Callable[[Sequence[Unit]], bool] = lambda _: True  # noqa: E731
             if action == Action.RECLAIM:
                 allows = partial(self._is_fair, taker)
-            search = Search(units, (_TakersQuota(taker), allows))
+            quota = TakersQuota(taker, self.accounts, self._list_rivals(entity))
+            search = Search(units, (quota, allows))
             turn = self._cut_turn(entity)
             return self._cycle.make_room_in_queues(turn, search, one.hold)
+
+    def _list_rivals(self, entity: AnyEntity) -> Rivals:
+        """List who waits, by queue: before a victim goes, it is seen whose turn it would be."""
+        find_place = self._pending.order.find_place
+        found: dict[str, list[Rival]] = {}
+        for uid in self._wanting:
+            entry = self._pending.find_entry(uid)
+            if entry is None:
+                continue
+            one = entry.entity
+            wants = self.accounts.sum_wants(list_next(self._cluster, one))
+            queue = self.accounts.find_terms_of(one).queue
+            found.setdefault(queue, []).append(
+                Rival(find_place(one), wants, is_taker=one is entity)
+            )
+        return found
 
     def _is_fair(self, taker: Taker, units: Sequence[Unit]) -> bool:
         victims = sum_by_queue(units, self.accounts)
         return is_fair(self._tree, taker, victims, self._settings.multiplier)
-
-
-class _TakersQuota(Quota):
-    """What the queues of a taker have room for."""
-
-    def __init__(self, taker: Taker) -> None:
-        self._taker = taker
-
-    def has_room(self) -> bool:
-        return find_over(self._taker) is None
-
-    def is_kept(self) -> bool:
-        return all(
-            most == UNLIMITED or held <= most
-            for queue in self._taker.queue.path
-            for held, most in zip(queue.figures.allocated, queue.defined.limit, strict=True)
-        )
 
 
 def make_pending(

@@ -76,6 +76,10 @@ class Rows:
         """Add a pod that stays pending."""
         row = self._make_row(self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold).message)
         row["nominated"] = self._engine.ask(NominatedNode(hold.uid)) or None
+        before = self._rows.get(hold.uid)
+        if before is not None and row["nominated"] and before["nominated"] == row["nominated"]:
+            # It waits on for those that leave.
+            row["victims"] = before["victims"]
         self._rows[hold.uid] = row | {"unschedulable": sayings.write_sentence(hold)}
 
     def add_evict(self, evict: Evict) -> None:

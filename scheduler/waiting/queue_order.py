@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from scheduler.api.queues.kai import Vector
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity
 from scheduler.state.seniority import Seniority
 from scheduler.tenancy.kai.accounts import Accounts
-from scheduler.tenancy.kai.ordering import comes_before
+from scheduler.tenancy.kai.ordering import comes_before, pick
 from scheduler.tenancy.kai.tree import Queue
 from scheduler.tenancy.kai.turns import find_fill, list_next
 from scheduler.waiting.orders import First, PriorityAndAge
 
 # No namespace has such a name.
 _LANE = "queue/"
-
-
-class _Best(NamedTuple):
-    """The entity that is next in a queue, or in the queues within it."""
-
-    lane: str
-    entity: AnyEntity
-    wants: Vector
 
 
 class QueueOrder(PriorityAndAge):
@@ -64,46 +55,27 @@ class QueueOrder(PriorityAndAge):
         plain = {lane: one for lane, one in firsts.items() if not lane.startswith(_LANE)}
         if len(plain) == len(firsts):
             return super().pick_lane(firsts)
-        best = self._find_best(firsts)
-        if best is None:
+        name = self._pick_queue(firsts)
+        if name is None:
             # Nothing that is in queues could be tried.
             return super().pick_lane(firsts)
+        best = f"{_LANE}{name}"
         if not plain:
-            return best.lane
+            return best
         lane = super().pick_lane(plain)
-        return lane if plain[lane].place[0] <= firsts[best.lane].place[0] else best.lane
+        return lane if plain[lane].place[0] <= firsts[best].place[0] else best
 
-    def _find_best(self, firsts: Mapping[str, First]) -> _Best | None:
-        """Find what is next in all queues: level by level from the leaves."""
-        self._accounts.settle()
-        self._accounts.share_out()
-        tree = self._accounts.tree
-        best: dict[str, _Best] = {}
-        inner: dict[str, list[Queue]] = {}
-        for lane, one in firsts.items():
-            queue = tree.queues.get(lane.removeprefix(_LANE)) if lane.startswith(_LANE) else None
-            if queue is None:
-                continue
-            wants = self._accounts.sum_wants(list_next(self._cluster, one.entity))
-            best[queue.name] = _Best(lane, one.entity, wants)
-            for below, above in zip(queue.path, (*queue.path[1:], None), strict=True):
-                name = "" if above is None else above.name
-                beside = inner.setdefault(name, [])
-                if below in beside:
-                    break
-                beside.append(below)
-        return self._find_best_of("", inner, best)
+    def _pick_queue(self, firsts: Mapping[str, First]) -> str | None:
+        """Pick the queue that is next."""
+        accounts = self._accounts
+        accounts.settle()
+        accounts.share_out()
+        heads = {
+            lane.removeprefix(_LANE): accounts.sum_wants(list_next(self._cluster, one.entity))
+            for lane, one in firsts.items()
+            if lane.startswith(_LANE)
+        }
+        return pick(accounts.tree.queues, heads, self._comes_before)
 
-    def _find_best_of(
-        self, name: str, inner: Mapping[str, list[Queue]], best: Mapping[str, _Best]
-    ) -> _Best | None:
-        found: tuple[Queue, _Best] | None = None
-        for queue in inner.get(name, ()):
-            one = best.get(queue.name) or self._find_best_of(queue.name, inner, best)
-            if one is None:
-                continue
-            if found is None or comes_before(
-                queue, found[0], (one.wants, found[1].wants), self._accounts.total
-            ):
-                found = queue, one
-        return None if found is None else found[1]
+    def _comes_before(self, one: tuple[Queue, Vector], other: tuple[Queue, Vector]) -> bool:
+        return comes_before(one[0], other[0], (one[1], other[1]), self._accounts.total)

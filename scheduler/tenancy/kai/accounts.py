@@ -307,6 +307,17 @@ class Accounts:
             # What was promised may have changed meanwhile.
             self._moved_at = None
 
+    @contextmanager
+    def lift_leaving(self) -> Iterator[None]:
+        """Let pods on their way out hold what they hold, while a trial takes them away."""
+        lifted = {uid: self._end_moving(uid) for uid in self._cluster.nominations.going}
+        try:
+            yield
+        finally:
+            for uid, found in lifted.items():
+                if found is not None:
+                    self._move(uid, *found)
+
     def share_out(self) -> None:
         """Find the fair shares of all queues, as things are."""
         self.tree.share_out(self.total, {})

@@ -5,9 +5,13 @@ Source: KAI-Scheduler (2026-03), ``plugins/proportion/queue_order``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
 from scheduler.api.queues.kai import GPU, NOTHING, UNITS, UNLIMITED, Vector, add
 from scheduler.tenancy.kai.tree import Queue
 
+T = TypeVar("T")
 _RESOURCES = range(len(UNITS))
 # What is held of a resource of which nothing belongs to a queue counts so many times, in KAI's units.
 _NO_SHARE = 1000.0
@@ -41,6 +45,43 @@ def comes_before(
     if weaker[0] != weaker[1]:
         return weaker[0]
     return (one.defined.created, one.name) < (other.defined.created, other.name)
+
+
+def pick(
+    queues: Mapping[str, Queue],
+    heads: Mapping[str, T],
+    wins: Callable[[tuple[Queue, T], tuple[Queue, T]], bool],
+) -> str | None:
+    """Pick one of some leaves, level by level: a queue competes with those beside it by what is picked within it.
+
+    Args:
+        queues: all queues by name.
+        heads: by leaf: with what it competes. Leaves that are no queue are left out.
+        wins: whether one wins against another one.
+
+    Returns:
+        The name of the leaf; None if there is none.
+    """
+    inner: dict[str, list[Queue]] = {}
+    for name in heads:
+        queue = queues.get(name)
+        for one in queue.path if queue is not None else ():
+            beside = inner.setdefault(one.defined.parent, [])
+            if one in beside:
+                break
+            beside.append(one)
+
+    def pick_of(name: str) -> str | None:
+        best: tuple[Queue, str] | None = None
+        for queue in inner.get(name, ()):
+            leaf = queue.name if queue.name in heads else pick_of(queue.name)
+            if leaf is None:
+                continue
+            if best is None or wins((queue, heads[leaf]), (best[0], heads[best[1]])):
+                best = queue, leaf
+        return None if best is None else best[1]
+
+    return pick_of("")
 
 
 def _rank(
