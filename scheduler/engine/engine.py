@@ -139,14 +139,14 @@ class Engine:
             events.BindDone: self._confirm_bind,
             events.BindFailed: self._undo_bind,
             events.PluginSilent: self._nodes.note_silence,
-            events.AdmitDone: lambda *_: _NOTHING,
             events.AdmitFailed: self._queues.undo_admit,
             events.PreemptFailed: self._queues.undo_preempt,
-            events.EvictDone: lambda *_: _NOTHING,
+            **dict.fromkeys((events.AdmitDone, events.EvictDone), lambda *_: _NOTHING),
             events.GroupsAsked: lambda _, now: self._settle_groups(now),
             events.EvictFailed: self._undo_evict,
             **dict.fromkeys(restoring.KINDS, self._restore),
             **dict.fromkeys(RESTORED, self._queues.restore),
+            events.ShareUsageKnown: self._kai.restore,
         }
 
     # The door.

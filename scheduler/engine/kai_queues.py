@@ -6,12 +6,12 @@ pods of other queues, and who still waits that of pods of its own queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from scheduler.api import kai
-from scheduler.api.door import notes
+from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Hold, Outcome, Plan
 from scheduler.api.door.notes import Note
 from scheduler.api.queues.kai import KaiQueue, read_queue
@@ -33,6 +33,7 @@ from scheduler.tenancy.kai.accounts import Accounts
 from scheduler.tenancy.kai.rules import Reason, Taker, find_over, is_fair, may_reclaim
 from scheduler.tenancy.kai.tree import Tree
 from scheduler.tenancy.kai.turns import cut_turn, list_next
+from scheduler.tenancy.kai.usage import Usage
 from scheduler.waiting.admissions import ADMISSIONS, Admission, Held, InQueue
 from scheduler.waiting.orders import First, PriorityAndAge
 from scheduler.waiting.pending import Pending
@@ -120,6 +121,17 @@ class KaiQueues:
             self.accounts.recount()
         return _NOTHING
 
+    def list_known(self) -> Iterator[events.Event]:
+        """Yield an event for what no object says: what was used."""
+        known = self.accounts.usage.list_known()
+        if known is not None:
+            yield events.ShareUsageKnown(known)
+
+    def restore(self, event: events.ShareUsageKnown, _: float) -> Sequence[Note]:
+        """Take over what ``list_known`` has said."""
+        self.accounts.usage.take_over(event.known)
+        return _NOTHING
+
     # Decisions.
 
     @property
@@ -156,6 +168,7 @@ class KaiQueues:
     def judge_held(self, now: float) -> None:
         """Let those be tried again that were held, and that their queues have room for now."""
         pending = self._pending
+        self.accounts.sample(now)
         if self._tree.version != self._version:
             self._version = self._tree.version
             for one in list(pending.list_entries()):
@@ -250,6 +263,7 @@ class KaiQueues:
 
     def make_room(self, now: float) -> list[Plan]:
         """Look for others that could go for those that fit nowhere, as KAI does: from other queues, then from their own."""
+        self.accounts.sample(now)
         if not self._wanting or self.find_due() > now:
             return []
         self._looked_at = now
@@ -352,7 +366,8 @@ def make_pending(
 ) -> tuple[Pending, Accounts]:
     """Make the queue of those that wait, and the accounts of KAI's queues, which follow all pods if these are managed."""
     settings = config.queues.kai
-    accounts = Accounts(cluster, Tree(settings.k if settings is not None else 0.0))
+    shares = settings or KaiSettings()
+    accounts = Accounts(cluster, Tree(shares.k), Usage(shares.half_life_seconds))
     order = PriorityAndAge(seniority)
     admissions: Sequence[Admission] = ADMISSIONS
     if settings is not None:

@@ -132,6 +132,7 @@ class Recorded(Engine):
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)
         yield from self._promises()
         yield from self._queues.list_known()
+        yield from self._kai.list_known()
         yield events.DemandKnown(self._cluster.demand.list_known())
 
     def _promises(self) -> Iterator[Event]:

@@ -223,6 +223,12 @@ class UsageKnown(_Event, frozen=True):
     account: dict[str, Any]
 
 
+class ShareUsageKnown(_Event, frozen=True):
+    """What KAI's queues had used before the engine made a fresh start, see ``tenancy/kai/usage.py``."""
+
+    known: dict[str, Any]
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -233,6 +239,7 @@ Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
     | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | UsageKnown
+    | ShareUsageKnown
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler.api import names
 from scheduler.api.groups.definitions import GroupKey
@@ -19,6 +19,7 @@ from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
 from scheduler.tenancy.kai.terms import Terms, find_wants, read_terms
 from scheduler.tenancy.kai.tree import Figures, Tree
+from scheduler.tenancy.kai.usage import Usage
 
 # A node with one of these taints is not ready.
 _NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
@@ -27,16 +28,22 @@ _MIB = 1
 
 @dataclass(slots=True)
 class _Counted:
-    """A pod as it counts in its queue."""
+    """A pod as it counts in its queue.
+
+    Attributes:
+        holds: what it holds; None if it holds nothing.
+        waits: whether it wants something while it holds nothing; pods on their way out do not.
+    """
 
     terms: Terms
     wants: Vector
     holds: Vector | None = None
+    waits: bool = False
 
     def make_figures(self) -> Figures:
         """Make the amounts that it adds to its queue."""
         if self.holds is None:
-            return Figures(requested=self.wants)
+            return Figures(requested=self.wants if self.waits else NOTHING)
         fixed = NOTHING if self.terms.is_preemptible else self.holds
         return Figures(self.holds, fixed, self.holds)
 
@@ -46,12 +53,15 @@ class Accounts:
 
     Attributes:
         tree: the queues, whose figures it keeps.
+        usage: what queues have used lately.
         total: all that pods of queues could hold: what nodes that are ready have, without what pods of no queue hold.
     """
 
-    def __init__(self, cluster: Cluster, tree: Tree) -> None:
-        self._cluster, self.tree = cluster, tree
+    def __init__(self, cluster: Cluster, tree: Tree, usage: Usage) -> None:
+        self._cluster, self.tree, self.usage = cluster, tree, usage
         self._pods: dict[str, _Counted] = {}
+        # By pod: how often it counts as charged.
+        self._charged: dict[str, int] = {}
         # By queue the pods that hold something in it.
         self._holding: dict[str, dict[str, _Counted]] = {}
         # Of pods that are in no queue: what they hold, by pod and by node row.
@@ -70,14 +80,14 @@ class Accounts:
 
     def follow_pod(self, pod: PodRecord, node_row: int, sign: int) -> None:
         """Note that a pod was charged to a node (1), or its charge was taken back (-1)."""
-        if not len(self.tree):
+        if not len(self.tree) or self._is_repeated(pod.uid, sign):
             return
         known = self._pods.get(pod.uid)
         if sign < 0:
             if known is None:
                 self._count_apart(pod, node_row, -1)
             else:
-                self._put(pod.uid, _Counted(known.terms, known.wants))
+                self._put(pod.uid, replace(known, holds=None) if known.waits else None)
             return
         terms = self.find_terms(pod)
         if not terms.queue:
@@ -86,7 +96,17 @@ class Accounts:
             return
         wants = self._find_wants(pod) if known is None else known.wants
         holds = None if pod.deleting else self._find_holds(pod, wants)
-        self._put(pod.uid, _Counted(terms, wants, holds))
+        waits = known is not None and known.waits and not pod.deleting
+        self._put(pod.uid, _Counted(terms, wants, holds, waits))
+
+    def _is_repeated(self, uid: str, sign: int) -> bool:
+        """Whether a pod is charged already, or stays charged: a trial may put back what only seemed to be away."""
+        n = self._charged.get(uid, 0) + sign
+        if n:
+            self._charged[uid] = n
+        else:
+            self._charged.pop(uid, None)
+        return n != (1 if sign > 0 else 0)
 
     def ignores(self, pods: Sequence[PodRecord]) -> bool:
         """Whether there is no queue."""
@@ -98,7 +118,7 @@ class Accounts:
         if len(self.tree) and pod.life == Life.PENDING:
             waits = pod.ours and not pod.deleting and not pod.gated
             terms = self.find_terms(pod)
-            self._put(pod.uid, _Counted(terms, self._find_wants(pod)) if waits and terms.queue else None)  # fmt: skip
+            self._put(pod.uid, _Counted(terms, self._find_wants(pod), waits=True) if waits and terms.queue else None)  # fmt: skip
 
     def drop_pod(self, uid: str) -> None:
         """Forget a pod that is gone."""
@@ -116,6 +136,7 @@ class Accounts:
         """Count all pods anew."""
         self._pods.clear()
         self._holding.clear()
+        self._charged.clear()
         self._apart.clear()
         self._on_row.clear()
         self._moving.clear()
@@ -126,6 +147,7 @@ class Accounts:
             self._count(pod)
 
     def _count(self, pod: PodRecord) -> None:
+        self._charged.pop(pod.uid, None)
         self._put(pod.uid, None)
         self._count_apart(pod, -1, -1)
         if pod.node:
@@ -136,6 +158,9 @@ class Accounts:
             self.note_pod(pod)
 
     def _put(self, uid: str, new: _Counted | None) -> None:
+        if uid in self._moving:
+            # It may be in another queue now, or hold something else.
+            self._moved_at = None
         old = self._pods.pop(uid, None)
         if old is not None:
             self.tree.add(old.terms.queue, old.make_figures(), -1)
@@ -320,11 +345,18 @@ class Accounts:
 
     def share_out(self) -> None:
         """Find the fair shares of all queues, as things are."""
-        self.tree.share_out(self.total, {})
+        self.tree.share_out(self.total, self.usage.find_parts())
 
     def list_holders(self, queue: str) -> Iterator[tuple[str, Terms]]:
         """List the pods that hold something in a queue, with how they stand there."""
         return ((uid, one.terms) for uid, one in self._holding.get(queue, {}).items())
+
+    def sample(self, now: float) -> None:
+        """Note what queues hold now, for what they have used."""
+        if len(self.tree):
+            self.settle()
+            self.tree.settle()
+            self.usage.sample(self.tree, self.total, now)
 
     def make_mark(self) -> Hashable:
         """Make a value of all that is there, held and wanted."""
