@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from heapq import merge
 from typing import Any, NamedTuple
 
 from scheduler.api.queues.kai import UNLIMITED, Vector
@@ -30,24 +31,27 @@ class Rival(NamedTuple):
     Attributes:
         place: its place in its queue, the lowest first.
         wants: what its next turn wants.
-        is_taker: whether it is who needs the room.
+        uid: of an entity that waits; empty for a victim.
         unit: if it is a victim: what goes; else None.
     """
 
     place: tuple[Any, ...]
     wants: Vector
-    is_taker: bool = False
+    uid: str = ""
     unit: Unit | None = None
 
 
+# By queue, in the order of the queue.
 Rivals = Mapping[str, Sequence[Rival]]
 
 
 class TakersQuota:
     """What the queues of a taker have room for, and whose turn it is, in the open trial."""
 
-    def __init__(self, taker: Taker, accounts: Accounts, rivals: Rivals) -> None:
-        self._taker, self._accounts, self._rivals = taker, accounts, rivals
+    def __init__(self, taker: Taker, uid: str, accounts: Accounts, rivals: Rivals) -> None:
+        """``uid``: that of the entity that takes; ``rivals``: all that wait, itself among them."""
+        self._taker, self._uid = taker, uid
+        self._accounts, self._rivals = accounts, rivals
 
     def open(self) -> AbstractContextManager[None]:
         """Let those that are on their way out count as there, until the trial has taken them away."""
@@ -67,23 +71,32 @@ class TakersQuota:
 
     def put_back_first(self, trial: Trial, units: Sequence[Unit]) -> list[Unit]:
         """Put back who has its turn before the taker; return the others."""
-        waiting = {name: list(some) for name, some in self._rivals.items()}
+        victims: dict[str, list[Rival]] = {}
         for unit in units:
             queue = self._accounts.find_terms(unit.pods[0]).queue
-            waiting.setdefault(queue, []).append(self._make_rival(unit))
-        for some in waiting.values():
-            some.sort(key=lambda one: one.place, reverse=True)
+            victims.setdefault(queue, []).append(self._make_rival(unit))
+        # Of each queue: who waits, and who would wait.
+        lines = {
+            name: merge(
+                self._rivals.get(name, ()),
+                sorted(victims.get(name, ()), key=_get_place),
+                key=_get_place,
+            )
+            for name in {**self._rivals, **victims}
+        }
+        heads = {name: one for name, line in lines.items() if (one := next(line, None))}
         back: set[int] = set()
         for _ in range(_TURNS_MAX):
-            heads = {name: some[-1] for name, some in waiting.items() if some}
             name = pick(self._accounts.tree.queues, heads, self._comes_before)
-            one = None if name is None else waiting[name].pop()
-            if one is None or one.is_taker:
+            if name is None or heads[name].uid == self._uid:
                 break
+            one = heads.pop(name)
             if one.unit is not None:
                 for pod in one.unit.pods:
                     trial.put_back(pod.uid)
                 back.add(id(one.unit))
+            if (following := next(lines[name], None)) is not None:
+                heads[name] = following
         return [unit for unit in units if id(unit) not in back]
 
     def _comes_before(self, one: tuple[Queue, Rival], other: tuple[Queue, Rival]) -> bool:
@@ -97,3 +110,7 @@ class TakersQuota:
         fill = JUST if unit.is_extra else BELOW
         oldest = min(unit.pods, key=lambda pod: (pod.created, pod.order))
         return Rival((-terms.priority, fill, oldest.created, oldest.order), wants, unit=unit)
+
+
+def _get_place(one: Rival) -> tuple[Any, ...]:
+    return one.place

@@ -94,14 +94,13 @@ class Engine:
             config.kube_names,
         )
         self._policies = PolicyBook(config)
-        self._pending, accounts = kai_queues.make_pending(
+        self._pending, queued = kai_queues.make_pending(
             config, self._cluster, self._policies, seniority, is_shared=self._is_shared
         )
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._nodes = NodeEvents(self._cluster)
         self._queues = Queues(config, self._cluster, self._cycle)
-        waits = self._cluster, self._cycle, self._pending, accounts, self._pace.help
-        self._kai = KaiQueues(config.queues.kai, *waits)
+        self._kai = KaiQueues(config, self._cycle, self._pending, queued, self._pace.help)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
@@ -128,6 +127,7 @@ class Engine:
             self._intake,
             self._keepers,
             self._queues.tenants,
+            self._kai.accounts,
         )
         self._first_lists = FirstLists(config.scheduler_names)
         self._deciding = Deciding(self._cluster.pauses)
@@ -189,7 +189,7 @@ class Engine:
         self._queues.work(now, outcome)
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
-        self._kai.judge_held(now)
+        self._kai.begin(now)
         left = allowance.pods
         while left > 0 and allowance.allows(Work.BATCH):
             # A decision may send pods of other groups away.
@@ -205,7 +205,7 @@ class Engine:
             if not self._pending.has_active:
                 break
         if not self._pending.has_active:
-            outcome.plans += self._kai.make_room(now)
+            self._kai.make_room(now, outcome)
         self._backfill.work(now, allowance)
         self._cluster.groups.shortages.urgency.end_start()
         # Who carries the decisions out puts questions, which would form all groups of victims at once.

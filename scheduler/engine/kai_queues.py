@@ -6,23 +6,19 @@ pods of other queues, and who still waits that of pods of its own queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Hashable, Iterator, Sequence
 
 from scheduler.api import kai
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Hold, Outcome, Plan
-from scheduler.api.door.notes import Note
+from scheduler.api.door.notes import HeldByQueue, Note
 from scheduler.api.queues.kai import KaiQueue, read_queue
 from scheduler.api.queues.settings import KaiSettings
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.disruption.group_promises import awaits_victims, end_nominations
-from scheduler.disruption.group_units import Unit
-from scheduler.disruption.queue_room import Search
-from scheduler.disruption.queue_turns import Rival, Rivals, TakersQuota
-from scheduler.disruption.queue_victims import Action, QueueVictims, sum_by_queue
+from scheduler.disruption.queue_victims import Action
+from scheduler.engine.kai_room import KaiRoom, Wanting, make_taker
 from scheduler.engine.keeping import Keeper
 from scheduler.errors import BadInput
 from scheduler.shapes.policies import PolicyBook
@@ -30,12 +26,12 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.seniority import Seniority
 from scheduler.tenancy.kai.accounts import Accounts
-from scheduler.tenancy.kai.rules import Reason, Taker, find_over, is_fair, may_reclaim
+from scheduler.tenancy.kai.rules import Reason, find_over
 from scheduler.tenancy.kai.tree import Tree
 from scheduler.tenancy.kai.turns import cut_turn, list_next
 from scheduler.tenancy.kai.usage import Usage
 from scheduler.waiting.admissions import ADMISSIONS, Admission, Held, InQueue
-from scheduler.waiting.orders import First, PriorityAndAge
+from scheduler.waiting.orders import PriorityAndAge
 from scheduler.waiting.pending import Pending
 from scheduler.waiting.queue_order import QueueOrder
 
@@ -43,24 +39,9 @@ _NEVER = float("inf")
 # Pods that could go for others are looked for again that often at most.
 _LOOK_SECONDS = 1.0
 _NOTHING: tuple[Note, ...] = ()
+# What was said of those that are gone is forgotten when there is more of it.
+_SAID_LEAST = 1024
 KIND = str(kai.Queue.__struct_config__.tag)
-
-
-@dataclass(slots=True)
-class _Wanting:
-    """An entity that fitted nowhere, or whose queue had no room for it.
-
-    Attributes:
-        hold: what keeps it waiting.
-        over: why its queue has no room for it, in one of KAI's words; empty if it has room.
-        tried_at: what was known when others were last looked for that could go for it; None: never yet.
-        again_at: when more of them may go; None for never.
-    """
-
-    hold: Hold
-    over: str = ""
-    tried_at: Hashable = None
-    again_at: float | None = None
 
 
 class KaiQueues:
@@ -68,27 +49,29 @@ class KaiQueues:
 
     def __init__(
         self,
-        settings: KaiSettings | None,
-        cluster: Cluster,
+        config: Config,
         cycle: Cycle,
         pending: Pending,
-        accounts: Accounts,
+        in_queue: InQueue,
         pause: float,
     ) -> None:
-        """``settings``: None if there are none; without a ``pause`` between other looks nothing happens by time alone."""
-        self._is_on, settings = settings is not None, settings or KaiSettings()
-        self._settings, self._cluster, self.accounts = settings, cluster, accounts
-        self._cycle, self._pending = cycle, pending
+        """Without a ``pause`` between other looks nothing happens by time alone."""
+        self._is_on, settings = config.queues.kai is not None, config.queues.kai or KaiSettings()
+        self._cluster = in_queue.accounts.cluster
+        self._cycle, self._pending, self._in_queue = cycle, pending, in_queue
+        accounts = self.accounts = in_queue.accounts
         self._tree = accounts.tree
-        self._victims = QueueVictims(cluster, accounts, settings)
-        self._wanting: dict[str, _Wanting] = {}
+        self._room = KaiRoom(settings, cycle, pending, accounts)
+        self._wanting: dict[str, Wanting] = {}
         # The uids of entities that wait for quota, or for their queue.
         self._held: set[str] = set()
         self._pause, self._looked_at = pause and _LOOK_SECONDS, -_NEVER
         self._looked: Hashable = None
         self._judged: Hashable = None
         self._version = 0
-        self._in_queue = InQueue(accounts)
+        # By uid: why the queue of an entity held it, as it was said last; and what is to be said.
+        self._said: dict[str, Hashable] = {}
+        self._notes: list[HeldByQueue] = []
 
     # Objects.
 
@@ -165,8 +148,8 @@ class KaiQueues:
         )
         return self.accounts.make_mark(), tuple(nominations.going), promised
 
-    def judge_held(self, now: float) -> None:
-        """Let those be tried again that were held, and that their queues have room for now."""
+    def begin(self, now: float) -> None:
+        """Begin a decision: let those be tried again that were held, and that their queues have room for now."""
         pending = self._pending
         self.accounts.sample(now)
         if self._tree.version != self._version:
@@ -179,7 +162,7 @@ class KaiQueues:
         if mark == self._judged:
             return
         self._judged = mark
-        self._settle()
+        self.accounts.settle_shares()
         for uid in sorted(self._held):
             entry = pending.find_entry(uid)
             if entry is None or entry.held is None:
@@ -188,7 +171,7 @@ class KaiQueues:
             if awaits_victims(self._cluster, entity):
                 continue
             with self.accounts.lift_promises(entity):
-                taker = self._make_taker(entity)
+                taker = make_taker(self.accounts, entity)
                 has_room = taker is not None and find_over(taker) is None
             if has_room or taker is None:
                 self._held.discard(uid)
@@ -207,17 +190,18 @@ class KaiQueues:
             # What is promised to it stays so.
             self._wanting[entity.uid] = known
             return self._leave(entity, known, now)
-        self._settle()
+        self.accounts.settle_shares()
         made = Outcome()
         with self.accounts.lift_promises(entity):
-            taker = self._make_taker(entity)
+            taker = make_taker(self.accounts, entity)
             over = None if taker is None else find_over(taker)
             if taker is not None and over is None:
-                turn = self._cut_turn(entity)
+                turn = cut_turn(self._cluster, entity)
                 made = self._cycle.schedule([turn], explain=explain, makes_room=False)
         if over is not None:
             hold = Hold(entity.members[0].uid, said=over.describe())
-            known = self._wanting[entity.uid] = _Wanting(hold, over.reason)
+            about = over.reason, over.queue, over.resource
+            known = self._wanting[entity.uid] = Wanting(hold, over.reason, about)
             return self._leave(entity, known, now)
         if taker is None:
             # Its queue has gone since it became active.
@@ -225,47 +209,54 @@ class KaiQueues:
                 self._pending.hold(entity.uid, held, now)
         elif made.holds:
             if made.holds[0].problem is None:
-                self._wanting[entity.uid] = _Wanting(made.holds[0])
+                self._wanting[entity.uid] = Wanting(made.holds[0])
         elif not made.left and self._has_more(entity):
             made.left.append(entity.uid)
         return made
 
-    def _leave(self, entity: AnyEntity, known: _Wanting, now: float) -> Outcome:
+    def _leave(self, entity: AnyEntity, known: Wanting, now: float) -> Outcome:
         """Let an entity wait on as it has waited."""
         if not known.over:
             return Outcome(plans=[Plan(entity.uid, hold=known.hold)])
         self._held.add(entity.uid)
-        self._pending.hold(entity.uid, Held(known.over, why=known.hold.said), now)
+        held = Held(known.over, why=known.hold.said)
+        self._pending.hold(entity.uid, held, now)
+        self._note_held(entity, held, known.about)
         return Outcome()
 
-    def _cut_turn(self, entity: AnyEntity) -> AnyEntity:
-        return cut_turn(self._cluster, entity) if isinstance(entity, Entity) else entity
+    def _note_held(self, entity: AnyEntity, held: Held, about: Hashable) -> None:
+        """Note why the queue of an entity holds it, once for each ``about``."""
+        if self._said.get(entity.uid) != about:
+            self._said[entity.uid] = about
+            group = entity.key if isinstance(entity, Entity) else None
+            note = HeldByQueue(group, entity.members[0].uid, held.by, held.why)
+            self._notes.append(note)
+
+    def _take_notes(self) -> list[HeldByQueue]:
+        """Return what is to be said of those that are held."""
+        for uid, held in self._in_queue.take_held().items():
+            entry = self._pending.find_entry(uid)
+            if entry is not None and entry.held is held:
+                self._note_held(entry.entity, held, held.why)
+        taken, self._notes = self._notes, []
+        if len(self._said) > _SAID_LEAST + 2 * len(self._pending):
+            self._said = {
+                uid: one for uid, one in self._said.items() if self._pending.find_entry(uid)
+            }
+        return taken
 
     def _has_more(self, entity: AnyEntity) -> bool:
         """Whether pods of an entity wait for its next turn."""
         return isinstance(entity, Entity) and bool(list_next(self._cluster, entity))
 
-    def _settle(self) -> None:
-        self.accounts.settle()
-        self.accounts.share_out()
-
-    def _make_taker(self, entity: AnyEntity) -> Taker | None:
-        """Say what the next turn of an entity wants; None if its queue starts no pod."""
-        self._tree.settle()
-        terms = self.accounts.find_terms_of(entity)
-        queue = self._tree.queues.get(terms.queue)
-        if queue is None or self._tree.find_problem(terms.queue):
-            return None
-        wants = self.accounts.sum_wants(list_next(self._cluster, entity))
-        return Taker(queue, wants, terms.is_preemptible)
-
     # Room that others make.
 
-    def make_room(self, now: float) -> list[Plan]:
+    def make_room(self, now: float, outcome: Outcome) -> None:
         """Look for others that could go for those that fit nowhere, as KAI does: from other queues, then from their own."""
         self.accounts.sample(now)
+        outcome.notes += self._take_notes()
         if not self._wanting or self.find_due() > now:
-            return []
+            return
         self._looked_at = now
         mark = self._make_mark()
         found: list[Plan] = []
@@ -280,7 +271,7 @@ class KaiQueues:
                 one.again_at = None
                 left[uid] = entry.entity
         for action in Action:
-            found += self._make_room_for_all(left, action)
+            found += self._room.make_all(left, self._wanting, action)
         for uid, entity in left.items():
             ended = end_nominations(self._cluster, [pod.uid for pod in entity.members])
             if ended:
@@ -289,71 +280,7 @@ class KaiQueues:
         for one in self._wanting.values():
             one.tried_at = after
         self._looked = after
-        return found
-
-    def _make_room_for_all(self, left: dict[str, AnyEntity], action: Action) -> list[Plan]:
-        """Make room for entities in the order of their queues; those that have it are taken out."""
-        order = self._pending.order
-        lanes: dict[str, list[str]] = {}
-        for uid in sorted(left, key=lambda uid: order.find_place(left[uid]), reverse=True):
-            lanes.setdefault(order.find_lane(left[uid]), []).append(uid)
-        found: list[Plan] = []
-        while lanes:
-            self._cluster.pauses.take()
-            firsts = {
-                lane: First(order.find_place(left[some[-1]]), left[some[-1]])
-                for lane, some in lanes.items()
-            }
-            lane = order.pick_lane(firsts)
-            uid = lanes[lane].pop()
-            if not lanes[lane]:
-                del lanes[lane]
-            plan = self._make_room_for(left[uid], action)
-            if plan is not None:
-                found.append(plan)
-                del left[uid]
-        return found
-
-    def _make_room_for(self, entity: AnyEntity, action: Action) -> Plan | None:
-        self._settle()
-        terms = self.accounts.find_terms_of(entity)
-        one = self._wanting[entity.uid]
-        if not all(pod.preempts for pod in entity.members):
-            return None
-        with self.accounts.lift_promises(entity):
-            taker = self._make_taker(entity)
-            if taker is None or (action == Action.RECLAIM and not may_reclaim(taker)):
-                return None
-            units, again_at = self._victims.list_units(taker, terms, action)
-            if again_at is not None:
-                one.again_at = again_at if one.again_at is None else min(one.again_at, again_at)
-            allows: Callable[[Sequence[Unit]], bool] = lambda _: True  # noqa: E731
-            if action == Action.RECLAIM:
-                allows = partial(self._is_fair, taker)
-            quota = TakersQuota(taker, self.accounts, self._list_rivals(entity))
-            search = Search(units, (quota, allows))
-            turn = self._cut_turn(entity)
-            return self._cycle.make_room_in_queues(turn, search, one.hold)
-
-    def _list_rivals(self, entity: AnyEntity) -> Rivals:
-        """List who waits, by queue: before a victim goes, it is seen whose turn it would be."""
-        find_place = self._pending.order.find_place
-        found: dict[str, list[Rival]] = {}
-        for uid in self._wanting:
-            entry = self._pending.find_entry(uid)
-            if entry is None:
-                continue
-            one = entry.entity
-            wants = self.accounts.sum_wants(list_next(self._cluster, one))
-            queue = self.accounts.find_terms_of(one).queue
-            found.setdefault(queue, []).append(
-                Rival(find_place(one), wants, is_taker=one is entity)
-            )
-        return found
-
-    def _is_fair(self, taker: Taker, units: Sequence[Unit]) -> bool:
-        victims = sum_by_queue(units, self.accounts)
-        return is_fair(self._tree, taker, victims, self._settings.multiplier)
+        outcome.plans += found
 
 
 def make_pending(
@@ -363,20 +290,20 @@ def make_pending(
     seniority: Seniority,
     *,
     is_shared: bool,
-) -> tuple[Pending, Accounts]:
-    """Make the queue of those that wait, and the accounts of KAI's queues, which follow all pods if these are managed."""
+) -> tuple[Pending, InQueue]:
+    """Make the queue of those that wait, and who holds pods of KAI's queues; the accounts follow all pods if these are managed."""
     settings = config.queues.kai
     shares = settings or KaiSettings()
     accounts = Accounts(cluster, Tree(shares.k), Usage(shares.half_life_seconds))
-    order = PriorityAndAge(seniority)
+    order, in_queue = PriorityAndAge(seniority), InQueue(accounts)
     admissions: Sequence[Admission] = ADMISSIONS
     if settings is not None:
         cluster.roster.followers.append(accounts)
         policies.is_queued = accounts.is_queued
         order, admissions = (
             QueueOrder(seniority, cluster, accounts),
-            (*ADMISSIONS, InQueue(accounts)),
+            (*ADMISSIONS, in_queue),
         )
     find_labels = cluster.terms.find_labels
     pending = Pending(config, find_labels, is_shared=is_shared, order=order, admissions=admissions)
-    return pending, accounts
+    return pending, in_queue

@@ -29,6 +29,7 @@ from scheduler.kube.bind.binder import Binder
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.queues.hands import QueueHands
+from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.groups import GroupReports
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.mistakes import Mistakes
@@ -43,11 +44,12 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """The parts that carry decisions out; ``queues`` is None where no queues are managed."""
+    """The parts that carry decisions out; ``queues`` and ``kai`` are None where no such queues are managed."""
 
     binder: Binder
     evictor: Evictor
     queues: QueueHands | None = None
+    kai: KaiHands | None = None
 
 
 class _Decided(NamedTuple):
@@ -80,7 +82,7 @@ class Loop:
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox = inbox.engine, inbox
-        self._binder, self._evictor, self._queues = hands
+        self._binder, self._evictor, self._queues, self._kai = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -186,6 +188,8 @@ class Loop:
             self._act_on_note(note)
         if self._queues is not None:
             self._queues.hear(event, noted)
+        if self._kai is not None:
+            self._kai.hear(event, noted)
         self._tell_binder(event)
 
     def _tell_binder(self, event: Event) -> None:
@@ -293,7 +297,7 @@ class Loop:
                 self._reporter.forget_object(uid)
                 self._groups.forget_pod(uid)
                 self._binder.note_pod_gone(uid)
-            case notes.GroupHeld():
+            case notes.GroupHeld() | notes.HeldByQueue():
                 self._groups.report_held(note)
             case notes.NodeRead(name):
                 facts = self._engine.ask(KnownNode(name))

@@ -29,6 +29,7 @@ from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.options import Options
 from scheduler.kube.queues.hands import QueueHands, Ties
+from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.exposition import Exposition
 from scheduler.kube.report.metrics.reading import Sources
@@ -107,9 +108,14 @@ class Parts:
         raw = [source for source in table if not source.kind.is_rare]
         self.streams = [Stream(source, api, self.inbox.put) for source in raw]
         self.queues = self._make_queues(clock) if has_queues else None
+        self.kai = (
+            KaiHands(self.engine, self.reporter, is_leading=self.is_deciding, clock=clock)
+            if has_kai
+            else None
+        )
         self.loop = Loop(
             self.inbox,
-            Hands(self.binder, self.evictor, self.queues),
+            Hands(self.binder, self.evictor, self.queues, self.kai),
             is_leading=self.is_deciding,
             reporter=self.reporter,
             tally=self._tally,
@@ -197,6 +203,8 @@ class Parts:
         self.loop.mistakes.report_all()
         if self.queues is not None:
             self.queues.begin_term(is_listed=self.leading.is_listed_in_term())
+        if self.kai is not None:
+            self.kai.begin_term()
         self.inbox.wake.set()
 
     def _end_term(self) -> None:

@@ -60,7 +60,11 @@ class Completeness:
 
 
 class InQueue:
-    """Holds a pod or group whose queue, one of KAI's, does not exist or starts no pods."""
+    """Holds a pod or group whose queue, one of KAI's, does not exist or starts no pods.
+
+    Attributes:
+        accounts: those of the queues.
+    """
 
     _WORDS: ClassVar[dict[str, str]] = {
         tree.MISSING: "there is no queue {}",
@@ -71,17 +75,29 @@ class InQueue:
     }
 
     def __init__(self, accounts: Accounts) -> None:
-        self._accounts = accounts
+        self.accounts = accounts
+        # What was held since the last call of ``take_held``, by uid.
+        self._new: dict[str, Held] = {}
+
+    def take_held(self) -> dict[str, Held]:
+        """Return by uid what was held since the last call."""
+        taken, self._new = self._new, {}
+        return taken
 
     def judge(self, entity: AnyEntity) -> Held | None:
         """Hold what names such a queue; whoever sees the queues change asks again."""
-        queues = self._accounts.tree
-        name = self._accounts.find_terms_of(entity).queue if len(queues) else ""
+        queues = self.accounts.tree
+        name = self.accounts.find_terms_of(entity).queue if len(queues) else ""
         if not name:
             return None
         queues.settle()
         problem = queues.find_problem(name)
-        return Held(Reason.NO_QUEUE, why=self._WORDS[problem].format(name)) if problem else None
+        if not problem:
+            return None
+        held = self._new[entity.uid] = Held(
+            Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {self._WORDS[problem].format(name)}"
+        )
+        return held
 
 
 ADMISSIONS: tuple[Admission, ...] = (SchedulingGates(), Completeness())

@@ -9,6 +9,7 @@ from scheduler.api.queues.definitions import QueueDefinition, ResourceGroup, Sto
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
 from scheduler.engine.questions.contract import Steps
+from scheduler.tenancy.kai.ordering import is_within
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Column
 from scheduler.tenancy.works import Where, Work
@@ -43,6 +44,24 @@ def list_checks(inside: Inside, question: ask.ChecksToPass) -> tuple[str, ...]:
     checks = queue.checks if queue else ()
     found = {one.name for one in checks if not one.flavors or one.flavors & question.flavors}
     return tuple(sorted(found))
+
+
+def list_kai_figures(inside: Inside, _: ask.StatusesOfKaiQueues) -> Sequence[ask.KaiFigures]:
+    """List the figures of all queues of KAI."""
+    queues = inside.shares.tree.queues
+    return [
+        ask.KaiFigures(
+            name,
+            tuple(queue.children),
+            held.allocated,
+            held.fixed,
+            held.requested,
+            queue.fair,
+            bool(queue.defined.parent) and queue.defined.parent not in queues,
+            not is_within(held.allocated, queue.defined.quota),
+        )
+        for name, (queue, held) in inside.shares.list_charged().items()
+    ]
 
 
 def list_figures(inside: Inside, _: ask.StatusesOfQueues) -> Steps[Sequence[ask.QueueFigures]]:

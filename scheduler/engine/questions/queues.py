@@ -10,6 +10,7 @@ from scheduler.api.queues.definitions import (
     LocalQueueDefinition,
     QueueDefinition,
 )
+from scheduler.api.queues.kai import Vector
 from scheduler.engine.questions.contract import Fact, Lookup, Question, Steps
 
 
@@ -278,6 +279,31 @@ class QueueFigures(NamedTuple):
     admitted: int = 0
     uses: tuple[FlavorUse, ...] = ()
     inactive: tuple[str, str] = ("", "")
+
+
+class KaiFigures(NamedTuple):
+    """What the status of one of KAI's queues says: milli-CPU, bytes and millionths of cards.
+
+    Attributes:
+        children: the names of the queues directly within it.
+        allocated, fixed, requested: what its pods hold, what of it cannot be preempted, and what they hold and want.
+        fair: its fair share.
+        is_orphan: whether the queue above it does not exist.
+        is_over_quota: whether it holds more of a resource than its quota.
+    """
+
+    name: str
+    children: tuple[str, ...]
+    allocated: Vector
+    fixed: Vector
+    requested: Vector
+    fair: tuple[float, float, float]
+    is_orphan: bool
+    is_over_quota: bool
+
+
+class StatusesOfKaiQueues(Fact[Sequence[KaiFigures]], frozen=True):
+    """The figures of all queues of KAI. O(queues)."""
 
 
 class StatusesOfQueues(Fact[Steps[Sequence[QueueFigures]]], frozen=True):

@@ -18,7 +18,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
 from scheduler.tenancy.kai.terms import Terms, find_wants, read_terms
-from scheduler.tenancy.kai.tree import Figures, Tree
+from scheduler.tenancy.kai.tree import Figures, Queue, Tree
 from scheduler.tenancy.kai.usage import Usage
 
 # A node with one of these taints is not ready.
@@ -52,13 +52,14 @@ class Accounts:
     """Follows the pods of all queues. Without a queue it does nothing.
 
     Attributes:
+        cluster: has the pods.
         tree: the queues, whose figures it keeps.
         usage: what queues have used lately.
         total: all that pods of queues could hold: what nodes that are ready have, without what pods of no queue hold.
     """
 
     def __init__(self, cluster: Cluster, tree: Tree, usage: Usage) -> None:
-        self._cluster, self.tree, self.usage = cluster, tree, usage
+        self.cluster, self.tree, self.usage = cluster, tree, usage
         self._pods: dict[str, _Counted] = {}
         # By pod: how often it counts as charged.
         self._charged: dict[str, int] = {}
@@ -129,7 +130,7 @@ class Accounts:
         """Note that what is said of a group may have changed."""
         if not len(self.tree):
             return
-        for pod in self._cluster.groups.list_pods(self._cluster.groups.find_root(key)):
+        for pod in self.cluster.groups.list_pods(self.cluster.groups.find_root(key)):
             self._count(pod)
 
     def recount(self) -> None:
@@ -143,7 +144,7 @@ class Accounts:
         self.tree.forget_figures()
         self._moved_at = None
         self._n_apart += 1
-        for pod in list(self._cluster.pods.values()) if len(self.tree) else ():
+        for pod in list(self.cluster.pods.values()) if len(self.tree) else ():
             self._count(pod)
 
     def _count(self, pod: PodRecord) -> None:
@@ -151,7 +152,7 @@ class Accounts:
         self._put(pod.uid, None)
         self._count_apart(pod, -1, -1)
         if pod.node:
-            row = self._cluster.nodes.find_row(pod.node)
+            row = self.cluster.nodes.find_row(pod.node)
             if row >= 0:
                 self.follow_pod(pod, row, 1)
         else:
@@ -188,7 +189,7 @@ class Accounts:
     def find_terms(self, pod: PodRecord) -> Terms:
         """Find how a pod stands in the queues."""
         says = pod.member
-        definition = None if says is None else self._cluster.groups.find_definition(says.group)
+        definition = None if says is None else self.cluster.groups.find_definition(says.group)
         return read_terms(pod, definition, self.tree.queues)
 
     def is_queued(self, pod: PodRecord) -> bool:
@@ -218,10 +219,10 @@ class Accounts:
 
     def _find_holds(self, pod: PodRecord, wants: Vector) -> Vector:
         """Find what a pod on a node holds, of shared cards the part that it holds."""
-        held = self._cluster.read_held(pod)
+        held = self.cluster.read_held(pod)
         if not held:
             return wants
-        totals = self._cluster.cards.columns.total[_MIB]
+        totals = self.cluster.cards.columns.total[_MIB]
         cards = 0
         for card, (_, mib, _) in held.items():
             whole = int(totals[card])
@@ -236,13 +237,13 @@ class Accounts:
         self.settle_promises()
 
     def _settle_total(self) -> None:
-        position = self._cluster.described.position
+        position = self.cluster.described.position
         by = position, self._n_apart
         if by == self._total_at:
             return
         is_same_nodes = self._total_at is not None and position == self._described_at
         self._total_at, self._described_at = by, position
-        nodes = self._cluster.nodes
+        nodes = self.cluster.nodes
         columns, total = nodes.columns, NOTHING
         rows = [nodes.resources.find(name) for name in (names.CPU, names.MEMORY)]
         for row in nodes.rows.values():
@@ -262,7 +263,7 @@ class Accounts:
             self.recount()
 
     def _count_cards(self, row: int) -> int:
-        columns = self._cluster.nodes.columns
+        columns = self.cluster.nodes.columns
         n = 0
         for pool in range(columns.managed.shape[0]):
             is_managed = bool(columns.managed[pool, row])
@@ -275,9 +276,9 @@ class Accounts:
 
     def _find_smallest_card(self) -> int:
         """Find how many MiB the smallest card has; 0 if there is none."""
-        columns, totals = self._cluster.nodes.columns, self._cluster.cards.columns.total[_MIB]
+        columns, totals = self.cluster.nodes.columns, self.cluster.cards.columns.total[_MIB]
         smallest = 0
-        for row in self._cluster.nodes.rows.values():
+        for row in self.cluster.nodes.rows.values():
             for pool in range(columns.managed.shape[0]):
                 start, n = int(columns.card_start[pool, row]), int(columns.card_count[pool, row])
                 for mib in totals[start : start + n].tolist():
@@ -289,7 +290,7 @@ class Accounts:
 
     def settle_promises(self) -> None:
         """Let pods on their way out hold nothing, and those that are promised room hold it."""
-        nominations = self._cluster.nominations
+        nominations = self.cluster.nominations
         by = nominations.version, nominations.n_moves
         if by == self._moved_at:
             return
@@ -335,13 +336,18 @@ class Accounts:
     @contextmanager
     def lift_leaving(self) -> Iterator[None]:
         """Let pods on their way out hold what they hold, while a trial takes them away."""
-        lifted = {uid: self._end_moving(uid) for uid in self._cluster.nominations.going}
+        lifted = {uid: self._end_moving(uid) for uid in self.cluster.nominations.going}
         try:
             yield
         finally:
             for uid, found in lifted.items():
                 if found is not None:
                     self._move(uid, *found)
+
+    def settle_shares(self) -> None:
+        """Take over what has changed, and find the fair shares."""
+        self.settle()
+        self.share_out()
 
     def share_out(self) -> None:
         """Find the fair shares of all queues, as things are."""
@@ -358,10 +364,21 @@ class Accounts:
             self.tree.settle()
             self.usage.sample(self.tree, self.total, now)
 
+    def list_charged(self) -> dict[str, tuple[Queue, Figures]]:
+        """List each queue with what its pods are charged, whatever is promised, and its fair share as things are."""
+        self.settle()
+        self.share_out()
+        lifted = {uid: self._end_moving(uid) for uid in list(self._moving)}
+        found = {name: (one, replace(one.figures)) for name, one in self.tree.queues.items()}
+        for uid, moved in lifted.items():
+            if moved is not None:
+                self._move(uid, *moved)
+        return found
+
     def make_mark(self) -> Hashable:
         """Make a value of all that is there, held and wanted."""
         self.settle()
-        position = self._cluster.described.position
+        position = self.cluster.described.position
         return self.tree.version, position, self.total, self.tree.make_mark()
 
 

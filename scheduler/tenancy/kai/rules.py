@@ -52,9 +52,12 @@ class Over(NamedTuple):
         )
         name = NAMES[self.resource]
         if self.reason == Reason.OVER_LIMIT:
-            return f"queue {self.queue} is limited to {most} of {name}: {held} are held, and {wanted} more are wanted"
+            return (
+                f"{self.reason}: queue {self.queue} is limited to {most} of {name}: "
+                f"{held} are held, and {wanted} more are wanted"
+            )
         return (
-            f"pods that cannot be preempted stay within the quota of queue {self.queue}, {most} of {name}: "
+            f"{self.reason}: pods that cannot be preempted stay within the quota of queue {self.queue}, {most} of {name}: "
             f"{held} are held by such pods, and {wanted} more are wanted"
         )
 

@@ -31,8 +31,10 @@ def list_next(cluster: Cluster, entity: AnyEntity) -> list[PodRecord]:
     return missing or others[:1]
 
 
-def cut_turn(cluster: Cluster, entity: Entity) -> Entity:
+def cut_turn(cluster: Cluster, entity: AnyEntity) -> AnyEntity:
     """Cut what is not tried in the next turn off a group."""
+    if not isinstance(entity, Entity):
+        return entity
     tried = {pod.uid for pod in list_next(cluster, entity)}
     tried.update(pod.uid for pod in entity.members if not _waits(cluster, pod))
     if len(tried) == len(entity.members):
