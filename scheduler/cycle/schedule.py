@@ -82,7 +82,7 @@ class Cycle(Answers):
         count_places = partial(self._count_places, beside=None)
         narrowing = Narrowing(cluster, self._bounds)
         clearing = Clearing(cluster, self.boards, self.keys, count_places, self.promises, narrowing)
-        self._queue_room = QueueRoom(cluster, self.boards, self.keys, self.promises)
+        self._queue_room = QueueRoom(cluster, self.boards, self.keys, self.promises, narrowing)
         horizon = Horizon(cluster, self._bounds, groups.promised_percent)
         self._groups = GroupCycle(cluster, self._placer, clearing, horizon, policies.preempts)
 

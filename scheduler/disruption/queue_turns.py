@@ -53,9 +53,9 @@ class TakersQuota:
         self._taker, self._uid = taker, uid
         self._accounts, self._rivals = accounts, rivals
 
-    def open(self) -> AbstractContextManager[None]:
-        """Let those that are on their way out count as there, until the trial has taken them away."""
-        return self._accounts.lift_leaving()
+    def open(self, leaving: Sequence[str]) -> AbstractContextManager[None]:
+        """Let pods that are on their way out count as there, until the trial takes them away."""
+        return self._accounts.lift_leaving(leaving)
 
     def has_room(self) -> bool:
         """Whether the queues have room for the pods, which are not placed yet."""

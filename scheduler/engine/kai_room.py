@@ -55,6 +55,7 @@ class KaiRoom:
     ) -> list[Plan]:
         """Make room for entities in the order of their queues; those that have it are taken out of ``left``."""
         order, rivals = self._pending.order, self._list_rivals(wanting)
+        self._victims.begin()
         lanes: dict[str, list[str]] = {}
         for uid in sorted(left, key=lambda uid: order.find_place(left[uid]), reverse=True):
             lanes.setdefault(order.find_lane(left[uid]), []).append(uid)
@@ -88,16 +89,19 @@ class KaiRoom:
             taker = make_taker(self._accounts, entity)
             if taker is None or (action == Action.RECLAIM and not may_reclaim(taker)):
                 return None
-            units, again_at = self._victims.list_units(taker, terms, action)
-            if again_at is not None:
-                one.again_at = again_at if one.again_at is None else min(one.again_at, again_at)
+            ends: list[float] = []
+            units = self._victims.list_units(taker, terms, action, ends)
             allows: Callable[[Sequence[Unit]], bool] = lambda _: True  # noqa: E731
             if action == Action.RECLAIM:
                 allows = partial(self._is_fair, taker)
             quota = TakersQuota(taker, entity.uid, self._accounts, rivals)
             search = Search(units, (quota, allows))
             turn = cut_turn(self._cluster, entity)
-            return self._cycle.make_room_in_queues(turn, search, one.hold)
+            plan = self._cycle.make_room_in_queues(turn, search, one.hold)
+            if ends:
+                again_at = min(ends)
+                one.again_at = again_at if one.again_at is None else min(one.again_at, again_at)
+            return plan
 
     def _list_rivals(self, wanting: Mapping[str, Wanting]) -> dict[str, list[Rival]]:
         """List who waits, by queue and in its order: before a victim goes, it is seen whose turn it would be."""

@@ -295,19 +295,23 @@ class Accounts:
         if by == self._moved_at:
             return
         self._moved_at = by
-        for uid in list(self._moving):
-            self._end_moving(uid)
+        wanted: dict[str, tuple[str, Figures]] = {}
         for uid in nominations.going:
             known = self._pods.get(uid)
             if known is not None and known.holds is not None:
                 fixed = NOTHING if known.terms.is_preemptible else known.holds
-                self._move(uid, known.terms.queue, _negate(known.holds, fixed))
+                wanted[uid] = known.terms.queue, _negate(known.holds, fixed)
         for node in nominations.list_nodes():
             for uid in nominations.list_on(node):
                 known = self._pods.get(uid)
                 if known is not None and known.holds is None:
                     fixed = NOTHING if known.terms.is_preemptible else known.wants
-                    self._move(uid, known.terms.queue, Figures(known.wants, fixed))
+                    wanted[uid] = known.terms.queue, Figures(known.wants, fixed)
+        for uid in [uid for uid, one in self._moving.items() if wanted.get(uid) != one]:
+            self._end_moving(uid)
+        for uid, one in wanted.items():
+            if uid not in self._moving:
+                self._move(uid, *one)
 
     def _move(self, uid: str, queue: str, amounts: Figures) -> None:
         self._moving[uid] = queue, amounts
@@ -334,9 +338,9 @@ class Accounts:
             self._moved_at = None
 
     @contextmanager
-    def lift_leaving(self) -> Iterator[None]:
+    def lift_leaving(self, leaving: Sequence[str]) -> Iterator[None]:
         """Let pods on their way out hold what they hold, while a trial takes them away."""
-        lifted = {uid: self._end_moving(uid) for uid in self.cluster.nominations.going}
+        lifted = {uid: self._end_moving(uid) for uid in leaving}
         try:
             yield
         finally:
