@@ -201,9 +201,13 @@ def explain() -> Schema:
     reason = one(rule=TEXT, reason=TEXT, nodes=WHOLE, evictionCouldHelp=WHOLE, names=NAMES)
     pod = _answer(
         kind={"const": "Pod"}, namespace=TEXT, name=TEXT, uid=TEXT, scheduler=maybe(TEXT), priority=WHOLE,
-        node=maybe(TEXT), state=words("waits", "preempts", "fits", "bound", "gated", "held", "deleting"),
+        node=maybe(TEXT), state=words(
+            "waits", "preempts", "fits", "bound", "gated", "held", "queued", "deleting"
+        ),
         message=TEXT, remarks=NAMES,
-        queue=maybe(one(place=maybe(WHOLE), of=WHOLE, ahead=NAMES, gates=NAMES)),
+        queue=maybe(
+            one(place=maybe(WHOLE), of=WHOLE, ahead=NAMES, gates=NAMES, heldBy=maybe(TEXT))
+        ),
         problem=maybe(TEXT), ofPod=maybe(TEXT), nodes=one(total=WHOLE, fitting=WHOLE, names=NAMES),
         reasons=many(reason), details=NAMES,
         preemption=maybe(one(node=TEXT, victims=many(who), notDone=maybe(TEXT))),

@@ -18,7 +18,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.disruption.group_promises import awaits_victims, end_nominations
 from scheduler.disruption.queue_victims import Action
-from scheduler.engine.kai_room import KaiRoom, Wanting, make_taker
+from scheduler.engine.kai_room import KaiRoom, Wanting
 from scheduler.engine.keeping import Keeper
 from scheduler.errors import BadInput
 from scheduler.shapes.policies import PolicyBook
@@ -26,7 +26,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.seniority import Seniority
 from scheduler.tenancy.kai.accounts import Accounts
-from scheduler.tenancy.kai.rules import Reason, find_over
+from scheduler.tenancy.kai.rules import Reason, find_over, make_taker
 from scheduler.tenancy.kai.tree import Tree
 from scheduler.tenancy.kai.turns import cut_turn, list_next
 from scheduler.tenancy.kai.usage import Usage

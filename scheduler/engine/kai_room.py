@@ -15,7 +15,7 @@ from scheduler.disruption.queue_turns import Rival, Rivals, TakersQuota
 from scheduler.disruption.queue_victims import Action, QueueVictims, sum_by_queue
 from scheduler.state.entities import AnyEntity
 from scheduler.tenancy.kai.accounts import Accounts
-from scheduler.tenancy.kai.rules import Taker, is_fair, may_reclaim
+from scheduler.tenancy.kai.rules import Taker, is_fair, make_taker, may_reclaim
 from scheduler.tenancy.kai.turns import cut_turn, list_next
 from scheduler.waiting.orders import First
 from scheduler.waiting.pending import Pending
@@ -121,15 +121,3 @@ class KaiRoom:
     def _is_fair(self, taker: Taker, units: Sequence[Unit]) -> bool:
         victims = sum_by_queue(units, self._accounts)
         return is_fair(self._accounts.tree, taker, victims, self._settings.multiplier)
-
-
-def make_taker(accounts: Accounts, entity: AnyEntity) -> Taker | None:
-    """Say what the next turn of an entity wants; None if its queue starts no pod."""
-    tree = accounts.tree
-    tree.settle()
-    terms = accounts.find_terms_of(entity)
-    queue = tree.queues.get(terms.queue)
-    if queue is None or tree.find_problem(terms.queue):
-        return None
-    wants = accounts.sum_wants(list_next(accounts.cluster, entity))
-    return Taker(queue, wants, terms.is_preemptible)

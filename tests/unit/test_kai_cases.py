@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.unit.kai_worlds import BUILD, FREE, INFERENCE, Job, Queue, decide, make_node
+from tests.unit.kai_worlds import (
+    BUILD,
+    FREE,
+    INFERENCE,
+    Job,
+    Queue,
+    decide,
+    make_node,
+)
 
 Json = dict[str, Any]
 

@@ -11,8 +11,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from scheduler.api.queues.kai import NAMES, UNITS, UNLIMITED, Vector, add
+from scheduler.state.entities import AnyEntity
+from scheduler.tenancy.kai.accounts import Accounts
 from scheduler.tenancy.kai.ordering import is_within
 from scheduler.tenancy.kai.tree import Queue, Tree
+from scheduler.tenancy.kai.turns import list_next
 
 _RESOURCES = range(len(UNITS))
 
@@ -77,6 +80,18 @@ class Taker(NamedTuple):
     queue: Queue
     wants: Vector
     is_preemptible: bool
+
+
+def make_taker(accounts: Accounts, entity: AnyEntity) -> Taker | None:
+    """Say what the next turn of an entity wants; None if its queue starts no pod."""
+    tree = accounts.tree
+    tree.settle()
+    terms = accounts.find_terms_of(entity)
+    queue = tree.queues.get(terms.queue)
+    if queue is None or tree.find_problem(terms.queue):
+        return None
+    wants = accounts.sum_wants(list_next(accounts.cluster, entity))
+    return Taker(queue, wants, terms.is_preemptible)
 
 
 def find_over(taker: Taker) -> Over | None:
