@@ -15,6 +15,9 @@ from scheduler.tenancy.kai.accounts import Accounts
 from scheduler.tenancy.kai.rules import Reason
 from scheduler.waiting.hooks import Hooks
 
+# So many of those that were held lately are remembered until somebody says so.
+_NEW_MOST = 4096
+
 
 class Held(NamedTuple):
     """An entity may not be tried yet.
@@ -94,9 +97,11 @@ class InQueue:
         problem = queues.find_problem(name)
         if not problem:
             return None
-        held = self._new[entity.uid] = Held(
-            Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {self._WORDS[problem].format(name)}"
-        )
+        if len(self._new) >= _NEW_MOST:
+            # A replica that does not lead takes nothing of it.
+            del self._new[next(iter(self._new))]
+        held = Held(Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {self._WORDS[problem].format(name)}")
+        self._new[entity.uid] = held
         return held
 
 

@@ -10,19 +10,16 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from scheduler.api import names
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.queues.kai import CARD, NOTHING, Vector, add
-from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
 from scheduler.tenancy.kai.terms import Terms, find_wants, read_terms
+from scheduler.tenancy.kai.totals import Totals
 from scheduler.tenancy.kai.tree import Figures, Queue, Tree
 from scheduler.tenancy.kai.usage import Usage
 
-# A node with one of these taints is not ready.
-_NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _MIB = 1
 
 
@@ -55,7 +52,6 @@ class Accounts:
         cluster: has the pods.
         tree: the queues, whose figures it keeps.
         usage: what queues have used lately.
-        total: all that pods of queues could hold: what nodes that are ready have, without what pods of no queue hold.
     """
 
     def __init__(self, cluster: Cluster, tree: Tree, usage: Usage) -> None:
@@ -65,17 +61,12 @@ class Accounts:
         self._charged: dict[str, int] = {}
         # By queue the pods that hold something in it.
         self._holding: dict[str, dict[str, _Counted]] = {}
-        # Of pods that are in no queue: what they hold, by pod and by node row.
+        # Of pods that are in no queue: what they hold, and the row of their node.
         self._apart: dict[str, tuple[int, Vector]] = {}
-        self._on_row: dict[int, Vector] = {}
         # By pod: what counts of it as long as it is promised room or on its way out.
         self._moving: dict[str, tuple[str, Figures]] = {}
         self._moved_at: object = None
-        self.total: Vector = NOTHING
-        self._n_apart = 0
-        self._total_at: object = None
-        self._described_at = -1
-        self._card_mib = 0
+        self._totals = Totals(cluster)
 
     # Pods.
 
@@ -139,11 +130,10 @@ class Accounts:
         self._holding.clear()
         self._charged.clear()
         self._apart.clear()
-        self._on_row.clear()
+        self._totals.forget_apart()
         self._moving.clear()
         self.tree.forget_figures()
         self._moved_at = None
-        self._n_apart += 1
         for pod in list(self.cluster.pods.values()) if len(self.tree) else ():
             self._count(pod)
 
@@ -166,7 +156,11 @@ class Accounts:
         if old is not None:
             self.tree.add(old.terms.queue, old.make_figures(), -1)
             if old.holds is not None:
-                del self._holding[old.terms.queue][uid]
+                there = self._holding[old.terms.queue]
+                del there[uid]
+                if not there:
+                    # Pods may name any queue.
+                    del self._holding[old.terms.queue]
         if new is not None:
             self._pods[uid] = new
             if new.holds is not None:
@@ -181,8 +175,7 @@ class Accounts:
             node_row, holds = self._apart.pop(pod.uid)
         else:
             return
-        self._on_row[node_row] = add(self._on_row.get(node_row, NOTHING), holds, sign)
-        self._n_apart += 1
+        self._totals.add_apart(node_row, holds, sign)
 
     # Pods in words of queues.
 
@@ -215,7 +208,7 @@ class Accounts:
         return total
 
     def _find_wants(self, pod: PodRecord) -> Vector:
-        return find_wants(pod.template, self._card_mib)
+        return find_wants(pod.template, self._totals.card_mib)
 
     def _find_holds(self, pod: PodRecord, wants: Vector) -> Vector:
         """Find what a pod on a node holds, of shared cards the part that it holds."""
@@ -231,60 +224,17 @@ class Accounts:
 
     # What is there.
 
+    @property
+    def total(self) -> Vector:
+        """All that pods of queues could hold."""
+        return self._totals.total
+
     def settle(self) -> None:
         """Take over what has changed of nodes, and of promises."""
-        self._settle_total()
-        self.settle_promises()
-
-    def _settle_total(self) -> None:
-        position = self.cluster.described.position
-        by = position, self._n_apart
-        if by == self._total_at:
-            return
-        is_same_nodes = self._total_at is not None and position == self._described_at
-        self._total_at, self._described_at = by, position
-        nodes = self.cluster.nodes
-        columns, total = nodes.columns, NOTHING
-        rows = [nodes.resources.find(name) for name in (names.CPU, names.MEMORY)]
-        for row in nodes.rows.values():
-            facts = nodes.facts[row]
-            is_ready = facts is not None and _NOT_READY.isdisjoint(
-                key for key, _, _ in facts.taints
-            )
-            if not (is_ready and columns.valid[row]):
-                continue
-            cpu, memory = (int(columns.allocatable[one, row]) if one >= 0 else 0 for one in rows)
-            total = add(total, (cpu, memory, CARD * self._count_cards(row)))
-            total = add(total, self._on_row.get(row, NOTHING), -1)
-        cpu, memory, gpu = (max(0, one) for one in total)
-        self.total = cpu, memory, gpu
-        if not is_same_nodes and (smallest := self._find_smallest_card()) != self._card_mib:
-            self._card_mib = smallest
+        if self._totals.settle():
+            # What waiting pods want in MiB is another part of a card.
             self.recount()
-
-    def _count_cards(self, row: int) -> int:
-        columns = self.cluster.nodes.columns
-        n = 0
-        for pool in range(columns.managed.shape[0]):
-            is_managed = bool(columns.managed[pool, row])
-            n += int(
-                columns.card_count[pool, row]
-                if is_managed
-                else columns.allocatable[c.DEVICES_AT + pool, row]
-            )
-        return n
-
-    def _find_smallest_card(self) -> int:
-        """Find how many MiB the smallest card has; 0 if there is none."""
-        columns, totals = self.cluster.nodes.columns, self.cluster.cards.columns.total[_MIB]
-        smallest = 0
-        for row in self.cluster.nodes.rows.values():
-            for pool in range(columns.managed.shape[0]):
-                start, n = int(columns.card_start[pool, row]), int(columns.card_count[pool, row])
-                for mib in totals[start : start + n].tolist():
-                    if mib > 0 and (not smallest or mib < smallest):
-                        smallest = mib
-        return smallest
+        self.settle_promises()
 
     # Promises.
 
