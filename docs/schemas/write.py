@@ -395,7 +395,17 @@ def queue() -> Schema:
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     )  # fmt: skip
-    listed = _answer(what=words("list", "tree"), queues=many(shown_queue), lost=many(aside))
+    kai_use = one(
+        resource=words("cpu", "memory", "gpu"), quota=TEXT, limit=TEXT, weight=NUMBER, fairShare=TEXT, held=TEXT,
+        nonPreemptible=TEXT, requested=TEXT,
+    )  # fmt: skip
+    kai_queue = one(
+        name=TEXT, parent=maybe(TEXT), depth=WHOLE, priority=WHOLE, problem=maybe(TEXT), overQuota=FLAG,
+        uses=many(kai_use),
+    )  # fmt: skip
+    listed = _answer(
+        what=words("list", "tree"), queues=many(shown_queue), lost=many(aside), kaiQueues=many(kai_queue),
+    )  # fmt: skip
     return {"oneOf": [listed, shown, why]}
 
 

@@ -6,7 +6,7 @@ The pods of an entity that an admission holds get no ``Unschedulable`` condition
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from scheduler.plugins.contract import Hint
 from scheduler.state.entities import AnyEntity, Entity
@@ -62,20 +62,26 @@ class Completeness:
         return Held("Completeness", why=entity.lacks) if entity.lacks else None
 
 
+_PROBLEMS = {
+    tree.MISSING: "there is no queue {}",
+    tree.INNER: "there are queues within queue {}, so no pod starts in it",
+    tree.ORPHAN: "a queue above queue {} does not exist",
+    tree.CYCLE: "the queues above queue {} are a cycle, or too many",
+    tree.BAD: "queue {}, or one above it, has a mistake",
+}
+
+
+def say_problem(problem: str, name: str) -> str:
+    """Say why one of KAI's queues starts no pods: a word of the tree in full."""
+    return _PROBLEMS[problem].format(name)
+
+
 class InQueue:
     """Holds a pod or group whose queue, one of KAI's, does not exist or starts no pods.
 
     Attributes:
         accounts: those of the queues.
     """
-
-    _WORDS: ClassVar[dict[str, str]] = {
-        tree.MISSING: "there is no queue {}",
-        tree.INNER: "there are queues within queue {}, so no pod starts in it",
-        tree.ORPHAN: "a queue above queue {} does not exist",
-        tree.CYCLE: "the queues above queue {} are a cycle, or too many",
-        tree.BAD: "queue {}, or one above it, has a mistake",
-    }
 
     def __init__(self, accounts: Accounts) -> None:
         self.accounts = accounts
@@ -100,7 +106,7 @@ class InQueue:
         if len(self._new) >= _NEW_MOST:
             # A replica that does not lead takes nothing of it.
             del self._new[next(iter(self._new))]
-        held = Held(Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {self._WORDS[problem].format(name)}")
+        held = Held(Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {say_problem(problem, name)}")
         self._new[entity.uid] = held
         return held
 

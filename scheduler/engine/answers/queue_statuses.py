@@ -13,6 +13,7 @@ from scheduler.tenancy.kai.ordering import is_within
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Column
 from scheduler.tenancy.works import Where, Work
+from scheduler.waiting.admissions import say_problem
 
 _QUEUE = str(kueue.ClusterQueue.__struct_config__.tag)
 _LOCAL = str(kueue.LocalQueue.__struct_config__.tag)
@@ -48,10 +49,12 @@ def list_checks(inside: Inside, question: ask.ChecksToPass) -> tuple[str, ...]:
 
 def list_kai_figures(inside: Inside, _: ask.StatusesOfKaiQueues) -> Sequence[ask.KaiFigures]:
     """List the figures of all queues of KAI."""
-    queues = inside.shares.tree.queues
+    tree, charged = inside.shares.tree, inside.shares.list_charged()
+    queues = tree.queues
+    problems = {name: tree.find_problem(name) for name, one in queues.items() if not one.children}
     return [
         ask.KaiFigures(
-            name,
+            queue.defined,
             tuple(queue.children),
             held.allocated,
             held.fixed,
@@ -59,8 +62,9 @@ def list_kai_figures(inside: Inside, _: ask.StatusesOfKaiQueues) -> Sequence[ask
             queue.fair,
             bool(queue.defined.parent) and queue.defined.parent not in queues,
             not is_within(held.allocated, queue.defined.quota),
+            say_problem(problem, queue.name) if (problem := problems.get(queue.name)) else "",
         )
-        for name, (queue, held) in inside.shares.list_charged().items()
+        for queue, held in charged
     ]
 
 

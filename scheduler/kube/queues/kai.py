@@ -98,7 +98,7 @@ class KaiHands:
     def write(self) -> None:
         """Write the statuses that differ from what the objects say."""
         for figures in self._engine.ask(StatusesOfKaiQueues()):
-            if (known := self._known.get(figures.name)) is not None:
+            if (known := self._known.get(figures.defined.name)) is not None:
                 self._write_one(known, figures)
 
     def _write_one(self, known: _Known, figures: KaiFigures) -> None:
@@ -111,7 +111,7 @@ class KaiHands:
             return
         self._written[uid] = wanted, version
         body = {"metadata": {"uid": uid}, "status": wanted}
-        path = _KIND.find_path(figures.name)
+        path = _KIND.find_path(figures.defined.name)
         self._reporter.report_status(uid, path, partial(msgspec.json.encode, body))
 
     def _make_status(self, known: _Known, figures: KaiFigures) -> Json:

@@ -318,12 +318,12 @@ class Accounts:
             self.tree.settle()
             self.usage.sample(self.tree, self.total, now)
 
-    def list_charged(self) -> dict[str, tuple[Queue, Figures]]:
+    def list_charged(self) -> list[tuple[Queue, Figures]]:
         """List each queue with what its pods are charged, whatever is promised, and its fair share as things are."""
         self.settle()
         self.share_out()
         lifted = {uid: self._end_moving(uid) for uid in list(self._moving)}
-        found = {name: (one, replace(one.figures)) for name, one in self.tree.queues.items()}
+        found = [(one, replace(one.figures)) for one in self.tree.list_by_age()]
         for uid, moved in lifted.items():
             if moved is not None:
                 self._move(uid, *moved)

@@ -114,7 +114,7 @@ class Tree:
             return
         self._shaped = self.version
         queues = self.queues
-        order = sorted(queues.values(), key=_find_age)
+        order = self.list_by_age()
         for one in order:
             one.children, one.figures = [], Figures()
         for one in order:
@@ -124,6 +124,10 @@ class Tree:
             one.path = list(self._list_path(one))
         for name, amounts in self._own.items():
             self._add_up(name, amounts, 1)
+
+    def list_by_age(self) -> list[Queue]:
+        """List all queues by age and name."""
+        return sorted(self.queues.values(), key=_find_age)
 
     def _list_path(self, queue: Queue) -> Iterator[Queue]:
         one: Queue | None = queue
