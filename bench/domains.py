@@ -319,7 +319,7 @@ def list_ways() -> dict[str, dict[str, Contestant]]:
     both = replace(keel, profiles=(Profile(_KUBE, kube.placement),))
     spec = {"levels": [{"nodeLabel": label} for label in (_BLOCK, _CLIQUE, _HOST)]}
     of_kueue, of_kai = (
-        KueueTopology(wire.Meta(name="t"), spec),
+        KueueTopology(wire.GuardedMeta(name="t"), spec),
         KaiTopology(wire.Meta(name="t"), spec),
     )
     first = Contestant(keel, _write_kube, _write_plain)

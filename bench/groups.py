@@ -193,7 +193,7 @@ def _make_topology() -> Engine:
     """Make an engine that knows two zones, each full of workloads no two of which have the same priority."""
     engine = Engine(Config(), is_shared=False, explains=False)
     spec = {"levels": [{"nodeLabel": level} for level in _TAS_LEVELS]}
-    engine.handle(events.Seen(KueueTopology(wire.Meta(name="tas", uid="tas"), spec)), 0.0)
+    engine.handle(events.Seen(KueueTopology(wire.GuardedMeta(name="tas", uid="tas"), spec)), 0.0)
     for number in range(2 * _TAS_NODES[0]):
         node = _node(number)
         node.metadata.labels = {

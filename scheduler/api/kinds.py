@@ -240,10 +240,24 @@ def _make_queue_kind(shape: type[wire.Object], plural: str, *, is_namespaced: bo
 
 POD_GROUPS = _make_group_kind(objects.KubePodGroup, "scheduling.k8s.io/v1beta1", "podgroups")
 DEPLOYMENTS = _make_controller_kind("Deployment", "apps", "deployments")
+JOBS = _make_group_kind(objects.Job, "batch/v1", "jobs", makes_pods=True)
+JOB_SETS = _make_group_kind(objects.JobSet, "jobset.x-k8s.io/v1alpha2", "jobsets", makes_pods=True)
+MPI_JOBS = _make_group_kind(objects.MPIJob, "kubeflow.org/v2beta1", "mpijobs", makes_pods=True)
+PYTORCH_JOBS = _make_group_kind(
+    objects.PyTorchJob, "kubeflow.org/v1", "pytorchjobs", makes_pods=True
+)
+TRAIN_JOBS = _make_group_kind(
+    objects.TrainJob, "trainer.kubeflow.org/v1alpha1", "trainjobs", makes_pods=True
+)
+RAY_CLUSTERS = _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True)
+RAY_JOBS = _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True)
+FLAVORS = _make_queue_kind(kueue.ResourceFlavor, "resourceflavors")
+WORKLOAD_CLASSES = _make_queue_kind(kueue.WorkloadPriorityClass, "workloadpriorityclasses")
 COHORTS = _make_queue_kind(kueue.Cohort, "cohorts")
 CLUSTER_QUEUES = _make_queue_kind(kueue.ClusterQueue, "clusterqueues")
 LOCAL_QUEUES = _make_queue_kind(kueue.LocalQueue, "localqueues", is_namespaced=True)
 WORKLOADS = _make_queue_kind(kueue.Workload, "workloads", is_namespaced=True)
+ADMISSION_CHECKS = _make_queue_kind(kueue.AdmissionCheck, "admissionchecks")
 KAI_QUEUES = Kind(
     name=str(kai.Queue.__struct_config__.tag),
     group="scheduling.run.ai",
@@ -283,7 +297,7 @@ TABLE: tuple[Kind, ...] = (
     LIMIT_RANGES,
     DEPLOYMENTS,
     _make_controller_kind("DaemonSet", "apps", "daemonsets"),
-    _make_group_kind(objects.Job, "batch/v1", "jobs", makes_pods=True),
+    JOBS,
     _make_controller_kind("CronJob", "batch", "cronjobs"),
     POD_GROUPS,
     _make_group_kind(objects.CompositePodGroup, "scheduling.k8s.io/v1alpha3", "compositepodgroups"),
@@ -307,23 +321,21 @@ TABLE: tuple[Kind, ...] = (
         "clusternetworktopologies",
         is_namespaced=False,
     ),
-    _make_group_kind(objects.JobSet, "jobset.x-k8s.io/v1alpha2", "jobsets", makes_pods=True),
+    JOB_SETS,
     _make_group_kind(
         objects.LeaderWorkerSet, "leaderworkerset.x-k8s.io/v1", "leaderworkersets", makes_pods=True
     ),
-    _make_group_kind(objects.MPIJob, "kubeflow.org/v2beta1", "mpijobs", makes_pods=True),
-    _make_group_kind(objects.PyTorchJob, "kubeflow.org/v1", "pytorchjobs", makes_pods=True),
-    _make_group_kind(
-        objects.TrainJob, "trainer.kubeflow.org/v1alpha1", "trainjobs", makes_pods=True
-    ),
-    _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True),
-    _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True),
-    _make_queue_kind(kueue.ResourceFlavor, "resourceflavors"),
+    MPI_JOBS,
+    PYTORCH_JOBS,
+    TRAIN_JOBS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
+    FLAVORS,
     COHORTS,
     CLUSTER_QUEUES,
     LOCAL_QUEUES,
-    _make_queue_kind(kueue.WorkloadPriorityClass, "workloadpriorityclasses"),
-    _make_queue_kind(kueue.AdmissionCheck, "admissionchecks"),
+    WORKLOAD_CLASSES,
+    ADMISSION_CHECKS,
     WORKLOADS,
     KAI_QUEUES,
 )

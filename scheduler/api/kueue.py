@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from scheduler.api.wire import Condition, Meta, Object, PodSpec, Quantities, Wire
+from scheduler.api.wire import Condition, GuardedMeta, Meta, Object, PodSpec, Quantities, Wire
 
 
 class _Raw(Object):
@@ -20,7 +20,13 @@ class _Raw(Object):
     status: Any = None
 
 
-class ClusterQueue(_Raw):
+class _Guarded(_Raw):
+    """One that stays while others use it."""
+
+    metadata: GuardedMeta = msgspec.field(default_factory=GuardedMeta)
+
+
+class ClusterQueue(_Guarded):
     """A queue of the cluster."""
 
 
@@ -32,11 +38,11 @@ class LocalQueue(_Raw):
     """The queue of a namespace."""
 
 
-class ResourceFlavor(_Raw):
+class ResourceFlavor(_Guarded):
     """A kind of nodes."""
 
 
-class AdmissionCheck(_Raw):
+class AdmissionCheck(_Guarded):
     """What another controller has to say before a workload starts."""
 
 
@@ -83,6 +89,7 @@ class WorkloadSpec(Wire):
     priority: int | None = None
     priority_class_ref: PriorityClassRef | None = None
     priority_class_name: str = ""
+    priority_class_source: str = ""
     active: bool | None = None
     maximum_execution_time_seconds: int | None = None
     preemption_gates: list[dict[str, Any]] | None = None
@@ -139,6 +146,20 @@ class CheckState(Wire):
     pod_set_updates: list[dict[str, Any]] | None = None
 
 
+class Evictions(Wire):
+    """``status.schedulingStats.evictions[]``: how often a workload was evicted for a reason."""
+
+    reason: str = ""
+    underlying_cause: str = ""
+    count: int = 0
+
+
+class SchedulingStats(Wire):
+    """``status.schedulingStats``."""
+
+    evictions: list[Evictions] | None = None
+
+
 class WorkloadStatus(Wire):
     """``status`` of a Workload."""
 
@@ -148,11 +169,14 @@ class WorkloadStatus(Wire):
     reclaimable_pods: list[ReclaimablePods] | None = None
     admission_checks: list[CheckState] | None = None
     unhealthy_nodes: list[dict[str, Any]] | None = None
+    scheduling_stats: SchedulingStats | None = None
+    accumulated_past_execution_time_seconds: int | None = None
 
 
 class Workload(Object):
     """What waits for quota, and what has it: one for each job."""
 
+    metadata: GuardedMeta = msgspec.field(default_factory=GuardedMeta)
     spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
     status: WorkloadStatus = msgspec.field(default_factory=WorkloadStatus)
 

@@ -145,6 +145,24 @@ KUEUE_SLICE_LEVEL = "kueue.x-k8s.io/podset-slice-required-topology"
 KUEUE_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 KUEUE_SLICES = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
 KUEUE_TOGETHER = "kueue.x-k8s.io/podset-group-name"
+# Kueue, jobs: of which queue and class a job is, and what is written on the pods of one that was started.
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+KUEUE_CLASS = "kueue.x-k8s.io/priority-class"
+KUEUE_MADE_BEFORE = "kueue.x-k8s.io/prebuilt-workload-name"
+KUEUE_LEAST = "kueue.x-k8s.io/job-min-parallelism"
+KUEUE_EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
+KUEUE_STOPPING = "kueue.x-k8s.io/stopping"
+KUEUE_CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
+KUEUE_LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
+KUEUE_PROVISIONING = "provreq.kueue.x-k8s.io/"
+# Kueue, pods that wait: the gates that hold them, the label of those that it manages, and their finalizer.
+KUEUE_GATE = "kueue.x-k8s.io/admission"
+KUEUE_TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
+KUEUE_MANAGED = "kueue.x-k8s.io/managed"
+# The finalizer of a workload whose job has not let go of it, and of other objects of Kueue that are in use.
+KUEUE_IN_USE = "kueue.x-k8s.io/resource-in-use"
+# On a workload: the generation of its job to which it is known to fit.
+FITS_GENERATION = "scheduling.evenkeel.dev/fits-generation"
 
 # Groups: KAI. The two in the middle are labels, the others are annotations.
 KAI_GROUP = "pod-group-name"

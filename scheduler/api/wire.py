@@ -44,6 +44,12 @@ class Meta(Wire):
     owner_references: list[Owner] | None = None
 
 
+class GuardedMeta(Meta):
+    """``metadata`` of an object that somebody may keep from going."""
+
+    finalizers: list[str] | None = None
+
+
 class Object(Wire, tag_field="kind", tag=True):
     """An object of the API. It is written with its kind, so that a log can hold objects of all kinds.
 

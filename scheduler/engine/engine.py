@@ -84,22 +84,22 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
-        seniority = Seniority(config.ageing_per_hour)
         self._cluster = Cluster(
             config.scheduler_names,
             devices.read_families(config),
             config.pod_limits,
             config.groups,
-            seniority,
+            Seniority(config.ageing_per_hour),
             config.kube_names,
         )
         self._policies = PolicyBook(config)
-        self._pending, queued = kai_queues.make_pending(
-            config, self._cluster, self._policies, seniority, is_shared=self._is_shared
-        )
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._nodes = NodeEvents(self._cluster)
         self._queues = Queues(config, self._cluster, self._cycle)
+        admissions = self._queues.list_admissions()
+        self._pending, queued = kai_queues.make_pending(
+            config, self._cluster, self._policies, admissions, is_shared=self._is_shared
+        )
         self._kai = KaiQueues(config, self._cycle, self._pending, queued, self._pace.help)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
@@ -186,6 +186,7 @@ class Engine:
         if not allowance.pods:
             self._queues.tenants.make_ready(now)
             return
+        self._pending.judge_again(self._queues.take_woken(), now)
         self._queues.work(now, outcome)
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
@@ -204,8 +205,7 @@ class Engine:
             # The first batch has taken the pods whose backoff is over, and ``now`` has not moved since.
             if not self._pending.has_active:
                 break
-        if not self._pending.has_active:
-            self._kai.make_room(now, outcome)
+        self._kai.make_room(now, outcome)
         self._backfill.work(now, allowance)
         self._cluster.groups.shortages.urgency.end_start()
         # Who carries the decisions out puts questions, which would form all groups of victims at once.

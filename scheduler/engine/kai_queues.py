@@ -30,7 +30,7 @@ from scheduler.tenancy.kai.rules import Reason, find_over, make_taker
 from scheduler.tenancy.kai.tree import Tree
 from scheduler.tenancy.kai.turns import cut_turn, list_next
 from scheduler.tenancy.kai.usage import Usage
-from scheduler.waiting.admissions import ADMISSIONS, Admission, Held, InQueue
+from scheduler.waiting.admissions import Admission, Held, InQueue
 from scheduler.waiting.orders import PriorityAndAge
 from scheduler.waiting.pending import Pending
 from scheduler.waiting.queue_order import QueueOrder
@@ -156,7 +156,7 @@ class KaiQueues:
             self._version = self._tree.version
             for one in list(pending.list_entries()):
                 if one.held is not None and one.held.by == Reason.NO_QUEUE:
-                    pending.judge_again(one.uid, now)
+                    pending.judge_again([one.uid], now)
         self._held = {uid for uid in self._held if pending.find_entry(uid) is not None}
         mark = self._make_mark() if self._held else None
         if mark == self._judged:
@@ -175,7 +175,7 @@ class KaiQueues:
                 has_room = taker is not None and find_over(taker) is None
             if has_room or taker is None:
                 self._held.discard(uid)
-                pending.judge_again(uid, now)
+                pending.judge_again([uid], now)
 
     def schedule(self, batch: Sequence[AnyEntity], now: float, *, explain: bool) -> Outcome:
         """Decide for a batch; who is in a queue comes alone."""
@@ -252,10 +252,13 @@ class KaiQueues:
     # Room that others make.
 
     def make_room(self, now: float, outcome: Outcome) -> None:
-        """Look for others that could go for those that fit nowhere, as KAI does: from other queues, then from their own."""
+        """Look for others that could go for those that fit nowhere, as KAI does: from other queues, then from their own.
+
+        Nobody is looked for while pods are still to be tried.
+        """
         self.accounts.sample(now)
         outcome.notes += self._take_notes()
-        if not self._wanting or self.find_due() > now:
+        if not self._wanting or self._pending.has_active or self.find_due() > now:
             return
         self._looked_at = now
         mark = self._make_mark()
@@ -287,7 +290,7 @@ def make_pending(
     config: Config,
     cluster: Cluster,
     policies: PolicyBook,
-    seniority: Seniority,
+    admissions: Sequence[Admission],
     *,
     is_shared: bool,
 ) -> tuple[Pending, InQueue]:
@@ -295,14 +298,14 @@ def make_pending(
     settings = config.queues.kai
     shares = settings or KaiSettings()
     accounts = Accounts(cluster, Tree(shares.k), Usage(shares.half_life_seconds))
+    seniority = Seniority(config.ageing_per_hour)
     order, in_queue = PriorityAndAge(seniority), InQueue(accounts)
-    admissions: Sequence[Admission] = ADMISSIONS
     if settings is not None:
         cluster.roster.followers.append(accounts)
         policies.is_queued = accounts.is_queued
         order, admissions = (
             QueueOrder(seniority, cluster, accounts),
-            (*ADMISSIONS, in_queue),
+            (*admissions, in_queue),
         )
     find_labels = cluster.terms.find_labels
     pending = Pending(config, find_labels, is_shared=is_shared, order=order, admissions=admissions)

@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduler.api import kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, EvictWorkload, Outcome, Preempt, Queued, SetGiven
+from scheduler.api.door.decisions import Admit, Outcome, Preempt, Queued, SetGiven
 from scheduler.api.door.notes import Note
 from scheduler.api.groups.definitions import Topology
 from scheduler.api.queues import bounds, reading
@@ -21,6 +21,7 @@ from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_work
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.keeping import Keeper
+from scheduler.engine.workload_gate import WorkloadGate
 from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.errors import BadInput
@@ -30,6 +31,7 @@ from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.rounds import Round, run_rounds
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
+from scheduler.waiting.admissions import ADMISSIONS, Admission
 
 _NEVER = float("inf")
 # Those who wait for a place are tried again that often at most, while anything changes on nodes.
@@ -37,8 +39,16 @@ _LOOK_SECONDS = 1.0
 # A kind, who takes its objects and their keys, and who lists the keys.
 _Kept = tuple[type[Any], Callable[[Any], None], Callable[[str], None], Callable[[], Iterable[str]]]
 _NOTHING: tuple[Note, ...] = ()
-Restored = events.QuotaGiven | events.QuotaGoing | events.UsageKnown | events.QueuesHeld
-RESTORED = events.QuotaGiven, events.QuotaGoing, events.UsageKnown, events.QueuesHeld
+Restored = (
+    events.QuotaGiven | events.QuotaGoing | events.StepGoing | events.UsageKnown | events.QueuesHeld
+)
+RESTORED = (
+    events.QuotaGiven,
+    events.QuotaGoing,
+    events.StepGoing,
+    events.UsageKnown,
+    events.QueuesHeld,
+)
 # Shapes that nobody uses any more are forgotten when there are more than twice as many as after the last look.
 _SHAPES_LEAST = 1024
 
@@ -66,9 +76,21 @@ class Queues:
         self.tenants.places = self._places
         self._shapes = Shapes(config.scheduler_names)
         self._shapes_most = _SHAPES_LEAST
-        self._classes: set[str] = set()
         # Why each workload was left in its queue, as it was said last.
         self._said: dict[str, tuple[str, str]] = {}
+        self._gate = WorkloadGate(self.tenants, self.pods)
+        # Pods whose workload has changed, so that they may be tried, or may be tried no longer.
+        self._woken: list[str] = []
+
+    def list_admissions(self) -> tuple[Admission, ...]:
+        """List what has to say yes before pods are tried."""
+        waits = self.is_on and self._settings.makes_workloads
+        return (*ADMISSIONS, self._gate) if waits else ADMISSIONS
+
+    def take_woken(self) -> list[str]:
+        """Take the uids of the pods whose workload has changed."""
+        woken, self._woken = self._woken, []
+        return woken
 
     def make_keepers(self) -> dict[str, Keeper]:
         """Make a keeper for each kind."""
@@ -89,13 +111,13 @@ class Queues:
             (
                 kueue.WorkloadPriorityClass,
                 self._put_class,
-                self._classes.discard,
-                self._classes.copy,
+                self._drop_class,
+                directory.classes.keys,
             ),
         )
         keepers = {
-            str(kind.__struct_config__.tag): _make_keeper(kind, put, drop, keys)
-            for kind, put, drop, keys in plain
+            str(kept[0].__struct_config__.tag): _make_keeper(*kept, tenants.note_time)
+            for kept in plain
         }
         kind = str(kueue.Workload.__struct_config__.tag)
         keepers[kind] = Keeper(self._see_workload, self._drop_workload, lambda: tenants.works)
@@ -120,7 +142,8 @@ class Queues:
         except BadInput as error:
             name = found.metadata.name
             known = self.tenants.directory.forest.queues.get(name) or QueueDefinition(name=name)
-            self.tenants.put_queue(replace(known, mistake=str(error)))
+            is_going = found.metadata.deletion_timestamp is not None
+            self.tenants.put_queue(replace(known, mistake=str(error), is_going=is_going))
             raise
 
     def _put_local(self, found: kueue.LocalQueue) -> None:
@@ -138,13 +161,21 @@ class Queues:
         self.tenants.put_check(found.metadata.name, reading.read_check(found))
 
     def _put_class(self, found: kueue.WorkloadPriorityClass) -> None:
-        self._classes.add(found.metadata.name)
+        name, tenants = found.metadata.name, self.tenants
+        tenants.directory.classes[name] = found.value
+        works = tenants.works.values()
+        tenants.stops.note_all(one for one in works if one.defined.priority_class == name)
+
+    def _drop_class(self, name: str) -> None:
+        self.tenants.directory.classes.pop(name, None)
 
     def _see_workload(self, found: kueue.Workload, now: float) -> Sequence[Note]:
         meta = found.metadata
         key, problem = f"{meta.namespace}/{meta.name}", ""
         try:
-            work = self.tenants.put_workload(self._read(found), now)
+            defined = self._read(found)
+            work = self.tenants.put_workload(defined, now)
+            self._woken += self.pods.list_of(defined)
             if work.reserved_at:
                 self._said.pop(key, None)
         except BadInput as error:
@@ -180,6 +211,8 @@ class Queues:
             amounts = tuple((flavor, name, n) for (flavor, name), n in held.items())
             yield events.QuotaGiven(work.key, work.queue, amounts)
         for work in tenants.works.values():
+            if work.key in tenants.stops.under_way:
+                yield events.StepGoing(work.key)
             # Of quota that its object does not know of yet, an eviction is one before.
             if work.is_going and (work.is_assumed or not work.defined.evicted):
                 yield events.QuotaGoing(work.key)
@@ -194,6 +227,8 @@ class Queues:
                 self.tenants.take_over(key, queue, held, now)
             case events.QuotaGoing(key):
                 self.tenants.send_away(key)
+            case events.StepGoing(key):
+                self.tenants.stops.take_up(key)
             case events.UsageKnown(local, account):
                 self.tenants.history.take_over(local, account)
             case events.QueuesHeld(is_held):
@@ -225,7 +260,7 @@ class Queues:
         return _NOTHING
 
     def undo_preempt(self, event: events.PreemptFailed, _: float) -> Sequence[Note]:
-        """Let a workload stay that could not be asked to go."""
+        """Let a workload stay that could not be asked to go, or to do another step."""
         self.tenants.undo_preempt(event.key)
         return _NOTHING
 
@@ -233,14 +268,16 @@ class Queues:
 
     def find_due(self) -> float:
         """Return when somebody may get quota; infinite if nobody may until something happens."""
+        if self._woken:
+            return 0.0
         if self.is_held:
             return _NEVER
         if self.tenants.has_due:
             return 0.0
-        dues = [
-            due for due in (self.tenants.unplaced.find_due(), self._find_look()) if due is not None
-        ]
-        return min(dues, default=_NEVER)
+        tenants = self.tenants
+        parts = tenants.unplaced, tenants.stops, tenants.usage
+        dues = (*(part.find_due() for part in parts), self._find_look())
+        return min((due for due in dues if due is not None), default=_NEVER)
 
     def _find_look(self) -> float | None:
         """Find when those are tried again who wait for a place; None before anything has changed on nodes."""
@@ -256,10 +293,8 @@ class Queues:
         if look is not None and look <= now:
             self._looked_at = now
             self.tenants.look_for_places()
-        for stopped in self.tenants.stops.take():
-            work = stopped.work
-            found = EvictWorkload(work.key, work.uid, stopped.reason, stopped.message)
-            outcome.quotas.append(found)
+        self.tenants.usage.sample(now)
+        outcome.quotas.extend(self.tenants.stops.take(now))
         for one in run_rounds(self.tenants, now):
             self._pauses.take()
             self._add_round(one, outcome)
@@ -291,11 +326,13 @@ def _make_keeper(
     put: Callable[[Any], None],
     drop: Callable[[str], None],
     list_keys: Callable[[], Iterable[str]],
+    note_time: Callable[[float], None],
 ) -> Keeper:
     """Make a keeper that says of each object what is wrong with it."""
     name = str(kind.__struct_config__.tag)
 
-    def see(found: Any, _: float) -> Sequence[Note]:
+    def see(found: Any, now: float) -> Sequence[Note]:
+        note_time(now)
         meta, problem = found.metadata, ""
         try:
             put(found)
@@ -304,7 +341,8 @@ def _make_keeper(
         key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         return (notes.QueueRead(name, key, meta.generation, problem),)
 
-    def gone(key: str, _: float) -> Sequence[Note]:
+    def gone(key: str, now: float) -> Sequence[Note]:
+        note_time(now)
         drop(key)
         return _NOTHING
 

@@ -177,12 +177,11 @@ class WorkloadPlaces:
         """Find the stand-in whose place a pod takes: of its pod set, the one with the lowest number."""
         keys, pod_set = self._pods.find_keys(pod.uid)
         for key in keys:
-            for workload in self._tenants.list_owned(key):
-                sets = self._cluster.stand_ins.list_sets(workload)
-                seats = sets.get(pod_set) or next(iter(sets.values()), [])
-                for uid in seats:
-                    if self._cluster.pods[uid].life == Life.ASSUMED:
-                        return uid
+            sets = self._cluster.stand_ins.list_sets(self._tenants.index.find_owned(key))
+            seats = sets.get(pod_set) or next(iter(sets.values()), [])
+            for uid in seats:
+                if self._cluster.pods[uid].life == Life.ASSUMED:
+                    return uid
         return None
 
     @staticmethod

@@ -13,10 +13,11 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 class _Says(NamedTuple):
-    """What a pod says: the keys under which its workload may be found, and its pod set."""
+    """What a pod says: the keys under which its workload may be found, its pod set, and its queue."""
 
     keys: tuple[OwnerKey, ...]
     pod_set: str
+    queue: str
 
 
 class WorkloadPods:
@@ -58,6 +59,11 @@ class WorkloadPods:
         says = self._says.get(uid)
         return ((), "") if says is None else (says.keys, says.pod_set)
 
+    def find_queue(self, uid: str) -> str:
+        """Return the queue that a pod names; empty for none."""
+        says = self._says.get(uid)
+        return "" if says is None else says.queue
+
     def count_sets(self, defined: WorkloadDefinition) -> Counter[str]:
         """Count the pods of a workload by pod set; those that name none are of the first one."""
         known = {one.name for one in defined.sets}
@@ -81,7 +87,7 @@ def _read(pod: wire.Pod) -> _Says | None:
         keys.append((WORKLOAD, meta.namespace, group))
     keys.append((kinds.PODS.name, meta.namespace, meta.name))
     part = labels.get(names.KUEUE_POD_SET) or (owner.part if owner is not None else "")
-    return _Says(tuple(dict.fromkeys(keys)), part)
+    return _Says(tuple(dict.fromkeys(keys)), part, labels.get(names.KUEUE_QUEUE, ""))
 
 
 def list_keys(defined: WorkloadDefinition) -> list[OwnerKey]:

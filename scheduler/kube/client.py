@@ -21,6 +21,7 @@ from scheduler.kube import kubeconfig as kubeconfigs
 from scheduler.kube.writes import WriteConnections
 
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
 _BEARER_SECONDS = 10.0

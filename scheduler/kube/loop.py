@@ -28,6 +28,7 @@ from scheduler.kube import slices
 from scheduler.kube.bind.binder import Binder
 from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
+from scheduler.kube.jobs.hands import JobHands
 from scheduler.kube.queues.hands import QueueHands
 from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.groups import GroupReports
@@ -44,11 +45,12 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """The parts that carry decisions out; ``queues`` and ``kai`` are None where no such queues are managed."""
+    """The parts that carry decisions out; None where no such queues are managed, and no jobs of theirs."""
 
     binder: Binder
     evictor: Evictor
     queues: QueueHands | None = None
+    jobs: JobHands | None = None
     kai: KaiHands | None = None
 
 
@@ -82,7 +84,7 @@ class Loop:
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox = inbox.engine, inbox
-        self._binder, self._evictor, self._queues, self._kai = hands
+        self._binder, self._evictor, self._queues, self._jobs, self._kai = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -188,6 +190,8 @@ class Loop:
             self._act_on_note(note)
         if self._queues is not None:
             self._queues.hear(event, noted)
+        if self._jobs is not None:
+            self._jobs.hear(event)
         if self._kai is not None:
             self._kai.hear(event, noted)
         self._tell_binder(event)

@@ -19,6 +19,8 @@ from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.kube.client import ApiClient
 from scheduler.kube.evict.evictor import Evictor, EvictPermit
 from scheduler.kube.inbox import Inbox
+from scheduler.kube.jobs.hands import JobHands
+from scheduler.kube.jobs.ties import JobTies
 from scheduler.kube.lead.always import AlwaysLeader
 from scheduler.kube.lead.heads import Heads
 from scheduler.kube.lead.leading import Leading
@@ -108,6 +110,7 @@ class Parts:
         raw = [source for source in table if not source.kind.is_rare]
         self.streams = [Stream(source, api, self.inbox.put) for source in raw]
         self.queues = self._make_queues(clock) if has_queues else None
+        self.jobs = self._make_jobs(self.queues, clock) if self.queues is not None else None
         self.kai = (
             KaiHands(self.engine, self.reporter, is_leading=self.is_deciding, clock=clock)
             if has_kai
@@ -115,7 +118,7 @@ class Parts:
         )
         self.loop = Loop(
             self.inbox,
-            Hands(self.binder, self.evictor, self.queues, self.kai),
+            Hands(self.binder, self.evictor, self.queues, self.jobs, self.kai),
             is_leading=self.is_deciding,
             reporter=self.reporter,
             tally=self._tally,
@@ -185,6 +188,17 @@ class Parts:
             self.rare.troubles,
         )
         return QueueHands(self.api, ties, self.streams)
+
+    def _make_jobs(self, queues: QueueHands, clock: Callable[[], float]) -> JobHands:
+        ties = JobTies(
+            self.reporter,
+            queues.may_write,
+            queues.find_workloads,
+            clock,
+            self.options.config.scheduler_names,
+            watches_pods=self.options.config.queues.ready is not None,
+        )
+        return JobHands(self.api, ties)
 
     def _make_exposition(self, metrics: Metrics, signs: Signs) -> Exposition:
         read = Sources(

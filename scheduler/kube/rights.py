@@ -9,6 +9,7 @@ import msgspec
 import structlog
 
 from scheduler.api import kinds, names
+from scheduler.api.jobs import table as jobs
 from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
@@ -81,8 +82,12 @@ def _list_of_queues() -> list[Right]:
     leases = kinds.LEASES.group, kinds.LEASES.plural
     return [
         *(_make_right(verb, kind) for kind in kinds.OF_QUEUES for verb in ("list", "watch")),
-        _make_right("get", kinds.WORKLOADS),
+        *(_make_right(verb, kinds.WORKLOADS) for verb in ("get", "create", "patch", "delete")),
         *(_make_right("patch", kind, "status") for kind in written),
+        *(_make_right(verb, one.kind) for one in jobs.TABLE for verb in ("get", "patch")),
+        _make_right("patch", kinds.JOBS, "status"),
+        _make_right("patch", kinds.PODS),
+        _make_right("list", kinds.PRIORITY_CLASSES),
         Right("list", *leases, name=names.KUEUE_LEASE),
     ]
 

@@ -13,10 +13,24 @@ import msgspec
 
 from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, QuotaDecision
+from scheduler.api.door.decisions import (
+    Admit,
+    Deactivate,
+    EvictWorkload,
+    Preempt,
+    Queued,
+    QuotaDecision,
+    SetPriority,
+)
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.amounts import write_amount, write_quota
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED
+from scheduler.api.queues.words import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+)
 from scheduler.api.times import write_time
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import (
@@ -55,9 +69,38 @@ class Queues:
             self._admitted.pop(decision.key, None)
             evicted = (EVICTED, PREEMPTED), (PREEMPTED, decision.reason)
             self._stop(decision.key, evicted, at)
+        elif isinstance(decision, Deactivate):
+            self._deactivate(decision, at)
         elif isinstance(decision, EvictWorkload):
-            self._stopped[decision.key] = decision
+            if self._workloads[decision.key].status.admission is not None:
+                self._stopped[decision.key] = decision
+            self._wait(decision)
             self._stop(decision.key, ((EVICTED, decision.reason),), at)
+        elif isinstance(decision, SetPriority):
+            found = self._workloads[decision.key]
+            spec = msgspec.structs.replace(found.spec, priority=decision.priority)
+            found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
+            self._engine.handle(events.Seen(found), at)
+        elif not isinstance(decision, Queued):
+            self._stop(decision.key, (), at)
+
+    def _deactivate(self, decision: Deactivate, at: float) -> None:
+        """Deactivate a workload; the next decision evicts it."""
+        found = self._workloads[decision.key]
+        spec = msgspec.structs.replace(found.spec, active=False)
+        found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
+        target = DEACTIVATION_TARGET, decision.reason
+        self._see(decision.key, found.status.admission, at, (target,))
+
+    def _wait(self, decision: EvictWorkload) -> None:
+        """Let a workload that is evicted wait until it may be tried again."""
+        found, state = self._workloads[decision.key], None
+        if decision.requeue_at:
+            state = kueue.RequeueState(
+                count=decision.n_requeued, requeue_at=write_time(decision.requeue_at)
+            )
+        status = msgspec.structs.replace(found.status, requeue_state=state)
+        self._workloads[decision.key] = msgspec.structs.replace(found, status=status)
 
     def _stop(self, key: str, conditions: tuple[tuple[str, str], ...], at: float) -> None:
         """Stop a workload: its pods are gone, and it has no quota."""

@@ -138,6 +138,7 @@ def _switch_on(settings: QueueSettings, inventory: Inventory) -> QueueSettings:
         settings,
         kueue=settings.kueue or len(inventory.queueing) > n_of_kai,
         kai=settings.kai or (KaiSettings() if n_of_kai else None),
+        makes_workloads=settings.makes_workloads and not inventory.queueing,
     )
 
 

@@ -22,6 +22,7 @@ from scheduler.tenancy.candidates import Asker, Rules
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.ordering import Entry, Tournament, sort_entries
 from scheduler.tenancy.places import Places
+from scheduler.tenancy.readiness import SAID, WAITS_FOR_PODS, Readiness
 from scheduler.tenancy.trees import Amounts, Column, Tree
 from scheduler.tenancy.victims import PlaceSearch, Reclaiming, Victim
 from scheduler.tenancy.works import Work
@@ -79,6 +80,8 @@ class Ground(Protocol):
     def rules(self) -> Rules: ...  # noqa: D102 - how queues take quota back from each other
     @property
     def places(self) -> Places: ...  # noqa: D102 - who finds places for workloads
+    @property
+    def readiness(self) -> Readiness: ...  # noqa: D102 - whether others have to wait until pods are ready
 
     def find_queue(self, name: str) -> QueueDefinition: ...  # noqa: D102
     def admit(self, work: Work, assignment: Assignment) -> None: ...  # noqa: D102 - hold quota
@@ -274,6 +277,14 @@ class TreeCycle:
             self._leave(entry, WAITS_FOR_QUOTA, _NO_LONGER, _AGAIN)
         elif mode == Mode.PREEMPT:
             self._preempt(entry)
+        else:
+            self._admit(entry)
+
+    def _admit(self, entry: Entry) -> None:
+        """Give an entry what fits, unless others have to be ready first, or there is no place."""
+        work, assignment = entry.work, entry.assignment
+        if self._ground.readiness.is_blocked:
+            self._leave(entry, WAITS_FOR_PODS, SAID, _PARKED)
         elif not self._takes_place(work, assignment):
             self._leave(entry, NO_PLACE, _NO_LONGER, _AGAIN)
         else:

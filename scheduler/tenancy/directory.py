@@ -13,13 +13,14 @@ from scheduler.api.queues.definitions import (
     QueueDefinition,
     Stop,
 )
-from scheduler.api.queues.workloads import CHECK_REJECTED, CHECK_RETRY, WorkloadDefinition
+from scheduler.api.queues.words import CHECK_REJECTED, CHECK_RETRY
+from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.forest import Forest
 from scheduler.tenancy.trees import Tree
 
-_MISCONFIGURED, _SUSPENDED = "Misconfigured", "Suspended"
+MISCONFIGURED, SUSPENDED = "Misconfigured", "Suspended"
 # The reason of those who only wait for a time, or for a check.
 EVALUATED_LATER = "PendingEvaluation"
 _CPU, _THOUSAND = "cpu", 1000.0
@@ -35,6 +36,7 @@ class Directory:
         book: the flavors.
         locals: the local queues by namespace and name.
         checks: the admission checks.
+        classes: the values of the WorkloadPriorityClasses.
     """
 
     def __init__(self, find_labels: Callable[[str], Labels | None]) -> None:
@@ -43,6 +45,7 @@ class Directory:
         self.forest, self.book = Forest(), FlavorBook()
         self.locals: dict[str, LocalQueueDefinition] = {}
         self.checks: dict[str, Check] = {}
+        self.classes: dict[str, int] = {}
         # The LimitRanges of each namespace by name, and what they say together.
         self._ranges: dict[str, dict[str, Ranges]] = {}
 
@@ -69,6 +72,12 @@ class Directory:
         for queue in self.forest.queues.values():
             if any(one.flavor == flavor for group in queue.groups for one in group.flavors):
                 yield queue.name
+
+    def list_users_of_topology(self, topology: str) -> Iterator[str]:
+        """List the queues that have quota of a flavor whose pods are placed by a topology, once for each flavor."""
+        for flavor in self.book.flavors.values():
+            if flavor.topology == topology:
+                yield from self.list_users(flavor.name)
 
     def list_together(self, queue: str) -> list[str]:
         """List the queues of the tree of a queue, itself among them."""
@@ -101,6 +110,8 @@ class Directory:
     def list_inactive_reasons(self, name: str) -> list[Obstacle]:
         """List why a queue admits nobody, as reasons and messages of its condition Active."""
         queue, found = self.forest.queues[name], []
+        if queue.is_going:
+            found.append(("Terminating", "is terminating"))
         if queue.stop != Stop.NONE:
             found.append(("Stopped", "is stopped"))
         missing = [
@@ -147,19 +158,19 @@ class Directory:
     def find_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
         """Find why a workload may not even be tried; None if it may."""
         if not defined.is_active:
-            return _SUSPENDED, "The workload is deactivated"
+            return SUSPENDED, "The workload is deactivated"
         return self._find_obstacle_of_queue(defined) or self._find_own_obstacle(defined, now)
 
     def _find_obstacle_of_queue(self, defined: WorkloadDefinition) -> Obstacle | None:
         local = self.find_local(defined)
-        if local is None:
-            return _MISCONFIGURED, f"LocalQueue {defined.local} doesn't exist"
+        if local is None or local.is_going:
+            return MISCONFIGURED, f"LocalQueue {defined.local} doesn't exist"
         if local.stop != Stop.NONE:
-            return _SUSPENDED, f"LocalQueue {defined.local} is inactive"
+            return SUSPENDED, f"LocalQueue {defined.local} is inactive"
         if local.queue not in self.forest.queues:
-            return _MISCONFIGURED, f"ClusterQueue {local.queue} doesn't exist"
+            return MISCONFIGURED, f"ClusterQueue {local.queue} doesn't exist"
         if self.list_inactive_reasons(local.queue):
-            return _SUSPENDED, f"ClusterQueue {local.queue} is inactive"
+            return SUSPENDED, f"ClusterQueue {local.queue} is inactive"
         return None
 
     def _find_own_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
@@ -170,11 +181,11 @@ class Directory:
         namespace = defined.key.partition("/")[0]
         labels = self._find_labels(namespace)
         if labels is None:
-            return _MISCONFIGURED, f'workload namespace "{namespace}" does not exist'
+            return MISCONFIGURED, f'workload namespace "{namespace}" does not exist'
         if not self._find_queue(defined).namespaces.matches(labels):
-            return _MISCONFIGURED, "workload namespace doesn't match ClusterQueue selector"
+            return MISCONFIGURED, "workload namespace doesn't match ClusterQueue selector"
         why = self._find_bad_asks(defined, namespace)
-        return (_MISCONFIGURED, why) if why else None
+        return (MISCONFIGURED, why) if why else None
 
     def _find_bad_asks(self, defined: WorkloadDefinition, namespace: str) -> str:
         """Say which pods ask for what they may not; empty if none do."""

@@ -12,19 +12,22 @@ from scheduler.api.queues.definitions import (
     QueueDefinition,
 )
 from scheduler.api.queues.settings import QueueSettings
-from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition
+from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
 from scheduler.tenancy.cycle import NO_PLACE, Kept, Outcome, TreeCycle
 from scheduler.tenancy.directory import Directory
-from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.history import History
+from scheduler.tenancy.index import WorkIndex
 from scheduler.tenancy.lines import Line
 from scheduler.tenancy.places import Anywhere, Places
+from scheduler.tenancy.readiness import WAITS_FOR_PODS, Readiness
+from scheduler.tenancy.steps import Steps
 from scheduler.tenancy.stops import Stops
 from scheduler.tenancy.trees import Amounts, Tree
 from scheduler.tenancy.unplaced import Unplaced
+from scheduler.tenancy.usage import LocalUsage
 from scheduler.tenancy.works import Where, Work
 
 
@@ -32,13 +35,14 @@ class Tenants:
     """Queues, flavors, local queues and workloads.
 
     Attributes:
-        directory: which queues there are.
-        works: the workloads by key.
+        directory, book: which queues and which flavors there are.
+        works, index: the workloads by key, and by other keys.
         unplaced: those who wait for a time or for a place.
-        stops: those who have to give quota back though nobody else needs it.
+        stops: those who have a step to go by themselves, such as giving quota back that nobody else needs.
+        readiness: whether others have to wait until pods are ready.
         lines: those who wait in each queue.
         rules: how queues take quota back from each other.
-        history: what local queues have used.
+        history, usage: what local queues have used, and how much that is where it counts.
         places: who finds places for workloads.
     """
 
@@ -50,23 +54,23 @@ class Tenants:
         """``find_labels`` finds the labels of a namespace; None if there is none."""
         self.places: Places = Anywhere()
         self.directory = Directory(find_labels)
+        self.book = self.directory.book
         self.works: dict[str, Work] = {}
         self.unplaced = Unplaced(self.works)
-        self.stops = Stops(self.directory, self.works)
-        self.rules = Rules(settings.strategies, self._find_local_usage)
+        self.stops = Stops(Steps(self.directory, settings.ready), self.works)
+        self.readiness = Readiness(blocks=settings.ready is not None and settings.ready.blocks)
         self.history = History(settings.history)
+        self.usage = LocalUsage(self.directory, self.history, lambda: self._now)
+        self.rules = Rules(settings.strategies, self.usage.find)
         self.lines: dict[str, Line] = {}
-        # The workloads of each local queue.
-        self._of_local: dict[str, set[str]] = {}
-        self._owned: dict[OwnerKey, str] = {}
+        self.index = WorkIndex()
         self._now = 0.0
         # Queues in whose trees somebody may get quota.
         self._due: dict[str, None] = {}
 
-    @property
-    def book(self) -> FlavorBook:
-        """The flavors."""
-        return self.directory.book
+    def note_time(self, now: float) -> None:
+        """Note when the next things happen."""
+        self._now = now
 
     # Objects.
 
@@ -77,15 +81,9 @@ class Tenants:
             return
         self.directory.forest.put_queue(queue)
         if before is None or (before.is_strict, before.by_usage) != (queue.is_strict, queue.by_usage):  # fmt: skip
-            self.lines[queue.name] = self._make_line(queue)
+            self.lines[queue.name] = self.usage.make_line(queue)
         self._place_all(self._list_of_queue(queue.name))
         self._due[queue.name] = None
-
-    def _make_line(self, queue: QueueDefinition) -> Line:
-        def find_usage(local: str) -> float:
-            return self._find_local_usage(queue.name, local) or 0.0
-
-        return Line(is_strict=queue.is_strict, find_usage=find_usage if queue.by_usage else None)
 
     def drop_queue(self, name: str) -> None:
         """Remove a queue of the cluster; those who have quota in it keep it."""
@@ -109,9 +107,7 @@ class Tenants:
     def put_topology(self, name: str, levels: tuple[str, ...] | None) -> None:
         """Add, replace or remove a topology."""
         if self.book.put_topology(name, levels):
-            for flavor in self.book.flavors.values():
-                if flavor.topology == name:
-                    self._look_again(self.directory.list_users(flavor.name))
+            self._look_again(self.directory.list_users_of_topology(name))
 
     def put_check(self, name: str, check: Check | None) -> None:
         """Add, replace or remove an admission check."""
@@ -121,23 +117,22 @@ class Tenants:
     def put_local_queue(self, local: LocalQueueDefinition) -> None:
         """Add or replace the queue of a namespace."""
         key = f"{local.namespace}/{local.name}"
-        if local.consumed_at:
-            self.history.restore(key, dict(local.consumed), local.consumed_at)
+        self.history.open(key, dict(local.consumed), local.consumed_at, self._now)
         if self.directory.locals.get(key) != local:
             self.directory.locals[key] = local
-            self._place_all(self._of_local.get(key, ()))
+            self._place_all(self.index.list_of_local(key))
 
     def drop_local_queue(self, key: str) -> None:
         """Remove the queue of a namespace; those who have quota keep it."""
         if self.directory.locals.pop(key, None) is not None:
-            self._place_all(self._of_local.get(key, ()))
+            self._place_all(self.index.list_of_local(key))
             self.history.forget(key)
 
     def see_namespace(self, name: str) -> None:
         """Look again at the workloads of a namespace whose labels have changed."""
         for key, local in self.directory.locals.items():
             if local.namespace == name:
-                self._place_all(self._of_local.get(key, ()))
+                self._place_all(self.index.list_of_local(key))
 
     def put_ranges(self, namespace: str, name: str, ranges: Ranges | None) -> None:
         """Add, replace or remove a LimitRange."""
@@ -155,7 +150,7 @@ class Tenants:
     def _list_of_queue(self, queue: str) -> list[str]:
         """List the workloads that name a queue."""
         locals_ = self.directory.list_locals(queue)
-        return [key for local in locals_ for key in self._of_local.get(local, ())]
+        return [key for local in locals_ for key in self.index.list_of_local(local)]
 
     # Workloads.
 
@@ -172,24 +167,17 @@ class Tenants:
             return work
         else:
             self._leave_line(work)
-            self._of_local.get(work.local, set()).discard(work.key)
+            self.index.drop(work)
             work.define(defined)
-        self._of_local.setdefault(work.local, set()).add(work.key)
-        if defined.owner is not None:
-            self._owned[defined.owner] = work.key
+            work.is_going = False
+        self.stops.forget(work.key)
+        self.index.add(work)
         self._place(work)
         return work
 
     def list_of_local(self, local: str) -> Iterator[Work]:
         """List the workloads of a local queue."""
-        return (self.works[key] for key in self._of_local.get(local, ()))
-
-    def list_owned(self, owner: OwnerKey) -> Iterator[str]:
-        """List the workloads that an owner, or the name of a workload, stands for."""
-        kind, namespace, name = owner
-        key = f"{namespace}/{name}" if kind == WORKLOAD else self._owned.get(owner, "")
-        if key in self.works:
-            yield key
+        return (self.works[key] for key in self.index.list_of_local(local))
 
     def drop_workload(self, key: str, now: float) -> None:
         """Remove a workload."""
@@ -199,17 +187,21 @@ class Tenants:
             self._release(work)
             self.places.let_go(key)
             self._leave_line(work)
-            self._of_local[work.local].discard(key)
-            if work.defined.owner is not None:
-                self._owned.pop(work.defined.owner, None)
+            self.index.drop(work)
             self.unplaced.later.discard(key)
+            self.stops.forget(key)
 
     def _place_all(self, keys: Iterable[str]) -> None:
         for key in sorted(keys):
             self._place(self.works[key])
 
     def _place(self, work: Work) -> None:
-        """Put a workload where it belongs: among those who hold quota, into its line, or aside."""
+        """Put a workload where it belongs, and note what comes next of it."""
+        self._put(work)
+        self.stops.note(work)
+
+    def _put(self, work: Work) -> None:
+        """Put a workload among those who hold quota, into its line, or aside."""
         defined = work.defined
         self.unplaced.later.discard(work.key)
         if defined.admission is not None and not defined.is_finished:
@@ -252,19 +244,30 @@ class Tenants:
         used = work.list_used()
         held = self.directory.forest.list_held(queue).get(work.key)
         if work.where != Where.HOLDS or work.queue != queue or held != used:
+            at = (work.defined.admission.at if work.defined.admission else 0.0) or self._now
+            # What it has used before is known already if it had quota.
+            since = self._now if work.where == Where.HOLDS else at
             self._release(work)
             # Somebody else has let it in, or an earlier process: its pods may be somewhere or not.
             self.unplaced.somewhere[work.key] = None
-            at = work.defined.admission.at if work.defined.admission else 0.0
-            self._take_up(work, queue, used, at or self._now)
-        work.is_assumed, work.is_going = False, bool(work.defined.evicted)
-        self.stops.note(work)
+            self._take_up(work, queue, used, (at, since))
+        work.is_assumed = False
+        work.is_going = work.is_going or bool(work.defined.evicted)
+        self._note_ready(work.key, is_ready=work.defined.life.is_ready is True)
 
-    def _take_up(self, work: Work, queue: str, used: Amounts, at: float) -> None:
-        work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at
+    def _take_up(self, work: Work, queue: str, used: Amounts, at: tuple[float, float]) -> None:
+        """Let a workload hold quota; ``at``: since when it has some, and from when on what it uses is not added up yet."""
+        work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at[0]
         work.reason = work.message = ""
         self.directory.forest.hold(queue, work.key, used)
-        self.history.start(work.local, work.key, used, self._now)
+        self.history.start(work.local, work.key, used, self._now, at[1])
+        self._note_ready(work.key, is_ready=False)
+
+    def _note_ready(self, key: str, *, is_ready: bool) -> None:
+        """Note whether the pods of a workload with quota are ready; those who have waited for it are tried again."""
+        for queue in self.readiness.note(key, is_ready=is_ready):
+            if queue in self.lines:
+                self._retry(queue)
 
     def _release(self, work: Work) -> None:
         """Let a workload hold nothing any more; others of its tree may have it."""
@@ -275,6 +278,7 @@ class Tenants:
         self.directory.forest.release(work.queue, work.key)
         self.places.let_go(work.key)
         self._retry(work.queue)
+        self._note_ready(work.key, is_ready=True)
         work.where, work.is_going, work.is_assumed = Where.ASIDE, False, False
 
     def _leave_line(self, work: Work) -> None:
@@ -306,7 +310,7 @@ class Tenants:
     def admit(self, work: Work, assignment: Assignment) -> None:
         """Let a workload hold what it gets; its object says so later."""
         self._leave_line(work)
-        self._take_up(work, work.queue, dict(assignment.usage), self._now)
+        self._take_up(work, work.queue, dict(assignment.usage), (self._now, self._now))
         work.is_assumed = True
 
     def take_over(self, key: str, queue: str, amounts: Amounts, now: float) -> None:
@@ -315,7 +319,7 @@ class Tenants:
         work = self.works.get(key)
         if work is not None and work.where != Where.HOLDS and queue in self.directory.forest.queues:
             self._leave_line(work)
-            self._take_up(work, queue, amounts, now)
+            self._take_up(work, queue, amounts, (now, now))
             work.is_assumed = True
 
     def send_away(self, key: str) -> None:
@@ -323,6 +327,7 @@ class Tenants:
         work = self.works.get(key)
         if work is not None and work.where == Where.HOLDS:
             work.is_going = True
+            self.stops.note(work)
 
     def undo_admit(self, key: str, now: float) -> None:
         """Take quota back from a workload whose object could not be written."""
@@ -333,11 +338,13 @@ class Tenants:
             self._place(work)
 
     def undo_preempt(self, key: str) -> None:
-        """Note that a workload could not be asked to go."""
+        """Note that a workload could not be asked to go, or to do another step."""
+        self.stops.forget(key)
         work = self.works.get(key)
         if work is not None and (work.is_assumed or not work.defined.evicted):
             work.is_going = False
             self._due[work.queue] = None
+        if work is not None:
             self.stops.note(work)
 
     # Cycles.
@@ -379,21 +386,13 @@ class Tenants:
                 line.park(work)
             if work.reason == NO_PLACE:
                 self.unplaced.lacking[work.queue] = None
+            elif work.reason == WAITS_FOR_PODS:
+                self.readiness.note_waiting(work.queue)
         for victim, _ in outcome.preempted:
-            self.works[victim.key].is_going = True
+            self.send_away(victim.key)
         return outcome
 
     def find_reason(self, work: Work) -> tuple[str, str]:
         """Find why a workload waits, as a reason and a message."""
         is_waiting = work.where == Where.WAITS
         return self.lines[work.queue].find_reason(work) if is_waiting else (work.reason, work.message)  # fmt: skip
-
-    def _find_local_usage(self, queue: str, local: str) -> float | None:
-        """Find how much a local queue has used, if that counts in its queue."""
-        defined = self.directory.forest.queues.get(queue)
-        if defined is None or not defined.by_usage:
-            return None
-        known = self.directory.locals.get(local)
-        weight = 1.0 if known is None else known.weight
-        total = self.directory.sum_up_tree(queue)
-        return self.history.find_usage(local, weight, total, self._now)

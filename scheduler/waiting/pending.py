@@ -15,7 +15,7 @@ says which entity comes first, and ``parked`` keeps the entities that wait for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from scheduler.api.door.decisions import GroupResult, Hold
 from scheduler.api.selectors import Labels
@@ -325,11 +325,12 @@ class Pending:
             ):
                 self._parts.activate(entry, now, Came.STEERING_CHANGED)
 
-    def judge_again(self, uid: str, now: float) -> None:
-        """Ask the admissions again about an entity that one of them holds: the awaited change has happened."""
-        entry = self._entries.get(uid)
-        if entry is not None and entry.held is not None:
-            self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
+    def judge_again(self, uids: Iterable[str], now: float) -> None:
+        """Ask the admissions again about entities that one of them holds: the awaited change has happened."""
+        for uid in uids:
+            entry = self._entries.get(uid) or self.find_entry(uid)
+            if entry is not None and entry.held is not None:
+                self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
 
     def _find_parked(self, uid: str) -> Entry | None:
         entry = self.find_entry(uid)

@@ -12,7 +12,7 @@ import pytest
 
 from scheduler.api import names
 from tests.controlplane.auditlog import AuditLog
-from tests.operator import installed, servers, tenants
+from tests.operator import installed, lives, servers, tenants
 from tests.operator.process import Operator
 from tests.operator.world import World
 
@@ -54,6 +54,9 @@ async def test_queues_are_managed_as_kueue_does_it(world: World, log: AuditLog) 
     await _one_queue_takes_back_what_it_is_owed(world)
     await _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world)
     await _a_workload_with_a_check_runs_once_it_is_ready(world)
+    await lives.a_workload_that_a_check_rejects_is_deactivated(world, "inspected")
+    await lives.a_deleted_queue_stays_until_its_workload_has_ended(world)
+    await lives.a_topology_stays_while_a_flavor_needs_it(world)
     assert operator.stop().code == 0
     before = await world.listed(tenants.WORKLOADS)
     operator = await _start(world, _make_fair_config(world))
@@ -105,6 +108,32 @@ async def test_a_replica_that_takes_over_goes_on_where_the_other_ended(world: Wo
     await tenants.has_status(
         world, f"{tenants.QUEUES}/handed", admittedWorkloads=2, pendingWorkloads=1
     )
+
+
+async def test_what_a_local_queue_has_used_survives_a_crash(world: World) -> None:
+    """With a half-life of half a minute, half of four cores count after half a minute, whoever adds them up."""
+    path = world.server.folder / "usage.yaml"
+    history = "{usageHalfLifeTime: 30s, usageSamplingInterval: 1s}"
+    path.write_text(f"{_CONFIG.read_text()}  admissionFairSharing: {history}\n")
+    await tenants.prepare(world)
+    scope = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    await tenants.make_queue(world, "counted", "usage", admissionScope=scope)
+    first = await _start(world, path)
+    await tenants.submit(world, "heavy", "counted", 4)
+    await tenants.becomes(world, "heavy", "Admitted", "True")
+    read = partial(lives.read_usage, world, "counted")
+    before = await world.wait_until(read, lambda found: _read_cores(found) > 0.5)
+    first.kill()
+    await asyncio.sleep(5.0)
+    await _start(world, path)
+    after = await world.wait_until(read, lambda found: found["lastUpdate"] > before["lastUpdate"])
+    # Four cores of which the most do not count yet gain at least a third of a core in these five seconds.
+    assert _read_cores(after) > _read_cores(before) + 0.3
+    assert _read_cores(after) < 4.0
+
+
+def _read_cores(usage: Json) -> float:
+    return float(usage.get("consumedResources", {}).get("cpu", 0))
 
 
 async def test_after_a_crash_in_the_midst_no_quota_is_given_twice(world: World) -> None:

@@ -9,7 +9,13 @@ import msgspec
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, Queued, QuotaDecision
+from scheduler.api.door.decisions import (
+    Admit,
+    Deactivate,
+    EvictWorkload,
+    Queued,
+    QuotaDecision,
+)
 from scheduler.api.kinds import BY_KIND
 from scheduler.api.queues import configuration
 from scheduler.api.queues.admissions import write_admission
@@ -43,13 +49,21 @@ class QueueStory:
 
     Attributes:
         outcomes: all decisions about workloads.
+        blocks: whether nobody gets quota while the pods of another workload are not ready.
     """
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
+        self.blocks = seed == 5
         self.files: list[list[bytes]] = [[]]
         fair: dict[str, Any] = {"fairSharing": {}} if seed % 2 else {}
-        settings = configuration.read_settings({"kueue": True, **fair})
+        # Nobody writes that pods are ready, so whoever runs for longer is evicted, and in the end deactivated.
+        ready = {
+            "timeout": "30m",
+            "blockAdmission": self.blocks,
+            "requeuingStrategy": {"backoffLimitCount": 2},
+        }
+        settings = configuration.read_settings({"kueue": True, "waitForPodsReady": ready, **fair})
         self.engine = Recorded(Config(queues=settings), "test", self._write)
         self.now, self._n = 1_800_000_000.0, 0
         self.outcomes: list[Any] = []
@@ -103,7 +117,7 @@ class QueueStory:
         name = self.rng.choice(sorted(_QUEUES))
         changed = {**_QUEUES[name], "weight": self.rng.choice([0, 1, 2])}
         if self.rng.random() < 0.2:
-            changed["stop"] = "Hold"
+            changed["stop"] = self.rng.choice(["Hold", "HoldAndDrain"])
         self._see(cases.make_queue(name, changed))
 
     def _carry_out(self, decision: QuotaDecision) -> None:
@@ -122,13 +136,23 @@ class QueueStory:
         found = self._workloads[decision.key]
         admission = write_admission(decision) if isinstance(decision, Admit) else None
         kinds = ["QuotaReserved", "Admitted"] if admission else ["Evicted"]
+        if isinstance(decision, Deactivate):
+            spec = msgspec.structs.replace(found.spec, active=False)
+            found = msgspec.structs.replace(found, spec=spec)
         conditions = [
             kueue.TimedCondition(
                 type=kind, status="True", reason=kind, last_transition_time=write_time(self.now)
             )
             for kind in kinds
         ]
-        status = kueue.WorkloadStatus(admission=admission, conditions=conditions)
+        state = found.status.requeue_state
+        if isinstance(decision, EvictWorkload) and decision.requeue_at:
+            state = kueue.RequeueState(
+                count=decision.n_requeued, requeue_at=write_time(decision.requeue_at)
+            )
+        status = kueue.WorkloadStatus(
+            admission=admission, conditions=conditions, requeue_state=state
+        )
         found = msgspec.structs.replace(found, status=status)
         self._workloads[decision.key] = found
         self.engine.handle(events.Seen(found), self.now)

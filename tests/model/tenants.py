@@ -49,6 +49,7 @@ def put_object(
     tenants: Tenants, shapes: Shapes, body: Json, at: float, *, by_eviction: bool = True
 ) -> None:
     """Let tenants see an object; nothing if it is none of queues."""
+    tenants.note_time(at)
     found: Any = None
     for kind in BY_KIND.get(body["kind"], ()):
         if kind.is_of_queues:

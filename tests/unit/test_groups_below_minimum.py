@@ -155,8 +155,8 @@ class Kai(Scene):
         if restarts:
             self.notes = {GANG + "name": "g", GANG + "min-available": str(minimum)}
             self.notes |= {names.ON_FAILURE: "restart", names.KUEUE_REQUIRED: "rack"}
-            meta = wire.Meta(name="t", uid="t")
-            self.see(objects.KueueTopology(meta, {"levels": [{"nodeLabel": "rack"}]}))
+            guarded = wire.GuardedMeta(name="t", uid="t")
+            self.see(objects.KueueTopology(guarded, {"levels": [{"nodeLabel": "rack"}]}))
         else:
             meta = wire.Meta(name="g", namespace="default", uid="g")
             self.see(objects.KaiPodGroup(meta, {"minMember": minimum}))

@@ -194,6 +194,35 @@ def test_the_chart_installs_the_same_crd() -> None:
     assert copy.read_text(encoding="utf-8") == CRD.read_text(encoding="utf-8")
 
 
+def test_the_chart_has_the_same_kinds_of_kueue() -> None:
+    ours, copies = (
+        {path.name: path.read_text(encoding="utf-8") for path in (ROOT / folder).glob("*.yaml")}
+        for folder in ("crds/kueue", "manifests/chart/kueue-crds")
+    )
+    kustomization = yaml.safe_load(ours.pop("kustomization.yaml"))
+    assert sorted(ours) == kustomization["resources"]
+    assert copies == ours
+
+
+def test_kueues_kinds_are_as_the_code_reads_them() -> None:
+    crds = [one for path in (ROOT / "crds/kueue").glob("*s.yaml") for one in documents(path)]
+    found = {
+        (one["spec"]["group"], version["name"], one["spec"]["names"]["plural"]): (
+            one["spec"]["names"]["kind"],
+            one["spec"]["scope"] == "Namespaced",
+        )
+        for one in crds
+        for version in one["spec"]["versions"]
+        if version["storage"]
+    }
+    read = {
+        (kind.group, kind.version, kind.plural): (kind.kind, kind.is_namespaced)
+        for kind in kinds.TABLE
+        if kind.group == "kueue.x-k8s.io"
+    }
+    assert found == read
+
+
 def test_the_configuration_map_carries_the_defaults() -> None:
     assert config.load_config(ROOT / "manifests/base/config.yaml") == config.Config()
     kustomization = (ROOT / "manifests/base/kustomization.yaml").read_text(encoding="utf-8")

@@ -67,6 +67,7 @@ from scheduler.engine.questions.pods import (
 )  # fmt: skip
 from scheduler.engine.questions.queues import (
     ChecksToPass,
+    IsObjectInUse,
     KnownQueue,
     KnownQueues,
     KnownWorkloads,
@@ -239,7 +240,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
-        KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), StatusesOfQueues(), StatusesOfKaiQueues(),
+        KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(), StatusesOfKaiQueues(),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events
-from scheduler.api.queues.settings import QueueSettings
+from scheduler.api.queues.settings import STRATEGIES, QueueSettings
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
@@ -56,8 +56,9 @@ def write(
 ) -> tuple[QueueStatuses, Told]:
     told = Told()
     reporter: Any = told
+    settings = QueueSettings(strategies=STRATEGIES if is_fair else None)
     statuses = QueueStatuses(
-        Engine(Config()), reporter, find_kind=lambda _: kind, clock=lambda: NOW, is_fair=is_fair
+        Engine(Config()), reporter, find_kind=lambda _: kind, clock=lambda: NOW, settings=settings
     )
     namespace, name = kinds.split_key(figures.key)
     meta = wire.Meta(name=name, namespace=namespace, uid="u", generation=2, resource_version="1")
@@ -87,6 +88,41 @@ def test_a_queue_of_the_cluster_has_kueues_status() -> None:
     _, told = write(kinds.CLUSTER_QUEUES, QUEUE, is_fair=True)
     share = {"fairSharing": {"weightedShare": 13}}
     assert told.put == [("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q", STATUS | share)]
+
+
+LOCAL = QueueFigures("LocalQueue", "a/q", consumed=(("cpu", 0.5), ("nvidia.com/gpu", 1 / 3)))
+USAGE = {
+    "weightedShare": 0,
+    "admissionFairSharingStatus": {
+        "consumedResources": {"cpu": "0.500000000", "nvidia.com/gpu": "0.333333333"},
+        "lastUpdate": "2027-01-15T08:00:00Z",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("seen", "is_written"),
+    [
+        (None, True),
+        ({"fairSharing": {"weightedShare": 0}}, True),
+        ("2027-01-15T07:55:00Z", True),
+        ("2027-01-15T07:56:00Z", False),
+        ("2027-01-15T08:00:00Z", False),
+    ],
+)
+def test_what_a_local_queue_has_used_is_written_now_and_then(seen: Any, is_written: bool) -> None:
+    if isinstance(seen, str):
+        usage = {"admissionFairSharingStatus": {"consumedResources": {}, "lastUpdate": seen}}
+        seen = {"fairSharing": usage}
+    _, told = write(kinds.LOCAL_QUEUES, LOCAL._replace(consumed_at=NOW), seen=seen)
+    ((_, status),) = told.put
+    assert status.get("fairSharing") == (USAGE if is_written else None)
+
+
+def test_where_usage_does_not_count_nothing_is_said_of_it() -> None:
+    _, told = write(kinds.LOCAL_QUEUES, LOCAL)
+    ((_, status),) = told.put
+    assert "fairSharing" not in status
 
 
 def test_what_an_object_says_already_is_not_written_again() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Queued
+from scheduler.api.door.decisions import EvictWorkload, Queued
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.queues.workloads import Shapes
 from scheduler.config import Config
@@ -24,7 +24,12 @@ from tests.oracles.kueue import cases
 AT = 1_800_000_000.0
 NOW = "2027-01-15T08:00:00Z"
 QUEUE: dict[str, Any] = {"quotas": [{"plain": {"cpu": 4}}]}
-RUNS = {"in": "q", "asks": {"cpu": 1}, "has": {"main": {"cpu": "plain"}}}
+RUNS = {
+    "in": "q",
+    "asks": {"cpu": 1},
+    "has": {"main": {"cpu": "plain"}},
+    "conditions": {"Admitted": ["True", "Admitted", 0]},
+}
 
 
 def make() -> Tenants:
@@ -34,7 +39,7 @@ def make() -> Tenants:
     }
     tenants = make_tenants(cases.make_objects(fields), {}, NOW)
     tenants.make_ready(AT)
-    assert not list(tenants.stops.take())
+    assert not list(tenants.stops.take(AT))
     return tenants
 
 
@@ -54,7 +59,8 @@ def change(tenants: Tenants, **fields: Any) -> None:
 
 def take(tenants: Tenants) -> list[tuple[str, str]]:
     tenants.make_ready(AT)
-    return [(one.work.key, one.reason) for one in tenants.stops.take()]
+    found = list(tenants.stops.take(AT))
+    return [(one.key, one.reason) for one in found if isinstance(one, EvictWorkload)]
 
 
 def test_a_queue_that_is_drained_gets_its_quota_back() -> None:

@@ -271,7 +271,44 @@ class Preempt(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class EvictWorkload(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Ask a workload to give its quota back though nobody else needs it; why, as in Kueue's condition ``Evicted``."""
+    """Ask a workload to give its quota back though nobody else needs it; why, as in Kueue's condition ``Evicted``.
+
+    Attributes:
+        key, uid: of the workload.
+        cause: what is behind the reason; empty for nothing.
+        requeue_at: when it is tried again, in seconds since 1970; 0 for no such time.
+        n_requeued: how often it was put back because of its pods, this time included; 0 if it is not because of them.
+    """
+
+    key: str
+    uid: str
+    reason: str
+    message: str
+    cause: str = ""
+    requeue_at: float = 0.0
+    n_requeued: int = 0
+
+
+class Deactivate(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Deactivate a workload; why, as in Kueue's condition ``DeactivationTarget``."""
+
+    key: str
+    uid: str
+    reason: str
+    message: str
+
+
+class Unreserve(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Take quota back from a workload that was never let start; why, as in its condition ``QuotaReserved``."""
+
+    key: str
+    uid: str
+    reason: str
+    message: str
+
+
+class Requeue(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Put a workload back into its queue that was evicted before; why, as in Kueue's condition ``Requeued``."""
 
     key: str
     uid: str
@@ -288,7 +325,17 @@ class Queued(msgspec.Struct, frozen=True, tag=True, gc=False):
     message: str
 
 
-QuotaDecision = Admit | Preempt | EvictWorkload | Queued
+class SetPriority(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Give a workload the priority that its WorkloadPriorityClass has by now."""
+
+    key: str
+    uid: str
+    priority: int
+
+
+# Decisions about workloads that no other workload has a part in.
+StepDecision = EvictWorkload | Deactivate | Unreserve | Requeue | SetPriority
+QuotaDecision = Admit | Preempt | StepDecision | Queued
 
 
 @dataclass(slots=True)

@@ -180,7 +180,7 @@ class AdmitFailed(_Event, frozen=True):
 
 
 class PreemptFailed(_Event, frozen=True):
-    """A workload could not be asked to give its quota back."""
+    """A workload could not be asked to give its quota back, or to do another step."""
 
     key: str
     message: str
@@ -216,6 +216,12 @@ class QuotaGoing(_Event, frozen=True):
     key: str
 
 
+class StepGoing(_Event, frozen=True):
+    """The next step of a workload was being carried out before the engine made a fresh start."""
+
+    key: str
+
+
 class UsageKnown(_Event, frozen=True):
     """What a local queue had used before the engine made a fresh start, see ``tenancy/history.py``."""
 
@@ -238,8 +244,8 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
-    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | UsageKnown
-    | ShareUsageKnown
+    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | StepGoing
+    | UsageKnown | ShareUsageKnown
 )  # fmt: skip
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from scheduler.api.wire import Object
+import msgspec
+
+from scheduler.api.wire import GuardedMeta, Object
 
 # Parts of objects that say nothing of groups: they are large, and may hold secrets, which must not get into logs.
 _LEFT_OUT = frozenset({
@@ -70,6 +72,8 @@ class VolcanoPodGroup(Raw, tag="PodGroup.scheduling.volcano.sh"):
 
 class KueueTopology(Raw, tag="Topology.kueue.x-k8s.io"):
     """Kueue's Topology."""
+
+    metadata: GuardedMeta = msgspec.field(default_factory=GuardedMeta)
 
 
 class KaiTopology(Raw, tag="Topology.kai.scheduler"):

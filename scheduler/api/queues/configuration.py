@@ -13,6 +13,7 @@ from scheduler.api.queues.settings import (
     HistorySettings,
     KaiSettings,
     QueueSettings,
+    ReadySettings,
 )
 from scheduler.errors import BadInput
 
@@ -21,6 +22,8 @@ FIELDS = "kueue", "kai", _FAIR, _HISTORY, _READY
 _STAMPS = ("Eviction", "Creation")
 _OF_KAI = "kValue", "usage", "usageHalfLifeTime", "saturationMultiplier", "reclaimMinRuntimeMethod"
 _METHODS = ("lca", "queue")
+_INT32_MAX = 2**31 - 1
+_REQUEUING = "requeuingStrategy"
 
 
 def read_settings(given: Any, field: str = "queues") -> QueueSettings:
@@ -31,12 +34,14 @@ def read_settings(given: Any, field: str = "queues") -> QueueSettings:
     """
     raw = values.read_mapping(given, field)
     values.refuse_unknown(raw, field, FIELDS)
+    ready = values.read_mapping(raw.get(_READY), f"{field}.{_READY}")
     return QueueSettings(
         kueue=values.read_flag(raw.get("kueue", False), f"{field}.kueue"),
         kai=_read_kai(raw.get("kai", False), f"{field}.kai"),
         strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),
         history=_read_history(raw.get(_HISTORY), f"{field}.{_HISTORY}"),
-        by_eviction=_read_stamp(raw.get(_READY), f"{field}.{_READY}"),
+        by_eviction=_read_stamp(ready, f"{field}.{_READY}"),
+        ready=None if raw.get(_READY) is None else _read_ready(ready, f"{field}.{_READY}"),
     )
 
 
@@ -112,15 +117,45 @@ def _read_number(given: Any, field: str, low: int) -> float:
     return float(given)
 
 
-def _read_stamp(given: Any, field: str) -> bool:
+def _read_stamp(raw: Mapping[str, Any], field: str) -> bool:
     """Read whether a workload that was evicted because its pods were not ready loses its place in the order."""
-    raw = values.read_mapping(given, field)
-    values.refuse_unknown(raw, field, ("requeuingStrategy",))
-    where = f"{field}.requeuingStrategy"
-    strategy = values.read_mapping(raw.get("requeuingStrategy"), where)
-    values.refuse_unknown(strategy, where, ("timestamp",))
+    where = f"{field}.{_REQUEUING}"
+    strategy = values.read_mapping(raw.get(_REQUEUING), where)
     stamp = strategy.get("timestamp", _STAMPS[0])
     if stamp not in _STAMPS:
         wanted = " or ".join(_STAMPS)
         raise BadInput(f"{where}.timestamp", f"{values.quote(stamp)} is not {wanted}")
     return bool(stamp == _STAMPS[0])
+
+
+def _read_ready(raw: Mapping[str, Any], field: str) -> ReadySettings | None:
+    """Read how long pods may take until they are ready; None if it is not enabled."""
+    known = ("enable", "timeout", "recoveryTimeout", "blockAdmission", _REQUEUING)
+    values.refuse_unknown(raw, field, known)
+    where = f"{field}.{_REQUEUING}"
+    strategy = values.read_mapping(raw.get(_REQUEUING), where)
+    counts = ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds")
+    values.refuse_unknown(strategy, where, ("timestamp", *counts))
+    limit, first, most = (_read_count(strategy, where, key) for key in counts)
+    default = ReadySettings()
+    timeout = _read_seconds(raw, field, "timeout", default.timeout_seconds)
+    recovery = None
+    # Kueue's way to say that a failed pod may take as long as it needs to come back.
+    if raw.get("recoveryTimeout") not in {"0", "0s"}:
+        recovery = _read_seconds(raw, field, "recoveryTimeout", timeout)
+    blocks = values.read_flag(raw.get("blockAdmission", False), f"{field}.blockAdmission")
+    if not values.read_flag(raw.get("enable", True), f"{field}.enable"):
+        return None
+    return ReadySettings(
+        timeout_seconds=timeout,
+        recovery_seconds=recovery,
+        blocks=blocks,
+        limit=limit,
+        first_seconds=default.first_seconds if first is None else first,
+        most_seconds=default.most_seconds if most is None else most,
+    )
+
+
+def _read_count(raw: Mapping[str, Any], under: str, key: str) -> int | None:
+    given = raw.get(key)
+    return None if given is None else values.read_integer(given, f"{under}.{key}", 0, _INT32_MAX)

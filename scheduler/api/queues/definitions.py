@@ -128,6 +128,7 @@ class QueueDefinition:
         by_usage: those who have used less come first, before all priorities.
         refused: fields that are not taken over; a queue with any admits nothing.
         mistake: what is wrong with the object; the rest is as it was before, and the queue admits nothing.
+        is_going: it is being deleted: it admits nothing, and goes when none of its workloads has quota.
     """
 
     name: str
@@ -143,6 +144,7 @@ class QueueDefinition:
     by_usage: bool = False
     refused: tuple[str, ...] = ()
     mistake: str = ""
+    is_going: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +165,7 @@ class LocalQueueDefinition:
         weight: by which what it has used is divided, within that queue.
         consumed: what it had used on average, by resource, in cores, bytes and counts, when that was last written down.
         consumed_at: when that was; 0 if it never was.
+        is_going: it is being deleted.
     """
 
     namespace: str
@@ -170,8 +173,10 @@ class LocalQueueDefinition:
     queue: str
     stop: Stop = Stop.NONE
     weight: float = 1.0
-    consumed: tuple[tuple[str, float], ...] = ()
-    consumed_at: float = 0.0
+    # They change again and again, and matter once: when the local queue is seen first.
+    consumed: tuple[tuple[str, float], ...] = field(default=(), compare=False)
+    consumed_at: float = field(default=0.0, compare=False)
+    is_going: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

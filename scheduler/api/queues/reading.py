@@ -71,6 +71,7 @@ def read_queue(found: kueue.ClusterQueue) -> QueueDefinition:
         weight=_read_weight(spec),
         by_usage=mode == _BY_USAGE,
         refused=(refused,) if spec.get("concurrentAdmissionPolicy") is not None else (),
+        is_going=found.metadata.deletion_timestamp is not None,
     )
 
 
@@ -98,6 +99,7 @@ def read_local_queue(found: kueue.LocalQueue) -> LocalQueueDefinition:
         weight=_read_weight(spec),
         consumed=tuple(sorted((name, _read_share(one)) for name, one in consumed.items())),
         consumed_at=float(times.read_time(str(at)) or 0),
+        is_going=meta.deletion_timestamp is not None,
     )
 
 

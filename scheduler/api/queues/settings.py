@@ -47,19 +47,53 @@ class KaiSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadySettings:
+    """How long the pods of workloads may take until they are ready, and when a workload that took longer is tried again.
+
+    Attributes:
+        timeout_seconds: from the admission until all pods are ready.
+        recovery_seconds: after pods of a workload have failed, until all are ready again; None: as long as they need.
+        blocks: whether no workload gets quota while the pods of another one with quota are not ready.
+        limit: after so many evictions because of its pods a workload is deactivated; None: never.
+        first_seconds: how long it waits after the first eviction; twice as long after each further one.
+        most_seconds: how long it waits at most.
+    """
+
+    timeout_seconds: float = 30 * 60.0
+    recovery_seconds: float | None = 30 * 60.0
+    blocks: bool = False
+    limit: int | None = None
+    first_seconds: float = 60.0
+    most_seconds: float = 3600.0
+
+    def find_backoff(self, n: int) -> float:
+        """Find how many seconds a workload waits after its n-th eviction because of its pods.
+
+        Source: Kueue (2026-08), ``pkg/workload/workload.go``: ``UpdateRequeueState``. Its jitter of 0.01 % is left out:
+        times are written in whole seconds.
+        """
+        # Beyond 60 doublings any wait is longer than the most.
+        return float(min(self.most_seconds, self.first_seconds * 2 ** min(max(n, 1) - 1, 60)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
     """Which queues are managed, and how they share.
 
     Attributes:
         kueue: whether Kueue's objects are managed, in the place of Kueue.
         kai: how KAI's queues share; None if they are not managed.
+        makes_workloads: whether somebody makes workloads of jobs and pods with a queue, so that these wait for them.
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         history: how what local queues have used counts, in queues where it does.
         by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
+        ready: how long pods may take until they are ready; None: as long as they need.
     """
 
     kueue: bool = False
     kai: KaiSettings | None = None
+    makes_workloads: bool = True
     strategies: tuple[str, ...] | None = None
     history: HistorySettings = _WEEK
     by_eviction: bool = True
+    ready: ReadySettings | None = None

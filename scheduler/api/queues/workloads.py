@@ -14,6 +14,21 @@ from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
 from scheduler.api.queues import amounts, bounds
 from scheduler.api.queues.amounts import Amounts
+from scheduler.api.queues.lifecycles import (
+    FRESH,
+    Lifecycle,
+    find_requeue_time,
+    read_lifecycle,
+)
+from scheduler.api.queues.words import (
+    ADMITTED,
+    BY_CHECK,
+    EVICTED,
+    FINISHED,
+    PODS_READY_TIMEOUT,
+    QUOTA_RESERVED,
+    REQUEUED,
+)
 from scheduler.api.selectors import Requirement
 from scheduler.errors import BadInput
 
@@ -24,14 +39,8 @@ _ASKS_TOPOLOGY = (
     "required", "preferred", "unconstrained", "podSetSliceRequiredTopology", "podSetSliceSize",
     "podsetSliceRequiredTopologyConstraints",
 )  # fmt: skip
-QUOTA_RESERVED, ADMITTED, EVICTED, FINISHED = "QuotaReserved", "Admitted", "Evicted", "Finished"
-REQUEUED, PODS_READY, PREEMPTED = "Requeued", "PodsReady", "Preempted"
-# By these evictions a workload loses its place in the order; by all others it keeps it.
-_PODS_READY_TIMEOUT, _BY_CHECK = "PodsReadyTimeout", "AdmissionCheck"
-# What a check says if the workload has to wait for it no longer, and why it may not start at all.
-CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Ready", "Retry", "Rejected"
-
-
+_CLASS = str(kueue.WorkloadPriorityClass.__struct_config__.tag)
+_CLASS_SOURCE = "kueue.x-k8s.io/workloadpriorityclass"
 WORKLOAD = "Workload"
 # A kind, a namespace and a name.
 OwnerKey = tuple[str, str, str]
@@ -119,6 +128,8 @@ class WorkloadDefinition:
         not_before: it is not tried before; None: not before somebody says so.
         checks: the state of each admission check.
         owner: whose workload it is; None if nobody owns it.
+        priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
+        life: what else its object says of its life.
     """
 
     key: str
@@ -136,6 +147,8 @@ class WorkloadDefinition:
     not_before: float | None = 0.0
     checks: tuple[tuple[str, str], ...] = ()
     owner: OwnerKey | None = None
+    priority_class: str = ""
+    life: Lifecycle = FRESH
 
 
 class Shapes:
@@ -269,7 +282,17 @@ def read_workload(
         not_before=_find_wait(status),
         checks=tuple((one.name, one.state) for one in status.admission_checks or ()),
         owner=_find_owner(meta),
+        priority_class=_find_class(spec),
+        life=read_lifecycle(found),
     )
+
+
+def _find_class(spec: kueue.WorkloadSpec) -> str:
+    """Find the WorkloadPriorityClass of a workload, in the words of either version."""
+    ref = spec.priority_class_ref
+    if ref is not None:
+        return ref.name if ref.kind == _CLASS else ""
+    return spec.priority_class_name if spec.priority_class_source == _CLASS_SOURCE else ""
 
 
 def _find_owner(meta: wire.Meta) -> OwnerKey | None:
@@ -290,7 +313,7 @@ def _find_place(
 ) -> float:
     """Find a workload's place in the order."""
     evicted = conditions.get(EVICTED)
-    loses = {_PODS_READY_TIMEOUT, _BY_CHECK} if by_eviction else {_BY_CHECK}
+    loses = {PODS_READY_TIMEOUT, BY_CHECK} if by_eviction else {BY_CHECK}
     if evicted is not None and evicted.reason in loses:
         return _read_transition(conditions, EVICTED) or created
     return created
@@ -301,8 +324,7 @@ def _find_wait(status: kueue.WorkloadStatus) -> float | None:
     for one in status.conditions or ():
         if one.type == REQUEUED and one.status == "False":
             return None
-    state = status.requeue_state
-    return float(times.read_time(state.requeue_at or "") or 0) if state else 0.0
+    return find_requeue_time(status)
 
 
 def _read_admission(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from scheduler.api import kueue
+from scheduler.api.groups import objects
 from scheduler.api.queues.definitions import QueueDefinition, ResourceGroup, Stop
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
@@ -18,6 +19,9 @@ from scheduler.waiting.admissions import say_problem
 _QUEUE = str(kueue.ClusterQueue.__struct_config__.tag)
 _LOCAL = str(kueue.LocalQueue.__struct_config__.tag)
 _COHORT = str(kueue.Cohort.__struct_config__.tag)
+_FLAVOR = str(kueue.ResourceFlavor.__struct_config__.tag)
+_CHECK = str(kueue.AdmissionCheck.__struct_config__.tag)
+_TOPOLOGY = str(objects.KueueTopology.__struct_config__.tag)
 # In Kueue's words.
 _CANNOT_SUBMIT = "Can't submit new workloads to clusterQueue"
 _STOPPED = "Stopped", "LocalQueue is stopped"
@@ -45,6 +49,21 @@ def list_checks(inside: Inside, question: ask.ChecksToPass) -> tuple[str, ...]:
     checks = queue.checks if queue else ()
     found = {one.name for one in checks if not one.flavors or one.flavors & question.flavors}
     return tuple(sorted(found))
+
+
+def is_in_use(inside: Inside, question: ask.IsObjectInUse) -> bool:
+    """Whether an object of queues is used by others, so that it has to stay."""
+    directory, key = inside.tenants.directory, question.key
+    match question.kind:
+        case kind if kind == _QUEUE:
+            return bool(directory.forest.list_held(key))
+        case kind if kind == _FLAVOR:
+            return any(True for _ in directory.list_users(key))
+        case kind if kind == _CHECK:
+            return any(True for _ in directory.list_users_of_check(key))
+        case kind if kind == _TOPOLOGY:
+            return any(one.topology == key for one in directory.book.flavors.values())
+    return False
 
 
 def list_kai_figures(inside: Inside, _: ask.StatusesOfKaiQueues) -> Sequence[ask.KaiFigures]:
@@ -148,6 +167,8 @@ def _describe_local(
         inactive = _MISSING, _CANNOT_SUBMIT
     elif directory.list_inactive_reasons(queue.name):
         inactive = _INACTIVE, _CANNOT_SUBMIT
+    record = tenants.history.find_record(key) if queue is not None and queue.by_usage else None
+    consumed, consumed_at = record or ({}, 0.0)
     return ask.QueueFigures(
         kind=_LOCAL,
         key=key,
@@ -156,6 +177,8 @@ def _describe_local(
         admitted=sum(one.defined.is_admitted for one in held),
         uses=tuple(_sum_up(tenants, held, queue.groups if queue else ())),
         inactive=inactive,
+        consumed=tuple(sorted(consumed.items())),
+        consumed_at=consumed_at,
     )
 
 

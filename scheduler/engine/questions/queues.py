@@ -242,6 +242,16 @@ class ChecksToPass(Lookup[tuple[str, ...]], frozen=True):
     flavors: frozenset[str]
 
 
+class IsObjectInUse(Fact[bool], frozen=True):
+    """Whether a queue of the cluster, a flavor, an admission check or a topology is used, so that it has to stay.
+
+    ``kind`` as in the table of kinds, ``key``: its name. O(queues · flavors). False for other kinds.
+    """
+
+    kind: str
+    key: str
+
+
 class FlavorUse(NamedTuple):
     """What workloads of a queue use of a resource in a flavor, in base units.
 
@@ -269,6 +279,8 @@ class QueueFigures(NamedTuple):
         pending, reserving, admitted: how many workloads wait, have quota, and may run.
         uses: by flavors and resources in their order; nothing for a cohort.
         inactive: why it admits nobody, as a reason and a message; empty if it does.
+        consumed: of a queue of a namespace whose usage counts, what it has used on average, in cores, bytes and counts.
+        consumed_at: when that was so, in seconds since 1970; 0 where it does not count.
     """
 
     kind: str
@@ -279,6 +291,8 @@ class QueueFigures(NamedTuple):
     admitted: int = 0
     uses: tuple[FlavorUse, ...] = ()
     inactive: tuple[str, str] = ("", "")
+    consumed: tuple[tuple[str, float], ...] = ()
+    consumed_at: float = 0.0
 
 
 class KaiFigures(NamedTuple):

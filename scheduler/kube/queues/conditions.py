@@ -16,19 +16,31 @@ from scheduler.api import kueue, times
 from scheduler.api.door.decisions import Admit
 from scheduler.api.limits import shorten
 from scheduler.api.queues.admissions import write_admission
-from scheduler.api.queues.workloads import (
+from scheduler.api.queues.words import (
     ADMITTED,
     CHECK_READY,
     EVICTED,
+    PODS_READY,
     PREEMPTED,
     QUOTA_RESERVED,
+    REQUEUED,
+    WAIT_FOR_RECOVERY,
+    WAIT_FOR_START,
 )
 
 Json = dict[str, Any]
 # The most characters of a message of a condition.
 _MESSAGE_MAX = 32 * 1024
+_INT32_MAX = 2**31 - 1
+# The most characters of what is behind an eviction, and of the reason of a condition.
+_CAUSE_MAX, _REASON_MAX = 316, 1024
 _BLOCKED = "BlockedOnPreemptionGates"
 _PENDING = "Pending"
+# After these evictions a workload waits in its queue as soon as its job has stopped.
+_WAIT_AT_ONCE = frozenset({PREEMPTED, "NodeFailures"})
+_HAS_STARTED, _HAS_RECOVERED = "Started", "Recovered"
+_NOT_READY = "Not all pods are ready or succeeded"
+_READY = "All pods reached readiness and the workload is running"
 _WHY_PREEMPTED = {
     "InClusterQueue": "prioritization in the ClusterQueue",
     "InCohortReclamation": "reclamation within the cohort",
@@ -66,11 +78,15 @@ class Conditions:
         self._found[kind] = kueue.TimedCondition(
             type=kind,
             status=status,
-            reason=reason,
+            reason=reason[:_REASON_MAX],
             message=shorten(message, _MESSAGE_MAX),
             observed_generation=self._generation,
             last_transition_time=before.last_transition_time if before and stays else self._now,
         )
+
+    def remove(self, kind: str) -> None:
+        """Remove a condition, if there is one."""
+        self._found.pop(kind, None)
 
     def reset(self, kind: str, reason: str) -> None:
         """Set a condition to false if it is true."""
@@ -82,6 +98,11 @@ class Conditions:
         """Write all conditions."""
         # The schema requires a message, even if it is empty.
         return [msgspec.to_builtins(one) | {"message": one.message} for one in self._found.values()]
+
+
+def is_true(status: kueue.WorkloadStatus, kind: str) -> bool:
+    """Whether a condition of a status is true."""
+    return any(one.type == kind and one.status == "True" for one in status.conditions or ())
 
 
 def admit(
@@ -97,6 +118,8 @@ def admit(
     for kind in (EVICTED, PREEMPTED, _BLOCKED):
         conditions.reset(kind, QUOTA_RESERVED)
     made: Json = {"admission": msgspec.to_builtins(write_admission(decision))}
+    if status.requeue_state is not None and status.requeue_state.requeue_at:
+        made["requeueState"] = {"requeueAt": None}
     if may_run(status, checks):
         conditions.set(ADMITTED, ADMITTED, "The workload is admitted", is_true=True)
     elif missing := set(checks) - {one.name for one in status.admission_checks or ()}:
@@ -125,7 +148,21 @@ def preempt(
 ) -> Json:
     """Return the changes of a status by which a workload is to give its quota back to another one."""
     conditions.set(PREEMPTED, reason, message, is_true=True)
-    return evict(status, conditions, PREEMPTED, message, now)
+    made = evict(status, conditions, PREEMPTED, message, now)
+    return made | {"schedulingStats": count_eviction(status, PREEMPTED, "")}
+
+
+def count_eviction(status: kueue.WorkloadStatus, reason: str, cause: str) -> Json:
+    """Count an eviction among those for its reason, and what is behind it."""
+    stats, cause = status.scheduling_stats, cause[:_CAUSE_MAX]
+    counts = {(one.reason, one.underlying_cause): one.count for one in (stats and stats.evictions) or ()}  # fmt: skip
+    counts[reason, cause] = counts.get((reason, cause), 0) + 1
+    return {
+        "evictions": [
+            {"reason": why, "underlyingCause": behind, "count": n}
+            for (why, behind), n in counts.items()
+        ]
+    }
 
 
 def evict(
@@ -163,8 +200,33 @@ def _write_checks(checks: Sequence[kueue.CheckState]) -> list[Json]:
     return [msgspec.to_builtins(one) | {"message": one.message} for one in checks]
 
 
-def leave_queued(conditions: Conditions, reason: str, message: str) -> Json | None:
-    """Return the changes of a status that say why a workload waits; None if it says so already."""
+def take_quota(
+    status: kueue.WorkloadStatus, conditions: Conditions, why: tuple[str, str], now: float
+) -> Json:
+    """Return the changes of a status with which a workload has no quota; ``why``: a reason and a message.
+
+    If it might run, its status adds up for how long it did.
+    """
+    conditions.set(QUOTA_RESERVED, *why, is_true=False)
+    made: Json = {"admission": None} if status.admission is not None else {}
+    before = conditions.get(ADMITTED)
+    if before is not None and before.status == "True":
+        conditions.set(ADMITTED, "NoReservation", "The workload has no reservation", is_true=False)
+        since = times.read_time(before.last_transition_time)
+        past = status.accumulated_past_execution_time_seconds or 0
+        ran = max(0, int(now - since)) if since is not None else 0
+        made["accumulatedPastExecutionTimeSeconds"] = min(past + ran, _INT32_MAX)
+    return made | {"conditions": conditions.write()}
+
+
+def leave_queued(
+    status: kueue.WorkloadStatus, conditions: Conditions, why: tuple[str, str], now: float
+) -> Json | None:
+    """Return the changes of a status that say why a workload waits; None if it says so already.
+
+    ``why``: a reason and a message.
+    """
+    reason, message = why
     before = conditions.get(QUOTA_RESERVED)
     if before is not None and (before.status, before.reason, before.message) == (
         "False",
@@ -172,10 +234,7 @@ def leave_queued(conditions: Conditions, reason: str, message: str) -> Json | No
         shorten(message, _MESSAGE_MAX),
     ):
         return None
-    conditions.set(QUOTA_RESERVED, reason, message, is_true=False)
-    if conditions.is_true(ADMITTED):
-        conditions.set(ADMITTED, "NoReservation", "The workload has no reservation", is_true=False)
-    return {"conditions": conditions.write()}
+    return take_quota(status, conditions, why, now)
 
 
 def describe_preemption(uid: str, job_uid: str, reason: str, paths: tuple[str, str]) -> str:
@@ -186,3 +245,40 @@ def describe_preemption(uid: str, job_uid: str, reason: str, paths: tuple[str, s
         f"due to {_WHY_PREEMPTED.get(reason, unknown)}; preemptor path: {paths[0] or unknown}; "
         f"preemptee path: {paths[1] or unknown}"
     )
+
+
+def requeue(status: kueue.WorkloadStatus, conditions: Conditions, message: str, now: float) -> Json:
+    """Return the changes of a status by which an evicted workload, whose job has stopped, waits again.
+
+    Source: Kueue (2026-08), ``pkg/controller/jobframework/reconciler.go`` (``ReconcileGenericJob``, 6.).
+    """
+    evicted = conditions.get(EVICTED)
+    reason = evicted.reason if evicted is not None else ""
+    conditions.set(REQUEUED, reason, message, is_true=reason in _WAIT_AT_ONCE)
+    return take_quota(status, conditions, ("PendingEvaluation", message), now)
+
+
+def note_readiness(conditions: Conditions, *, is_ready: bool) -> bool:
+    """Set the condition that says whether the pods of a workload are ready; return whether it was another one.
+
+    It is not set before the workload may run.
+
+    Source: Kueue (2026-08), ``pkg/controller/jobframework/reconciler.go`` (``generatePodsReadyCondition``).
+    """
+    before = conditions.get(PODS_READY)
+    reason = before.reason if before is not None else ""
+    recovers = reason in {WAIT_FOR_RECOVERY, _HAS_RECOVERED}
+    if not conditions.is_true(ADMITTED):
+        if before is None or before.status != "True":
+            return False
+        now = False, WAIT_FOR_START, _NOT_READY
+    elif is_ready:
+        now = True, _HAS_RECOVERED if recovers else _HAS_STARTED, _READY
+    elif before is not None and (before.status == "True" or reason == WAIT_FOR_RECOVERY):
+        now = False, WAIT_FOR_RECOVERY, "At least one pod has failed, waiting for recovery"
+    else:
+        now = False, WAIT_FOR_START, _NOT_READY
+    if before is not None and (before.status == "True", before.reason) == now[:2]:
+        return False
+    conditions.set(PODS_READY, now[1], now[2], is_true=now[0])
+    return True

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, Queued, QuotaDecision
+from scheduler.api.door.decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.door.notes import Note
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import ChecksToPass, QueuePath
 from scheduler.kube.client import ApiClient
 from scheduler.kube.queues import conditions
+from scheduler.kube.queues.finalizers import Finalizers
 from scheduler.kube.queues.guard import Guard
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import Shown, ShownWorkloads
@@ -71,12 +72,12 @@ class QueueHands:
         self._reports = WorkloadReports(
             ties.reporter,
             self._shown,
-            find_kind=self._find_workloads,
+            find_kind=self.find_workloads,
             clock=ties.clock,
-            may_write=self._may_write,
+            may_write=self.may_write,
         )
         permit = QuotaPermit(
-            ties.get_term, lambda: self.guard.is_open, ties.clock, self._find_workloads
+            ties.get_term, lambda: self.guard.is_open, ties.clock, self.find_workloads
         )
         self._writer = QuotaWriter(api, permit, self._shown, self._reports, ties.put)
         self._statuses = QueueStatuses(
@@ -84,7 +85,10 @@ class QueueHands:
             ties.reporter,
             find_kind=self._find_kind,
             clock=ties.clock,
-            is_fair=ties.engine.config.queues.strategies is not None,
+            settings=ties.engine.config.queues,
+        )
+        self._finalizers = Finalizers(
+            api, ties.engine, find_kind=self._find_kind, may_write=self.may_write
         )
         # What was wrong with objects, by kind and key.
         self._problems: dict[tuple[str, str], str] = {}
@@ -97,10 +101,12 @@ class QueueHands:
     def _find_kind(self, name: str) -> Kind:
         return self._streams[name].kind
 
-    def _find_workloads(self) -> Kind:
+    def find_workloads(self) -> Kind:
+        """Return the kind of workloads in the version that the API server serves."""
         return self._find_kind(kinds.WORKLOADS.name)
 
-    def _may_write(self) -> bool:
+    def may_write(self) -> bool:
+        """Whether anything may be written: this replica leads, knows all, and manages the queues."""
         return not self._is_held and self._get_term() == self._caught_up_term
 
     # Terms.
@@ -144,7 +150,8 @@ class QueueHands:
             group.create_task(self.guard.run())
             group.create_task(self._writer.run())
             group.create_task(self._reports.run())
-            group.create_task(self._statuses.run(self._may_write))
+            group.create_task(self._statuses.run(self.may_write))
+            group.create_task(self._finalizers.run())
 
     async def drain(self, seconds: float) -> None:
         """Wait until all decisions are carried out, or the time is up."""
@@ -154,6 +161,11 @@ class QueueHands:
 
     def hear(self, event: Event, found: Iterable[Note]) -> None:
         """Take over what an event says of queues, and what the engine noted about it."""
+        match event:
+            case events.Seen(one) if isinstance(one.metadata, wire.GuardedMeta):
+                self._finalizers.see(kinds.read_kind_name(one), one.metadata)
+            case events.Gone(kind, key):
+                self._finalizers.drop(kind, key)
         match event:
             case events.Seen(one) if kinds.read_kind_name(one) in _OF_QUEUES:
                 problems = [note.problem for note in found if isinstance(note, notes.QueueRead)]
@@ -178,7 +190,7 @@ class QueueHands:
     def _let_run(self, shown: Shown) -> None:
         """Let a workload run that has quota and has passed its checks."""
         given = shown.status.admission
-        if given is None or not self._may_write() or any(map(shown.is_true, _NO_LONGER)):
+        if given is None or not self.may_write() or any(map(shown.is_true, _NO_LONGER)):
             return
         sets = given.pod_set_assignments or ()
         flavors = frozenset(name for one in sets for name in (one.flavors or {}).values())
@@ -219,10 +231,10 @@ class QueueHands:
                 case Preempt():
                     by, goes = (self._engine.ask(QueuePath(key)) for key in (one.by, one.key))
                     self._writer.submit(one, Facts(paths=(by, goes)))
-                case EvictWorkload():
-                    self._writer.submit(one, Facts())
                 case Queued():
                     self._reports.note_queued(one)
+                case _:
+                    self._writer.submit(one, Facts())
             yield
 
 

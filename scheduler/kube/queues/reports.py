@@ -11,10 +11,23 @@ from collections.abc import Callable
 
 import msgspec
 
-from scheduler.api.door.decisions import Admit, Queued
+from scheduler.api.door.decisions import (
+    Admit,
+    Deactivate,
+    EvictWorkload,
+    Queued,
+    StepDecision,
+)
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.workloads import ADMITTED, QUOTA_RESERVED
-from scheduler.kube.queues import conditions
+from scheduler.api.queues.words import (
+    ADMITTED,
+    BY_CHECK,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    QUOTA_RESERVED,
+    TIME_EXCEEDED,
+)
+from scheduler.kube.queues import conditions, lifecycles
 from scheduler.kube.queues.shown import Shown, ShownWorkloads, find_path
 from scheduler.kube.report.reporter import Reporter
 
@@ -66,12 +79,23 @@ class WorkloadReports:
         note = f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited:.0f}s"
         self._report(before, ("Normal", ADMITTED, note))
 
-    def report_evicted(
-        self, reason: str, message: str, before: Shown, after: Shown, now: float
-    ) -> None:
-        """Report that a workload has to give its quota back though no other workload needs it."""
-        del after, now
-        self._report(before, ("Normal", f"EvictedDueTo{reason}", message))
+    def report_step(self, decision: StepDecision, before: Shown, after: Shown, now: float) -> None:
+        """Report that a step of a workload was carried out that no other workload has a part in."""
+        del now
+        if isinstance(decision, EvictWorkload):
+            if before.status.admission is not None and not before.is_true(EVICTED):
+                reason = lifecycles.join_reason(decision)
+                self._report(before, ("Normal", f"EvictedDueTo{reason}", decision.message))
+        elif isinstance(decision, Deactivate) and after.is_true(DEACTIVATION_TARGET):
+            self._report_deactivation(decision, before)
+
+    def _report_deactivation(self, decision: Deactivate, shown: Shown) -> None:
+        if decision.reason == BY_CHECK:
+            said = f"Deactivated due to {decision.message}"
+            self._report(shown, ("Warning", "AdmissionCheckRejected", said))
+        elif decision.reason == TIME_EXCEEDED:
+            said = f"The maximum execution time ({shown.limit_seconds}s) exceeded"
+            self._report(shown, ("Warning", TIME_EXCEEDED, said))
 
     def report_preempted(
         self, by: Shown | None, message: str, path: str, before: Shown, after: Shown, now: float
@@ -147,5 +171,5 @@ class WorkloadReports:
         self._report(shown, words, is_why=True)
 
     def _make_status(self, shown: Shown, decision: Queued) -> dict[str, object] | None:
-        changing = shown.make_conditions(self._clock())
-        return conditions.leave_queued(changing, decision.reason, decision.message)
+        now, why = self._clock(), (decision.reason, decision.message)
+        return conditions.leave_queued(shown.status, shown.make_conditions(now), why, now)

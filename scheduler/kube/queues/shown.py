@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from scheduler.api import kinds, kueue, names, times, wire
-from scheduler.api.queues.workloads import EVICTED, FINISHED, REQUEUED
+from scheduler.api.queues.words import EVICTED, FINISHED, REQUEUED
+from scheduler.kube.queues import conditions
 from scheduler.kube.queues.conditions import Conditions
 
 
@@ -17,6 +18,8 @@ class Shown(NamedTuple):
         created: when it was created.
         job_uid: the uid of the job that it stands for; empty if it names none.
         priority: its priority.
+        is_active: whether it may be tried.
+        limit_seconds: how long it may run in all; None for any time.
         status: its status.
     """
 
@@ -24,6 +27,8 @@ class Shown(NamedTuple):
     created: float
     job_uid: str
     priority: int
+    is_active: bool
+    limit_seconds: int | None
     status: kueue.WorkloadStatus
 
     @property
@@ -47,9 +52,7 @@ class Shown(NamedTuple):
 
     def is_true(self, kind: str) -> bool:
         """Whether a condition is true."""
-        return any(
-            one.type == kind and one.status == "True" for one in self.status.conditions or ()
-        )
+        return conditions.is_true(self.status, kind)
 
     def make_conditions(self, now: float) -> Conditions:
         """Make its conditions, to be changed."""
@@ -81,6 +84,8 @@ def read_shown(found: kueue.Workload) -> Shown:
         created=float(times.read_time(meta.creation_timestamp) or 0),
         job_uid=(meta.labels or {}).get(names.KUEUE_JOB_UID, ""),
         priority=found.spec.priority or 0,
+        is_active=found.spec.active is not False,
+        limit_seconds=found.spec.maximum_execution_time_seconds,
         status=found.status,
     )
 

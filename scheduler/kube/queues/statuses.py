@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from scheduler.api import kinds, kueue, wire
+from scheduler.api import kinds, kueue, times, wire
 from scheduler.api.kinds import Kind
 from scheduler.api.queues.amounts import write_amount
+from scheduler.api.queues.settings import QueueSettings
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import FlavorUse, QueueFigures, StatusesOfQueues
 from scheduler.kube.queues.conditions import Conditions
@@ -34,6 +35,7 @@ _CAN = {
 }
 _TERMINATING = "Terminating", "Can't admit new workloads; clusterQueue is terminating"
 MISCONFIGURED = "Misconfigured"
+_SHARING = "fairSharing"
 _MOST_INT64 = 2**63 - 1
 # What the status of a local queue calls its usage in the older version.
 _OLDER_USAGE = "flavorUsage"
@@ -56,7 +58,7 @@ class QueueStatuses:
         reporter: writes them.
         find_kind: gives a kind, by its name, in the version that the API server serves.
         clock: gives the time in seconds since 1970.
-        is_fair: whether shares count.
+        settings: which queues are managed, and how they share.
     """
 
     def __init__(
@@ -66,10 +68,15 @@ class QueueStatuses:
         *,
         find_kind: Callable[[str], Kind],
         clock: Callable[[], float],
-        is_fair: bool,
+        settings: QueueSettings,
     ) -> None:
         self._engine, self._reporter = engine, reporter
-        self._find_kind, self._clock, self._is_fair = find_kind, clock, is_fair
+        self._find_kind, self._clock, self._is_fair = (
+            find_kind,
+            clock,
+            settings.strategies is not None,
+        )
+        self._sampling_seconds = settings.history.sampling_seconds
         self._known: dict[tuple[str, str], _Known] = {}
         # What was written last, by uid, and the version of the object at that time.
         self._written: dict[str, tuple[Json, str]] = {}
@@ -98,10 +105,12 @@ class QueueStatuses:
 
     async def run(self, may_write: Callable[[], bool]) -> None:
         """Write what changed, until cancelled."""
-        clock, took = asyncio.get_running_loop().time, 0.0
+        clock, took, began = asyncio.get_running_loop().time, 0.0, 0.0
         while True:
             await asyncio.sleep(max(_SECONDS, _REST * took))
-            if self._has_changed and may_write():
+            # What was used over time grows though nothing happens.
+            is_late = clock() - began >= self._sampling_seconds
+            if (self._has_changed or is_late) and may_write():
                 self._has_changed, began = False, clock()
                 self.write(await self._read_figures())
                 took = clock() - began
@@ -151,13 +160,33 @@ class QueueStatuses:
             "flavorsReservation": _write_uses(figures, _get_reserved),
             usage: _write_uses(figures, _get_admitted),
         }
-        return made if _is_local(kind) else made | self._make_share(figures)
+        return made | (self._make_usage(known, figures) if _is_local(kind) else self._make_share(figures))  # fmt: skip
+
+    def _make_usage(self, known: _Known, figures: QueueFigures) -> Json:
+        """Write what a local queue has used over time, where it counts and enough time has passed since it was written."""
+        if not figures.consumed_at:
+            return {}
+        before = known.status.get(_SHARING) or {}
+        at = _find_usage_time(before)
+        if at is not None and figures.consumed_at - at < self._sampling_seconds:
+            return {}
+        consumed = {name: f"{amount:.9f}" for name, amount in figures.consumed}
+        # As in Kueue, the share of a local queue is always zero.
+        return {
+            _SHARING: {
+                "weightedShare": 0,
+                "admissionFairSharingStatus": {
+                    "consumedResources": consumed,
+                    "lastUpdate": times.write_time(figures.consumed_at),
+                },
+            }
+        }
 
     def _make_share(self, figures: QueueFigures) -> Json:
         if not self._is_fair:
-            return {"fairSharing": None}
+            return {_SHARING: None}
         share = _MOST_INT64 if math.isinf(figures.share) else math.ceil(figures.share)
-        return {"fairSharing": {"weightedShare": share}}
+        return {_SHARING: {"weightedShare": share}}
 
     def _make_conditions(self, known: _Known, figures: QueueFigures) -> list[Json]:
         before = msgspec.convert(known.status.get("conditions") or [], list[kueue.TimedCondition])
@@ -172,6 +201,13 @@ class QueueStatuses:
         else:
             conditions.set(_ACTIVE, _READY, _CAN[figures.kind], is_true=True)
         return conditions.write()
+
+
+def _find_usage_time(sharing: Any) -> float | None:
+    """Find when it was written what a local queue has used; None if it never was."""
+    usage = sharing.get("admissionFairSharingStatus") if isinstance(sharing, Mapping) else None
+    at = times.read_time(str(usage.get("lastUpdate"))) if isinstance(usage, Mapping) else None
+    return None if at is None else float(at)
 
 
 def _is_local(kind: Kind) -> bool:

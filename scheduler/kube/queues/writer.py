@@ -18,14 +18,25 @@ import msgspec
 import structlog
 
 from scheduler.api import kueue
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt
+from scheduler.api.door.decisions import (
+    Admit,
+    Deactivate,
+    Preempt,
+    SetPriority,
+    StepDecision,
+)
 from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.workloads import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.words import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+)
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
-from scheduler.kube.queues import conditions
+from scheduler.kube.queues import conditions, lifecycles
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import Shown, ShownWorkloads, find_path
 
@@ -50,7 +61,9 @@ class LetRun(NamedTuple):
     queue: str
 
 
-Decision = Admit | Preempt | EvictWorkload | LetRun
+Decision = Admit | Preempt | StepDecision | LetRun
+# Writes an event about a workload: as it was before the write, as it is after it, and the time.
+_Say = Callable[[Shown, Shown, float], None]
 Result = AdmitDone | AdmitFailed | PreemptFailed
 
 
@@ -191,15 +204,9 @@ class QuotaWriter:
         """
         attempt, n_conflicts = 0, 0
         while True:
-            if problem := self._find_objection(job):
-                return problem
-            shown = self._shown.get(job.decision.key)
-            if shown is None or shown.meta.uid != job.decision.uid:
-                return "the workload is gone"
-            if self._is_done(job.decision, shown):
-                return ""
-            if not self._holds(job, shown):
-                return "the workload has changed"
+            shown = self._find_ground(job)
+            if isinstance(shown, str):
+                return shown
             await self._reports.quiet(shown)
             try:
                 await self._write(job, shown)
@@ -214,7 +221,20 @@ class QuotaWriter:
                     await asyncio.sleep(client.get_backoff(attempt))
                     attempt += 1
             else:
-                return ""
+                # To deactivate a workload takes two writes: why, and that it is so.
+                if not isinstance(job.decision, Deactivate):
+                    return ""
+
+    def _find_ground(self, job: _Job) -> Shown | str:
+        """Return the workload on which a decision is to be written; else why not, empty if it is written already."""
+        if problem := self._find_objection(job):
+            return problem
+        shown = self._shown.get(job.decision.key)
+        if shown is None or shown.meta.uid != job.decision.uid:
+            return "the workload is gone"
+        if self._is_done(job.decision, shown):
+            return ""
+        return shown if self._holds(job, shown) else "the workload has changed"
 
     def _find_objection(self, job: _Job) -> str:
         """Return why nothing may be written; empty if it may be."""
@@ -225,54 +245,76 @@ class QuotaWriter:
     @staticmethod
     def _is_done(decision: Decision, shown: Shown) -> bool:
         """Whether the object says what is to be written, no matter who has written it."""
-        if not isinstance(decision, Admit):
+        if isinstance(decision, Admit):
+            given = shown.status.admission
+            return given is not None and given.cluster_queue == decision.queue
+        if isinstance(decision, LetRun | Preempt):
             return shown.is_true(ADMITTED if isinstance(decision, LetRun) else EVICTED)
-        given = shown.status.admission
-        return given is not None and given.cluster_queue == decision.queue
+        if isinstance(decision, Deactivate):
+            return not shown.is_active
+        if isinstance(decision, SetPriority):
+            return shown.priority == decision.priority
+        return lifecycles.is_done(decision, shown.status)
 
     @staticmethod
     def _holds(job: _Job, shown: Shown) -> bool:
         """Whether a workload is still as it was when it was decided about."""
-        if isinstance(job.decision, Preempt | EvictWorkload):
-            return shown.status.admission is not None and not shown.is_true(FINISHED)
-        return bool(job.ground == shown.ground)
+        if isinstance(job.decision, Admit | LetRun):
+            return bool(job.ground == shown.ground)
+        if shown.is_true(FINISHED):
+            return False
+        if isinstance(job.decision, Preempt):
+            return shown.status.admission is not None
+        return lifecycles.holds(job.decision, shown.status)
 
     async def _write(self, job: _Job, shown: Shown) -> None:
         now, decision = self._permit.clock(), job.decision
-        changing = shown.make_conditions(now)
-        if isinstance(decision, Admit):
-            status = conditions.admit(shown.status, changing, decision, job.facts.checks, now)
-            say = partial(self._reports.report_admitted, decision)
-        elif isinstance(decision, LetRun):
-            status = conditions.let_run(changing)
-            say = partial(self._reports.report_running, decision.queue)
-        elif isinstance(decision, EvictWorkload):
-            why = decision.reason, decision.message
-            status = conditions.evict(shown.status, changing, *why, now)
-            say = partial(self._reports.report_evicted, *why)
+        path, body, say = find_path(self._permit.find_kind(), shown.meta), dict[str, Any](), None
+        if isinstance(decision, Deactivate) and shown.is_true(DEACTIVATION_TARGET):
+            body["spec"] = {"active": False}
+        elif isinstance(decision, SetPriority):
+            body["spec"] = {"priority": decision.priority}
         else:
-            by = self._shown.get(decision.by)
-            message = conditions.describe_preemption(
-                by.meta.uid if by else "",
-                by.job_uid if by else "",
-                decision.reason,
-                job.facts.paths,
-            )
-            status = conditions.preempt(shown.status, changing, decision.reason, message, now)
-            say = partial(self._reports.report_preempted, by, message, job.facts.paths[1])
+            path += "/status"
+            body["status"], say = self._make_status(job, shown, now)
         answer = await self._api.send(
             "PATCH",
-            f"{find_path(self._permit.find_kind(), shown.meta)}/status",
+            path,
             {
                 "metadata": {
                     "uid": shown.meta.uid,
                     "resourceVersion": shown.meta.resource_version,
                 },
-                "status": status,
+                **body,
             },
             content_type=client.MERGE_PATCH,
         )
-        say(shown, self._take_answer(answer) or shown, now)
+        after = self._take_answer(answer) or shown
+        if say is not None:
+            say(shown, after, now)
+
+    def _make_status(self, job: _Job, shown: Shown, now: float) -> tuple[dict[str, Any], _Say]:
+        """Make the changes of a status, and what is said of them afterwards."""
+        decision, changing, reports = job.decision, shown.make_conditions(now), self._reports
+        if isinstance(decision, Admit):
+            status = conditions.admit(shown.status, changing, decision, job.facts.checks, now)
+            return status, partial(reports.report_admitted, decision)
+        if isinstance(decision, LetRun):
+            return conditions.let_run(changing), partial(reports.report_running, decision.queue)
+        if isinstance(decision, Preempt):
+            return self._make_preemption(job, shown, decision, now)
+        status = lifecycles.make_status(decision, shown.status, changing, now)
+        return status, partial(reports.report_step, decision)
+
+    def _make_preemption(
+        self, job: _Job, shown: Shown, decision: Preempt, now: float
+    ) -> tuple[dict[str, Any], _Say]:
+        by, paths = self._shown.get(decision.by), job.facts.paths
+        uids = (by.meta.uid, by.job_uid) if by else ("", "")
+        message = conditions.describe_preemption(*uids, decision.reason, paths)
+        why = decision.reason, message
+        status = conditions.preempt(shown.status, shown.make_conditions(now), *why, now)
+        return status, partial(self._reports.report_preempted, by, message, paths[1])
 
     async def _read_again(self, shown: Shown, job: _Job) -> None:
         """Read the newest version of a workload; if it cannot be read, it is tried again with the one that is known."""
@@ -295,6 +337,6 @@ class QuotaWriter:
             return None
 
 
-def _make_failure(decision: Admit | Preempt | EvictWorkload, message: str) -> Result:
+def _make_failure(decision: Admit | Preempt | StepDecision, message: str) -> Result:
     make = AdmitFailed if isinstance(decision, Admit) else PreemptFailed
     return make(decision.key, message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from scheduler.api.door.decisions import EvictWorkload
 from scheduler.api.queues.workloads import Shapes
 from scheduler.tenancy import rounds
 from scheduler.tenancy.tenants import Tenants
@@ -76,9 +77,11 @@ class _Run:
     def _stop(self, round_: int) -> list[Eviction]:
         """Let those go whose queue, or who themselves, were stopped."""
         found = []
-        for work, reason, _ in list(self._tenants.stops.take()):
-            found.append(Eviction(round_, _name(work.key), reason))
-            self._let_go(work, reason)
+        for one in list(self._tenants.stops.take(self._now)):
+            work = self._tenants.works[one.key]
+            if isinstance(one, EvictWorkload) and work.where == Where.HOLDS:
+                found.append(Eviction(round_, _name(work.key), one.reason))
+                self._let_go(work, one.reason)
         return sorted(found)
 
     def _run_round(self, round_: int) -> list[Eviction]:

@@ -50,12 +50,15 @@ class Program:
         self._control, self._session = control, session
         self._gate = ""
 
-    def start(self, settings: Mapping[str, Any], *, has_gate: bool = True) -> None:
+    def start(
+        self, settings: Mapping[str, Any], *, has_gate: bool = True, has_jobs: bool = False
+    ) -> None:
         """Start it, and wait until its caches are full; the gate is closed.
 
         Args:
             settings: top-level fields of its Configuration, such as fairSharing or featureGates.
             has_gate: without a gate it goes by the real clock.
+            has_jobs: it also manages Jobs.
 
         Raises:
             StartError: it did not come up.
@@ -70,6 +73,7 @@ class Program:
             f"--config={config}",
             f"--health-probe-bind-address={health}",
             *([f"--gate={gate}"] if has_gate else []),
+            *(["--jobs"] if has_jobs else []),
         ]
         self._control.spawn(NAME, command)
         self._control.wait_for(NAME, f"http://{health}/readyz")

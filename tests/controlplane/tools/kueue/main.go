@@ -1,8 +1,9 @@
-// Command kueue runs the core controllers and the scheduler of Kueue by a configuration file, and no integration of jobs.
+// Command kueue runs the core controllers and the scheduler of Kueue by a configuration file, and if asked its controller
+// of Jobs.
 //
 // It is put together as Kueue's own performance test does (test/performance/scheduler/minimalkueue), which cannot be
-// used as it is: it reads no configuration. Without webhooks there is nothing to certify; whoever creates a Workload
-// plays the part of its job.
+// used as it is: it reads no configuration. Without webhooks there is nothing to certify: whoever creates a Workload
+// plays the part of its job, and Jobs are created suspended.
 package main
 
 import (
@@ -37,6 +38,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/constants"
 	"sigs.k8s.io/kueue/pkg/controller/core"
 	"sigs.k8s.io/kueue/pkg/controller/core/indexer"
+	jobs "sigs.k8s.io/kueue/pkg/controller/jobs/job"
 	"sigs.k8s.io/kueue/pkg/controller/tas"
 	tasindexer "sigs.k8s.io/kueue/pkg/controller/tas/indexer"
 	_ "sigs.k8s.io/kueue/pkg/features" // makes the feature gates known
@@ -47,13 +49,14 @@ import (
 )
 
 // As in the configuration that Kueue is installed with; of all other kinds one at a time, so that order is kept.
-const workloadWorkers = 5
+const workloadWorkers, jobWorkers = 5, 5
 
 func main() {
 	file := flag.String("config", "", "a file with kueue's Configuration; its defaults without one")
 	gates := flag.String("feature-gates", "", "gate=true,…; over those of the file")
 	health := flag.String("health-probe-bind-address", "0", "where /readyz is served")
 	hasTopology := flag.Bool("topology", false, "run the controllers for topology too")
+	hasJobs := flag.Bool("jobs", false, "run the controller of Jobs too")
 	gate := flag.String("gate", "", "an address where a gate before the scheduler is opened; without one it has none")
 	logging := zap.Options{
 		Development: true,
@@ -63,13 +66,13 @@ func main() {
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse() // --kubeconfig is controller-runtime's
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
-	if err := run(ctrl.SetupSignalHandler(), *file, *gates, *health, *gate, *hasTopology); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), *file, *gates, *health, *gate, *hasTopology, *hasJobs); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, file, gates, health, gate string, hasTopology bool) error {
+func run(ctx context.Context, file, gates, health, gate string, hasTopology, hasJobs bool) error {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(kueue.AddToScheme(scheme))
@@ -91,6 +94,11 @@ func run(ctx context.Context, file, gates, health, gate string, hasTopology bool
 	}
 	if err := setUp(ctx, manager, config, gate, hasTopology); err != nil {
 		return err
+	}
+	if hasJobs {
+		if err := setUpJobs(ctx, manager); err != nil {
+			return err
+		}
 	}
 	return manager.Start(ctx)
 }
@@ -123,6 +131,7 @@ func newManager(scheme *runtime.Scheme, config *configapi.Configuration, health 
 	} {
 		workers[kueue.GroupVersion.WithKind(kind).GroupKind().String()] = n
 	}
+	workers["Job.batch"] = jobWorkers
 	manager, err := ctrl.NewManager(client, ctrl.Options{
 		Scheme:                 scheme,
 		Controller:             crconfig.Controller{SkipNameValidation: ptr.To(true), GroupKindConcurrency: workers},
@@ -215,4 +224,16 @@ func setUp(
 		scheduler.WithPreemptionExpectations(expectations),
 		scheduler.WithClock(nil, now),
 	))
+}
+
+func setUpJobs(ctx context.Context, manager ctrl.Manager) error {
+	if err := jobs.SetupIndexes(ctx, manager.GetFieldIndexer()); err != nil {
+		return err
+	}
+	recorder := manager.GetEventRecorderFor("kueue-jobs")
+	reconciler, err := jobs.NewReconciler(ctx, manager.GetClient(), manager.GetFieldIndexer(), recorder)
+	if err != nil {
+		return err
+	}
+	return reconciler.SetupWithManager(manager)
 }

@@ -1,0 +1,125 @@
+"""The pod sets of the workload of a job.
+
+Sources: Kueue (2026-08), ``pkg/controller/jobframework/tas.go`` (requests of topologies), ``utils.go`` (variables that
+are given twice) and ``pkg/util/equality/podset.go`` (which pod sets are as good as the same).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from scheduler.api import names, quantities
+from scheduler.api.groups.readers import reading
+from scheduler.api.jobs.parts import JobPart, Json, read_list, read_object
+from scheduler.errors import BadInput
+
+_CONTAINERS = "containers", "initContainers"
+_DEFAULT_PROTOCOL = "TCP"
+
+
+def write_pod_set(part: JobPart) -> Json:
+    """Write the pod set of a part of a job.
+
+    Raises:
+        BadInput: the template says of a topology what cannot be.
+    """
+    made: Json = {
+        "name": part.name,
+        "count": part.n_pods,
+        "template": _clean_template(part.template),
+    }
+    if part.least is not None:
+        made["minCount"] = part.least
+    if (request := _write_topology_request(part)) is not None:
+        made["topologyRequest"] = request
+    return made
+
+
+def _clean_template(template: Json) -> Json:
+    """Drop the variables of containers that are given again: the last one counts."""
+    spec = dict(read_object(template, "spec"))
+    for key in _CONTAINERS:
+        if key in spec:
+            spec[key] = [_clean_container(one) for one in read_list(spec, key)]
+    return template | {"spec": spec}
+
+
+def _clean_container(container: Json) -> Json:
+    variables = {str(one.get("name", "")): one for one in read_list(container, "env")}
+    return container | {"env": list(variables.values())} if "env" in container else container
+
+
+def _write_topology_request(part: JobPart) -> Json | None:
+    texts = read_object(part.template, "metadata", "annotations")
+    request: Json = {}
+    where = f"pod set {part.name}: metadata.annotations"
+    if names.KUEUE_REQUIRED in texts:
+        request["required"] = texts[names.KUEUE_REQUIRED]
+    elif names.KUEUE_PREFERRED in texts:
+        request["preferred"] = texts[names.KUEUE_PREFERRED]
+    elif (text := texts.get(names.KUEUE_UNCONSTRAINED)) is not None:
+        field = f"{where}[{names.KUEUE_UNCONSTRAINED}]"
+        request["unconstrained"] = reading.parse_truth(text, field)
+    has_place = bool(request)
+    if names.KUEUE_SLICES in texts:
+        field = f"{where}[{names.KUEUE_SLICES}]"
+        request["podsetSliceRequiredTopologyConstraints"] = _read_layers(texts, field)
+    elif names.KUEUE_SLICE_LEVEL in texts and names.KUEUE_SLICE_SIZE in texts:
+        field = f"{where}[{names.KUEUE_SLICE_SIZE}]"
+        request["podSetSliceRequiredTopology"] = texts[names.KUEUE_SLICE_LEVEL]
+        request["podSetSliceSize"] = reading.parse_count(texts[names.KUEUE_SLICE_SIZE], field)
+    if part.index_label:
+        request["podIndexLabel"] = part.index_label
+    if part.inner is not None:
+        request["subGroupIndexLabel"], request["subGroupCount"] = part.inner
+    if has_place and names.KUEUE_TOGETHER in texts and "unconstrained" not in request:
+        request["podSetGroupName"] = texts[names.KUEUE_TOGETHER]
+    return request or None
+
+
+def _read_layers(texts: Mapping[str, Any], field: str) -> list[Json]:
+    try:
+        return msgspec.json.decode(texts[names.KUEUE_SLICES], type=list[dict[str, Any]])
+    except (msgspec.MsgspecError, TypeError) as error:
+        raise BadInput(field, f"is not a list of objects: {error}") from error
+
+
+def are_equal(
+    ours: Sequence[Json], theirs: Sequence[Json], *, with_tolerations: bool = True
+) -> bool:
+    """Whether pod sets are as good as the same: by their counts and containers, and by their tolerations if these count."""
+    return len(ours) == len(theirs) and all(
+        _list_what_counts(one, with_tolerations) == _list_what_counts(other, with_tolerations)
+        for one, other in zip(ours, theirs, strict=True)
+    )
+
+
+def _list_what_counts(pod_set: Json, with_tolerations: bool) -> list[Any]:
+    spec = read_object(pod_set, "template", "spec")
+    keys = (*_CONTAINERS, *(("tolerations",) if with_tolerations else ()))
+    parts = [_make_plain(spec.get(key)) for key in keys]
+    return [pod_set.get("count", 0), pod_set.get("minCount"), *parts]
+
+
+def _make_plain(value: Any, key: str = "") -> Any:
+    """Return a value in which what means the same is written the same: no empty fields, and amounts as numbers."""
+    if isinstance(value, Mapping):
+        if key in {"requests", "limits"}:
+            return {name: _read_number(one) for name, one in value.items()}
+        found = {name: _make_plain(one, name) for name, one in value.items()}
+        if key == "ports" and "containerPort" in found:
+            found = {"protocol": _DEFAULT_PROTOCOL} | found
+        return {name: one for name, one in found.items() if one not in (None, "", 0, {}, [])}
+    if isinstance(value, list):
+        return [_make_plain(one, key) for one in value]
+    return value
+
+
+def _read_number(amount: Any) -> Any:
+    try:
+        return quantities.read_number(amount)
+    except quantities.BadQuantity:
+        return amount

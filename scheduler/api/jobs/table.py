@@ -1,0 +1,85 @@
+"""The kinds of jobs that can wait in queues, as one table: a new kind is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scheduler.api import kinds
+from scheduler.api.jobs import batch, job_sets, ray, training
+from scheduler.api.jobs.parts import JobPart, JobState, Json, Place
+from scheduler.api.kinds import Kind
+
+
+def _find_no_class(job: Json) -> str:
+    del job
+    return ""
+
+
+def _is_never_elsewhere(job: Json) -> bool:
+    del job
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKind:
+    """One line of the table.
+
+    Attributes:
+        kind: as the API server has it.
+        suspend: where it says that a job may not run.
+        list_parts: lists the parts of a job; of one of ``made`` where the line names a kind there.
+        read_state: reads how far a job is.
+        made: the kind of the one object that the job's controller makes of it, with the same name, which has the pod
+            templates; None where the job has them.
+        find_class: finds the priority class that a job has beside those of its templates.
+        is_elsewhere: whether a job needs no quota.
+    """
+
+    kind: Kind
+    suspend: Place = ("spec", "suspend")
+    list_parts: Callable[[Json], list[JobPart]]
+    read_state: Callable[[Json], JobState]
+    made: Kind | None = None
+    find_class: Callable[[Json], str] = _find_no_class
+    is_elsewhere: Callable[[Json], bool] = _is_never_elsewhere
+
+
+_IN_RUN_POLICY: Place = ("spec", "runPolicy", "suspend")
+
+TABLE: tuple[JobKind, ...] = (
+    JobKind(kind=kinds.JOBS, list_parts=batch.list_parts, read_state=batch.read_state),
+    JobKind(kind=kinds.JOB_SETS, list_parts=job_sets.list_parts, read_state=job_sets.read_state),
+    JobKind(
+        kind=kinds.TRAIN_JOBS,
+        list_parts=job_sets.list_parts,
+        read_state=job_sets.read_train_state,
+        made=kinds.JOB_SETS,
+    ),
+    JobKind(
+        kind=kinds.MPI_JOBS,
+        suspend=_IN_RUN_POLICY,
+        list_parts=training.make_lister("mpiReplicaSpecs", ("Launcher", "Worker")),
+        read_state=training.read_state,
+        find_class=training.find_class,
+    ),
+    JobKind(
+        kind=kinds.PYTORCH_JOBS,
+        suspend=_IN_RUN_POLICY,
+        list_parts=training.make_lister("pytorchReplicaSpecs", ("Master", "Worker")),
+        read_state=training.read_state,
+        find_class=training.find_class,
+    ),
+    JobKind(
+        kind=kinds.RAY_CLUSTERS,
+        list_parts=ray.list_cluster_parts,
+        read_state=ray.read_cluster_state,
+    ),
+    JobKind(
+        kind=kinds.RAY_JOBS,
+        list_parts=ray.list_job_parts,
+        read_state=ray.read_job_state,
+        is_elsewhere=ray.is_elsewhere,
+    ),
+)
+BY_NAME = {one.kind.name: one for one in TABLE}

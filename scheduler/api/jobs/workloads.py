@@ -1,0 +1,258 @@
+"""The Workload of a job: its name, what it says, and whether it still fits the job.
+
+Source: Kueue (2026-08), ``pkg/controller/jobframework``: ``workload_names.go``, ``utils.go`` (``NewWorkload``) and
+``reconciler.go`` (``ConstructWorkload``, ``EquivalentToWorkload``, ``getPodSetsInfoFromStatus``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from scheduler.api import names
+from scheduler.api.jobs import pod_sets, templates
+from scheduler.api.jobs.parts import JobPart, Json, get_in, read_count, read_list, read_object
+from scheduler.api.jobs.templates import Addition, CannotStart
+from scheduler.api.kinds import PRIORITY_CLASSES, WORKLOAD_CLASSES, WORKLOADS, Kind
+from scheduler.errors import BadInput
+
+_NAME_MAX, _HASH_LENGTH, _LABEL_MAX = 63, 5, 63
+
+
+class Importance(NamedTuple):
+    """How important a job is.
+
+    Attributes:
+        value: the priority.
+        name: of its class; empty for none.
+        is_of_workloads: whether its class is one of workloads, and not one of pods.
+    """
+
+    value: int = 0
+    name: str = ""
+    is_of_workloads: bool = False
+
+
+def make_name(kind: Kind, name: str, uid: str, extra: str = "") -> str:
+    """Make the name of the workload of a job; ``extra``: what else tells it from others of the same job."""
+    parts = [kind.kind, kind.group, name, uid, *([extra] if extra else ())]
+    digest = hashlib.sha1("\n".join(parts).encode(), usedforsecurity=False).hexdigest()
+    prefix = f"{kind.kind.lower()}-{name}"[: _NAME_MAX - 1 - _HASH_LENGTH]
+    return f"{prefix}-{digest[:_HASH_LENGTH]}"
+
+
+def make_workload(
+    kind: Kind, job: Json, parts: Sequence[JobPart], version: Kind = WORKLOADS
+) -> Json:
+    """Make the workload of a job, without its priority.
+
+    Args:
+        kind: of the job.
+        job: the job.
+        parts: its parts.
+        version: the kind of workloads, in the version that the API server serves.
+
+    Raises:
+        BadInput: the job says something that cannot be.
+    """
+    meta = read_object(job, "metadata")
+    name, uid = str(meta.get("name", "")), str(meta.get("uid", ""))
+    owner = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+    }
+    made: Json = {
+        "name": make_name(kind, name, uid),
+        "namespace": meta.get("namespace", ""),
+        "finalizers": [names.KUEUE_IN_USE],
+        "ownerReferences": [owner],
+        "annotations": _list_annotations(meta),
+    }
+    if 0 < len(uid) <= _LABEL_MAX:
+        made["labels"] = {names.KUEUE_JOB_UID: uid}
+    return {
+        "apiVersion": version.api_version,
+        "kind": version.kind,
+        "metadata": made,
+        "spec": make_spec(job, parts),
+    }
+
+
+def _list_annotations(meta: Mapping[str, object]) -> Json:
+    texts = read_object(meta, "annotations")
+    kept = {key: one for key, one in texts.items() if key.startswith(names.KUEUE_PROVISIONING)}
+    generation = meta.get("generation")
+    return kept | ({names.FITS_GENERATION: str(generation)} if generation else {})
+
+
+def make_spec(job: Json, parts: Sequence[JobPart]) -> Json:
+    """Make the spec of the workload of a job, without its priority.
+
+    Raises:
+        BadInput: the job says something that cannot be.
+    """
+    made: Json = {
+        "queueName": find_queue(job),
+        "podSets": [pod_sets.write_pod_set(one) for one in parts],
+    }
+    if (seconds := _read_seconds(job)) is not None:
+        made["maximumExecutionTimeSeconds"] = seconds
+    return made
+
+
+def write_importance(importance: Importance, version: Kind = WORKLOADS) -> Json:
+    """Write the fields of a workload that say how important it is."""
+    made: Json = {"priority": importance.value}
+    name = importance.name
+    kind = WORKLOAD_CLASSES if importance.is_of_workloads else PRIORITY_CLASSES
+    if version.version != WORKLOADS.version:
+        source = f"{kind.group}/{kind.kind.lower()}" if name else None
+        return made | {"priorityClassName": name or None, "priorityClassSource": source}
+    reference = {"group": kind.group, "kind": kind.kind, "name": name}
+    return made | {"priorityClassRef": reference if name else None}
+
+
+def find_queue(job: Json) -> str:
+    """Find the queue that a job names; empty for none."""
+    return str(read_object(job, "metadata", "labels").get(names.KUEUE_QUEUE, ""))
+
+
+def find_class(job: Json) -> str:
+    """Find the class of workloads that a job names; empty for none."""
+    return str(read_object(job, "metadata", "labels").get(names.KUEUE_CLASS, ""))
+
+
+def find_pod_class(parts: Sequence[JobPart]) -> str:
+    """Find the class of the first pods of a job that have one; empty for none."""
+    found = (str(get_in(one.template, ("spec", "priorityClassName")) or "") for one in parts)
+    return next(filter(None, found), "")
+
+
+def _read_seconds(job: Json) -> int | None:
+    text = str(read_object(job, "metadata", "labels").get(names.KUEUE_RUN_TIME, ""))
+    seconds = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    return seconds or None
+
+
+def list_additions(workload: Json, flavors: Mapping[str, Json]) -> list[Addition]:
+    """List what is added to the templates of a job whose workload has quota, in the order of its pod sets.
+
+    Args:
+        workload: the workload.
+        flavors: the specs of flavors, by name.
+
+    Raises:
+        CannotStart: what admission checks add contradicts something else.
+        KeyError: a flavor is not known.
+    """
+    queue = str(get_in(workload, ("status", "admission", "clusterQueue")) or "")
+    counts = {one["name"]: one.get("count", 0) for one in read_list(workload, "spec", "podSets")}
+    return [
+        _make_addition(workload, one, counts.get(str(one.get("name", "")), 0), queue, flavors)
+        for one in read_list(workload, "status", "admission", "podSetAssignments")
+    ]
+
+
+def _make_addition(
+    workload: Json, assigned: Json, whole: int, queue: str, flavors: Mapping[str, Json]
+) -> Addition:
+    name = str(assigned.get("name", ""))
+    selector: dict[str, str] = {}
+    tolerations: list[Json] = []
+    for flavor in dict.fromkeys(read_object(assigned, "flavors").values()):
+        selector |= read_object(flavors[flavor], "nodeLabels")
+        tolerations += read_list(flavors[flavor], "tolerations")
+    labels = {
+        names.KUEUE_POD_SET: name,
+        names.KUEUE_LOCAL_QUEUE: str(get_in(workload, ("spec", "queueName")) or ""),
+    }
+    if len(queue) <= _LABEL_MAX and "." not in queue:
+        labels[names.KUEUE_CLUSTER_QUEUE] = queue
+    annotations = {names.KUEUE_WORKLOAD: str(get_in(workload, ("metadata", "name")) or "")}
+    count = read_count(assigned, "count")
+    found = Addition(
+        name, whole if count is None else count, labels, annotations, selector, tolerations
+    )
+    for check in read_list(workload, "status", "admissionChecks"):
+        for update in read_list(check, "podSetUpdates"):
+            if update.get("name") == name:
+                found = _add_update(found, update, str(check.get("name", "")))
+    return found
+
+
+def _add_update(found: Addition, update: Json, check: str) -> Addition:
+    """Add what an admission check adds to a pod set."""
+    merged = []
+    for key, have in zip(("labels", "annotations", "nodeSelector"), found.maps, strict=True):
+        added = read_object(update, key)
+        for name in added.keys() & have.keys():
+            if added[name] != have[name]:
+                raise CannotStart(f"admission check {check}: {key}[{name}] is given twice")
+        merged.append({**have, **added})
+    more = [one for one in read_list(update, "tolerations") if one not in found.tolerations]
+    return found._replace(
+        labels=merged[0],
+        annotations=merged[1],
+        selector=merged[2],
+        tolerations=[*found.tolerations, *more],
+    )
+
+
+def fits_job(
+    workload: Json,
+    job: Json,
+    parts: Sequence[JobPart],
+    flavors: Mapping[str, Json],
+    *,
+    is_suspended: bool,
+) -> bool:
+    """Whether a workload stands for a job as it is: as it waits, or as it runs with what it was given.
+
+    Raises:
+        BadInput: the job says something that cannot be.
+    """
+    (owner,) = (one for one in read_list(workload, "metadata", "ownerReferences") if one.get("controller"))  # fmt: skip
+    if owner.get("uid") != get_in(job, ("metadata", "uid")):
+        return False
+    wanted = make_spec(job, parts)
+    key = "maximumExecutionTimeSeconds"
+    if wanted.get(key) != get_in(workload, ("spec", key)):
+        return False
+    is_admitted = any(
+        one.get("type") == "Admitted" and one.get("status") == "True"
+        for one in read_list(workload, "status", "conditions")
+    )
+    with_tolerations = not is_admitted
+    ours, theirs = wanted["podSets"], read_list(workload, "spec", "podSets")
+    running = _list_running(workload, flavors)
+    if running is not None:
+        if pod_sets.are_equal(ours, running, with_tolerations=with_tolerations):
+            return True
+        if not is_suspended:
+            return False
+    return pod_sets.are_equal(ours, theirs, with_tolerations=with_tolerations)
+
+
+def _list_running(workload: Json, flavors: Mapping[str, Json]) -> list[Json] | None:
+    """List the pod sets as they are while the job runs; None for a workload without quota, or one that cannot run."""
+    if not get_in(workload, ("status", "admission")):
+        return None
+    try:
+        additions = {one.name: one for one in list_additions(workload, flavors)}
+        found = []
+        for one in read_list(workload, "spec", "podSets"):
+            addition = additions[str(one.get("name", ""))]
+            fields = templates.merge(one.get("template") or {}, addition)
+            spec = {
+                **read_object(one, "template", "spec"),
+                "tolerations": fields["spec.tolerations"],
+            }
+            count = one.get("count", 0) if one.get("minCount") is None else addition.n_pods
+            found.append(one | {"count": count, "template": {"spec": spec}})
+    except (CannotStart, KeyError, BadInput):
+        return None
+    return found

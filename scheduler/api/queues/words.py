@@ -1,0 +1,21 @@
+"""Kueue's words for the conditions of Workloads, for the reasons in them, and for the states of admission checks."""
+
+from __future__ import annotations
+
+# Types of conditions.
+QUOTA_RESERVED, ADMITTED, EVICTED, FINISHED = "QuotaReserved", "Admitted", "Evicted", "Finished"
+REQUEUED, PODS_READY, PREEMPTED = "Requeued", "PodsReady", "Preempted"
+DEACTIVATION_TARGET = "DeactivationTarget"
+# Why a workload is evicted. By the first two it may lose its place in the order; by all others it keeps it.
+PODS_READY_TIMEOUT, BY_CHECK = "PodsReadyTimeout", "AdmissionCheck"
+DEACTIVATED = "Deactivated"
+LOCAL_QUEUE_STOPPED, CLUSTER_QUEUE_STOPPED = "LocalQueueStopped", "ClusterQueueStopped"
+# Why a workload is deactivated, beside a check that rejects it.
+LIMIT_EXCEEDED, TIME_EXCEEDED = "RequeuingLimitExceeded", "MaximumExecutionTimeExceeded"
+# Why its pods are not ready.
+WAIT_FOR_START, WAIT_FOR_RECOVERY = "WaitForStart", "WaitForRecovery"
+# Why a workload that was evicted is put back into its queue.
+REACTIVATED, BACKOFF_FINISHED = "Reactivated", "BackoffFinished"
+LOCAL_QUEUE_RESTARTED, CLUSTER_QUEUE_RESTARTED = "LocalQueueRestarted", "ClusterQueueRestarted"
+# What a check says if the workload has to wait for it no longer, and why it may not start at all.
+CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Ready", "Retry", "Rejected"

@@ -1,0 +1,53 @@
+"""Holds the pods of workloads that may not run: those that have no quota yet, and those that have to give it back.
+
+A pod with a queue waits for the workload that is made of it. Other pods wait if they are of a workload that is known.
+"""
+
+from __future__ import annotations
+
+from scheduler.engine.workload_pods import WorkloadPods
+from scheduler.state.entities import AnyEntity, Entity
+from scheduler.tenancy.tenants import Tenants
+from scheduler.tenancy.works import Work
+from scheduler.waiting.admissions import Held
+
+_NAME = "Quota"
+
+
+class WorkloadGate:
+    """Answers whether the workload of an entity may run. It is one of the admissions."""
+
+    def __init__(self, tenants: Tenants, pods: WorkloadPods) -> None:
+        """``pods``: which pods are those of which workload."""
+        self._tenants, self._pods = tenants, pods
+
+    def judge(self, entity: AnyEntity) -> Held | None:
+        """Return why an entity may not be tried; None when it may."""
+        members = entity.members if isinstance(entity, Entity) else (entity,)
+        for pod in members:
+            if why := self._find_objection(pod.uid):
+                return Held(_NAME, why=why)
+        return None
+
+    def _find_objection(self, uid: str) -> str:
+        keys, _ = self._pods.find_keys(uid)
+        for key in keys:
+            work = self._tenants.works.get(self._tenants.index.find_owned(key))
+            if work is not None:
+                return _find_wait(work)
+        queue = self._pods.find_queue(uid)
+        return f"queue {queue}: the pod has no workload yet" if queue else ""
+
+
+def _find_wait(work: Work) -> str:
+    """Find what a workload waits for; empty if it may run, or has run."""
+    defined = work.defined
+    if defined.is_finished or (defined.is_admitted and not defined.evicted):
+        return ""
+    where = f"queue {defined.local}: workload {work.key}"
+    if defined.evicted:
+        return f"{where} has to give its quota back ({defined.evicted})"
+    if defined.admission is not None:
+        return f"{where} has quota, and waits for its admission checks"
+    why = f" ({work.reason}: {work.message})" if work.reason else ""
+    return f"{where} waits for quota{why}"

@@ -1,0 +1,1 @@
+"""Jobs with a queue: each gets a workload, starts when that is admitted, and stops when it is evicted."""

@@ -1,0 +1,86 @@
+"""All that is done about jobs and pods with a queue, behind one door for the loop."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scheduler.api import kinds, kueue, wire
+from scheduler.api.door import events
+from scheduler.api.door.events import Event
+from scheduler.api.jobs import table
+from scheduler.api.jobs.parts import Json
+from scheduler.kube.client import ApiClient
+from scheduler.kube.jobs.importance import Classes
+from scheduler.kube.jobs.job_looks import JobLooks
+from scheduler.kube.jobs.pod_looks import PodLooks
+from scheduler.kube.jobs.ties import JobTies
+from scheduler.kube.jobs.writing import JobWrites
+
+_LOOK_SECONDS = 0.2
+
+
+class JobHands:
+    """Makes workloads for jobs and pods, starts them and stops them."""
+
+    def __init__(self, api: ApiClient, ties: JobTies) -> None:
+        self._ties = ties
+        self._flavors: dict[str, Json] = {}
+        self._classes = Classes(api)
+        writes = JobWrites(api, ties.find_workloads, self._classes, ties.reporter)
+        self._jobs = JobLooks(api, ties, self._flavors, writes)
+        self._pods = PodLooks(api, ties, self._flavors, writes, self._jobs.is_managed)
+
+    def hear(self, event: Event) -> None:
+        """Take over what an event says of jobs."""
+        match event:
+            case events.Seen(wire.Pod() as one):
+                self._pods.see_pod(one)
+            case events.Gone(kinds.PODS.name, uid):
+                self._pods.drop_pod(uid)
+            case events.Seen(kueue.Workload() as one):
+                self._jobs.see_workload(one)
+                self._pods.see_workload(one)
+            case events.Gone(kinds.WORKLOADS.name, key):
+                self._jobs.drop_workload(key)
+                self._pods.drop_workload(key)
+            case events.Seen(one) if (name := kinds.read_kind_name(one)) in table.BY_NAME:
+                self._jobs.see_job(name, one)
+            case events.Gone(kind, key) if kind in table.BY_NAME:
+                self._jobs.drop_job((kind, *kinds.split_key(key)))
+            case _:
+                self._hear_of_others(event)
+
+    def _hear_of_others(self, event: Event) -> None:
+        """Take over what an event says of flavors and classes, for which jobs may have waited."""
+        match event:
+            case events.Seen(kueue.ResourceFlavor() as one):
+                self._flavors[one.metadata.name] = one.spec if isinstance(one.spec, dict) else {}
+            case events.Seen(kueue.WorkloadPriorityClass() as one):
+                self._classes.see(one.metadata.name, one.value)
+            case events.Gone(kinds.FLAVORS.name, key):
+                self._flavors.pop(key, None)
+                return
+            case events.Gone(kinds.WORKLOAD_CLASSES.name, key):
+                self._classes.drop(key)
+                return
+            case _:
+                return
+        self._jobs.note_all()
+        self._pods.note_all()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_terms())
+            group.create_task(self._jobs.looks.run())
+            group.create_task(self._pods.looks.run())
+
+    async def _follow_terms(self) -> None:
+        """Look at everything when a term begins."""
+        is_open = False
+        while True:
+            if self._ties.may_write() != is_open:
+                is_open = not is_open
+                for one in (self._jobs.looks, self._pods.looks):
+                    one.open() if is_open else one.close()
+            await asyncio.sleep(_LOOK_SECONDS)

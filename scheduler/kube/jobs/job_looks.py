@@ -1,0 +1,225 @@
+"""Looks at jobs: which of them need something, and what is done for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from scheduler.api import kinds, kueue
+from scheduler.api.jobs import table, workloads
+from scheduler.api.jobs.parts import Json
+from scheduler.errors import BadInput
+from scheduler.kube.client import ApiClient
+from scheduler.kube.jobs import known
+from scheduler.kube.jobs.deciding import find_deed
+from scheduler.kube.jobs.deeds import Deed, MakeWorkload, WriteJob
+from scheduler.kube.jobs.known import JobKey, KnownJob, KnownWorkload
+from scheduler.kube.jobs.looks import Looks, Named
+from scheduler.kube.jobs.scene import Scene
+from scheduler.kube.jobs.ties import JobTies
+from scheduler.kube.jobs.writing import JobWrites, read_if_there
+
+# After so many deeds for one job others get their turn.
+_DEEDS = 8
+
+
+class JobLooks:
+    """The jobs with a queue, and the workloads that jobs own.
+
+    The watches say which jobs may need something. These are read anew, so that nothing is done about an old version.
+
+    Attributes:
+        looks: looks at them.
+    """
+
+    def __init__(
+        self, api: ApiClient, ties: JobTies, flavors: Mapping[str, Json], writes: JobWrites
+    ) -> None:
+        """``flavors``: their specs, by name."""
+        self._api, self._ties, self._flavors, self._writes = api, ties, flavors, writes
+        self._jobs: dict[JobKey, KnownJob] = {}
+        self._workloads: dict[str, tuple[JobKey, KnownWorkload]] = {}
+        self._owned: dict[JobKey, dict[str, KnownWorkload]] = {}
+        # Of each job by its uid: its generation, and the workload that is known to fit it then.
+        self._fits: dict[str, tuple[int, str]] = {}
+        # Finished workloads that nothing holds any more, by uid.
+        self._done: set[str] = set()
+        # Owners of workloads that are not known: they may be gone.
+        self._unknown: set[JobKey] = set()
+        self.looks: Looks[JobKey] = Looks(self, ties.reporter)
+
+    # What the watches show.
+
+    def see_job(self, name: str, found: Any) -> None:
+        """Take over what a watch says of a job; ``name``: of its kind."""
+        meta = found.metadata
+        key = name, meta.namespace, meta.name
+        owner = known.find_job_key(meta.owner_references, meta.namespace)
+        if owner is not None and table.BY_NAME[owner[0]].made is not None:
+            # It has the templates of its owner.
+            self.looks.note(owner)
+        try:
+            job = known.read_job(name, found)
+        except BadInput as error:
+            named = table.BY_NAME[name].kind, known.pick_meta(meta)
+            self.looks.note_mistake(key, named, error)
+            return
+        if job.queue and not job.row.is_elsewhere({"spec": found.spec}):
+            self._jobs[key] = job
+            self._unknown.discard(key)
+            self.looks.note(key)
+        else:
+            self._jobs.pop(key, None)
+
+    def drop_job(self, key: JobKey) -> None:
+        """Note that a job is gone."""
+        job = self._jobs.pop(key, None)
+        if job is not None:
+            self._fits.pop(job.meta.uid, None)
+        self.looks.forget(key)
+        self._note_unknown(key)
+
+    def is_managed(self, key: JobKey | None) -> bool:
+        """Whether a job has a queue, or one that has made it has."""
+        job = self._jobs.get(key) if key is not None else None
+        return job is not None
+
+    def see_workload(self, found: kueue.Workload) -> None:
+        """Take over what a watch says of a workload; one that no job owns is left alone."""
+        meta = found.metadata
+        owner = known.find_job_key(meta.owner_references, meta.namespace)
+        if owner is None:
+            return
+        one = known.read_workload(found)
+        self._workloads[one.key] = owner, one
+        self._owned.setdefault(owner, {})[one.key] = one
+        self._note_unknown(owner)
+
+    def drop_workload(self, key: str) -> None:
+        """Note that a workload is gone."""
+        owner, one = self._workloads.pop(key, (None, None))
+        if owner is None or one is None:
+            return
+        self._done.discard(one.uid)
+        owned = self._owned[owner]
+        del owned[key]
+        if not owned:
+            del self._owned[owner]
+        self.looks.note(owner)
+
+    def note_all(self) -> None:
+        """Have all jobs looked at that may need something."""
+        for key in self.list_keys():
+            self.looks.note(key)
+
+    def _note_unknown(self, key: JobKey) -> None:
+        """Have a job looked at if it may need something, or if it may be gone while its workloads are there."""
+        if key not in self._jobs and key in self._owned:
+            self._unknown.add(key)
+        self.looks.note(key)
+
+    # The subject of looks.
+
+    def list_keys(self) -> Iterable[JobKey]:
+        """List the keys of jobs with a queue, and of those that own workloads."""
+        self._unknown = {key for key in self._owned if key not in self._jobs}
+        return {**self._jobs, **self._owned}
+
+    def needs_look(self, key: JobKey) -> bool:
+        """Whether there may be something to do for a job."""
+        job, owned = self._jobs.get(key), list(self._owned.get(key, {}).values())
+        if job is not None and self.is_managed(job.owner):
+            # The job that has made it has the quota.
+            return False
+        if job is None and key not in self._unknown:
+            return False
+        if owned and all(one.uid in self._done for one in owned):
+            return False
+        fits = (
+            job is not None
+            and len(owned) == 1
+            and (
+                owned[0].fits == str(job.meta.generation)
+                or self._fits.get(job.meta.uid) == (job.meta.generation, owned[0].uid)
+            )
+        )
+        return known.needs_look(
+            job, owned, is_known_to_fit=fits, watches_pods=self._ties.watches_pods
+        )
+
+    def find_object(self, key: JobKey) -> Named | None:
+        """Find the kind and the metadata of a job."""
+        job = self._jobs.get(key)
+        return (job.row.kind, job.meta) if job is not None else None
+
+    async def look_at(self, key: JobKey) -> bool:
+        """Do what is to be done for a job; return whether there may be more.
+
+        Raises:
+            ApiError: the API server refuses.
+            BadInput: the job says something that cannot be.
+            ClassMissing: its priority is not known.
+        """
+        for _ in range(_DEEDS):
+            if not self._ties.may_write():
+                return False
+            scene = await self._read_scene(key)
+            has_queue = scene.job is None or workloads.find_queue(scene.job)
+            deed = find_deed(scene) if has_queue else None
+            if deed is None:
+                self._unknown.discard(key)
+                self._note_done(scene)
+                return False
+            answer = await self._writes.carry_out(scene, deed)
+            self._take_answer(scene, deed, answer)
+            if isinstance(deed, MakeWorkload) or (
+                isinstance(deed, WriteJob) and deed.change.decides
+            ):
+                # It is the turn of others, and the watch says when they have done something.
+                return False
+        return True
+
+    async def _read_scene(self, key: JobKey) -> Scene:
+        row = table.BY_NAME[key[0]]
+        _, namespace, name = key
+        job = await read_if_there(self._api, row.kind.find_path(name, namespace))
+        made = None
+        if row.made is not None and job is not None:
+            made = await read_if_there(self._api, row.made.find_path(name, namespace))
+        owned = []
+        for one in list(self._owned.get(key, {})):
+            path = self._ties.find_workloads().find_path(*reversed(kinds.split_key(one)))
+            found = await read_if_there(self._api, path)
+            if found is not None:
+                owned.append(found)
+        return Scene(
+            row=row,
+            job=job,
+            made=made,
+            workloads=owned,
+            flavors=self._flavors,
+            now=self._ties.clock(),
+            watches_pods=self._ties.watches_pods,
+        )
+
+    def _note_done(self, scene: Scene) -> None:
+        """Note that nothing is to be done for a job as it is."""
+        if len(scene.workloads) != 1:
+            return
+        uid = scene.workloads[0]["metadata"]["uid"]
+        if scene.job is not None:
+            meta = scene.job["metadata"]
+            self._fits[meta["uid"]] = meta.get("generation", 0), uid
+        if known.is_finished(scene.workloads[0]):
+            self._done.add(uid)
+
+    def _take_answer(self, scene: Scene, deed: Deed, answer: Json | None) -> None:
+        """Note what a write says at once, before the watch does."""
+        if isinstance(deed, WriteJob) and answer is not None and len(scene.workloads) == 1:
+            meta = answer["metadata"]
+            uid = scene.workloads[0]["metadata"]["uid"]
+            self._fits[meta["uid"]] = meta.get("generation", 0), uid
+        elif isinstance(deed, MakeWorkload) and answer is not None:
+            self.see_workload(msgspec.convert(answer, kueue.Workload))

@@ -1,0 +1,177 @@
+"""What the watches have shown of jobs with a queue and of their workloads, and which of them need a closer look."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from scheduler.api import kueue, names, wire
+from scheduler.api.jobs import changes, table, workloads
+from scheduler.api.jobs.parts import JobState, Json, has_condition
+from scheduler.api.jobs.table import JobKind
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED, PODS_READY
+
+# A kind of jobs by its name, a namespace and a name.
+JobKey = tuple[str, str, str]
+_NAMES = {(one.kind.kind, one.kind.group): name for name, one in table.BY_NAME.items()}
+
+
+class KnownJob(NamedTuple):
+    """A job with a queue.
+
+    Attributes:
+        row: its kind.
+        meta: its name, namespace, uid and generation.
+        queue: the queue that it names.
+        priority_class: the class of workloads that it names; empty for none.
+        is_suspended: whether it may not run.
+        is_going: whether it is being deleted.
+        state: how far it is.
+        owner: the job that has made it; None for none.
+    """
+
+    row: JobKind
+    meta: wire.Meta
+    queue: str
+    priority_class: str
+    is_suspended: bool
+    is_going: bool
+    state: JobState
+    owner: JobKey | None
+
+
+class KnownWorkload(NamedTuple):
+    """A workload that is owned by a job.
+
+    Attributes:
+        key: namespace/name.
+        uid: its uid.
+        is_going: whether it is being deleted.
+        fits: the generation of its job to which it is known to fit; empty for none.
+        queue: the queue that it names.
+        priority_class: its class; empty for none.
+        true: the types of its conditions that are true.
+        readiness: the status of the condition that says whether its pods are ready; empty for none.
+        has_quota: whether it has quota.
+        reclaimed: of pod sets whose pods have ended for good, (name, how many pods).
+    """
+
+    key: str
+    uid: str
+    is_going: bool
+    fits: str
+    queue: str
+    priority_class: str
+    true: frozenset[str]
+    readiness: str
+    has_quota: bool
+    reclaimed: tuple[tuple[str, int], ...]
+
+
+def find_job_key(owners: list[wire.Owner] | None, namespace: str) -> JobKey | None:
+    """Find the job that controls an object; None if none does."""
+    for one in owners or ():
+        if one.controller:
+            name = _NAMES.get((one.kind, one.api_version.rpartition("/")[0]))
+            return (name, namespace, one.name) if name is not None else None
+    return None
+
+
+def read_job(name: str, found: Any) -> KnownJob:
+    """Read what is kept of a job; ``name``: of its kind.
+
+    Raises:
+        BadInput: the job says something that cannot be.
+    """
+    row, meta = table.BY_NAME[name], found.metadata
+    metadata: Json = {"labels": meta.labels, "annotations": meta.annotations}
+    job: Json = {"metadata": metadata, "spec": found.spec, "status": found.status}
+    return KnownJob(
+        row,
+        pick_meta(meta),
+        workloads.find_queue(job),
+        workloads.find_class(job),
+        changes.is_suspended(row, job),
+        meta.deletion_timestamp is not None,
+        row.read_state(job),
+        find_job_key(meta.owner_references, meta.namespace),
+    )
+
+
+def pick_meta(meta: wire.Meta) -> wire.Meta:
+    """Return what is kept of an object's metadata."""
+    return wire.Meta(
+        name=meta.name, namespace=meta.namespace, uid=meta.uid, generation=meta.generation
+    )
+
+
+def is_ready(pod: wire.Pod) -> bool:
+    """Whether a pod is ready."""
+    found = pod.status.conditions or ()
+    return any(one.type == "Ready" and one.status == "True" for one in found)
+
+
+def is_finished(workload: Json) -> bool:
+    """Whether a workload, as the API server has it, is finished."""
+    return has_condition(workload, FINISHED)
+
+
+def read_workload(found: kueue.Workload) -> KnownWorkload:
+    """Read what is kept of a workload."""
+    meta, spec, status = found.metadata, found.spec, found.status
+    reference, found_conditions = spec.priority_class_ref, status.conditions or ()
+    return KnownWorkload(
+        f"{meta.namespace}/{meta.name}",
+        meta.uid,
+        meta.deletion_timestamp is not None,
+        (meta.annotations or {}).get(names.FITS_GENERATION, ""),
+        spec.queue_name,
+        reference.name if reference is not None else spec.priority_class_name,
+        frozenset(one.type for one in found_conditions if one.status == "True"),
+        next((one.status for one in found_conditions if one.type == PODS_READY), ""),
+        status.admission is not None,
+        tuple((one.name, one.count) for one in status.reclaimable_pods or ()),
+    )
+
+
+def needs_look(
+    job: KnownJob | None,
+    owned: list[KnownWorkload],
+    *,
+    is_known_to_fit: bool,
+    watches_pods: bool,
+) -> bool:
+    """Whether there may be something to do for a job.
+
+    Args:
+        job: None if it is gone.
+        owned: its workloads.
+        is_known_to_fit: whether its only workload fits it.
+        watches_pods: whether it is written on workloads that their pods are ready.
+    """
+    if job is None or job.is_going or len(owned) > 1:
+        return bool(owned)
+    if not owned:
+        return job.state.end is None
+    (one,) = owned
+    if one.is_going or not is_known_to_fit or FINISHED in one.true:
+        return True
+    if job.state.end or job.state.is_on_hold or job.state.ended != one.reclaimed:
+        return True
+    return (watches_pods and _has_old_readiness(job, one)) or _is_elsewhere(job, one)
+
+
+def _has_old_readiness(job: KnownJob, one: KnownWorkload) -> bool:
+    if ADMITTED not in one.true:
+        return one.readiness == "True"
+    return one.readiness != ("True" if job.state.is_ready else "False")
+
+
+def _is_elsewhere(job: KnownJob, one: KnownWorkload) -> bool:
+    """Whether a job is not where its workload is: waiting, running or stopped, in the same queue and class."""
+    if EVICTED in one.true:
+        return not job.is_suspended or (one.has_quota and not job.state.is_active)
+    if job.priority_class and job.priority_class != one.priority_class:
+        return True
+    if job.is_suspended:
+        return ADMITTED in one.true or one.queue != job.queue
+    return ADMITTED not in one.true

@@ -1,0 +1,89 @@
+"""A job, its workloads, and all on which depends what is done for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from scheduler.api import names
+from scheduler.api.jobs import changes, workloads
+from scheduler.api.jobs.parts import JobPart, JobState, Json, get_in, read_list
+from scheduler.api.jobs.table import JobKind
+from scheduler.api.limits import shorten
+from scheduler.kube.jobs.deeds import Ranked, Words, WriteJob
+
+_NOTE_MAX = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A job, and all on which depends what is done for it.
+
+    Attributes:
+        row: its kind.
+        job: the job; None if it is gone.
+        made: the object that its controller has made of it, if its kind has one; None if there is none.
+        workloads: those that it owns.
+        flavors: the specs of flavors, by name.
+        now: the time.
+        watches_pods: whether it is written on workloads that their pods are ready.
+    """
+
+    row: JobKind
+    job: Json | None
+    made: Json | None = None
+    workloads: Sequence[Json] = ()
+    flavors: Mapping[str, Json] = field(default_factory=dict)
+    now: float = 0.0
+    watches_pods: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A job that is there, and the workload that fits it; None if none does."""
+
+    scene: Scene
+    job: Json
+    workload: Json | None = None
+    others: Sequence[Json] = ()
+
+    @cached_property
+    def parts(self) -> list[JobPart]:
+        """The parts of the job; none while its controller has not made what has them."""
+        row, made = self.scene.row, self.scene.made
+        if row.made is None:
+            return row.list_parts(self.job)
+        return row.list_parts(made) if made is not None else []
+
+    @cached_property
+    def state(self) -> JobState:
+        """How far the job is."""
+        return self.scene.row.read_state(self.job)
+
+    @cached_property
+    def is_suspended(self) -> bool:
+        """Whether the job may not run."""
+        return changes.is_suspended(self.scene.row, self.job)
+
+    @property
+    def ranked(self) -> Ranked:
+        """By what the priority of the job is found."""
+        of_pods = self.scene.row.find_class(self.job) or workloads.find_pod_class(self.parts)
+        return Ranked(workloads.find_class(self.job), of_pods)
+
+    def stop(self, workload: Json | None, message: str) -> WriteJob | None:
+        """Find the next write by which the job stops; None if it has stopped, or has to end first."""
+        pod_sets = read_list(workload, "spec", "podSets") if workload is not None else None
+        change = changes.find_stop(
+            self.scene.row, self.job, pod_sets, is_active=self.state.is_active
+        )
+        if change is None:
+            return None
+        words: Words = ("Normal", "Stopped", shorten(message, _NOTE_MAX))
+        return WriteJob(change, words if change.decides else None)
+
+    def write_fit(self) -> Json:
+        """Write on a workload that it fits the job as it is."""
+        generation = get_in(self.job, ("metadata", "generation"))
+        return {"annotations": {names.FITS_GENERATION: str(generation)}}

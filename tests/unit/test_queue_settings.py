@@ -1,0 +1,85 @@
+"""How the configuration of queues is read: what is allowed, what it means, and what is wrong with the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.queues.configuration import read_settings
+from scheduler.api.queues.settings import ReadySettings
+from scheduler.errors import BadInput
+
+
+def read(given: Any) -> ReadySettings | None:
+    return read_settings({"waitForPodsReady": given}).ready
+
+
+def test_pods_have_half_an_hour_where_no_time_is_set() -> None:
+    assert read_settings({}).ready is None
+    assert read({}) == ReadySettings(
+        timeout_seconds=1800, recovery_seconds=1800, first_seconds=60, most_seconds=3600
+    )
+    assert read({"enable": False, "timeout": "5m"}) is None
+
+
+def test_all_fields_of_kueue_are_read() -> None:
+    strategy = {
+        "timestamp": "Creation",
+        "backoffLimitCount": 3,
+        "backoffBaseSeconds": 5,
+        "backoffMaxSeconds": 100,
+    }
+    given = {"timeout": "10m", "blockAdmission": True, "requeuingStrategy": strategy}
+    assert read(given) == ReadySettings(
+        timeout_seconds=600,
+        recovery_seconds=600,
+        blocks=True,
+        limit=3,
+        first_seconds=5,
+        most_seconds=100,
+    )
+    assert not read_settings({"waitForPodsReady": given}).by_eviction
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("0s", None), ("90s", 90.0), (None, 300.0)])
+def test_the_time_to_recover_may_be_none(given: str | None, seconds: float | None) -> None:
+    found = read({"timeout": "5m", "recoveryTimeout": given})
+    assert found is not None
+    assert found.recovery_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"timeout": 5}, "queues.waitForPodsReady.timeout"),
+        ({"timeout": "-5m"}, "queues.waitForPodsReady.timeout"),
+        ({"timeouts": "5m"}, "queues.waitForPodsReady.timeouts"),
+        ({"blockAdmission": "yes"}, "queues.waitForPodsReady.blockAdmission"),
+        (
+            {"requeuingStrategy": {"backoffLimitCount": -1}},
+            "queues.waitForPodsReady.requeuingStrategy.backoffLimitCount",
+        ),
+        (
+            {"requeuingStrategy": {"timestamp": "Now"}},
+            "queues.waitForPodsReady.requeuingStrategy.timestamp",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_field(given: Any, field: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        read(given)
+    assert field in str(caught.value)
+
+
+def test_waits_double_and_end() -> None:
+    settings = ReadySettings(first_seconds=60, most_seconds=3600)
+    assert [settings.find_backoff(n) for n in (1, 2, 3, 6, 7, 2**31)] == [
+        60,
+        120,
+        240,
+        1920,
+        3600,
+        3600,
+    ]
+    assert ReadySettings(first_seconds=0).find_backoff(5) == 0
