@@ -251,6 +251,13 @@ TRAIN_JOBS = _make_group_kind(
 )
 RAY_CLUSTERS = _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True)
 RAY_JOBS = _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True)
+KUEUE_TOPOLOGIES = _make_group_kind(
+    objects.KueueTopology,
+    "kueue.x-k8s.io/v1beta2",
+    "topologies",
+    is_namespaced=False,
+    older="v1beta1",
+)
 FLAVORS = _make_queue_kind(kueue.ResourceFlavor, "resourceflavors")
 WORKLOAD_CLASSES = _make_queue_kind(kueue.WorkloadPriorityClass, "workloadpriorityclasses")
 COHORTS = _make_queue_kind(kueue.Cohort, "cohorts")
@@ -305,13 +312,7 @@ TABLE: tuple[Kind, ...] = (
     _make_group_kind(objects.XPodGroup, "scheduling.x-k8s.io/v1alpha1", "podgroups"),
     _make_group_kind(objects.KaiPodGroup, "scheduling.run.ai/v2alpha2", "podgroups"),
     _make_group_kind(objects.VolcanoPodGroup, "scheduling.volcano.sh/v1beta1", "podgroups"),
-    _make_group_kind(
-        objects.KueueTopology,
-        "kueue.x-k8s.io/v1beta2",
-        "topologies",
-        is_namespaced=False,
-        older="v1beta1",
-    ),
+    KUEUE_TOPOLOGIES,
     _make_group_kind(
         objects.KaiTopology, "kai.scheduler/v1alpha1", "topologies", is_namespaced=False
     ),

@@ -79,11 +79,14 @@ def list_needed(
 def _list_of_queues() -> list[Right]:
     """List what else is needed where queues are managed."""
     written = kinds.WORKLOADS, kinds.CLUSTER_QUEUES, kinds.LOCAL_QUEUES, kinds.COHORTS
+    # Kueue's finalizer keeps them while they are used.
+    kept = kinds.KUEUE_TOPOLOGIES, kinds.FLAVORS, kinds.CLUSTER_QUEUES, kinds.ADMISSION_CHECKS
     leases = kinds.LEASES.group, kinds.LEASES.plural
     return [
         *(_make_right(verb, kind) for kind in kinds.OF_QUEUES for verb in ("list", "watch")),
         *(_make_right(verb, kinds.WORKLOADS) for verb in ("get", "create", "patch", "delete")),
         *(_make_right("patch", kind, "status") for kind in written),
+        *(_make_right("patch", kind) for kind in kept),
         *(_make_right(verb, one.kind) for one in jobs.TABLE for verb in ("get", "patch")),
         _make_right("patch", kinds.JOBS, "status"),
         _make_right("patch", kinds.PODS),
