@@ -87,6 +87,8 @@ class RunningParts:
             self._tasks.start(parts.queues.run())
         if parts.jobs is not None:
             self._tasks.start(parts.jobs.run())
+        if parts.kai is not None:
+            self._tasks.start(parts.kai.run())
         parts.is_started = True
 
     async def wait_for_lists(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import kueue, steering, wire
+from scheduler.api import kai, kueue, steering, wire
 from scheduler.api.cards import Slots
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import GroupKey
@@ -19,6 +19,7 @@ from scheduler.api.storage import Given, StorageObject
 Object = (
     wire.Pod | wire.Node | steering.PeerObject | steering.PodDisruptionBudget | steering.Namespace
     | steering.BalancePolicy | StorageObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
+    | kai.Queue
 )  # fmt: skip
 
 
@@ -242,6 +243,12 @@ class UsageKnown(_Event, frozen=True):
     account: dict[str, Any]
 
 
+class ShareUsageKnown(_Event, frozen=True):
+    """What KAI's queues had used before the engine made a fresh start, see ``tenancy/kai/usage.py``."""
+
+    known: dict[str, Any]
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -252,7 +259,7 @@ Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
     | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | StepGoing
-    | GaveWay | UsageKnown
+    | GaveWay | UsageKnown | ShareUsageKnown
 )  # fmt: skip
 
 
