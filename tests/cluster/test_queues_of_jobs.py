@@ -50,11 +50,12 @@ def make_job(name: str, queue: str, *, n: int = 1, cpu: int = 1, **more: Any) ->
     return {"metadata": meta, "spec": spec}
 
 
-async def _read_job(world: World, name: str) -> Json:
+async def read_job(world: World, name: str) -> Json:
+    """Read a Job."""
     return await world.call("GET", f"{_JOBS}/{name}")
 
 
-async def _find_workload(world: World, job: str) -> Json:
+async def find_workload(world: World, job: str) -> Json:
     """The one workload of a job, once there is one."""
 
     async def find() -> list[Json]:
@@ -68,7 +69,7 @@ async def _find_workload(world: World, job: str) -> Json:
     return found
 
 
-async def _runs(world: World, name: str, n: int) -> list[Json]:
+async def wait_until_placed(world: World, name: str, n: int) -> list[Json]:
     """Wait until so many pods of a job have nodes."""
 
     async def find() -> list[Json]:
@@ -110,7 +111,7 @@ async def test_jobs_wait_start_give_way_and_end(world: World) -> None:
     await world.create(node, other)
     operator = await world.start_operator(args=("--config", str(_CONFIG)))
     await world.leads(operator)
-    await _one_waits_while_another_runs(world)
+    await _one_waits_while_anotherwait_until_placed(world)
     await _an_urgent_one_takes_its_place(world)
     await _the_quota_of_one_that_has_ended_is_free(world)
     await _one_may_start_with_fewer_pods(world)
@@ -119,14 +120,14 @@ async def test_jobs_wait_start_give_way_and_end(world: World) -> None:
     assert operator.stop().code == 0
 
 
-async def _one_waits_while_another_runs(world: World) -> None:
+async def _one_waits_while_anotherwait_until_placed(world: World) -> None:
     # Nobody has suspended it: that is done for it, and pods that it has already go.
     await world.call("POST", _JOBS, make_job("first", "team", n=3))
     await world.wait_until(partial(world.events, "Started", "first"))
-    pods = await _runs(world, "first", 3)
+    pods = await wait_until_placed(world, "first", 3)
     assert {one["spec"]["nodeName"] for one in pods} == {"n0"}
-    workload = await _find_workload(world, "first")
-    first = await _read_job(world, "first")
+    workload = await find_workload(world, "first")
+    first = await read_job(world, "first")
     template = first["spec"]["template"]
     assert template["spec"]["nodeSelector"] == {"pool": "spot"}
     assert template["spec"]["tolerations"] == [
@@ -140,11 +141,11 @@ async def _one_waits_while_another_runs(world: World) -> None:
     # Of two workloads of the same second the one with the lower uid would come first.
     await asyncio.sleep(1.0)
     await world.call("POST", _JOBS, make_job("second", "team", n=2, suspend=True))
-    second = await _find_workload(world, "second")
+    second = await find_workload(world, "second")
     name = second["metadata"]["name"]
     waits = await tenants.becomes(world, name, "QuotaReserved", "False")
     assert tenants.list_conditions(waits)["QuotaReserved"][1] == "WaitingForQuota"
-    assert (await _read_job(world, "second"))["spec"]["suspend"]
+    assert (await read_job(world, "second"))["spec"]["suspend"]
     # No pod is made of one that waits.
     assert len(await world.pods()) == 3
 
@@ -152,19 +153,19 @@ async def _one_waits_while_another_runs(world: World) -> None:
 async def _an_urgent_one_takes_its_place(world: World) -> None:
     labels = {names.KUEUE_CLASS: "urgent"}
     await world.call("POST", _JOBS, make_job("third", "team", cpu=4, labels=labels))
-    third = await _find_workload(world, "third")
+    third = await find_workload(world, "third")
     assert third["spec"]["priority"] == 100
     assert third["spec"]["priorityClassRef"]["name"] == "urgent"
-    first = await _find_workload(world, "first")
+    first = await find_workload(world, "first")
     name = first["metadata"]["name"]
     again = await tenants.becomes(world, name, "Evicted", "True")
     assert tenants.list_conditions(again)["Preempted"] == ("True", "InClusterQueue")
-    await _runs(world, "third", 1)
+    await wait_until_placed(world, "third", 1)
     waits = await tenants.becomes(world, name, "QuotaReserved", "False")
     assert tenants.list_conditions(waits)["Requeued"] == ("True", "Preempted")
     assert "admission" not in waits["status"]
     stopped = await world.wait_until(
-        partial(_read_job, world, "first"),
+        partial(read_job, world, "first"),
         lambda found: names.KUEUE_STOPPING not in found["metadata"].get("annotations", {}),
     )
     assert stopped["spec"]["suspend"]
@@ -177,9 +178,9 @@ async def _an_urgent_one_takes_its_place(world: World) -> None:
 
 
 async def _the_quota_of_one_that_has_ended_is_free(world: World) -> None:
-    (pod_of_third,) = await _runs(world, "third", 1)
+    (pod_of_third,) = await wait_until_placed(world, "third", 1)
     await _end_pod(world, pod_of_third)
-    third = await _find_workload(world, "third")
+    third = await find_workload(world, "third")
     name = third["metadata"]["name"]
     ended = await tenants.becomes(world, name, "Finished", "True")
     assert tenants.list_conditions(ended)["Finished"] == ("True", "Succeeded")
@@ -187,11 +188,11 @@ async def _the_quota_of_one_that_has_ended_is_free(world: World) -> None:
         partial(tenants.read_workload, world, name),
         lambda found: not found["metadata"].get("finalizers"),
     )
-    await _runs(world, "first", 3)
+    await wait_until_placed(world, "first", 3)
     # The second one gets what the first one needs no longer.
-    await _end_pod(world, (await _runs(world, "first", 3))[0])
-    await _runs(world, "second", 2)
-    first = await _find_workload(world, "first")
+    await _end_pod(world, (await wait_until_placed(world, "first", 3))[0])
+    await wait_until_placed(world, "second", 2)
+    first = await find_workload(world, "first")
     assert first["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
     for name in ("first", "second"):
         await world.call("DELETE", f"{_JOBS}/{name}", {"propagationPolicy": "Background"})
@@ -202,9 +203,9 @@ async def _one_may_start_with_fewer_pods(world: World) -> None:
     least = {names.KUEUE_LEAST: "2"}
     job = make_job("elastic", "team", n=6, annotations=least, suspend=True)
     await world.call("POST", _JOBS, job)
-    await _runs(world, "elastic", 4)
-    assert (await _read_job(world, "elastic"))["spec"]["parallelism"] == 4
-    workload = await _find_workload(world, "elastic")
+    await wait_until_placed(world, "elastic", 4)
+    assert (await read_job(world, "elastic"))["spec"]["parallelism"] == 4
+    workload = await find_workload(world, "elastic")
     assert (workload["spec"]["podSets"][0]["count"], workload["spec"]["podSets"][0]["minCount"]) == (6, 2)  # fmt: skip
     assert workload["status"]["admission"]["podSetAssignments"][0]["count"] == 4
 
@@ -231,7 +232,7 @@ async def _one_with_a_mistake_is_told_so(world: World) -> None:
     await world.call("POST", _JOBS, unknown)
     await world.wait_until(partial(world.events, "WorkloadPriorityClassNotFound", "lost"))
     await world.call("POST", _JOBS, make_job("well", "team", suspend=True))
-    await _runs(world, "well", 1)
+    await wait_until_placed(world, "well", 1)
 
 
 _GROUP_LABELS = {names.KUEUE_QUEUE: "pods", names.KUEUE_GROUP: "crew"}
@@ -266,12 +267,12 @@ async def _pods_by_themselves_wait_for_quota(world: World) -> None:
     await world.create(make_pod("one", labels, cpu="2"))
     await world.bound("one")
     await world.create(make_pod("two", labels, cpu="2"))
-    two = await _find_workload(world, "two")
+    two = await find_workload(world, "two")
     await tenants.becomes(world, two["metadata"]["name"], "QuotaReserved", "False")
     assert "nodeName" not in (await world.pod("two"))["spec"]
     await _end_pod(world, await world.pod("one"))
     await world.bound("two")
-    one = await _find_workload(world, "one")
+    one = await find_workload(world, "one")
     await tenants.becomes(world, one["metadata"]["name"], "Finished", "True")
     await world.delete(f"{PODS}/two")
 
@@ -357,11 +358,11 @@ async def test_a_job_whose_pods_are_late_is_put_back_and_at_last_deactivated(wor
     operator = await world.start_operator(args=("--config", str(path)))
     await world.leads(operator)
     await world.call("POST", _JOBS, make_job("slow", "late", suspend=True))
-    name = (await _find_workload(world, "slow"))["metadata"]["name"]
+    name = (await find_workload(world, "slow"))["metadata"]["name"]
     ready_now = await tenants.becomes(world, name, "PodsReady", "False")
     assert tenants.list_conditions(ready_now)["PodsReady"] == ("False", "WaitForStart")
     await world.call("POST", _JOBS, make_job("next", "late", suspend=True))
-    other = (await _find_workload(world, "next"))["metadata"]["name"]
+    other = (await find_workload(world, "next"))["metadata"]["name"]
     waits = await tenants.becomes(world, other, "QuotaReserved", "False")
     assert tenants.list_conditions(waits)["QuotaReserved"][1] == "WaitingForPodsReady"
     await world.wait_until(partial(world.events, "EvictedDueToPodsReadyTimeout", name))
@@ -379,5 +380,5 @@ async def test_a_job_whose_pods_are_late_is_put_back_and_at_last_deactivated(wor
     }
     assert counts == {"PodsReadyTimeout": 1, "Deactivated": 1}
     assert found["status"]["accumulatedPastExecutionTimeSeconds"] >= 6
-    assert (await _read_job(world, "slow"))["spec"]["suspend"]
+    assert (await read_job(world, "slow"))["spec"]["suspend"]
     assert operator.stop().code == 0

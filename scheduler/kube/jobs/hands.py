@@ -14,6 +14,7 @@ from scheduler.kube.jobs.importance import Classes
 from scheduler.kube.jobs.job_looks import JobLooks
 from scheduler.kube.jobs.pod_looks import PodLooks
 from scheduler.kube.jobs.ties import JobTies
+from scheduler.kube.jobs.topology_gates import TopologyGates
 from scheduler.kube.jobs.writing import JobWrites
 
 _LOOK_SECONDS = 0.2
@@ -29,20 +30,25 @@ class JobHands:
         writes = JobWrites(api, ties.find_workloads, self._classes, ties.reporter)
         self._jobs = JobLooks(api, ties, self._flavors, writes)
         self._pods = PodLooks(api, ties, self._flavors, writes, self._jobs.is_managed)
+        self._gates = TopologyGates(api, ties, writes)
 
     def hear(self, event: Event) -> None:
         """Take over what an event says of jobs."""
         match event:
             case events.Seen(wire.Pod() as one):
                 self._pods.see_pod(one)
+                self._gates.see_pod(one)
             case events.Gone(kinds.PODS.name, uid):
                 self._pods.drop_pod(uid)
+                self._gates.drop_pod(uid)
             case events.Seen(kueue.Workload() as one):
                 self._jobs.see_workload(one)
                 self._pods.see_workload(one)
+                self._gates.see_workload(one)
             case events.Gone(kinds.WORKLOADS.name, key):
                 self._jobs.drop_workload(key)
                 self._pods.drop_workload(key)
+                self._gates.drop_workload(key)
             case events.Seen(one) if (name := kinds.read_kind_name(one)) in table.BY_NAME:
                 self._jobs.see_job(name, one)
             case events.Gone(kind, key) if kind in table.BY_NAME:
@@ -74,6 +80,7 @@ class JobHands:
             group.create_task(self._follow_terms())
             group.create_task(self._jobs.looks.run())
             group.create_task(self._pods.looks.run())
+            group.create_task(self._gates.looks.run())
 
     async def _follow_terms(self) -> None:
         """Look at everything when a term begins."""
@@ -81,6 +88,6 @@ class JobHands:
         while True:
             if self._ties.may_write() != is_open:
                 is_open = not is_open
-                for one in (self._jobs.looks, self._pods.looks):
+                for one in (self._jobs.looks, self._pods.looks, self._gates.looks):
                     one.open() if is_open else one.close()
             await asyncio.sleep(_LOOK_SECONDS)

@@ -112,7 +112,7 @@ class JobWrites:
             ClassMissing: their priority is not known.
         """
         if isinstance(deed, ChangePods):
-            await self._for_each(deed.pods, self._change_pod)
+            await self._for_each(deed.pods, self.change_pod)
             words = deed.words
         elif isinstance(deed, StopPods):
             now = times.write_time(scene.now)
@@ -138,7 +138,12 @@ class JobWrites:
                 if isinstance(result, BaseException) and not answers.is_not_found(result):  # type: ignore[arg-type]
                     raise result
 
-    async def _change_pod(self, pod: Json, operations: Sequence[Json]) -> None:
+    async def change_pod(self, pod: Json, operations: Sequence[Json]) -> None:
+        """Change a pod as it was read.
+
+        Raises:
+            ApiError: the API server refuses.
+        """
         await self._patch(_find_own_path(kinds.PODS, pod), pod, operations)
 
     async def _stop_pod(self, pod: Json, deed: StopPods, now: str) -> None:
