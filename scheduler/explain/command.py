@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from scheduler.config import Config
 from scheduler.engine.questions.explaining import ExplainNode
 from scheduler.errors import BadInput, make_visible
-from scheduler.explain import asked, finding, groups, near, pods
+from scheduler.explain import asked, finding, groups, near, pods, quota
 from scheduler.explain.scene import Scene
 from scheduler.progress import Tell
 from scheduler.simulate import gaps
@@ -91,6 +91,7 @@ def _explain_pod(wanted: ObjectKey, scene: Scene) -> Json:
         else finding.find_pod_of_workload(scene, wanted)
     )
     printed = pods.explain_pod(scene, found.pod)
+    quota.add_hold(scene.engine, found.pod, printed)
     missing = gaps.report_missing_storage(scene.situation.inventory, [found.pod])
     printed["remarks"] = [*filter(None, (found.remark,)), *missing, *printed["remarks"]]
     return printed
