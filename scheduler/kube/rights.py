@@ -11,6 +11,7 @@ import structlog
 from scheduler.api import kinds, names
 from scheduler.api.jobs import table as jobs
 from scheduler.api.kinds import Kind
+from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
 
@@ -37,13 +38,20 @@ class Right(NamedTuple):
         return f"{self.verb} {what}{group}{named} {where}"
 
 
-def list_needed(lease_namespace: str, lease_name: str, *, with_queues: bool = False) -> list[Right]:
+def list_needed(
+    lease_namespace: str,
+    lease_name: str,
+    *,
+    with_queues: bool = False,
+    webhook: WebhookSettings | None = None,
+) -> list[Right]:
     """List every right that Evenkeel needs.
 
     Args:
         lease_namespace: the namespace of the Lease; empty without leader election.
         lease_name: the name of the Lease.
         with_queues: whether queues are managed.
+        webhook: how the webhook is served; None: it is not.
     """
     rights = [
         *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
@@ -63,6 +71,8 @@ def list_needed(lease_namespace: str, lease_name: str, *, with_queues: bool = Fa
     ]
     if with_queues:
         rights += _list_of_queues()
+    if webhook is not None and not webhook.certificates:
+        rights += _list_of_webhook(webhook)
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
         rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]
@@ -83,6 +93,19 @@ def _list_of_queues() -> list[Right]:
         _make_right("patch", kinds.PODS),
         _make_right("list", kinds.PRIORITY_CLASSES),
         Right("list", *leases, name=names.KUEUE_LEASE),
+    ]
+
+
+def _list_of_webhook(webhook: WebhookSettings) -> list[Right]:
+    """List what else is needed where the webhook has its certificate from Evenkeel itself."""
+    secrets = kinds.SECRETS.group, kinds.SECRETS.plural, "", webhook.namespace, webhook.name
+    return [
+        *(Right(verb, *secrets) for verb in ("get", "update")),
+        *(
+            Right(verb, kind.group, kind.plural, name=webhook.name)
+            for kind in (kinds.MUTATING_WEBHOOKS, kinds.VALIDATING_WEBHOOKS)
+            for verb in ("get", "patch")
+        ),
     ]
 
 
