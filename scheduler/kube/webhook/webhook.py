@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 
 import structlog
@@ -12,7 +14,7 @@ from scheduler.errors import ApiError, BadInput
 from scheduler.kube.client import Access, ApiClient, get_backoff
 from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.troubles import Trouble, add_failure
-from scheduler.kube.webhook.keeping import FileKeeper, Keeper, Pair, SecretKeeper
+from scheduler.kube.webhook.keeping import FileKeeper, Keeper, Pair
 from scheduler.kube.webhook.known import Known
 from scheduler.kube.webhook.server import ReviewServer
 
@@ -20,6 +22,9 @@ from scheduler.kube.webhook.server import ReviewServer
 _LOOK_SECONDS = 60.0
 # So long it takes, at most, until the API server trusts a new authority.
 _TRUST_SECONDS = 5.0
+# So long one thread computes at most until another one gets its turn, a tenth of Python's own default. Each step of an
+# answer needs a turn, while the main loop decides.
+SWITCH_SECONDS = 0.0005
 _log = structlog.get_logger("evenkeel.webhook")
 
 
@@ -40,6 +45,7 @@ class Webhook:
     def __init__(self, settings: WebhookSettings, access: Access, host: str, known: Known) -> None:
         self._settings, self._access, self._host = settings, access, host
         self._known = known
+        self._of_secret = None if settings.certificates else _import_secret_keeper()
         self.trouble: Trouble | None = None
         self.port = 0
 
@@ -49,6 +55,7 @@ class Webhook:
         Raises:
             BadInput: it cannot listen at the given port.
         """
+        sys.setswitchinterval(SWITCH_SECONDS)
         thread = LoopThread("webhook")
         # It belongs to the loop of the thread.
         stop = asyncio.Event()
@@ -81,11 +88,11 @@ class Webhook:
                 await _wait(stop, seconds)
 
     def _make_keeper(self, left_open: AsyncExitStack) -> Keeper:
-        if self._settings.certificates:
+        if self._of_secret is None:
             return FileKeeper(self._settings.certificates)
         api = ApiClient(self._access, connections=2)
         left_open.push_async_callback(api.close)
-        return SecretKeeper(api, self._settings)
+        return self._of_secret(api, self._settings)
 
     @staticmethod
     async def _renew(
@@ -102,6 +109,13 @@ class Webhook:
                 await _wait(stop, _TRUST_SECONDS)
             server.use(pair)
         return pair
+
+
+def _import_secret_keeper() -> Callable[[ApiClient, WebhookSettings], Keeper]:
+    """Import what makes certificates: it takes a tenth of a second, and most operators have no webhook."""
+    from scheduler.kube.webhook.secrets import SecretKeeper  # noqa: PLC0415
+
+    return SecretKeeper
 
 
 async def _set(event: asyncio.Event) -> None:
