@@ -46,29 +46,33 @@ def server(kueue_crds: list[Json], peers: None) -> Iterator[servers.Server]:  # 
         yield running
 
 
-async def _start(world: World) -> Operator:
-    """Start the operator, and lead the API server to it: there is no network of Services here."""
+async def _start(world: World, name: str = "a") -> tuple[Operator, int]:
+    """Start a replica, and lead the API server to it; the replica and its port."""
     (port,) = processes.free_ports(1)
     config = yaml.safe_load((Path(installed.WEBHOOK) / "config.yaml").read_text())
     config["queues"]["webhook"]["port"] = port
-    path = world.server.folder / "webhook.yaml"
+    path = world.server.folder / f"webhook-{name}.yaml"
     path.write_text(yaml.safe_dump(config))
+    operator = await world.start_operator(name=name, args=("--config", str(path)))
+    await _lead_to(world, port)
+    return operator, port
+
+
+async def _stand_in_for_the_network(world: World) -> None:
+    """There is no network of Services here: the Service leads to this machine."""
     with suppress(Refused):
         await world.call("DELETE", f"{_SERVICES}/{_NAME}")
-    service = {
-        "metadata": {"name": _NAME},
-        "spec": {"type": "ExternalName", "externalName": "localhost"},
-    }
-    await world.call("POST", _SERVICES, service)
+    spec = {"type": "ExternalName", "externalName": "localhost"}
+    await world.call("POST", _SERVICES, {"metadata": {"name": _NAME}, "spec": spec})
+
+
+async def _lead_to(world: World, port: int) -> None:
     for kind in (kinds.MUTATING_WEBHOOKS, kinds.VALIDATING_WEBHOOKS):
         found = await world.call("GET", kind.find_path(_NAME))
         for one in found["webhooks"]:
             one["clientConfig"]["service"]["port"] = port
         await world.call("PUT", kind.find_path(_NAME), found)
-    operator = await world.start_operator(args=("--config", str(path)))
-    await world.leads(operator)
     await world.wait_until(partial(_is_called, world))
-    return operator
 
 
 async def _is_called(world: World) -> bool:
@@ -140,7 +144,9 @@ async def _prepare(world: World) -> None:
 
 async def test_the_webhook(world: World) -> None:
     await _prepare(world)
-    operator = await _start(world)
+    await _stand_in_for_the_network(world)
+    operator, port = await _start(world)
+    await world.leads(operator)
     await _it_has_its_certificate_in_the_secret(world)
     await _a_job_has_no_pod_before_it_is_admitted(world)
     await _a_pod_waits_by_a_gate_and_gets_what_its_flavor_says(world)
@@ -149,6 +155,8 @@ async def test_the_webhook(world: World) -> None:
     await _pods_of_a_deployment_wait_one_by_one(world)
     await _a_stateful_set_waits_as_one(world)
     await _a_replica_of_a_leader_worker_set_waits_as_one(world)
+    await _a_replica_that_does_not_lead_serves_it_too(world)
+    await _lead_to(world, port)
     assert operator.stop().code == 0
     await _a_dead_webhook_blocks_only_what_has_a_queue(world)
 
@@ -347,6 +355,17 @@ async def _a_replica_of_a_leader_worker_set_waits_as_one(world: World) -> None:
     (group,) = groups
     workload = await tenants.read_workload(world, group)
     assert [one["count"] for one in workload["spec"]["podSets"]] == [2]
+
+
+async def _a_replica_that_does_not_lead_serves_it_too(world: World) -> None:
+    before = await world.call("GET", _SECRET)
+    operator, _ = await _start(world, "b")
+    assert not operator.is_deciding
+    made = await world.call("POST", f"{_JOBS}?dryRun=All", _make_job("other", _QUEUE))
+    assert made["spec"]["suspend"] is True
+    # It uses the certificate that the first one has made.
+    assert await world.call("GET", _SECRET) == before
+    assert operator.stop().code == 0
 
 
 async def _a_dead_webhook_blocks_only_what_has_a_queue(world: World) -> None:

@@ -173,7 +173,7 @@ def _make_serving(kind: Kind, n: int = 2, n_ready: int = 0, **pod: Any) -> Json:
     spec: Json = {"replicas": n, "template": template}
     if kind == kinds.LEADER_WORKER_SETS:
         spec = {"replicas": n, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template}}
-    return {**make(QUEUE, **spec), "status": {"readyReplicas": n_ready}}
+    return {**make(QUEUE, **spec), "status": {"readyReplicas": n_ready, "replicas": n_ready}}
 
 
 @pytest.mark.parametrize(
@@ -217,6 +217,22 @@ def test_a_pod_more_than_its_stateful_set_has_quota_for_is_refused(
         texts[names.KUEUE_INDEX_OFFSET] = start
     pod = make_pod({**_CREW, names.SET_INDEX: index}, texts)
     assert ("has quota for 2 pods" in find_objection(kinds.PODS, pod)) is is_refused
+
+
+def test_the_queue_of_a_set_stays_while_it_has_pods_that_wait() -> None:
+    """They would keep the old one, as a set replaces only pods that become ready."""
+    for kind, stays in ((kinds.STATEFUL_SETS, True), (kinds.DEPLOYMENTS, False)):
+        before = {**_make_serving(kind), "status": {"replicas": 2}}
+        moved = {**before, "metadata": {"name": "x", "labels": _TO_OTHER}}
+        assert bool(find_objection(kind, moved, before)) is stays
+
+
+def test_workers_that_come_after_their_leader_has_a_node_are_refused() -> None:
+    found = _make_serving(kinds.LEADER_WORKER_SETS)
+    found["metadata"]["annotations"] = {names.LWS_EXCLUSIVE: "rack"}
+    objection = find_objection(kinds.LEADER_WORKER_SETS, found)
+    assert names.LWS_EXCLUSIVE in objection
+    assert names.KUEUE_REQUIRED in objection
 
 
 def test_a_leader_worker_set_is_as_its_quota_is() -> None:

@@ -98,7 +98,7 @@ def check_serving(request: Request) -> None:
     Raises:
         BadInput: it cannot be, or may not change.
     """
-    is_waiting = request.before is None or not serving.is_serving(request.before)
+    is_waiting = request.before is None or not serving.has_begun(request.kind, request.before)
     _check_labels(request, is_waiting=is_waiting, waited=is_waiting, may_leave=False)
     serving.check_templates(request)
 

@@ -78,9 +78,14 @@ def _count_replicas(found: Json) -> int:
     return 1 if count is None else count
 
 
-def is_serving(found: Json) -> bool:
-    """Whether an object has pods that are ready."""
-    return bool(read_count(found, "status", "readyReplicas"))
+def has_begun(kind: Kind, found: Json) -> bool:
+    """Whether an object has pods that would stay as they are if its queue changed.
+
+    A Deployment replaces pods that are not ready at once. The others wait until each is ready, which pods that have no
+    quota never are.
+    """
+    key = "readyReplicas" if kind == kinds.DEPLOYMENTS else "replicas"
+    return bool(read_count(found, "status", key))
 
 
 def check_templates(request: Request) -> None:
@@ -93,11 +98,8 @@ def check_templates(request: Request) -> None:
     for place in list_templates(kind, found):
         texts = read_texts(found, *place, "metadata", "annotations")
         kueue_words.read_constraint(reading.Notes(texts, write_place((*place, "metadata"))))
-    if kind == kinds.LEADER_WORKER_SETS and get_in(found, ("spec", "startupPolicy")) == _LATE:
-        raise BadInput(
-            "spec.startupPolicy",
-            f"{_LATE} is not possible with a queue, as quota is given for all pods of a replica at once: use LeaderCreated",
-        )
+    if kind == kinds.LEADER_WORKER_SETS:
+        _check_start(found)
     if before is None or kind == kinds.DEPLOYMENTS or not workloads.find_queue(before):
         return
     if list_templates(kind, found) != list_templates(kind, before):
@@ -111,6 +113,16 @@ def check_templates(request: Request) -> None:
             raise BadInput(write_place(_SIZE), _write_fixed())
     else:
         _check_replicas(_count_replicas(before), _count_replicas(found))
+
+
+def _check_start(found: Json) -> None:
+    """Check that all pods of a replica come before one of them has a node, as they get quota and nodes at once."""
+    at_once = "is not possible with a queue, as the pods of a replica get quota at once, and workers would come after that"
+    if get_in(found, ("spec", "startupPolicy")) == _LATE:
+        raise BadInput("spec.startupPolicy", f"{_LATE} {at_once}: use LeaderCreated")
+    if names.LWS_EXCLUSIVE in read_texts(found, "metadata", "annotations"):
+        field = f"metadata.annotations[{names.LWS_EXCLUSIVE}]"
+        raise BadInput(field, f"{at_once}: write {names.KUEUE_REQUIRED} on both templates")
 
 
 def _write_fixed() -> str:
