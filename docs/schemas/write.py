@@ -201,9 +201,13 @@ def explain() -> Schema:
     reason = one(rule=TEXT, reason=TEXT, nodes=WHOLE, evictionCouldHelp=WHOLE, names=NAMES)
     pod = _answer(
         kind={"const": "Pod"}, namespace=TEXT, name=TEXT, uid=TEXT, scheduler=maybe(TEXT), priority=WHOLE,
-        node=maybe(TEXT), state=words("waits", "preempts", "fits", "bound", "gated", "held", "deleting"),
+        node=maybe(TEXT), state=words(
+            "waits", "preempts", "fits", "bound", "gated", "held", "queued", "deleting"
+        ),
         message=TEXT, remarks=NAMES,
-        queue=maybe(one(place=maybe(WHOLE), of=WHOLE, ahead=NAMES, gates=NAMES)),
+        queue=maybe(
+            one(place=maybe(WHOLE), of=WHOLE, ahead=NAMES, gates=NAMES, heldBy=maybe(TEXT))
+        ),
         problem=maybe(TEXT), ofPod=maybe(TEXT), nodes=one(total=WHOLE, fitting=WHOLE, names=NAMES),
         reasons=many(reason), details=NAMES,
         preemption=maybe(one(node=TEXT, victims=many(who), notDone=maybe(TEXT))),
@@ -391,7 +395,17 @@ def queue() -> Schema:
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     )  # fmt: skip
-    listed = _answer(what=words("list", "tree"), queues=many(shown_queue), lost=many(aside))
+    kai_use = one(
+        resource=words("cpu", "memory", "gpu"), quota=TEXT, limit=TEXT, weight=NUMBER, fairShare=TEXT, held=TEXT,
+        nonPreemptible=TEXT, requested=TEXT,
+    )  # fmt: skip
+    kai_queue = one(
+        name=TEXT, parent=maybe(TEXT), depth=WHOLE, priority=WHOLE, problem=maybe(TEXT), overQuota=FLAG,
+        uses=many(kai_use),
+    )  # fmt: skip
+    listed = _answer(
+        what=words("list", "tree"), queues=many(shown_queue), lost=many(aside), kaiQueues=many(kai_queue),
+    )  # fmt: skip
     return {"oneOf": [listed, shown, why]}
 
 

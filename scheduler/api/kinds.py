@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduler.api import kueue, names, steering, storage, wire
+from scheduler.api import kai, kueue, names, steering, storage, wire
 from scheduler.api.groups import objects
 
 _NO_PODS_MADE = "their pods that do not exist yet are left out"
@@ -46,7 +46,8 @@ class Kind:
         makes_pods: whether controllers make pods from its objects.
         is_rare: whether its objects are so few that kopf can watch them; else a stream of its own does.
         absent: what is logged once if the API server does not serve the kind; empty if every server serves it.
-        is_of_queues: whether it is read only where queues are managed.
+        is_of_queues: whether it is read only where Kueue's queues are managed.
+        is_of_kai: whether it is read only where KAI's queues are managed.
         older: an older version, in which it is read where the API server does not serve ``version``; empty for none.
     """
 
@@ -64,6 +65,7 @@ class Kind:
     is_rare: bool = False
     absent: str = ""
     is_of_queues: bool = False
+    is_of_kai: bool = False
     older: str = ""
 
     @property
@@ -255,6 +257,13 @@ TRAIN_JOBS = _make_group_kind(
 )
 RAY_CLUSTERS = _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True)
 RAY_JOBS = _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True)
+KUEUE_TOPOLOGIES = _make_group_kind(
+    objects.KueueTopology,
+    "kueue.x-k8s.io/v1beta2",
+    "topologies",
+    is_namespaced=False,
+    older="v1beta1",
+)
 FLAVORS = _make_queue_kind(kueue.ResourceFlavor, "resourceflavors")
 WORKLOAD_CLASSES = _make_queue_kind(kueue.WorkloadPriorityClass, "workloadpriorityclasses")
 COHORTS = _make_queue_kind(kueue.Cohort, "cohorts")
@@ -262,6 +271,19 @@ CLUSTER_QUEUES = _make_queue_kind(kueue.ClusterQueue, "clusterqueues")
 LOCAL_QUEUES = _make_queue_kind(kueue.LocalQueue, "localqueues", is_namespaced=True)
 WORKLOADS = _make_queue_kind(kueue.Workload, "workloads", is_namespaced=True)
 ADMISSION_CHECKS = _make_queue_kind(kueue.AdmissionCheck, "admissionchecks")
+KAI_QUEUES = Kind(
+    name=str(kai.Queue.__struct_config__.tag),
+    group="scheduling.run.ai",
+    version="v2",
+    plural="queues",
+    shape=kai.Queue,
+    needed_by=_QUEUES,
+    lost="pods are not held by quotas",
+    stream="queues.scheduling.run.ai",
+    is_namespaced=False,
+    absent="queues.scheduling.run.ai are not served; there are no queues",
+    is_of_kai=True,
+)
 
 TABLE: tuple[Kind, ...] = (
     PODS,
@@ -294,13 +316,7 @@ TABLE: tuple[Kind, ...] = (
     _make_group_kind(objects.XPodGroup, "scheduling.x-k8s.io/v1alpha1", "podgroups"),
     _make_group_kind(objects.KaiPodGroup, "scheduling.run.ai/v2alpha2", "podgroups"),
     _make_group_kind(objects.VolcanoPodGroup, "scheduling.volcano.sh/v1beta1", "podgroups"),
-    _make_group_kind(
-        objects.KueueTopology,
-        "kueue.x-k8s.io/v1beta2",
-        "topologies",
-        is_namespaced=False,
-        older="v1beta1",
-    ),
+    KUEUE_TOPOLOGIES,
     _make_group_kind(
         objects.KaiTopology, "kai.scheduler/v1alpha1", "topologies", is_namespaced=False
     ),
@@ -324,6 +340,7 @@ TABLE: tuple[Kind, ...] = (
     WORKLOAD_CLASSES,
     ADMISSION_CHECKS,
     WORKLOADS,
+    KAI_QUEUES,
 )
 # Kinds that no decision reads.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
@@ -352,9 +369,12 @@ BY_NAME = {kind.name: kind for kind in TABLE}
 BY_KIND: dict[str, list[Kind]] = {}
 for _one in TABLE:
     BY_KIND.setdefault(_one.kind, []).append(_one)
-# What is read of every cluster, and what is read only where queues are managed.
-WATCHED = tuple(kind for kind in TABLE if kind.needed_by and not kind.is_of_queues)
+# What is read of every cluster, and what is read only where queues of a system are managed.
+WATCHED = tuple(
+    kind for kind in TABLE if kind.needed_by and not (kind.is_of_queues or kind.is_of_kai)
+)
 OF_QUEUES = tuple(kind for kind in TABLE if kind.is_of_queues)
+OF_KAI = tuple(kind for kind in TABLE if kind.is_of_kai)
 
 
 def read_kind_name(found: wire.Object) -> str:

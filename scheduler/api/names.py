@@ -181,6 +181,12 @@ KAI_SEGMENT_SIZE = "kai.scheduler/segment-size"
 KAI_SEGMENT_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 KAI_SEGMENT_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
 
+# Queues: KAI. Labels; of those that name the queue the first one that is there counts.
+KAI_QUEUE = "kai.scheduler/queue"
+KAI_PROJECT = "project"
+KAI_PREEMPTIBILITY = "kai.scheduler/preemptibility"
+KAI_PRIORITY = "priorityClassName"
+
 # Groups: Volcano. Two annotations, either of which names the group, and a label.
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 VOLCANO_GROUP_TOO = "scheduling.volcano.sh/group-name"

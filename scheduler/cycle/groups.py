@@ -7,12 +7,11 @@ from collections.abc import Callable, Generator
 import msgspec
 
 from scheduler.api.door.decisions import Attempt, Hold, Nominate, Plan
-from scheduler.api.groups.definitions import GroupKey
 from scheduler.cycle.calls import Nowhere
 from scheduler.disruption import attempts, clearing, group_promises
 from scheduler.disruption.cleared import Cleared
 from scheduler.disruption.clearing import Clearing
-from scheduler.disruption.group_units import preempts
+from scheduler.disruption.group_units import make_lone_entity, preempts
 from scheduler.disruption.horizon import Horizon
 from scheduler.disruption.pieces import Pieces, Unfinished
 from scheduler.placing.groups import kubernetes
@@ -20,7 +19,7 @@ from scheduler.placing.groups.choices import PlacePods
 from scheduler.placing.groups.placer import Placer
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity, Team, make_entity, require_minimum
+from scheduler.state.entities import Entity, require_minimum
 from scheduler.state.later import LaterRoom, Place
 from scheduler.state.pods import PodRecord
 
@@ -189,8 +188,7 @@ class GroupCycle:
 
         The usual search for victims takes no pod that its group needs. ``nodes`` are those that are tried, each [N].
         """
-        key = GroupKey("Pod", pod.namespace, pod.name)
-        entity = make_entity(key, Team("", 1, (pod,), template=pod.template))
+        entity = make_lone_entity(pod)
 
         def place(rows: c.Flags) -> Plan:
             return Plan(pod.uid, tuple(place_pods([pod], rows).binds))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from functools import partial
 
-from scheduler.api.door.decisions import Bind, Hold, Outcome, Plan
+from scheduler.api.door.decisions import Attempt, Bind, Hold, Outcome, Plan
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.placement import Mode, Placement
 from scheduler.cycle.asking import Answers
@@ -14,9 +15,11 @@ from scheduler.cycle.groups import GroupCycle
 from scheduler.disruption.attempts import NOTHING
 from scheduler.disruption.card_promises import CardPromises
 from scheduler.disruption.clearing import Clearing
-from scheduler.disruption.group_units import list_nodes_of_groups
+from scheduler.disruption.group_promises import promise_room
+from scheduler.disruption.group_units import list_nodes_of_groups, make_lone_entity
 from scheduler.disruption.horizon import Horizon
 from scheduler.disruption.narrowing import Narrowing
+from scheduler.disruption.queue_room import QueueRoom, Search
 from scheduler.modes.demand_tables import Counts
 from scheduler.placing import runs
 from scheduler.placing.groups.placer import Closest, Placer, split_entities
@@ -79,11 +82,14 @@ class Cycle(Answers):
         count_places = partial(self._count_places, beside=None)
         narrowing = Narrowing(cluster, self._bounds)
         clearing = Clearing(cluster, self.boards, self.keys, count_places, self.promises, narrowing)
+        self._queue_room = QueueRoom(cluster, self.boards, self.keys, self.promises, narrowing)
         horizon = Horizon(cluster, self._bounds, groups.promised_percent)
         self._groups = GroupCycle(cluster, self._placer, clearing, horizon, policies.preempts)
 
-    def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
-        """Decide for pending entities, in the order given.
+    def schedule(
+        self, batch: Sequence[AnyEntity], *, explain: bool = True, makes_room: bool = True
+    ) -> Outcome:
+        """Decide for pending entities, in the order given; unless ``makes_room``, pods by themselves preempt nobody.
 
         The same columns and batch give the same outcome, and a run of like pods gives what its pods would give one by
         one. Unless ``explain``, holds do not say why: explaining takes longer than deciding. What takes too long for one
@@ -96,7 +102,7 @@ class Cycle(Answers):
 
         for part in split_entities(batch):
             if not isinstance(part, Entity):
-                self._place_pods(part, Call(outcome, explain))
+                self._place_pods(part, Call(outcome, explain, makes_room=makes_room))
                 continue
             is_late = self.attempts.spent >= _ASKED_MAX
             searched = self._ways.spent
@@ -116,6 +122,25 @@ class Cycle(Answers):
             return None
         place_pods = partial(self._place_some, explain=explain)
         return self._groups.decide(entity, place_pods, self._place_some)
+
+    def make_room_in_queues(self, turn: AnyEntity, search: Search, hold: Hold) -> Plan | None:
+        """Make room for a pod or group of KAI's queues; None if there is none. ``hold``: what keeps it waiting."""
+        self._begin()
+        self._ways.spent = 0
+        entity = turn if isinstance(turn, Entity) else make_lone_entity(turn)
+
+        def place(rows: c.Flags) -> Plan:
+            if isinstance(turn, Entity):
+                return self._placer.place(turn, self._place_some, rows)
+            return Plan(turn.uid, tuple(self._place_some([turn], rows).binds))
+
+        cleared = self._queue_room.find_room(entity, *search, place)
+        if cleared is None:
+            return None
+        evicts, nominates = promise_room(self._cluster, entity, cleared, hold.uid, is_exact=False)
+        n_victims = sum(len(unit.pods) for unit in cleared.units)
+        hold = replace(hold, attempt=Attempt(cleared.binds[0].node, n_victims))
+        return Plan(turn.uid, (), evicts, nominates, hold)
 
     def decide_for_group(self, entity: Entity) -> Plan | None:
         """Decide for a group in one piece, however long it takes; None if its pods are being sent away."""

@@ -6,12 +6,12 @@ from scheduler.api.door.decisions import Evict, Nominate, Why
 from scheduler.disruption import protectors
 from scheduler.disruption.cleared import Cleared
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
 
 
-def awaits_victims(cluster: Cluster, entity: Entity) -> bool:
-    """Whether a pod is still leaving that was sent away for a group."""
+def awaits_victims(cluster: Cluster, entity: AnyEntity) -> bool:
+    """Whether a pod is still leaving that was sent away for a pod or group."""
     nominations = cluster.nominations
     if not nominations:
         return False

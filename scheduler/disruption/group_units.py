@@ -12,7 +12,7 @@ from scheduler.disruption import protectors
 from scheduler.schema import columns as c
 from scheduler.schema import preempting as p
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Entity
+from scheduler.state.entities import Entity, Team, make_entity
 from scheduler.state.groups.forming import DEPTH_MAX
 from scheduler.state.groups.running import Split, goes_pod_by_pod
 from scheduler.state.pods import PodRecord
@@ -45,6 +45,12 @@ def preempts(entity: Entity, may_preempt: Callable[[PodRecord], bool]) -> bool:
     if entity.definition is not None and entity.definition.preempts is False:
         return False
     return all(pod.preempts and may_preempt(pod) for pod in entity.members)
+
+
+def make_lone_entity(pod: PodRecord) -> Entity:
+    """Make a group of a pod by itself."""
+    key = GroupKey("Pod", pod.namespace, pod.name)
+    return make_entity(key, Team("", 1, (pod,), template=pod.template))
 
 
 def is_core(unit: Unit) -> bool:

@@ -251,6 +251,9 @@ class Backfill:
         entity, result = entry.entity, entry.result
         if result is None or entry.where == Where.GATED or not isinstance(entity, Entity):
             return False
+        if self._pending.order.goes_alone(entity):
+            # In queues the shares decide who uses what is free, not who came first.
+            return False
         placed: set[str] = set()
         if result.n_placed >= result.least:
             # It may have been placed: then the binds of its minimum are under way.

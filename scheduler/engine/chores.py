@@ -219,8 +219,7 @@ class Chores:
                 held.append(kind.uid)
             else:
                 self._note_kind(kind, rows)
-        for uid in held:
-            self._pending.judge_again(uid, now)
+        self._pending.judge_again(held, now)
         if news.added:
             changed = self._seen.find_changed(news.added)
             added = frozenset(news.added)

@@ -19,7 +19,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import table as devices
 from scheduler.disruption import group_promises
-from scheduler.engine import keepers, restoring
+from scheduler.engine import kai_queues, keepers, restoring
 from scheduler.engine.allowance import Allowance, Work
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.answers.table import ANSWERS
@@ -31,6 +31,7 @@ from scheduler.engine.first_lists import FirstLists
 from scheduler.engine.forgetting import Forgetting
 from scheduler.engine.held_groups import HeldGroups
 from scheduler.engine.intake import Intake
+from scheduler.engine.kai_queues import KaiQueues
 from scheduler.engine.keeping import Keeper
 from scheduler.engine.node_events import NodeEvents
 from scheduler.engine.owners_awaited import OwnersAwaited
@@ -43,8 +44,6 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, count_pods
 from scheduler.state.pods import Life, PodRecord
 from scheduler.state.seniority import Seniority
-from scheduler.waiting.orders import PriorityAndAge
-from scheduler.waiting.pending import Pending
 
 # What a batch may cost beyond the usual, in units of about a millisecond per so many nodes.
 _DEAR_UNITS, _NODES_A_UNIT = 8, 500
@@ -85,33 +84,30 @@ class Engine:
     def _begin(self) -> None:
         """Begin with an empty state."""
         config = self.config
-        seniority = Seniority(config.ageing_per_hour)
         self._cluster = Cluster(
             config.scheduler_names,
             devices.read_families(config),
             config.pod_limits,
             config.groups,
-            seniority,
+            Seniority(config.ageing_per_hour),
             config.kube_names,
         )
         self._policies = PolicyBook(config)
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
         self._nodes = NodeEvents(self._cluster)
         self._queues = Queues(config, self._cluster, self._cycle)
-        self._pending = Pending(
-            config,
-            self._cluster.terms.find_labels,
-            is_shared=self._is_shared,
-            order=PriorityAndAge(seniority),
-            admissions=self._queues.list_admissions(),
+        admissions = self._queues.list_admissions()
+        self._pending, queued = kai_queues.make_pending(
+            config, self._cluster, self._policies, admissions, is_shared=self._is_shared
         )
+        self._kai = KaiQueues(config, self._cycle, self._pending, queued, self._pace.help)
         self._keepers = {
             kinds.PODS.name: Keeper(self._see_pod, self._drop_pod, tuple),
             kinds.NODES.name: Keeper(
                 self._nodes.see_node, self._nodes.drop_node, lambda: self._cluster.nodes.rows
             ),
             **keepers.make_table(
-                config, self._cluster, self._policies, self._pending, self._queues
+                config, self._cluster, self._policies, self._pending, self._queues, self._kai
             ),
         }
         self._intake = Intake()
@@ -131,6 +127,7 @@ class Engine:
             self._intake,
             self._keepers,
             self._queues.tenants,
+            self._kai.accounts,
         )
         self._first_lists = FirstLists(config.scheduler_names)
         self._deciding = Deciding(self._cluster.pauses)
@@ -142,14 +139,14 @@ class Engine:
             events.BindDone: self._confirm_bind,
             events.BindFailed: self._undo_bind,
             events.PluginSilent: self._nodes.note_silence,
-            events.AdmitDone: lambda *_: _NOTHING,
             events.AdmitFailed: self._queues.undo_admit,
             events.PreemptFailed: self._queues.undo_preempt,
-            events.EvictDone: lambda *_: _NOTHING,
+            **dict.fromkeys((events.AdmitDone, events.EvictDone), lambda *_: _NOTHING),
             events.GroupsAsked: lambda _, now: self._settle_groups(now),
             events.EvictFailed: self._undo_evict,
             **dict.fromkeys(restoring.KINDS, self._restore),
             **dict.fromkeys(RESTORED, self._queues.restore),
+            events.ShareUsageKnown: self._kai.restore,
         }
 
     # The door.
@@ -189,11 +186,11 @@ class Engine:
         if not allowance.pods:
             self._queues.tenants.make_ready(now)
             return
-        for uid in self._queues.take_woken():
-            self._pending.judge_again(uid, now)
+        self._pending.judge_again(self._queues.take_woken(), now)
         self._queues.work(now, outcome)
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
+        self._kai.begin(now)
         left = allowance.pods
         while left > 0 and allowance.allows(Work.BATCH):
             # A decision may send pods of other groups away.
@@ -208,6 +205,7 @@ class Engine:
             # The first batch has taken the pods whose backoff is over, and ``now`` has not moved since.
             if not self._pending.has_active:
                 break
+        self._kai.make_room(now, outcome)
         self._backfill.work(now, allowance)
         self._cluster.groups.shortages.urgency.end_start()
         # Who carries the decisions out puts questions, which would form all groups of victims at once.
@@ -228,7 +226,7 @@ class Engine:
         if self.is_deciding or self._pending.has_active or self._cluster.groups.has_changed:
             return now
         parts = self._chores, self._forgetting, self._held, self._backfill, self._below
-        dues = [part.find_due() for part in (*parts, self._owners_awaited, self._queues)]
+        dues = [part.find_due() for part in (*parts, self._owners_awaited, self._queues, self._kai)]
         pending = self._pending.find_next_due()
         return min(dues) if pending is None else min(pending, *dues)
 
@@ -260,6 +258,7 @@ class Engine:
         self._forgetting.note_change()
         if pod is None:
             return self._let_leave(uid)
+        self._kai.accounts.note_pod(pod)
         if pod.life == Life.ASSUMED:
             return _NOTHING
         if pod.life == Life.BOUND:
@@ -301,6 +300,7 @@ class Engine:
         return self._let_leave(uid)
 
     def _let_leave(self, uid: str) -> Sequence[Note]:
+        self._kai.accounts.drop_pod(uid)
         self._intake.drop(uid)
         self._pending.drop(uid)
         return (notes.Left(uid),)
@@ -369,7 +369,7 @@ class Engine:
         self._chores.work_on_budgets()
         self._cycle.learn()
         promised = self._cluster.nominations.version
-        made = self._cycle.schedule(batch, explain=self._explains)
+        made = self._kai.schedule(batch, now, explain=self._explains)
         self._cluster.pauses.take()
         outcome.plans += made.plans
         self._backfill.note_plans(made.plans, now, outcome)

@@ -13,11 +13,12 @@ from scheduler.api.door import notes
 from scheduler.api.door.notes import Note
 from scheduler.api.groups import objects
 from scheduler.api.groups import table as readers
-from scheduler.api.groups.definitions import Topology
+from scheduler.api.groups.definitions import GroupKey, Topology
 from scheduler.api.names import PeerKind
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
 from scheduler.config import Config
+from scheduler.engine.kai_queues import KaiQueues
 from scheduler.engine.keeping import Keeper
 from scheduler.engine.queues import Queues
 from scheduler.errors import BadInput
@@ -31,15 +32,21 @@ _KUEUE = str(objects.KueueTopology.__struct_config__.tag)
 
 
 def make_table(
-    config: Config, cluster: Cluster, book: PolicyBook, pending: Pending, queues: Queues
+    config: Config,
+    cluster: Cluster,
+    book: PolicyBook,
+    pending: Pending,
+    queues: Queues,
+    of_kai: KaiQueues,
 ) -> dict[str, Keeper]:
     """Make a keeper for each watched kind except pods and nodes, which the engine itself keeps."""
     return {
         **{str(kind): _keep_peers(kind, cluster) for kind in PeerKind},
         **{kind: _keep_storage(kind, cluster, pending) for kind in STORAGE_KINDS},
-        **{kind: _keep_groups(kind, cluster) for kind in objects.GROUP_KINDS},
+        **{kind: _keep_groups(kind, cluster, of_kai) for kind in objects.GROUP_KINDS},
         **{kind: _keep_topologies(kind, cluster, queues) for kind in objects.TOPOLOGY_KINDS},
         **queues.make_keepers(),
+        **of_kai.make_keepers(),
         kinds.BUDGETS.name: _keep_budgets(cluster),
         kinds.NAMESPACES.name: _keep_namespaces(cluster, book, pending, queues),
         kinds.POLICIES.name: _keep_policies(config, book, pending),
@@ -83,17 +90,22 @@ def _keep_storage(kind: str, cluster: Cluster, pending: Pending) -> Keeper:
     return Keeper(see, gone, lambda: map(_join, storage.list_of_kind(kind)))
 
 
-def _keep_groups(kind: str, cluster: Cluster) -> Keeper:
-    """Keep objects that say which pods are a group."""
+def _keep_groups(kind: str, cluster: Cluster, of_kai: KaiQueues) -> Keeper:
+    """Keep objects that say which pods are a group, and in which queue it is."""
     groups = cluster.groups
+
+    def note(namespace: str, name: str) -> Sequence[Note]:
+        of_kai.accounts.note_group(GroupKey(kind, namespace, name))
+        return _NOTHING
 
     def see(found: objects.GroupObject, _: float) -> Sequence[Note]:
         groups.see_object(found)
-        return _NOTHING
+        return note(found.metadata.namespace, found.metadata.name)
 
     def gone(key: str, _: float) -> Sequence[Note]:
-        groups.drop_object(kind, *kinds.split_key(key))
-        return _NOTHING
+        namespace, name = kinds.split_key(key)
+        groups.drop_object(kind, namespace, name)
+        return note(namespace, name)
 
     return Keeper(see, gone, lambda: map(_join, groups.list_objects(kind)))
 

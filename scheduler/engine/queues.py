@@ -27,6 +27,7 @@ from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.errors import BadInput
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
+from scheduler.tenancy import concessions
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.rounds import Round, run_rounds
 from scheduler.tenancy.tenants import Tenants
@@ -40,12 +41,18 @@ _LOOK_SECONDS = 1.0
 _Kept = tuple[type[Any], Callable[[Any], None], Callable[[str], None], Callable[[], Iterable[str]]]
 _NOTHING: tuple[Note, ...] = ()
 Restored = (
-    events.QuotaGiven | events.QuotaGoing | events.StepGoing | events.UsageKnown | events.QueuesHeld
+    events.QuotaGiven
+    | events.QuotaGoing
+    | events.StepGoing
+    | events.GaveWay
+    | events.UsageKnown
+    | events.QueuesHeld
 )
 RESTORED = (
     events.QuotaGiven,
     events.QuotaGoing,
     events.StepGoing,
+    events.GaveWay,
     events.UsageKnown,
     events.QueuesHeld,
 )
@@ -211,6 +218,8 @@ class Queues:
             amounts = tuple((flavor, name, n) for (flavor, name), n in held.items())
             yield events.QuotaGiven(work.key, work.queue, amounts)
         for work in tenants.works.values():
+            if work.given or work.is_owed:
+                yield events.GaveWay(work.key, tuple(sorted(work.given)), work.is_owed)
             if work.key in tenants.stops.under_way:
                 yield events.StepGoing(work.key)
             # Of quota that its object does not know of yet, an eviction is one before.
@@ -227,6 +236,8 @@ class Queues:
                 self.tenants.take_over(key, queue, held, now)
             case events.QuotaGoing(key):
                 self.tenants.send_away(key)
+            case events.GaveWay(key, given, is_owed) if key in self.tenants.works:
+                concessions.take_over(self.tenants.works[key], given, is_owed=is_owed)
             case events.StepGoing(key):
                 self.tenants.stops.take_up(key)
             case events.UsageKnown(local, account):

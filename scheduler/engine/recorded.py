@@ -27,7 +27,10 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 # The kind, and the key among its kind.
 _Key = tuple[str, str]
 # The order in which things are told again, the table from below: what steers pods, then nodes, then pods.
-_ORDER = {kind.name: i for i, kind in enumerate(reversed((*kinds.WATCHED, *kinds.OF_QUEUES)))}
+_ORDER = {
+    kind.name: i
+    for i, kind in enumerate(reversed((*kinds.WATCHED, *kinds.OF_QUEUES, *kinds.OF_KAI)))
+}
 
 
 class Recorded(Engine):
@@ -129,6 +132,7 @@ class Recorded(Engine):
                 yield events.PodAssumed(pod.uid, pod.node, pod.claim, pod.given)
         yield from self._promises()
         yield from self._queues.list_known()
+        yield from self._kai.list_known()
         yield events.DemandKnown(self._cluster.demand.list_known())
 
     def _promises(self) -> Iterator[Event]:

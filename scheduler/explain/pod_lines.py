@@ -22,6 +22,7 @@ _SAID = {
     "deleting": "is being deleted",
     "gated": "waits behind scheduling gates",
     "held": "is held until its mistake is corrected",
+    "queued": "is held by its queue",
     "fits": "waits, although it fits on at least one node",
     "waits": "waits: it fits nowhere",
     "grouped": "waits for its group",
@@ -58,6 +59,9 @@ def _write_queue(pod: Json) -> Iterator[Line]:
         return
     if queue["gates"]:
         yield Line(f"Scheduling gates: {', '.join(queue['gates'])}; the pod is not tried until they are removed.", 2, 0)  # fmt: skip
+    if queue["heldBy"]:
+        yield Line(queue["heldBy"], 2, 0, "yellow")
+        return
     if queue["place"] == 1:
         yield Line(f"First of {count_nouns(queue['of'], 'pod')} to be tried, by priority and age.", 2, 0)  # fmt: skip
     elif queue["place"]:
@@ -85,7 +89,7 @@ def _write_preemption(pod: Json) -> Iterator[Line]:
 
 def _write_now(pod: Json) -> Iterator[Line]:
     now = pod["now"]
-    if now is None:
+    if now is None or pod["state"] == "queued":
         return
     cards = ", ".join(map(_describe_device, now["devices"]))
     where = f"{now['node']}{f' with {cards}' if cards else ''}"

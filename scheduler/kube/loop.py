@@ -30,6 +30,7 @@ from scheduler.kube.evict.evictor import Evictor
 from scheduler.kube.inbox import Inbox
 from scheduler.kube.jobs.hands import JobHands
 from scheduler.kube.queues.hands import QueueHands
+from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.groups import GroupReports
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.mistakes import Mistakes
@@ -44,12 +45,13 @@ _IDLE_SECONDS = 1.0
 
 
 class Hands(NamedTuple):
-    """The parts that carry decisions out; ``queues`` and ``jobs`` are None where no queues are managed."""
+    """The parts that carry decisions out; None where no such queues are managed, and no jobs of theirs."""
 
     binder: Binder
     evictor: Evictor
     queues: QueueHands | None = None
     jobs: JobHands | None = None
+    kai: KaiHands | None = None
 
 
 class _Decided(NamedTuple):
@@ -82,7 +84,7 @@ class Loop:
         recorder: Recorder | None = None,
     ) -> None:
         self._engine, self._inbox = inbox.engine, inbox
-        self._binder, self._evictor, self._queues, self._jobs = hands
+        self._binder, self._evictor, self._queues, self._jobs, self._kai = hands
         self._is_leading = is_leading
         self._reporter, self._tally, self._policy_status = reporter, tally, policy_status
         self._recorder = recorder
@@ -190,6 +192,8 @@ class Loop:
             self._queues.hear(event, noted)
         if self._jobs is not None:
             self._jobs.hear(event)
+        if self._kai is not None:
+            self._kai.hear(event, noted)
         self._tell_binder(event)
 
     def _tell_binder(self, event: Event) -> None:
@@ -297,7 +301,7 @@ class Loop:
                 self._reporter.forget_object(uid)
                 self._groups.forget_pod(uid)
                 self._binder.note_pod_gone(uid)
-            case notes.GroupHeld():
+            case notes.GroupHeld() | notes.HeldByQueue():
                 self._groups.report_held(note)
             case notes.NodeRead(name):
                 facts = self._engine.ask(KnownNode(name))

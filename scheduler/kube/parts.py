@@ -31,6 +31,7 @@ from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.options import Options
 from scheduler.kube.queues.hands import QueueHands, Ties
+from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.exposition import Exposition
 from scheduler.kube.report.metrics.reading import Sources
@@ -80,9 +81,9 @@ class Parts:
         self.is_started = self.is_stopping = False
         self.engine = recorder.engine if recorder else Engine(config)
         self.inbox = Inbox(self.engine)
-        has_queues = config.queues.kueue
+        has_queues, has_kai = config.queues.kueue, config.queues.kai is not None
         table = sources.make_table(
-            config.scheduler_names, config.pod_limits, with_queues=has_queues
+            config.scheduler_names, config.pod_limits, with_queues=has_queues, with_kai=has_kai
         )
         self.rare = Rare(table, self.inbox.put)
         self._lookups = Lookups(self.engine, config)
@@ -113,9 +114,14 @@ class Parts:
         self.queues = self._make_queues(clock) if has_queues else None
         self.jobs = self._make_jobs(self.queues, clock) if self.queues is not None else None
         self.webhook = self._make_webhook()
+        self.kai = (
+            KaiHands(self.engine, self.reporter, is_leading=self.is_deciding, clock=clock)
+            if has_kai
+            else None
+        )
         self.loop = Loop(
             self.inbox,
-            Hands(self.binder, self.evictor, self.queues, self.jobs),
+            Hands(self.binder, self.evictor, self.queues, self.jobs, self.kai),
             is_leading=self.is_deciding,
             reporter=self.reporter,
             tally=self._tally,
@@ -134,6 +140,7 @@ class Parts:
             options.lease_namespace,
             options.lease_name,
             with_queues=has_queues,
+            with_kai=has_kai,
             webhook=config.queues.webhook,
         )
         self.rights = Rights(side_api, needed)
@@ -226,6 +233,8 @@ class Parts:
         self.loop.mistakes.report_all()
         if self.queues is not None:
             self.queues.begin_term(is_listed=self.leading.is_listed_in_term())
+        if self.kai is not None:
+            self.kai.begin_term()
         self.inbox.wake.set()
 
     def _end_term(self) -> None:

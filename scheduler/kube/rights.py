@@ -43,6 +43,7 @@ def list_needed(
     lease_name: str,
     *,
     with_queues: bool = False,
+    with_kai: bool = False,
     webhook: WebhookSettings | None = None,
 ) -> list[Right]:
     """List every right that Evenkeel needs.
@@ -50,7 +51,8 @@ def list_needed(
     Args:
         lease_namespace: the namespace of the Lease; empty without leader election.
         lease_name: the name of the Lease.
-        with_queues: whether queues are managed.
+        with_queues: whether Kueue's queues are managed.
+        with_kai: whether KAI's queues are managed.
         webhook: how the webhook is served; None: it is not.
     """
     rights = [
@@ -73,6 +75,9 @@ def list_needed(
         rights += _list_of_queues()
     if webhook is not None and not webhook.certificates:
         rights += _list_of_webhook(webhook)
+    if with_kai:
+        rights += [_make_right(verb, kind) for kind in kinds.OF_KAI for verb in ("list", "watch")]
+        rights.append(_make_right("patch", kinds.KAI_QUEUES, "status"))
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
         rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]
@@ -83,11 +88,14 @@ def list_needed(
 def _list_of_queues() -> list[Right]:
     """List what else is needed where queues are managed."""
     written = kinds.WORKLOADS, kinds.CLUSTER_QUEUES, kinds.LOCAL_QUEUES, kinds.COHORTS
+    # Kueue's finalizer keeps them while they are used.
+    kept = kinds.KUEUE_TOPOLOGIES, kinds.FLAVORS, kinds.CLUSTER_QUEUES, kinds.ADMISSION_CHECKS
     leases = kinds.LEASES.group, kinds.LEASES.plural
     return [
         *(_make_right(verb, kind) for kind in kinds.OF_QUEUES for verb in ("list", "watch")),
         *(_make_right(verb, kinds.WORKLOADS) for verb in ("get", "create", "patch", "delete")),
         *(_make_right("patch", kind, "status") for kind in written),
+        *(_make_right("patch", kind) for kind in kept),
         *(_make_right(verb, one.kind) for one in jobs.TABLE for verb in ("get", "patch")),
         _make_right("patch", kinds.JOBS, "status"),
         _make_right("patch", kinds.PODS),

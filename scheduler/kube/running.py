@@ -90,6 +90,8 @@ class RunningParts:
             self._tasks.start(parts.jobs.run())
         if parts.webhook is not None:
             self._tasks.start(self._serve_webhook(parts.webhook))
+        if parts.kai is not None:
+            self._tasks.start(parts.kai.run())
         parts.is_started = True
 
     async def wait_for_lists(self) -> None:

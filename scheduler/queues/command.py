@@ -9,7 +9,7 @@ from typing import Any, Literal, TextIO
 from scheduler.config import Config
 from scheduler.errors import BadInput, make_visible
 from scheduler.progress import Tell
-from scheduler.queues import rows, whys
+from scheduler.queues import kai_rows, rows, whys
 from scheduler.queues.scene import Scene
 from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
@@ -102,10 +102,14 @@ def answer(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> Qu
 def _find(request: Request, scene: Scene) -> Json:
     match request.what:
         case "list":
-            return {"queues": rows.list_queues(scene), "lost": rows.list_lost(scene)}
+            return {"queues": rows.list_queues(scene), **_find_others(scene)}
         case "tree":
-            return {"queues": rows.list_tree(scene), "lost": rows.list_lost(scene)}
+            return {"queues": rows.list_tree(scene), **_find_others(scene)}
         case "show":
             return rows.show(scene, scene.find_queue(request.name or ""), request.most)
         case "why":
             return whys.explain(scene, scene.find_workload(request.name or ""))
+
+
+def _find_others(scene: Scene) -> Json:
+    return {"lost": rows.list_lost(scene), "kaiQueues": kai_rows.list_queues(scene)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -16,9 +17,10 @@ from scheduler.queues import why_lines
 
 Json = dict[str, Any]
 _GAP, _INDENT = "  ", 6
-_NO_QUEUES = "There are no queues: no ClusterQueue was found."
+_NO_QUEUES = "There are no queues: no ClusterQueue, and none of KAI's queues, was found."
 _USES = ("FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "FREE")
 _LIMITS = ("FLAVOR", "RESOURCE", "NOMINAL", "BORROWING-LIMIT", "LENDING-LIMIT")
+_SHARES = ("KAI QUEUE", "RESOURCE", "QUOTA", "LIMIT", "WEIGHT", "FAIR", "HELD", "FIXED", "WANTED")
 _HOLDERS = ("HAS QUOTA", "PRIORITY", "SINCE", "USES")
 _WAITERS = ("#", "WAITS", "PRIORITY", "REASON")
 # What stands for the reason of those who have none.
@@ -37,8 +39,8 @@ def print_answer(answer: Json, console: Console) -> None:
     # Where rows stay whole, no table is too wide.
     edge = width if is_terminal else None
     lines: Mapping[str, Callable[[Json, int | None], Iterator[Line]]] = {
-        "list": _list_queues,
-        "tree": _draw_tree,
+        "list": partial(_list_all, _list_queues),
+        "tree": partial(_list_all, _draw_tree),
         "show": _show,
         "why": lambda found, _: why_lines.make_lines(found),
     }
@@ -72,10 +74,44 @@ def _make_row(row: Sequence[str], widths: Sequence[int], indent: int, *, is_head
     return Line(_GAP.join(padded).rstrip(), indent, 4, style, is_row=True)
 
 
+def _list_all(
+    draw: Callable[[Json, int | None], Iterator[Line]], answer: Json, edge: int | None
+) -> Iterator[Line]:
+    """List queues of both kinds; most clusters have one kind."""
+    if not answer["queues"] and not answer["kaiQueues"]:
+        yield Line(_NO_QUEUES)
+    yield from draw(answer, edge)
+    if answer["kaiQueues"]:
+        if answer["queues"] or answer["lost"]:
+            yield Line()
+        yield from _list_kai(answer["kaiQueues"], edge)
+
+
+def _list_kai(queues: Sequence[Json], edge: int | None) -> Iterator[Line]:
+    rows = []
+    for one in queues:
+        name = "  " * one["depth"] + one["name"]
+        told = [use for use in one["uses"] if _is_told(use)] or one["uses"][-1:]
+        for i, use in enumerate(told):
+            values = (use[key] for key in ("resource", "quota", "limit"))
+            amounts = (use[key] for key in ("fairShare", "held", "nonPreemptible", "requested"))
+            shown = name if i == 0 or edge is not None else ""
+            rows.append((shown, *values, f"{use['weight']:g}", *amounts))
+    yield from _make_table(_SHARES, rows, edge)
+    for one in queues:
+        if one["problem"]:
+            yield Line()
+            yield Line(f"{one['name']} starts no pods: {one['problem']}", style="yellow")
+
+
+def _is_told(use: Json) -> bool:
+    """Whether pods want something of a resource, or a queue has a quota of it."""
+    return use["requested"] != "0" or use["held"] != "0" or use["quota"] not in {"0", "unlimited"}
+
+
 def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
     queues = answer["queues"]
     if not queues:
-        yield Line(_NO_QUEUES)
         yield from _name_lost(answer)
         return
     heads = (
@@ -137,7 +173,6 @@ def write_share(one: Json) -> str:
 def _draw_tree(answer: Json, edge: int | None) -> Iterator[Line]:
     queues = answer["queues"]
     if not queues:
-        yield Line(_NO_QUEUES)
         yield from _name_lost(answer)
         return
     depth: dict[str, int] = {}

@@ -6,7 +6,7 @@ The pod's own annotations take precedence, then the matching policy with the hig
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -45,7 +45,11 @@ class Resolved:
 
 
 class PolicyBook:
-    """All policies and the labels of namespaces; answers are remembered until either changes."""
+    """All policies and the labels of namespaces; answers are remembered until either changes.
+
+    Attributes:
+        is_queued: whether a pod is in one of KAI's queues, which have rules of their own about who goes for whom.
+    """
 
     def __init__(self, config: Config) -> None:
         """``config`` has the placement of each profile."""
@@ -60,10 +64,11 @@ class PolicyBook:
         self._selecting: tuple[str, ...] = ()
         # By profile, for pods without annotations about placement, while there are no policies.
         self._plain: dict[str, Resolved] = {}
+        self.is_queued: Callable[[PodRecord], bool] = lambda _: False
 
     def preempts(self, pod: PodRecord) -> bool:
-        """Whether the profile of a pod lets its pods take the place of others."""
-        return self._config.profile(pod.profile).preemption
+        """Whether the profile of a pod lets its pods take the place of others by priority; not those in queues."""
+        return self._config.profile(pod.profile).preemption and not self.is_queued(pod)
 
     def put(self, policy: Policy) -> bool:
         """Add or replace a policy; return whether the policy is another than before."""

@@ -76,13 +76,21 @@ class Rows:
         """Add a pod that stays pending."""
         row = self._make_row(self._engine.ask(NamedPod(hold.uid)), sayings.say_why(hold).message)
         row["nominated"] = self._engine.ask(NominatedNode(hold.uid)) or None
+        before = self._rows.get(hold.uid)
+        if before is not None and row["nominated"] and before["nominated"] == row["nominated"]:
+            # It waits on for those that leave.
+            row["victims"] = before["victims"]
         self._rows[hold.uid] = row | {"unschedulable": sayings.write_sentence(hold)}
 
     def add_evict(self, evict: Evict) -> None:
         """Add the victims of a pod that stays pending and is nominated to their node."""
         if not evict.makes_room_for:
             return
-        row = self._rows[evict.makes_room_for]
+        uid = evict.makes_room_for
+        if uid not in self._rows:
+            # It was held, as its queue had no room for it, and makes room in its queue now.
+            self._rows[uid] = self._make_row(self._engine.ask(NamedPod(uid)), "")
+        row = self._rows[uid]
         row["nominated"] = evict.node
         # A group makes room on several nodes, and pods of a victim's group may be on others.
         row["victims"] += [

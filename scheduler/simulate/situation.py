@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import names, wire
+from scheduler.api import kai, names, wire
 from scheduler.api.door import events
+from scheduler.api.queues.settings import KaiSettings, QueueSettings
 from scheduler.api.times import read_time, write_time
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -102,9 +103,7 @@ def make_engine(
     Waiting pods with the names of other schedulers get our name; if ``only_ours``, those alone that are ``own``.
     """
     now = find_time(inventory)
-    if inventory.queueing:
-        queues = replace(config.queues, kueue=True, makes_workloads=False)
-        config = replace(config, queues=queues)
+    config = replace(config, queues=_switch_on(config.queues, inventory))
     engine = Engine(config, pace=PROMPT, is_shared=False)
     for found in (
         *inventory.policies,
@@ -130,6 +129,17 @@ def make_engine(
     # With this call everything that is expensive to compile is compiled.
     engine.decide(now, Unlimited(pods=0))
     return engine
+
+
+def _switch_on(settings: QueueSettings, inventory: Inventory) -> QueueSettings:
+    """Manage the queues of each system of which there are objects."""
+    n_of_kai = sum(isinstance(one, kai.Queue) for one in inventory.queueing)
+    return replace(
+        settings,
+        kueue=settings.kueue or len(inventory.queueing) > n_of_kai,
+        kai=settings.kai or (KaiSettings() if n_of_kai else None),
+        makes_workloads=settings.makes_workloads and not inventory.queueing,
+    )
 
 
 def _find_takeable(engine: Engine, foreign: Sequence[wire.Pod], wanted: set[str]) -> set[str]:

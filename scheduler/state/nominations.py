@@ -34,6 +34,7 @@ class Nominations:
     Attributes:
         top: the highest priority of a nominated pod; below every priority when there is none.
         refused: by uid of a pod that the Eviction API did not let go: the time until which it is not evicted.
+        n_moves: how often pods were sent away or stay after all.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Nominations:
         self.top = _BELOW_ALL
         self._going: dict[str, str] = {}
         self.refused: dict[str, float] = {}
+        self.n_moves = 0
         # For each open trial the state before its first change; None while the trial has changed nothing.
         self._before: list[_Facts | None] = []
 
@@ -73,6 +75,7 @@ class Nominations:
         if new:
             self._save()
             self._going.update(dict.fromkeys(new, makes_room_for))
+            self.n_moves += 1
             self._note_leaving(new)
 
     def let_stay(self, uid: str) -> str:
@@ -81,6 +84,7 @@ class Nominations:
             return ""
         self._save()
         self._note_leaving((uid,))
+        self.n_moves += 1
         return self._going.pop(uid)
 
     def forget(self, uid: str) -> None:
@@ -176,6 +180,7 @@ class Nominations:
         on, cards = self._on, self._cards
         self._on, self._cards = before.on, before.cards
         self._node_of, self._going = before.node_of, before.going
+        self.n_moves += 1
         self.top = before.top
         for node in on.keys() | before.on.keys():
             there = before.on.get(node, _NONE)

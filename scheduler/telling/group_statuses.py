@@ -23,11 +23,16 @@ def _make_kai_status(result: GroupResult, message: str, now: str) -> Json:
     del result
     if not message:
         return {"schedulingConditions": None}
+    return write_kai_condition("Unschedulable", message, now)
+
+
+def write_kai_condition(reason: str, message: str, now: str) -> Json:
+    """Write why a group of KAI waits, to be merged into its status."""
     condition = {
         "transitionID": "1",
         "type": "UnschedulableOnNodePool",
         "nodePool": _POOL,
-        "reason": "Unschedulable",
+        "reason": reason,
         "message": message,
         "status": "True",
         "lastTransitionTime": now,

@@ -15,6 +15,7 @@ import numpy as np
 from scheduler.api.queues.definitions import Policy, QueueDefinition
 from scheduler.schema import quotas as q
 from scheduler.schema.handles import Flags, Ints
+from scheduler.tenancy.concessions import list_spared
 from scheduler.tenancy.trees import Amounts, Column, Tree
 from scheduler.tenancy.works import Work
 
@@ -121,7 +122,14 @@ class Candidates:
         if policy == Policy.NEVER:
             return []
         rows = self._tree.held.list_rows(node, needed)
-        return [row for row in rows if _may_go(policy, asker.work, self.find(row))]
+        allowed = [row for row in rows if _may_go(policy, asker.work, self.find(row))]
+        spared = list_spared(self._works, asker.work)
+        return [row for row in allowed if not self._is_spared(row, spared)] if spared else allowed
+
+    def _is_spared(self, row: int, spared: frozenset[str]) -> bool:
+        """Whether the asker has given way to somebody, who is not on the way out by now."""
+        one = self.find(row)
+        return one.key in spared and not one.is_going
 
     def _sort(self, candidates: list[Candidate], queue: str) -> list[Candidate]:
         """Sort candidates: those who go already, other queues, lower priorities, the last who came."""

@@ -8,8 +8,7 @@ Source: Kueue (2026-08), ``pkg/scheduler/scheduler.go``: ``schedule``, ``nominat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -19,8 +18,10 @@ from scheduler.schema.handles import Ints
 from scheduler.tenancy.assigning import Assigner
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
 from scheduler.tenancy.candidates import Asker, Rules
+from scheduler.tenancy.concessions import defer_givers
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.ordering import Entry, Tournament, sort_entries
+from scheduler.tenancy.outcomes import AGAIN, PARKED, PREEMPTOR, Kept, Next, Outcome
 from scheduler.tenancy.places import Places
 from scheduler.tenancy.readiness import SAID, WAITS_FOR_PODS, Readiness
 from scheduler.tenancy.trees import Amounts, Column, Tree
@@ -33,40 +34,6 @@ _OVERLAP = "Workload has overlapping preemption targets with another workload"
 _DEFERRED = f"{_OVERLAP}, but will fit after these preemptions complete"
 _NO_LONGER = "Workload no longer fits after processing another workload"
 _NOBODY: frozenset[str] = frozenset()
-
-
-class Next(NamedTuple):
-    """What becomes of a workload that gets nothing in this cycle.
-
-    Attributes:
-        is_parked: it waits for a change in the tree, like all that are alike; else it is tried again in the next cycle.
-        is_preemptor: it waits for victims.
-    """
-
-    is_parked: bool = False
-    is_preemptor: bool = False
-
-
-_AGAIN, _PARKED, _PREEMPTOR = Next(), Next(is_parked=True), Next(is_preemptor=True)
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What came of a cycle.
-
-    Attributes:
-        admitted: who got quota, and in which flavors.
-        preempted: who has to go, for whom and why, and was not asked to go before.
-        left: who got nothing, and what becomes of each.
-    """
-
-    admitted: list[tuple[Work, Assignment]] = field(default_factory=list)
-    preempted: list[tuple[Victim, Work]] = field(default_factory=list)
-    left: list[tuple[Work, Next]] = field(default_factory=list)
-
-
-# What workloads that wait for their victims could get, and who has to go for it, by their keys.
-Kept = dict[str, tuple[Assignment, tuple[Victim, ...]]]
 
 
 class Ground(Protocol):
@@ -107,7 +74,7 @@ class TreeCycle:
         entries = [self._nominate_again(work) or self.nominate(work) for work in heads]
         is_fair = self._ground.rules.is_fair
         drawn = Tournament(self._tree, entries).draw() if is_fair else sort_entries(entries)
-        for entry in drawn:
+        for entry in defer_givers(drawn, entries, self._ground.works):
             self._process(entry)
         for queue, amounts in reversed(self._aside):
             self._charge(queue, amounts, -1)
@@ -129,24 +96,30 @@ class TreeCycle:
     def nominate(self, work: Work) -> Entry:
         """Find what a workload could get if it were its turn; nothing changes.
 
-        One whose victims have gone goes on with the next flavors at once. In Kueue it does so in the next cycle, and in
-        this one the victims take their quota again: kueue#14543, in which they are evicted again and again.
+        One for whom others have given way goes on with the next flavors at once, and then with the first ones. In Kueue it does
+        so in the next cycles, and in this one the victims take their quota again: kueue#14543, in which they are evicted
+        again and again.
         """
         queue = self._ground.find_queue(work.queue)
-        entry = Entry(work, queue, Assignment())
-        self._judge(entry, self._find_tried(work))
-        most = max((len(group.flavors) for group in queue.groups), default=0)
-        for _ in range(most if self._have_victims_gone(work) else 0):
-            assignment = entry.assignment
-            if assignment.mode == Mode.FIT or entry.victims or not _has_more(assignment.tried):
-                break
-            self._judge(entry, assignment.tried)
+        entry, tried = Entry(work, queue, Assignment()), self._find_tried(work)
+        self._judge(entry, tried)
+        if work.is_owed:
+            self._go_on(entry)
+        if work.is_owed and tried and not self._is_settled(entry):
+            self._judge(entry, [])
+            self._go_on(entry)
         return entry
 
-    def _have_victims_gone(self, work: Work) -> bool:
-        """Whether a workload has waited for victims, and none of them has its quota any more."""
-        held = self._tree.held
-        return bool(work.waits_for) and not any(key in held for key in work.waits_for)
+    def _go_on(self, entry: Entry) -> None:
+        """Try the next flavors until one of them does, or there are no more."""
+        for _ in range(max((len(group.flavors) for group in entry.queue.groups), default=0)):
+            if self._is_settled(entry) or not _has_more(entry.assignment.tried):
+                return
+            self._judge(entry, entry.assignment.tried)
+
+    @staticmethod
+    def _is_settled(entry: Entry) -> bool:
+        return entry.assignment.mode == Mode.FIT or bool(entry.victims)
 
     def _judge(
         self,
@@ -269,12 +242,12 @@ class TreeCycle:
                 self._set_aside(entry, self._list_reserved(entry))
         elif mode == Mode.DEFERRED:
             work.tried = []
-            self._leave(entry, WAITS_FOR_VICTIMS, _DEFERRED, _PREEMPTOR)
+            self._leave(entry, WAITS_FOR_VICTIMS, _DEFERRED, PREEMPTOR)
             self._set_aside(entry, assignment.usage)
         elif self._overlaps(entry):
-            self._leave(entry, WAITS_FOR_QUOTA, _OVERLAP, _AGAIN)
+            self._leave(entry, WAITS_FOR_QUOTA, _OVERLAP, AGAIN)
         elif not self._fits(entry):
-            self._leave(entry, WAITS_FOR_QUOTA, _NO_LONGER, _AGAIN)
+            self._leave(entry, WAITS_FOR_QUOTA, _NO_LONGER, AGAIN)
         elif mode == Mode.PREEMPT:
             self._preempt(entry)
         else:
@@ -284,9 +257,9 @@ class TreeCycle:
         """Give an entry what fits, unless others have to be ready first, or there is no place."""
         work, assignment = entry.work, entry.assignment
         if self._ground.readiness.is_blocked:
-            self._leave(entry, WAITS_FOR_PODS, SAID, _PARKED)
+            self._leave(entry, WAITS_FOR_PODS, SAID, PARKED)
         elif not self._takes_place(work, assignment):
-            self._leave(entry, NO_PLACE, _NO_LONGER, _AGAIN)
+            self._leave(entry, NO_PLACE, _NO_LONGER, AGAIN)
         else:
             work.waits_for, work.tried = _NOBODY, []
             self._ground.admit(work, assignment)
@@ -321,7 +294,7 @@ class TreeCycle:
         work.tried = []
         work.waits_for = frozenset(one.key for one in entry.victims)
         waits = f". Pending the preemption of {len(entry.victims)} workload(s)"
-        self._leave(entry, WAITS_FOR_VICTIMS, work.message + waits, _PREEMPTOR)
+        self._leave(entry, WAITS_FOR_VICTIMS, work.message + waits, PREEMPTOR)
 
     def _overlaps(self, entry: Entry) -> bool:
         return any(one.key in self._preempted for one in entry.victims)
@@ -393,4 +366,4 @@ def _has_more(tried: Sequence[Mapping[str, int]]) -> bool:
 
 def _find_next(work: Work, *, goes_on: bool) -> Next:
     """Find what becomes of a workload that does not fit: there may be flavors that were not tried yet."""
-    return _AGAIN if goes_on or _has_more(work.tried) else _PARKED
+    return AGAIN if goes_on or _has_more(work.tried) else PARKED

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scheduler.tenancy.assignments import Assignment
-from scheduler.tenancy.cycle import Kept
+from scheduler.tenancy.concessions import note_given_way
+from scheduler.tenancy.outcomes import Kept
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Tree
 from scheduler.tenancy.victims import Victim
@@ -44,6 +45,8 @@ def _run_tree(tenants: Tenants, tree: Tree, now: float) -> Iterator[Round]:
     kept: Kept = {}
     while heads and n_idle <= n_flavors:
         outcome = tenants.run_cycle(tree, heads, now, kept)
+        for victim, asker in outcome.preempted:
+            note_given_way(tenants.works[victim.key], asker)
         yield Round(outcome.admitted, outcome.preempted, [work for work, _ in outcome.left])
         before, heads = heads, tenants.find_heads(tree)
         if outcome.admitted or outcome.preempted or heads != before:

@@ -16,11 +16,12 @@ from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
-from scheduler.tenancy.cycle import NO_PLACE, Kept, Outcome, TreeCycle
+from scheduler.tenancy.cycle import NO_PLACE, TreeCycle
 from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.history import History
 from scheduler.tenancy.index import WorkIndex
 from scheduler.tenancy.lines import Line
+from scheduler.tenancy.outcomes import Kept, Outcome
 from scheduler.tenancy.places import Anywhere, Places
 from scheduler.tenancy.readiness import WAITS_FOR_PODS, Readiness
 from scheduler.tenancy.steps import Steps
@@ -257,7 +258,7 @@ class Tenants:
 
     def _take_up(self, work: Work, queue: str, used: Amounts, at: tuple[float, float]) -> None:
         """Let a workload hold quota; ``at``: since when it has some, and from when on what it uses is not added up yet."""
-        work.queue, work.where, work.reserved_at = queue, Where.HOLDS, at[0]
+        work.queue, work.where, work.reserved_at, work.is_owed = queue, Where.HOLDS, at[0], False
         work.reason = work.message = ""
         self.directory.forest.hold(queue, work.key, used)
         self.history.start(work.local, work.key, used, self._now, at[1])

@@ -41,32 +41,65 @@ class Work:
         tried_at: the tree's cycle, and the generation of the queue, of its last try.
         reason, message: why it waits, in Kueue's words; of one that waits its queue may know better.
         waits_for: the victims whose quota it waits for.
+        given: the keys and uids of those for whom it has given quota back.
+        is_owed: others have given quota back for it, and it has not got any since.
     """
 
     __slots__ = (
-        "counts", "defined", "is_assumed", "is_going", "key", "likeness", "local", "message", "namespace", "place",
-        "queue", "reason", "reserved_at", "tried", "tried_at", "uid", "waits_for", "where",
+        "counts",
+        "defined",
+        "given",
+        "is_assumed",
+        "is_going",
+        "is_owed",
+        "key",
+        "likeness",
+        "local",
+        "message",
+        "namespace",
+        "place",
+        "queue",
+        "reason",
+        "reserved_at",
+        "tried",
+        "tried_at",
+        "uid",
+        "waits_for",
+        "where",
     )  # fmt: skip
 
     def __init__(self, defined: WorkloadDefinition) -> None:
         self.key, self.uid = defined.key, defined.uid
         self.namespace = defined.key.partition("/")[0]
         self.queue, self.where, self.reserved_at = "", Where.ASIDE, 0.0
-        self.is_assumed = self.is_going = False
+        self.is_assumed = self.is_going = self.is_owed = False
         self.tried: list[dict[str, int]] = []
         self.tried_at = (-1, -1)
         self.reason = self.message = ""
         self.waits_for: frozenset[str] = frozenset()
+        self.given: frozenset[tuple[str, str]] = frozenset()
+        self.defined = defined
         self.define(defined)
 
     def define(self, defined: WorkloadDefinition) -> None:
-        """Take over how its object has changed."""
+        """Take over how its object has changed. With another priority or queue it need spare nobody."""
+        if (defined.priority, defined.local) != (self.defined.priority, self.defined.local):
+            self.given = frozenset()
         self.defined = defined
         self.local = f"{self.namespace}/{defined.local}"
         self.place: Place = (-defined.priority, defined.since, defined.uid)
         self.counts = count_pods(defined.sets, defined.reclaimed)
-        sets = tuple((one.name, id(one.shape), one.least) for one in defined.sets)
-        self.likeness: Likeness = (defined.priority, sets, tuple(self.counts))
+        self._compare()
+
+    def give_way(self, to: tuple[str, str]) -> None:
+        """Note the key and the uid of a workload for which this one gives quota back."""
+        self.given |= {to}
+        self._compare()
+
+    def _compare(self) -> None:
+        """Note what it has in common with others that get the same answer."""
+        sets = tuple((one.name, id(one.shape), one.least) for one in self.defined.sets)
+        self.likeness: Likeness = (self.priority, sets, tuple(self.counts), self.given)
 
     @property
     def priority(self) -> int:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from operator import itemgetter
 from typing import Any
 
 from scheduler.state.entities import AnyEntity
 from scheduler.waiting.dues import IsStale
-from scheduler.waiting.orders import Order
+from scheduler.waiting.orders import First, Order
 
 # The items of the entity's place, then its ticket and the entity. One flat row compares in half the time of a nested one.
 _Item = tuple[Any, ...]
@@ -45,9 +44,8 @@ class ActiveQueue:
 
     def _pick(self) -> list[_Item]:
         """Return the heap of the lane that comes first now."""
-        rank = self._order.find_rank
-        ranks = [(rank(lane, heap[0][:-2]), heap) for lane, heap in self._lanes.items()]
-        return min(ranks, key=itemgetter(0))[1]
+        firsts = {lane: First(heap[0][:-2], heap[0][-1]) for lane, heap in self._lanes.items()}
+        return self._lanes[self._order.pick_lane(firsts)]
 
     def pop(self) -> None:
         """Remove the item that ``find_head`` has just returned."""

@@ -10,7 +10,13 @@ from typing import NamedTuple, Protocol
 
 from scheduler.plugins.contract import Hint
 from scheduler.state.entities import AnyEntity, Entity
+from scheduler.tenancy.kai import tree
+from scheduler.tenancy.kai.accounts import Accounts
+from scheduler.tenancy.kai.rules import Reason
 from scheduler.waiting.hooks import Hooks
+
+# So many of those that were held lately are remembered until somebody says so.
+_NEW_MOST = 4096
 
 
 class Held(NamedTuple):
@@ -54,6 +60,55 @@ class Completeness:
         if entity.problem is not None:
             return Held("Completeness", why=str(entity.problem))
         return Held("Completeness", why=entity.lacks) if entity.lacks else None
+
+
+_PROBLEMS = {
+    tree.MISSING: "there is no queue {}",
+    tree.INNER: "there are queues within queue {}, so no pod starts in it",
+    tree.ORPHAN: "a queue above queue {} does not exist",
+    tree.CYCLE: "the queues above queue {} are a cycle, or too many",
+    tree.BAD: "queue {}, or one above it, has a mistake",
+}
+
+
+def say_problem(problem: str, name: str) -> str:
+    """Say why one of KAI's queues starts no pods: a word of the tree in full."""
+    return _PROBLEMS[problem].format(name)
+
+
+class InQueue:
+    """Holds a pod or group whose queue, one of KAI's, does not exist or starts no pods.
+
+    Attributes:
+        accounts: those of the queues.
+    """
+
+    def __init__(self, accounts: Accounts) -> None:
+        self.accounts = accounts
+        # What was held since the last call of ``take_held``, by uid.
+        self._new: dict[str, Held] = {}
+
+    def take_held(self) -> dict[str, Held]:
+        """Return by uid what was held since the last call."""
+        taken, self._new = self._new, {}
+        return taken
+
+    def judge(self, entity: AnyEntity) -> Held | None:
+        """Hold what names such a queue; whoever sees the queues change asks again."""
+        queues = self.accounts.tree
+        name = self.accounts.find_terms_of(entity).queue if len(queues) else ""
+        if not name:
+            return None
+        queues.settle()
+        problem = queues.find_problem(name)
+        if not problem:
+            return None
+        if len(self._new) >= _NEW_MOST:
+            # A replica that does not lead takes nothing of it.
+            del self._new[next(iter(self._new))]
+        held = Held(Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {say_problem(problem, name)}")
+        self._new[entity.uid] = held
+        return held
 
 
 ADMISSIONS: tuple[Admission, ...] = (SchedulingGates(), Completeness())

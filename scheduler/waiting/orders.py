@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 from scheduler.state.entities import AnyEntity
 from scheduler.state.seniority import Seniority
@@ -16,6 +17,13 @@ _HALF_LIFE_SECONDS = 10.0
 _COMMON = ""
 
 
+class First(NamedTuple):
+    """The entity that is next in its lane, with its place there."""
+
+    place: tuple[Any, ...]
+    entity: AnyEntity
+
+
 class Order(Protocol):
     """Orders entities in lanes. Within a lane the order never changes; lanes overtake each other as work is done."""
 
@@ -25,8 +33,11 @@ class Order(Protocol):
     def find_lane(self, entity: AnyEntity) -> str:
         """Return the lane that an entity is in now."""
 
-    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return how a lane, whose first entity has this place, compares with other lanes now: the lowest is first."""
+    def pick_lane(self, firsts: Mapping[str, First]) -> str:
+        """Return the lane that is next now, of those whose first entities are given."""
+
+    def goes_alone(self, entity: AnyEntity) -> bool:
+        """Whether an entity is tried by itself: who comes after it may depend on where it goes."""
 
     def pay_cost(self, namespace: str, cost: float) -> None:
         """Charge a namespace for work that cost so much beyond the usual."""
@@ -45,13 +56,13 @@ class PriorityAndAge:
 
     def __init__(self, seniority: Seniority | None = None) -> None:
         """``seniority`` says how much priority age is worth."""
-        self._seniority = seniority or Seniority()
+        self.seniority = seniority or Seniority()
         self._spent: dict[str, float] = {}
         self._faded_at = 0.0
 
-    def find_place(self, entity: AnyEntity) -> tuple[float, bool, str, int]:
+    def find_place(self, entity: AnyEntity) -> tuple[float, float, str, int]:
         """Return the place as ``Seniority`` has it."""
-        return self._seniority.find_place(entity)
+        return self.seniority.find_place(entity)
 
     def find_lane(self, entity: AnyEntity) -> str:
         """Return the common lane, or for a namespace that has spent its allowance its own lane."""
@@ -60,9 +71,15 @@ class PriorityAndAge:
             return _COMMON
         return entity.namespace
 
-    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the priority, then what the namespace has spent."""
-        return place[0], self._spent.get(lane, 0.0)
+    def pick_lane(self, firsts: Mapping[str, First]) -> str:
+        """Return the lane of the highest priority; of equal ones that of the namespace that has spent least."""
+        spent = self._spent
+        return min(firsts, key=lambda lane: (firsts[lane].place[0], spent.get(lane, 0.0)))
+
+    def goes_alone(self, entity: AnyEntity) -> bool:
+        """Return that no entity goes alone: this order is the same whatever is placed."""
+        del entity
+        return False
 
     def pay_cost(self, namespace: str, cost: float) -> None:
         """Charge a namespace for a pod that costs so much beyond the usual."""

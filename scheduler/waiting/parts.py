@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 from scheduler.config import Config
 from scheduler.waiting.active import ActiveQueue
-from scheduler.waiting.admissions import Admission, Door
+from scheduler.waiting.admissions import Admission, Door, Held
 from scheduler.waiting.dues import Dues
 from scheduler.waiting.entries import Came, Entry, Where
 from scheduler.waiting.orders import Order
@@ -57,9 +57,7 @@ class Parts:
     def activate(self, entry: Entry, now: float, why: Came) -> None:
         """Make an entity active, or hold it if an admission says no."""
         if (held := self._door.judge(entry.entity)) is not None:
-            self.move(entry, Where.GATED, why)
-            entry.held = held
-            self._door.hold(entry.uid, held)
+            self.hold(entry, held, why)
             return
         self.move(entry, Where.ACTIVE, why)
         entry.active_at = now
@@ -67,6 +65,12 @@ class Parts:
             entry.since = now
         self._compact()
         self.active.push(entry.entity, entry.ticket)
+
+    def hold(self, entry: Entry, held: Held, why: Came) -> None:
+        """Hold an entity that may not be tried."""
+        self.move(entry, Where.GATED, why)
+        entry.held = held
+        self._door.hold(entry.uid, held)
 
     def park(self, entry: Entry, now: float, kind: Hashable) -> None:
         """Let an entity wait for a change that could help the pods of its kind."""

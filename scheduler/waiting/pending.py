@@ -15,14 +15,14 @@ says which entity comes first, and ``parked`` keeps the entities that wait for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from scheduler.api.door.decisions import GroupResult, Hold
 from scheduler.api.selectors import Labels
 from scheduler.config import Config
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import PodRecord
-from scheduler.waiting.admissions import ADMISSIONS, Admission
+from scheduler.waiting.admissions import ADMISSIONS, Admission, Held
 from scheduler.waiting.entries import Came, Entry, Where, is_alike
 from scheduler.waiting.orders import Order, PriorityAndAge
 from scheduler.waiting.parked import Parked
@@ -136,12 +136,15 @@ class Pending:
         batch: list[AnyEntity] = []
         paid: set[tuple[str, int]] = set()
         n_pods = spent = 0
+        is_alone = False
         while n_pods < limit and (uid := active.find_head()) is not None:
             entry = self._entries[uid]
             entity = entry.entity
             n_pods += len(entity.members) if isinstance(entity, Entity) else 1
-            if batch and n_pods > limit:
+            goes_alone = self.order.goes_alone(entity)
+            if batch and (n_pods > limit or goes_alone or is_alone):
                 break
+            is_alone = goes_alone
             # A pod that is like one of the batch is not expensive.
             like = (entry.pod.namespace, id(entry.pod.template))
             extra = cost(entry.pod) if self._is_shared and like not in paid else 0
@@ -194,6 +197,12 @@ class Pending:
         """Note the result for a group that was tried, and why one of its pods found no node."""
         if (entry := self._entries.get(uid)) is not None:
             entry.result, entry.why = result, why
+
+    def hold(self, uid: str, held: Held, now: float) -> None:
+        """Hold an entity that was tried, until somebody asks for it to be judged again."""
+        entry = self._take_back(uid, now)
+        if entry is not None:
+            self._parts.hold(entry, held, Came.FAILED)
 
     def retry_pod(self, uid: str, now: float) -> None:
         """Try a pod again after its backoff: its bind failed through no fault of the pod."""
@@ -316,11 +325,12 @@ class Pending:
             ):
                 self._parts.activate(entry, now, Came.STEERING_CHANGED)
 
-    def judge_again(self, uid: str, now: float) -> None:
-        """Ask the admissions again about an entity that one of them holds: the awaited change has happened."""
-        entry = self._entries.get(uid) or self.find_entry(uid)
-        if entry is not None and entry.held is not None:
-            self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
+    def judge_again(self, uids: Iterable[str], now: float) -> None:
+        """Ask the admissions again about entities that one of them holds: the awaited change has happened."""
+        for uid in uids:
+            entry = self._entries.get(uid) or self.find_entry(uid)
+            if entry is not None and entry.held is not None:
+                self._parts.activate(entry, now, Came.CLUSTER_CHANGED)
 
     def _find_parked(self, uid: str) -> Entry | None:
         entry = self.find_entry(uid)

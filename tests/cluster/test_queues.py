@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from scheduler.api import names
+from scheduler.api.jobs import table as jobs
 from tests.controlplane.auditlog import AuditLog
 from tests.operator import installed, lives, servers, tenants
 from tests.operator.process import Operator
@@ -65,9 +66,21 @@ async def test_queues_are_managed_as_kueue_does_it(world: World, log: AuditLog) 
     await _nothing_is_written_while_kueue_leads(world, operator)
     entries = [one for one in log.entries() if "objectRef" in one]
     assert [one for one in entries if one["responseStatus"]["code"] == 403] == []
-    # A workload is read only if it has changed while its decision was on the way.
+    # A workload is read only if it has changed while its decision was on the way. Here nobody has jobs.
     unused = {*await _list_rights(world)} - {*map(_find_right, entries)}
-    assert unused <= {("get", "kueue.x-k8s.io", "workloads")}
+    assert unused <= {("get", "kueue.x-k8s.io", "workloads"), *_list_rights_of_jobs()}
+
+
+def _list_rights_of_jobs() -> list[Right]:
+    """The rights that jobs and pods with a queue take."""
+    kinds_of_jobs = (one.kind for one in jobs.TABLE)
+    return [
+        *((verb, one.group, one.plural) for one in kinds_of_jobs for verb in ("get", "patch")),
+        *((verb, "kueue.x-k8s.io", "workloads") for verb in ("create", "patch", "delete")),
+        ("patch", "batch", "jobs/status"),
+        ("patch", "", "pods"),
+        ("list", "scheduling.k8s.io", "priorityclasses"),
+    ]
 
 
 async def _list_rights(world: World) -> list[Right]:

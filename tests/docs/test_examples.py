@@ -145,3 +145,11 @@ def test_who_borrows_gives_back_to_its_owner_and_what_is_left_over_waits() -> No
     }  # fmt: skip
     used = {one["name"]: one["uses"][0]["used"] for one in found["queues"]}
     assert used == {"research": "16", "vision": "8", "speech": "8"}
+
+
+def test_a_queue_of_kai_gets_its_own_back_and_the_others_wait() -> None:
+    found = schedule(examples.read("kai-queues.yaml"))
+    rows = {one["name"]: one for one in found["pods"]}
+    assert [one["name"] for one in rows["translate"]["victims"]] == ["detect"]
+    assert not rows["depth"]["victims"]
+    assert rows["serve"]["message"].startswith("NonPreemptibleOverQuota: ")

@@ -146,6 +146,8 @@ def test_what_queue_prints() -> None:
     assert {one["name"] for one in listed["queues"]} == {"vision", "speech"}
     assert len(check("queue", "queue", "tree", *of)["queues"]) == 3
     assert check("queue", "queue", "list", "-f", "-", stdin="kind: Odd")["queues"] == []
+    of_kai = check("queue", "queue", "list", "-f", str(examples.FOLDER / "kai-queues.yaml"))
+    assert len(of_kai["kaiQueues"]) == 3
     for name in ("vision", "research"):
         assert check("queue", "queue", "show", name, *of)["queue"]["name"] == name
     names = "speech/translate", "vision/depth", "vision/detect"

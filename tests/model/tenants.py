@@ -15,7 +15,7 @@ from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.queues.workloads import Admission, Assigned, Shapes, read_workload
 from scheduler.api.times import read_time
 from scheduler.tenancy.assignments import Assignment
-from scheduler.tenancy.cycle import Outcome
+from scheduler.tenancy.outcomes import Outcome
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
 

@@ -78,7 +78,13 @@ def test_a_pod_that_waits_is_told_why_what_is_closest_and_what_would_help() -> N
     found = answer("pod", "default/big", objects=objects)
     assert (found["state"], found["node"], found["now"]) == ("waits", None, None)
     assert found["message"].startswith("0/2 nodes are available: 1 node(s) had no fitting GPU, 1 ")
-    assert found["queue"] == {"place": 2, "of": 2, "ahead": ["default/first"], "gates": []}
+    assert found["queue"] == {
+        "place": 2,
+        "of": 2,
+        "ahead": ["default/first"],
+        "gates": [],
+        "heldBy": None,
+    }
     assert [(one["reason"], one["nodes"], one["names"]) for one in found["reasons"]] == [
         ("node(s) had no fitting GPU", 1, ["g"]),
         ("node(s) had untolerated taint(s)", 1, ["a"]),
@@ -297,7 +303,13 @@ def test_nobody_waits_behind_a_pod_that_somebody_must_mend() -> None:
         place: Json | None = found["queue"]
         return place
 
-    assert queue("p") == {"place": 2, "of": 2, "ahead": ["default/first"], "gates": []}
+    assert queue("p") == {
+        "place": 2,
+        "of": 2,
+        "ahead": ["default/first"],
+        "gates": [],
+        "heldBy": None,
+    }
     assert (queue("held"), queue("wrong")) == (None, None)
 
 

@@ -78,7 +78,7 @@ def test_names_of_the_api_are_written_in_one_module_only() -> None:
 def test_a_kind_of_object_is_written_in_the_table_of_kinds_and_by_who_keeps_it() -> None:
     """Else a path, a right or a dump forgets the kind that was added last."""
     plurals = {kind.plural for kind in kinds.TABLE if kind.group or kind.plural.startswith("persistent")}  # fmt: skip
-    plurals -= {"deployments", "jobs"}
+    plurals -= {"deployments", "jobs", "queues"}
     # Rooms that read or write any kind; in the others are those who know some by name.
     rooms = ("kube/", "engine/", "cli/", "simulate/reading/")
     # kubectl's words for what a user asks about.
@@ -146,6 +146,8 @@ def test_priorities_of_pods_that_run_are_compared_in_one_room_only() -> None:
         "state/nominations.py",  # the order of pods that wait
         "telling/explained/nodes.py",  # the order in which pods are printed
         "tenancy/candidates.py",  # the policies of queues about workloads
+        "tenancy/kai/shares.py",  # priorities of queues
+        "tenancy/kai/terms.py",  # below which priority a pod may be preempted, if nobody says so
         "telling/explained/sentences.py",  # the figure that is printed
     }
     assert {name for name in found if not name.startswith("disruption/")} == others

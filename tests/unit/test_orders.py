@@ -1,6 +1,7 @@
 """There is one order of those that wait, and another one is followed wherever those that wait are looked at."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from scheduler.config import Config
@@ -8,6 +9,7 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity
 from scheduler.state.pods import PodRecord
 from scheduler.waiting.looks import Looks
+from scheduler.waiting.orders import First
 from scheduler.waiting.pending import Pending
 from tests import make
 
@@ -21,9 +23,11 @@ class Youngest:
     def find_lane(self, _: AnyEntity) -> str:
         return ""
 
-    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        del lane
-        return place
+    def pick_lane(self, firsts: Mapping[str, First]) -> str:
+        return min(firsts, key=lambda lane: firsts[lane].place)
+
+    def goes_alone(self, _: AnyEntity) -> bool:
+        return False
 
     def pay_cost(self, namespace: str, cost: float) -> None:
         """Nobody pays."""
@@ -41,9 +45,8 @@ class Fair(Youngest):
     def find_lane(self, entity: AnyEntity) -> str:
         return entity.namespace
 
-    def find_rank(self, lane: str, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        del place
-        return (self.paid[lane], lane)
+    def pick_lane(self, firsts: Mapping[str, First]) -> str:
+        return min(firsts, key=lambda lane: (self.paid[lane], lane))
 
     def pay_cost(self, namespace: str, cost: float) -> None:
         self.paid[namespace] += int(cost)

@@ -73,6 +73,7 @@ from scheduler.engine.questions.queues import (
     KnownWorkloads,
     PodsOfWorkload,
     QueuePath,
+    StatusesOfKaiQueues,
     StatusesOfQueues,
     WaitersOf,
     WhyNoQuota,
@@ -239,7 +240,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),
-        KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(),
+        KnownQueues(), KnownWorkloads(), PodsOfWorkload("default/none"), KnownQueue("none"), WhyNoQuota("default/none"), WaitersOf("none", 9), QueuePath("a/b"), ChecksToPass("q", frozenset()), IsObjectInUse("ClusterQueue", "q"), StatusesOfQueues(), StatusesOfKaiQueues(),
         IsParked(uid), WaitOf(uid), TriedInVain(uids), Queue(), QueueCounts(), WaitsByNamespace(),
         WhatWaits(), AllGroups(), ObjectsOf(GroupKey("PodGroup.scheduling.k8s.io", "default", "gang")),
     ]  # fmt: skip

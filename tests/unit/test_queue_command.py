@@ -19,6 +19,7 @@ from tests.unit.test_queues_places import make_flavor, make_queue, make_workload
 
 Json = dict[str, Any]
 EXAMPLE = examples.read("queues.yaml")
+KAI = examples.read("kai-queues.yaml")
 FLAVOR = make_flavor("gpus", "gpu")
 
 
@@ -78,6 +79,52 @@ def test_without_queues_it_says_so() -> None:
         assert "no queues" in queue(what, objects=[FLAVOR])
     assert "there are no queues" in queue("show", "a", objects=[FLAVOR], code=2)
     assert "there are no workloads" in queue("why", "a/b", objects=[FLAVOR], code=2)
+
+
+def test_kai_queues_stand_below_the_ones_above_them() -> None:
+    found = queue("tree", objects=KAI)
+    assert [line.split() for line in found.splitlines()] == [
+        ["KAI", "QUEUE", "RESOURCE", "QUOTA", "LIMIT", "WEIGHT", "FAIR", "HELD", "FIXED", "WANTED"],
+        ["research", "gpu", "8", "unlimited", "0", "8", "8", "0", "15"],
+        ["speech", "gpu", "4", "unlimited", "1", "4", "2", "0", "8"],
+        ["vision", "gpu", "4", "unlimited", "1", "4", "6", "0", "7"],
+    ]
+    assert queue("list", objects=KAI) == found
+    both = queue("list", objects=[*KAI, *EXAMPLE])
+    assert both == queue("list", objects=EXAMPLE) + "\n" + both[both.index("KAI QUEUE") :]
+
+
+def test_kai_queues_in_figures() -> None:
+    found = ask("list", objects=KAI)["kaiQueues"]
+    assert [(one["name"], one["parent"], one["depth"], one["overQuota"]) for one in found] == [
+        ("research", None, 0, False), ("speech", "research", 1, False), ("vision", "research", 1, True),
+    ]  # fmt: skip
+    assert found[1]["uses"][0]["quota"] == "unlimited"
+    amounts = {
+        "cpu": {"quota": 1500},
+        "memory": {"quota": 2000, "limit": -1},
+        "gpu": {"quota": 0.5},
+    }
+    (alone,) = ask("list", objects=[make_kai("alone", resources=amounts)])["kaiQueues"]
+    assert [(one["quota"], one["limit"]) for one in alone["uses"]] == [
+        ("1500m", "0"), ("2G", "unlimited"), ("0.5", "0"),
+    ]  # fmt: skip
+
+
+def test_kai_queues_that_start_no_pods_say_why() -> None:
+    parents = {"lost": "none", "a": "b", "b": "a", "c": "b"}
+    objects = [make_kai(name, parentQueue=parent) for name, parent in parents.items()]
+    found = queue("list", objects=objects)
+    assert "lost starts no pods: a queue above queue lost does not exist" in found
+    assert "c starts no pods: the queues above queue c are a cycle, or too many" in found
+    names = [one["name"] for one in ask("list", objects=objects)["kaiQueues"]]
+    assert sorted(names) == ["a", "b", "c", "lost"]
+    wrong = make_kai("wrong", resources={"gpu": {"quota": -2}})
+    assert "Queue wrong: spec.resources.gpu.quota: -2" in queue("list", objects=[wrong], code=3)
+
+
+def make_kai(name: str, **spec: Any) -> Json:
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}  # fmt: skip
 
 
 def test_an_unknown_name_is_answered_with_those_that_there_are() -> None:

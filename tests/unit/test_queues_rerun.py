@@ -45,6 +45,9 @@ def test_a_fresh_start_keeps_quota_and_history_to_the_last_digit(seed: int) -> N
         queue: dict(tenants.directory.forest.list_held(queue))
         for queue in tenants.directory.forest.queues
     }
+    given = {key: (work.given, work.is_owed) for key, work in tenants.works.items()}
+    # In the first story nobody has given way by now.
+    assert seed == 0 or any(one for one, _ in given.values())
     history = tenants.history.list_known()
     assert any(one["consumed"] for one in history.values())
     story.files.append([])
@@ -59,6 +62,7 @@ def test_a_fresh_start_keeps_quota_and_history_to_the_last_digit(seed: int) -> N
         queue: dict(after.directory.forest.list_held(queue))
         for queue in after.directory.forest.queues
     }
+    assert {key: (work.given, work.is_owed) for key, work in after.works.items()} == given
     assert after.history.list_known() == history
     # A log that is run again knows the same.
     again: Engine | None = None

@@ -71,11 +71,13 @@ def learnt(monkeypatch: pytest.MonkeyPatch) -> list[c.Demand]:
     class Watched(Cycle):
         known: c.Demand | None = None
 
-        def schedule(self, batch: Sequence[AnyEntity], *, explain: bool = True) -> Outcome:
+        def schedule(
+            self, batch: Sequence[AnyEntity], *, explain: bool = True, makes_room: bool = True
+        ) -> Outcome:
             tables = self.learner.tables
             log.append(log[-1] if tables is self.known else copy.deepcopy(tables))
             self.known = tables
-            return super().schedule(batch, explain=explain)
+            return super().schedule(batch, explain=explain, makes_room=makes_room)
 
     monkeypatch.setattr(engine_room, "Cycle", Watched)
     return log

@@ -11,6 +11,7 @@ from scheduler.api import kinds, steering
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import PeerKind
+from scheduler.api.queues.settings import WebhookSettings
 from scheduler.config import Config
 from scheduler.documents import foreign
 from scheduler.engine.engine import Engine
@@ -126,6 +127,8 @@ def test_queues_are_watched_where_they_are_managed_and_cost_nothing_elsewhere() 
     assert names[: len(plain)] == plain
     assert [source.kind for source in more[len(plain) :]] == list(kinds.OF_QUEUES)
     assert len(set(names)) == len(names)
+    of_kai = sources.make_table(("a",), DEFAULT, with_kai=True)
+    assert [source.kind for source in of_kai[len(plain) :]] == [kinds.KAI_QUEUES]
 
 
 def test_a_kind_of_queues_is_read_in_the_newest_version_that_is_served() -> None:
@@ -156,13 +159,23 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
         assert (right.verb, right.group, resource) in given
 
 
-def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else() -> None:
-    more = set(rights.list_needed("x", "x", with_queues=True)) - set(rights.list_needed("x", "x"))
+@pytest.mark.parametrize(
+    ("folder", "given"),
+    [
+        ("queues", {"with_queues": True}),
+        ("kai-queues", {"with_kai": True}),
+        ("queues-webhook", {"webhook": WebhookSettings()}),
+    ],
+)
+def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(
+    folder: str, given: dict[str, Any]
+) -> None:
+    more = set(rights.list_needed("x", "x", **given)) - set(rights.list_needed("x", "x"))
     needed = {
         (one.verb, one.group, "/".join(filter(None, (one.resource, one.subresource))))
         for one in more
     }
-    assert given_rights("queues") == needed
+    assert given_rights(folder) == needed
 
 
 def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> None:
@@ -175,7 +188,7 @@ def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> N
 
 def test_every_kind_that_is_watched_has_a_keeper_and_no_other() -> None:
     engine = Engine(Config())
-    kept = (*kinds.WATCHED, *kinds.OF_QUEUES)
+    kept = (*kinds.WATCHED, *kinds.OF_QUEUES, *kinds.OF_KAI)
     assert set(engine._keepers) == {kind.name for kind in kept}
     for kind in kept:
         assert engine.ask(MissingKeys(kind.name, ())) == []

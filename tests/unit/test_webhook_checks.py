@@ -216,6 +216,8 @@ def test_a_pod_more_than_its_stateful_set_has_quota_for_is_refused(
     if start is not None:
         texts[names.KUEUE_INDEX_OFFSET] = start
     pod = make_pod({**_CREW, names.SET_INDEX: index}, texts)
+    without = make_pod({**QUEUE, names.SET_INDEX: index}, {names.KUEUE_PARENT: "statefulset"})
+    assert find_objection(kinds.PODS, without) == ""
     assert ("has quota for 2 pods" in find_objection(kinds.PODS, pod)) is is_refused
 
 

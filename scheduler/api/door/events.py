@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import kueue, steering, wire
+from scheduler.api import kai, kueue, steering, wire
 from scheduler.api.cards import Slots
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import GroupKey
@@ -19,6 +19,7 @@ from scheduler.api.storage import Given, StorageObject
 Object = (
     wire.Pod | wire.Node | steering.PeerObject | steering.PodDisruptionBudget | steering.Namespace
     | steering.BalancePolicy | StorageObject | objects.GroupObject | objects.TopologyObject | kueue.QueueObject
+    | kai.Queue
 )  # fmt: skip
 
 
@@ -215,6 +216,20 @@ class QuotaGoing(_Event, frozen=True):
     key: str
 
 
+class GaveWay(_Event, frozen=True):
+    """For which workloads one had given quota back before the engine made a fresh start, and others for it.
+
+    Attributes:
+        key: the workload.
+        given: the keys and uids of those for which it had given quota back.
+        is_owed: others had given quota back for it, and it had not got any since.
+    """
+
+    key: str
+    given: tuple[tuple[str, str], ...]
+    is_owed: bool
+
+
 class StepGoing(_Event, frozen=True):
     """The next step of a workload was being carried out before the engine made a fresh start."""
 
@@ -228,6 +243,12 @@ class UsageKnown(_Event, frozen=True):
     account: dict[str, Any]
 
 
+class ShareUsageKnown(_Event, frozen=True):
+    """What KAI's queues had used before the engine made a fresh start, see ``tenancy/kai/usage.py``."""
+
+    known: dict[str, Any]
+
+
 class DemandKnown(_Event, frozen=True):
     """The demand that was known before the engine made a fresh start, see ``state/demand.py``."""
 
@@ -238,7 +259,7 @@ Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
     | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | StepGoing
-    | UsageKnown
+    | GaveWay | UsageKnown | ShareUsageKnown
 )  # fmt: skip
 
 

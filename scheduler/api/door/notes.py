@@ -89,6 +89,21 @@ class GroupHeld(NamedTuple):
     is_wrong: bool
 
 
+class HeldByQueue(NamedTuple):
+    """A pod or group waits for its queue, one of KAI's; ``uid`` is the pod that stands for it.
+
+    Attributes:
+        group: the key of the group; None for a pod by itself.
+        reason: in KAI's words.
+        why: what is missing, for people.
+    """
+
+    group: GroupKey | None
+    uid: str
+    reason: str
+    why: str
+
+
 class PromiseEnded(NamedTuple):
     """A group has room that was promised room for a later time; ``is_kept``: by that time."""
 
@@ -105,6 +120,7 @@ class Backfilled(NamedTuple):
 Note = (
     Backfilled
     | GroupHeld
+    | HeldByQueue
     | PromiseEnded
     | Left
     | Scheduled

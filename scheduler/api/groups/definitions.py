@@ -172,6 +172,8 @@ class Definition(msgspec.Struct, frozen=True):
         restarts: a running group that is below its minimum, and of which the missing pods fit nowhere, is evicted whole;
             None: this object, or these pods, do not say.
         progress: of parts whose owner counts what has succeeded, or makes pods after those that have.
+        queue: the name of KAI's queue in which it is; empty: its pods say so.
+        is_preemptible: whether it may lose its place to others by the rules of KAI's queues; None: its pods say so.
         problem: what a person must mend before the group can be placed.
     """
 
@@ -193,6 +195,8 @@ class Definition(msgspec.Struct, frozen=True):
     run_seconds: float | None = None
     restarts: bool | None = None
     progress: tuple[Progress, ...] = ()
+    queue: str = ""
+    is_preemptible: bool | None = None
     problem: Mistake | None = None
 
 

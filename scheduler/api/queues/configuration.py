@@ -1,7 +1,8 @@
-"""Reads how queues share from the configuration: the fields of Kueue's own, under ``queues``."""
+"""Reads how queues share from the configuration: the fields of Kueue's own under ``queues``, and KAI's under ``queues.kai``."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from scheduler.api.groups.readers import reading
 from scheduler.api.queues.settings import (
     STRATEGIES,
     HistorySettings,
+    KaiSettings,
     QueueSettings,
     ReadySettings,
     WebhookSettings,
@@ -19,8 +21,10 @@ from scheduler.errors import BadInput
 
 _FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
 _WEBHOOK = "webhook"
-FIELDS = "kueue", _FAIR, _HISTORY, _READY, _WEBHOOK
+FIELDS = "kueue", "kai", _FAIR, _HISTORY, _READY, _WEBHOOK
 _STAMPS = ("Eviction", "Creation")
+_OF_KAI = "kValue", "usage", "usageHalfLifeTime", "saturationMultiplier", "reclaimMinRuntimeMethod"
+_METHODS = ("lca", "queue")
 _INT32_MAX = 2**31 - 1
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _REQUEUING = "requeuingStrategy"
@@ -41,6 +45,7 @@ def read_settings(given: Any, field: str = "queues") -> QueueSettings:
         raise BadInput(f"{field}.{_WEBHOOK}", f"needs {field}.kueue: true")
     return QueueSettings(
         kueue=kueue,
+        kai=_read_kai(raw.get("kai", False), f"{field}.kai"),
         strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),
         history=_read_history(raw.get(_HISTORY), f"{field}.{_HISTORY}"),
         by_eviction=_read_stamp(ready, f"{field}.{_READY}"),
@@ -73,6 +78,28 @@ def _read_text(raw: Mapping[str, Any], under: str, key: str, default: str) -> st
     if not isinstance(given, str):
         raise BadInput(f"{under}.{key}", f"{values.quote(given)} is not a text")
     return given
+
+
+def _read_kai(given: Any, field: str) -> KaiSettings | None:
+    """Read how KAI's queues share: true, or how they do it in other ways than KAI does."""
+    if not isinstance(given, Mapping):
+        return KaiSettings() if values.read_flag(given, field) else None
+    values.refuse_unknown(given, field, _OF_KAI)
+    default = KaiSettings()
+    half_life = _read_seconds(given, field, _OF_KAI[2], HistorySettings().half_life_seconds)
+    has_usage = values.read_flag(given.get(_OF_KAI[1], False), f"{field}.{_OF_KAI[1]}")
+    method = given.get(_OF_KAI[4], _METHODS[0])
+    if method not in _METHODS:
+        wanted = " or ".join(_METHODS)
+        raise BadInput(f"{field}.{_OF_KAI[4]}", f"{values.quote(method)} is not {wanted}")
+    return KaiSettings(
+        k=_read_number(given.get(_OF_KAI[0], default.k), f"{field}.{_OF_KAI[0]}", 0),
+        half_life_seconds=half_life if has_usage else default.half_life_seconds,
+        multiplier=_read_number(
+            given.get(_OF_KAI[3], default.multiplier), f"{field}.{_OF_KAI[3]}", 1
+        ),
+        by_common=method == _METHODS[0],
+    )
 
 
 def _read_strategies(given: Any, field: str) -> tuple[str, ...] | None:
@@ -115,10 +142,14 @@ def _read_seconds(raw: Mapping[str, Any], under: str, key: str, default: float) 
 
 def _read_weights(given: Any, field: str) -> dict[str, float]:
     raw = values.read_mapping(given, field)
-    for name, weight in raw.items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
-            raise BadInput(f"{field}[{name}]", f"{values.quote(weight)} is not a number of at least 0")  # fmt: skip
-    return {name: float(weight) for name, weight in raw.items()}
+    return {name: _read_number(weight, f"{field}[{name}]", 0) for name, weight in raw.items()}
+
+
+def _read_number(given: Any, field: str, low: int) -> float:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not low <= given < math.inf:
+        raise BadInput(field, f"{values.quote(given)} is not a number of at least {low}")
+    return float(given)
 
 
 def _read_stamp(raw: Mapping[str, Any], field: str) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from scheduler.api import kueue, quantities, selectors, times, values
+from scheduler.api import kai, kueue, quantities, selectors, times, values
 from scheduler.api.queues import amounts, bounds
+from scheduler.api.queues import kai as kai_queues
 from scheduler.api.queues.definitions import (
     Check,
     CheckRule,
@@ -150,7 +151,7 @@ def read_flavor(found: kueue.ResourceFlavor) -> Flavor:
     )
 
 
-def check_object(found: kueue.QueueObject) -> None:
+def check_object(found: kueue.QueueObject | kai.Queue) -> None:
     """Refuse an object that cannot be read."""
     match found:
         case kueue.ClusterQueue():
@@ -163,6 +164,8 @@ def check_object(found: kueue.QueueObject) -> None:
             read_flavor(found)
         case kueue.LimitRange():
             bounds.read_limit_range(found.spec)
+        case kai.Queue():
+            kai_queues.read_queue(found)
 
 
 def _read_taint(raw: Mapping[str, Any], field: str) -> tuple[str, str, str]:

@@ -29,6 +29,24 @@ _WEEK = HistorySettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KaiSettings:
+    """How KAI's queues share what is over all quotas.
+
+    Attributes:
+        k: how strongly what a queue has used counts against its weight.
+        half_life_seconds: after so many seconds half of what a queue has used counts; 0: it does not count.
+        multiplier: a queue that takes from another one may be so many times as full as that one afterwards.
+        by_common: for how long pods are protected from other queues says the queue below the one that both have in
+            common; else the queue of the pod.
+    """
+
+    k: float = 1.0
+    half_life_seconds: float = 0.0
+    multiplier: float = 1.0
+    by_common: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadySettings:
     """How long the pods of workloads may take until they are ready, and when a workload that took longer is tried again.
 
@@ -81,6 +99,7 @@ class QueueSettings:
 
     Attributes:
         kueue: whether Kueue's objects are managed, in the place of Kueue.
+        kai: how KAI's queues share; None if they are not managed.
         makes_workloads: whether somebody makes workloads of jobs and pods with a queue, so that these wait for them.
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         history: how what local queues have used counts, in queues where it does.
@@ -90,6 +109,7 @@ class QueueSettings:
     """
 
     kueue: bool = False
+    kai: KaiSettings | None = None
     makes_workloads: bool = True
     strategies: tuple[str, ...] | None = None
     history: HistorySettings = _WEEK

@@ -55,4 +55,5 @@ def try_group(inside: Inside, question: ask.OutlookOf) -> ask.GroupOutlook | Non
 
 def _scene(inside: Inside) -> Scene:
     inside.cycle.learn()
-    return Scene(Asking(inside.cluster, inside.cycle), inside.cycle, inside.pending)
+    asking = Asking(inside.cluster, inside.cycle)
+    return Scene(asking, inside.cycle, inside.pending, inside.shares)

@@ -10,6 +10,7 @@ from scheduler.engine.intake import Intake
 from scheduler.engine.keeping import Keeper
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
+from scheduler.tenancy.kai.accounts import Accounts
 from scheduler.tenancy.tenants import Tenants
 from scheduler.waiting.pending import Pending
 
@@ -22,6 +23,7 @@ class Inside(NamedTuple):
         intake: pods that wait to be compiled.
         keepers: who keeps the objects of each kind, by its name.
         tenants: the queues, with those who wait in them and those who have quota.
+        shares: the accounts of KAI's queues.
     """
 
     cluster: Cluster
@@ -31,3 +33,4 @@ class Inside(NamedTuple):
     intake: Intake
     keepers: Mapping[str, Keeper]
     tenants: Tenants
+    shares: Accounts

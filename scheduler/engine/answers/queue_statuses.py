@@ -10,9 +10,11 @@ from scheduler.api.queues.definitions import QueueDefinition, ResourceGroup, Sto
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
 from scheduler.engine.questions.contract import Steps
+from scheduler.tenancy.kai.ordering import is_within
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Column
 from scheduler.tenancy.works import Where, Work
+from scheduler.waiting.admissions import say_problem
 
 _QUEUE = str(kueue.ClusterQueue.__struct_config__.tag)
 _LOCAL = str(kueue.LocalQueue.__struct_config__.tag)
@@ -62,6 +64,27 @@ def is_in_use(inside: Inside, question: ask.IsObjectInUse) -> bool:
         case kind if kind == _TOPOLOGY:
             return any(one.topology == key for one in directory.book.flavors.values())
     return False
+
+
+def list_kai_figures(inside: Inside, _: ask.StatusesOfKaiQueues) -> Sequence[ask.KaiFigures]:
+    """List the figures of all queues of KAI."""
+    tree, charged = inside.shares.tree, inside.shares.list_charged()
+    queues = tree.queues
+    problems = {name: tree.find_problem(name) for name, one in queues.items() if not one.children}
+    return [
+        ask.KaiFigures(
+            queue.defined,
+            tuple(queue.children),
+            held.allocated,
+            held.fixed,
+            held.requested,
+            queue.fair,
+            bool(queue.defined.parent) and queue.defined.parent not in queues,
+            not is_within(held.allocated, queue.defined.quota),
+            say_problem(problem, queue.name) if (problem := problems.get(queue.name)) else "",
+        )
+        for queue, held in charged
+    ]
 
 
 def list_figures(inside: Inside, _: ask.StatusesOfQueues) -> Steps[Sequence[ask.QueueFigures]]:

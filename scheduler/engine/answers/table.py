@@ -61,6 +61,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_queues.ChecksToPass: queue_statuses.list_checks,
     of_queues.IsObjectInUse: queue_statuses.is_in_use,
     of_queues.StatusesOfQueues: queue_statuses.list_figures,
+    of_queues.StatusesOfKaiQueues: queue_statuses.list_kai_figures,
     of_nodes.KnownNode: nodes.find_node,
     of_nodes.KnownNodes: nodes.list_nodes,
     of_nodes.NodeCounts: nodes.count_nodes,

@@ -10,6 +10,7 @@ from scheduler.api.queues.definitions import (
     LocalQueueDefinition,
     QueueDefinition,
 )
+from scheduler.api.queues.kai import KaiQueue, Vector
 from scheduler.engine.questions.contract import Fact, Lookup, Question, Steps
 
 
@@ -292,6 +293,34 @@ class QueueFigures(NamedTuple):
     inactive: tuple[str, str] = ("", "")
     consumed: tuple[tuple[str, float], ...] = ()
     consumed_at: float = 0.0
+
+
+class KaiFigures(NamedTuple):
+    """One of KAI's queues, with what its status says: milli-CPU, bytes and millionths of cards.
+
+    Attributes:
+        defined: what its object says.
+        children: the names of the queues directly within it.
+        allocated, fixed, requested: what its pods hold, what of it cannot be preempted, and what they hold and want.
+        fair: its fair share.
+        is_orphan: whether the queue above it does not exist.
+        is_over_quota: whether it holds more of a resource than its quota.
+        problem: why it starts no pods, though there is no queue within it; empty for nothing.
+    """
+
+    defined: KaiQueue
+    children: tuple[str, ...]
+    allocated: Vector
+    fixed: Vector
+    requested: Vector
+    fair: tuple[float, float, float]
+    is_orphan: bool
+    is_over_quota: bool
+    problem: str
+
+
+class StatusesOfKaiQueues(Fact[Sequence[KaiFigures]], frozen=True):
+    """All queues of KAI, those of one level by age and name. O(queues)."""
 
 
 class StatusesOfQueues(Fact[Steps[Sequence[QueueFigures]]], frozen=True):

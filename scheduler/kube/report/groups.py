@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from scheduler.api import names, times
 from scheduler.api.door.decisions import GroupResult, Plan
-from scheduler.api.door.notes import GroupHeld
+from scheduler.api.door.notes import GroupHeld, HeldByQueue
 from scheduler.api.groups.definitions import GroupKey
-from scheduler.api.groups.readers import kubernetes
+from scheduler.api.groups.readers import kai, kubernetes
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.pods import KnownPod
 from scheduler.engine.questions.waiting import GroupFacts, ObjectsOf
@@ -78,14 +78,32 @@ class GroupReports:
             else:
                 self._write_condition(facts[leaf.name], "True", "Scheduled", "")
 
-    def report_held(self, held: GroupHeld) -> None:
-        """Report why a group may not be tried. No condition is written on pods: a new node would not help them."""
+    def report_held(self, held: GroupHeld | HeldByQueue) -> None:
+        """Report why a group, or a pod, may not be tried. No condition is written on pods: a new node would not help them."""
         if not self._is_leading():
+            return
+        if isinstance(held, HeldByQueue):
+            self._report_held_by_queue(held)
             return
         saying = sayings.say_plain(held.why, sayings.ERROR if held.is_wrong else "")
         self._report_event(held.group, held.uid, saying)
         if held.is_wrong:
             self._set_condition(held.group, "False", sayings.ERROR, saying.message)
+
+    def _report_held_by_queue(self, held: HeldByQueue) -> None:
+        saying = sayings.say_plain(held.why, held.reason)
+        if held.group is None:
+            pod = self._engine.ask(KnownPod(held.uid))
+            if pod is not None:
+                self._reporter.report_waiting(pod, saying)
+            return
+        self._report_event(held.group, held.uid, saying)
+        for one in self._find_facts(held.group):
+            if one.kind == kai.KIND:
+                self._messages[one.uid] = saying.message
+                now = times.write_time(wall_clock.now().timestamp())
+                status = group_statuses.write_kai_condition(held.reason, saying.message, now)
+                self._reporter.report_group_status(one, status)
 
     def forget_pod(self, uid: str) -> None:
         """Forget what was reported on a group when the pod that stood for it is gone or has a node."""

@@ -60,7 +60,11 @@ class Source(Generic[T]):
 
 
 def make_table(
-    schedulers: tuple[str, ...], limits: PodLimits, *, with_queues: bool = False
+    schedulers: tuple[str, ...],
+    limits: PodLimits,
+    *,
+    with_queues: bool = False,
+    with_kai: bool = False,
 ) -> tuple[Source[Any], ...]:
     """Return all sources, those of our pods first.
 
@@ -68,14 +72,16 @@ def make_table(
         schedulers: the scheduler names of this process. A field selector has no "or", so each name has a
             source of its own, and the source of other schedulers' pods excludes all of these names.
         limits: how much of a pod is read.
-        with_queues: whether queues are managed.
+        with_queues: whether Kueue's queues are managed.
+        with_kai: whether KAI's queues are managed.
     """
     of_queues = kinds.OF_QUEUES if with_queues else ()
+    of_kai = kinds.OF_KAI if with_kai else ()
     return (
         *_make_pod_sources(schedulers, limits),
         *(
             Source(kind.stream or kind.plural, kind, listing.make_reader(kind))
-            for kind in (*kinds.WATCHED, *of_queues)
+            for kind in (*kinds.WATCHED, *of_queues, *of_kai)
             if kind != kinds.PODS
         ),
     )

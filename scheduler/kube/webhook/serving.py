@@ -150,9 +150,9 @@ def check_place_in_set(request: Request) -> None:
     """
     pod = request.found
     texts, labels = (read_texts(pod, "metadata", key) for key in ("annotations", "labels"))
-    if request.before is not None:
-        return
-    if texts.get(names.KUEUE_PARENT) != write_parent(kinds.STATEFUL_SETS):
+    # Of a StatefulSet that Kueue's own webhook has changed the templates do not say how many there are.
+    is_of_set = texts.get(names.KUEUE_PARENT) == write_parent(kinds.STATEFUL_SETS)
+    if request.before is not None or not is_of_set or names.KUEUE_TOTAL not in texts:
         return
     index = reading.parse_rank(labels.get(names.SET_INDEX))
     start = reading.parse_rank(texts.get(names.KUEUE_INDEX_OFFSET))

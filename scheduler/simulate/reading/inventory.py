@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scheduler.api import kueue, names, selectors, steering, wire
+from scheduler.api import kai, kueue, names, selectors, steering, wire
 from scheduler.api.groups import table
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.objects import (
@@ -24,6 +24,7 @@ from scheduler.api.kinds import (
     LIMIT_RANGES,
     NAMESPACES,
     NODES,
+    OF_KAI,
     OF_QUEUES,
     PODS,
     POLICIES,
@@ -120,7 +121,7 @@ class Inventory:
     storage: list[StorageObject] = field(default_factory=list)
     policies: list[steering.BalancePolicy] = field(default_factory=list)
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
-    queueing: list[kueue.QueueObject] = field(default_factory=list)
+    queueing: list[kueue.QueueObject | kai.Queue] = field(default_factory=list)
     workloads: list[Given] = field(default_factory=list)
     limit_ranges: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)
@@ -311,7 +312,9 @@ _TAKES: dict[str, Callable[[Inventory, Given], None]] = {
     POLICIES.name: _take_policy,
     BUDGETS.name: _take_budget,
     **dict.fromkeys(STORAGE_KINDS, _take_storage),
-    **dict.fromkeys((kind.name for kind in OF_QUEUES if kind != LIMIT_RANGES), _take_queueing),
+    **dict.fromkeys(
+        (kind.name for kind in (*OF_QUEUES, *OF_KAI) if kind != LIMIT_RANGES), _take_queueing
+    ),
 }
 
 

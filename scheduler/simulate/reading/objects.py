@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scheduler.api import kinds, kueue, selectors, steering, values, wire
+from scheduler.api import kai, kinds, kueue, selectors, steering, values, wire
 from scheduler.api.groups.objects import GroupObject, TopologyObject
 from scheduler.api.queues import reading as queues
 from scheduler.api.queues.workloads import Shapes, read_workload
@@ -144,7 +144,9 @@ def read_grouping(body: Mapping[str, Any], kind: str) -> GroupObject | TopologyO
     return found
 
 
-def read_queueing(body: Mapping[str, Any], kind: str, position: int) -> kueue.QueueObject:
+def read_queueing(
+    body: Mapping[str, Any], kind: str, position: int
+) -> kueue.QueueObject | kai.Queue:
     """Read an object of queues; ``kind`` as the table of kinds names it.
 
     A Workload that is in no cluster yet comes after those that are; of several the first one that is given comes first.
@@ -152,7 +154,7 @@ def read_queueing(body: Mapping[str, Any], kind: str, position: int) -> kueue.Qu
     Raises:
         BadInput: as ``decode``, or as the reader of queues.
     """
-    found: kueue.QueueObject = decode({**body, "kind": kind}, kinds.BY_NAME[kind].shape)
+    found: kueue.QueueObject | kai.Queue = decode({**body, "kind": kind}, kinds.BY_NAME[kind].shape)
     meta = found.metadata
     if kinds.BY_NAME[kind].is_namespaced:
         meta.namespace = meta.namespace or "default"

@@ -16,6 +16,8 @@ from scheduler.telling.advice import advise, best, blocking, nearest, weighed
 from scheduler.telling.advice.advise import ObjectFacts
 from scheduler.telling.explained import devices, sentences
 from scheduler.telling.explained.scene import Scene
+from scheduler.tenancy.kai.rules import find_over, make_taker
+from scheduler.waiting.admissions import InQueue
 
 Json = dict[str, Any]
 # The most names of nodes for each reason, the most nodes with scores, and the most pods ahead in the queue.
@@ -39,17 +41,16 @@ def explain_pod(scene: Scene, facts: ObjectFacts, node: str) -> Json:
 
 
 def _name_state(words: wire.Pod, pod: PodRecord, found: Json) -> str:
-    if found["node"]:
-        return "bound"
-    if pod.deleting:
-        return "deleting"
-    if words.spec.scheduling_gates:
-        return "gated"
-    if found["problem"]:
-        return "held"
-    if found["preemption"] and not found["preemption"]["notDone"]:
-        return "preempts"
-    return "fits" if found["nodes"]["fitting"] else "waits"
+    states = (
+        ("bound", found["node"]),
+        ("deleting", pod.deleting),
+        ("gated", words.spec.scheduling_gates),
+        ("held", found["problem"]),
+        ("queued", found["queue"] and found["queue"]["heldBy"]),
+        ("preempts", found["preemption"] and not found["preemption"]["notDone"]),
+        ("fits", found["nodes"]["fitting"]),
+    )
+    return next((name for name, is_so in states if is_so), "waits")
 
 
 def _judge_node(scene: Scene, pod: PodRecord, facts: ObjectFacts, node: str) -> Json:
@@ -242,7 +243,8 @@ def _describe_queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | Non
     find_problem = scene.cycle.keys.find_problem
     active = [one for one in scene.pending.list_active() if find_problem(one) is None]
     place = next((i for i, one in enumerate(active, 1) if one.uid == pod.uid), None)
-    if place is None and not gates:
+    held = _find_hold_of_queue(scene, pod)
+    if place is None and not gates and held is None:
         return None
     ahead = active[: place - 1] if place else []
     return {
@@ -250,4 +252,19 @@ def _describe_queue(scene: Scene, words: wire.Pod, pod: PodRecord) -> Json | Non
         "of": len(active),
         "ahead": [one.key for one in ahead[-_AHEAD:]],
         "gates": gates,
+        "heldBy": held,
     }
+
+
+def _find_hold_of_queue(scene: Scene, pod: PodRecord) -> str | None:
+    """Find why a pod may not be tried by the rules of KAI's queues; None if it may, or is in no queue."""
+    entry, accounts = scene.pending.find_entry(pod.uid), scene.shares
+    if entry is None or not accounts.is_queued(pod):
+        return None
+    if (held := InQueue(accounts).judge(entry.entity)) is not None:
+        return held.why
+    accounts.settle_shares()
+    with accounts.lift_promises(entry.entity):
+        taker = make_taker(accounts, entry.entity)
+        over = None if taker is None else find_over(taker)
+    return None if over is None else over.describe()

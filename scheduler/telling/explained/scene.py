@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from scheduler.cycle.schedule import Cycle
 from scheduler.telling.advice.asking import Asking
+from scheduler.tenancy.kai.accounts import Accounts
 from scheduler.waiting.pending import Pending
 
 
@@ -15,8 +16,10 @@ class Scene(NamedTuple):
     Attributes:
         asking: answers questions about pods.
         cycle: places pods in trials.
+        shares: the accounts of KAI's queues.
     """
 
     asking: Asking
     cycle: Cycle
     pending: Pending
+    shares: Accounts

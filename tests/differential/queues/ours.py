@@ -26,15 +26,23 @@ from tests.model.tenants import make_tenants, put_object, write_admission
 
 def run(world: World) -> Outcome:
     """Return what becomes of a world."""
-    return _Run(world).answer()
+    return Play(world).answer()
 
 
-class _Run:
-    def __init__(self, world: World) -> None:
+class Play:
+    """Our queues, and what happens in a world.
+
+    Attributes:
+        tenants: the queues, and who waits in them.
+    """
+
+    def __init__(self, world: World, most_rounds: int = MOST_ROUNDS) -> None:
+        """``most_rounds``: of evictions in a step, before it is given up."""
+        self._most_rounds = most_rounds
         self._world, self._shapes = world, Shapes()
         namespace = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
         began = write_time(time_of(0, 0))
-        self._tenants: Tenants = make_tenants([namespace, *world.objects], world.settings, began)
+        self.tenants: Tenants = make_tenants([namespace, *world.objects], world.settings, began)
         self._given: dict[str, list[PodSet]] = {}
         self._now = 0.0
 
@@ -42,27 +50,28 @@ class _Run:
         """Go through all steps, until one does not end."""
         found: list[StepOutcome] = []
         for number, step in enumerate(self._world.steps):
-            found.append(self._take(number, step))
+            found.append(self.take(number, step))
             if found[-1].is_endless:
                 break
         return Outcome(found)
 
-    def _take(self, number: int, step: Step) -> StepOutcome:
+    def take(self, number: int, step: Step) -> StepOutcome:
+        """Go through a step."""
         self._now = float(time_of(number, ROUNDS_AFTER))
         self._apply(step)
         evictions, evicted = self._stop(0), list[Eviction]()
-        for round_ in range(1, MOST_ROUNDS + 1):
+        for round_ in range(1, self._most_rounds + 1):
             self._now = float(time_of(number, ROUNDS_AFTER + round_))
             evicted = self._run_round(round_) + self._stop(round_)
             evictions += sorted(evicted)
             if not evicted:
                 break
-        works = sorted(self._tenants.works.values(), key=lambda one: _name(one.key))
+        works = sorted(self.tenants.works.values(), key=lambda one: _name(one.key))
         fates = {_name(work.key): self._find_fate(work) for work in works}
         return StepOutcome(fates, evictions, is_endless=bool(evicted))
 
     def _apply(self, step: Step) -> None:
-        tenants = self._tenants
+        tenants = self.tenants
         for name in step.finished:
             work = tenants.works[f"{NAMESPACE}/{name}"]
             if work.defined.admission is not None:
@@ -77,8 +86,8 @@ class _Run:
     def _stop(self, round_: int) -> list[Eviction]:
         """Let those go whose queue, or who themselves, were stopped."""
         found = []
-        for one in list(self._tenants.stops.take(self._now)):
-            work = self._tenants.works[one.key]
+        for one in list(self.tenants.stops.take(self._now)):
+            work = self.tenants.works[one.key]
             if isinstance(one, EvictWorkload) and work.where == Where.HOLDS:
                 found.append(Eviction(round_, _name(work.key), one.reason))
                 self._let_go(work, one.reason)
@@ -87,9 +96,9 @@ class _Run:
     def _run_round(self, round_: int) -> list[Eviction]:
         found, gone = [], []
         # All that wait are in their queues again.
-        for line in self._tenants.lines.values():
+        for line in self.tenants.lines.values():
             line.retry_all()
-        for one in rounds.run_rounds(self._tenants, self._now):
+        for one in rounds.run_rounds(self.tenants, self._now):
             for work, assignment in one.admitted:
                 self._given[work.key] = [
                     PodSet(
@@ -99,12 +108,12 @@ class _Run:
                     )
                     for given in assignment.sets
                 ]
-                write_admission(self._tenants, work, assignment, self._now)
+                write_admission(self.tenants, work, assignment, self._now)
             for victim, by in one.preempted:
                 name = _name(victim.key)
                 why = str(victim.why)
                 found.append(Eviction(round_, name, "Preempted", why, _name(by.key)))
-                gone.append(self._tenants.works[victim.key])
+                gone.append(self.tenants.works[victim.key])
         for work in gone:
             self._let_go(work, "Preempted")
         return found
@@ -112,13 +121,13 @@ class _Run:
     def _let_go(self, work: Work, reason: str) -> None:
         not_before = 0.0 if reason in REQUEUED else None
         gone = replace(work.defined, evicted=reason, admission=None, not_before=not_before)
-        self._tenants.put_workload(replace(gone, is_admitted=False), self._now)
+        self.tenants.put_workload(replace(gone, is_admitted=False), self._now)
 
     def _find_fate(self, work: Work) -> Fate:
         if work.defined.is_finished:
             return Fate(outcomes.FINISHED)
         if work.where != Where.HOLDS:
-            reason, message = self._tenants.find_reason(work)
+            reason, message = self.tenants.find_reason(work)
             return Fate(outcomes.PENDING, reason=reason, message=message)
         return Fate(outcomes.ADMITTED, work.queue, self._given[work.key])
 

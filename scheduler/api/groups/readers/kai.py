@@ -23,6 +23,9 @@ from scheduler.errors import BadInput
 KIND = "PodGroup.scheduling.run.ai"
 # KAI evicts a group that has run below its minimum for so long.
 GRACE_SECONDS = 60.0
+# The classes that KAI ships; of other classes the pods have the priority.
+PRIORITIES = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+PREEMPTIBILITIES = "preemptible", "non-preemptible"
 # How deep groups may lie within each other.
 DEPTH_MAX = 8
 PLACEMENT = frozenset({names.KAI_TOPOLOGY, names.KAI_REQUIRED, names.KAI_PREFERRED})
@@ -109,8 +112,21 @@ def read_group(found: KaiPodGroup) -> Definition:
     return Definition(
         GroupKey(KIND, found.metadata.namespace, found.metadata.name),
         Part("", least, constraint=_read_constraint(spec, "spec"), parts=parts),
+        priority=PRIORITIES.get(reading.read_optional_name(spec, "priorityClassName", "spec")),
         grace_seconds=GRACE_SECONDS,
+        queue=reading.read_optional_name(spec, "queue", "spec"),
+        is_preemptible=_read_preemptibility(spec),
     )
+
+
+def _read_preemptibility(spec: Mapping[str, Any]) -> bool | None:
+    given = spec.get("preemptibility")
+    if given is None or given == "":
+        return None
+    if given not in PREEMPTIBILITIES:
+        wanted = " or ".join(PREEMPTIBILITIES)
+        raise BadInput("spec.preemptibility", f"{values.quote(given)} is not {wanted}")
+    return bool(given == PREEMPTIBILITIES[0])
 
 
 def _list_sub_groups(spec: Mapping[str, Any]) -> dict[str, list[_SubGroup]]:

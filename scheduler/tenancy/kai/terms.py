@@ -1,0 +1,73 @@
+"""In which of KAI's queues a pod is, by what it or its group says, and how much it wants there."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import NamedTuple
+
+from scheduler.api import names
+from scheduler.api.groups.definitions import Definition
+from scheduler.api.groups.readers.kai import PREEMPTIBILITIES, PRIORITIES
+from scheduler.api.pods.gpus import WHOLE_CARD_PERCENT, ContainerAsk, ContainerKind
+from scheduler.api.pods.templates import PodTemplate
+from scheduler.api.queues.kai import CARD, Vector
+from scheduler.state.pods import PodRecord
+
+# The queue of pods that name none, if there is such a queue.
+DEFAULT = "default-queue"
+# A pod of a lower priority may be preempted if nothing is said of that.
+_PREEMPTIBLE_BELOW = 100
+
+
+class Terms(NamedTuple):
+    """How a pod stands in the queues.
+
+    Attributes:
+        queue: the name of its queue; empty for a pod without one.
+        priority: its priority among the pods of its queue.
+        is_preemptible: whether it may lose its place.
+    """
+
+    queue: str
+    priority: int
+    is_preemptible: bool
+
+
+def read_terms(pod: PodRecord, definition: Definition | None, known: Container[str]) -> Terms:
+    """Read how a pod stands in the queues; ``definition``: what is said of its group, ``known``: the names of the queues.
+
+    A pod that another scheduler places is in a queue only if it names one in KAI's own words.
+    """
+    labels = pod.labels or {}
+    queue = definition.queue if definition is not None else ""
+    queue = queue or labels.get(names.KAI_QUEUE, "")
+    if not queue and pod.ours:
+        others = labels.get(names.KAI_PROJECT, ""), DEFAULT
+        queue = next((one for one in others if one in known), "")
+    priority = None if definition is None else definition.priority
+    if priority is None:
+        priority = PRIORITIES.get(labels.get(names.KAI_PRIORITY, ""), pod.priority)
+    said = None if definition is None else definition.is_preemptible
+    if said is None and labels.get(names.KAI_PREEMPTIBILITY) in PREEMPTIBILITIES:
+        said = labels[names.KAI_PREEMPTIBILITY] == PREEMPTIBILITIES[0]
+    return Terms(queue, priority, priority < _PREEMPTIBLE_BELOW if said is None else said)
+
+
+def find_wants(template: PodTemplate, card_mib: int) -> Vector:
+    """Find what pods of a template want; ``card_mib``: of so many MiB is the smallest card, 0 if there is none."""
+    amounts = dict(template.requests.amounts)
+    at_start, later = 0, 0
+    for one in template.most:
+        cards = one.cards * _find_part(one, card_mib)
+        if one.kind == ContainerKind.INIT:
+            at_start = max(at_start, cards)
+        else:
+            later += cards
+    return amounts.get(names.CPU, 0), amounts.get(names.MEMORY, 0), max(at_start, later)
+
+
+def _find_part(one: ContainerAsk, card_mib: int) -> int:
+    """Find which part of each card a container wants, in millionths, rounded up."""
+    if one.mem_mib:
+        return min(CARD, -(-one.mem_mib * CARD // card_mib)) if card_mib > 0 else CARD
+    return one.mem_percent * CARD // WHOLE_CARD_PERCENT or CARD

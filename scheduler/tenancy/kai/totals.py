@@ -1,0 +1,92 @@
+"""All that pods of KAI's queues could hold: what nodes that are ready have, without what pods of no queue hold."""
+
+from __future__ import annotations
+
+from scheduler.api import names
+from scheduler.api.queues.kai import CARD, NOTHING, Vector, add
+from scheduler.schema import columns as c
+from scheduler.state.cluster import Cluster
+
+# A node with one of these taints is not ready.
+_NOT_READY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+# The row of memory among the totals of cards.
+_MIB = 1
+
+
+class Totals:
+    """The totals of one cluster; they are found anew when nodes have changed.
+
+    Attributes:
+        total: what there is.
+        card_mib: of so many MiB is the smallest card; 0 if there is none.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.total: Vector = NOTHING
+        self.card_mib = 0
+        # What pods of no queue hold, by node row.
+        self._apart: dict[int, Vector] = {}
+        self._n_changes = 0
+        # The cluster's log of described nodes, and the number of changes, as of the last look.
+        self._seen: tuple[int, int] | None = None
+
+    def add_apart(self, node_row: int, holds: Vector, sign: int) -> None:
+        """Add what a pod of no queue holds on a node, or take it back."""
+        self._apart[node_row] = add(self._apart.get(node_row, NOTHING), holds, sign)
+        self._n_changes += 1
+
+    def forget_apart(self) -> None:
+        """Forget what pods of no queue hold."""
+        self._apart.clear()
+        self._n_changes += 1
+
+    def settle(self) -> bool:
+        """Find the totals if anything has changed; return whether the smallest card has another size."""
+        position = self._cluster.described.position
+        now, before = (position, self._n_changes), self._seen
+        if now == before:
+            return False
+        self._seen = now
+        self.total = self._sum_up()
+        if before is not None and before[0] == position:
+            return False
+        mib, self.card_mib = self.card_mib, self._find_smallest_card()
+        return mib != self.card_mib
+
+    def _sum_up(self) -> Vector:
+        nodes, total = self._cluster.nodes, NOTHING
+        columns = nodes.columns
+        rows = [nodes.resources.find(name) for name in (names.CPU, names.MEMORY)]
+        for row in nodes.rows.values():
+            facts = nodes.facts[row]
+            is_ready = facts is not None and _NOT_READY.isdisjoint(
+                key for key, _, _ in facts.taints
+            )
+            if is_ready and columns.valid[row]:
+                cpu, memory = (
+                    int(columns.allocatable[one, row]) if one >= 0 else 0 for one in rows
+                )
+                total = add(total, (cpu, memory, CARD * self._count_cards(row)))
+                total = add(total, self._apart.get(row, NOTHING), -1)
+        cpu, memory, gpu = (max(0, one) for one in total)
+        return cpu, memory, gpu
+
+    def _count_cards(self, row: int) -> int:
+        columns, n = self._cluster.nodes.columns, 0
+        for pool in range(columns.managed.shape[0]):
+            is_managed = bool(columns.managed[pool, row])
+            offered = columns.allocatable[c.DEVICES_AT + pool, row]
+            n += int(columns.card_count[pool, row] if is_managed else offered)
+        return n
+
+    def _find_smallest_card(self) -> int:
+        columns, mib = self._cluster.nodes.columns, self._cluster.cards.columns.total[_MIB]
+        smallest = 0
+        for row in self._cluster.nodes.rows.values():
+            for pool in range(columns.managed.shape[0]):
+                start, n = int(columns.card_start[pool, row]), int(columns.card_count[pool, row])
+                for one in mib[start : start + n].tolist():
+                    if one > 0 and (not smallest or one < smallest):
+                        smallest = one
+        return smallest

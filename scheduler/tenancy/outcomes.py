@@ -1,0 +1,44 @@
+"""What comes of a cycle over a tree of queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scheduler.tenancy.assignments import Assignment
+from scheduler.tenancy.victims import Victim
+from scheduler.tenancy.works import Work
+
+
+class Next(NamedTuple):
+    """What becomes of a workload that gets nothing in this cycle.
+
+    Attributes:
+        is_parked: it waits for a change in the tree, like all that are alike; else it is tried again in the next cycle.
+        is_preemptor: it waits for victims.
+    """
+
+    is_parked: bool = False
+    is_preemptor: bool = False
+
+
+AGAIN, PARKED, PREEMPTOR = Next(), Next(is_parked=True), Next(is_preemptor=True)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a cycle.
+
+    Attributes:
+        admitted: who got quota, and in which flavors.
+        preempted: who has to go, for whom and why, and was not asked to go before.
+        left: who got nothing, and what becomes of each.
+    """
+
+    admitted: list[tuple[Work, Assignment]] = field(default_factory=list)
+    preempted: list[tuple[Victim, Work]] = field(default_factory=list)
+    left: list[tuple[Work, Next]] = field(default_factory=list)
+
+
+# What workloads that wait for their victims could get, and who has to go for it, by their keys.
+Kept = dict[str, tuple[Assignment, tuple[Victim, ...]]]
