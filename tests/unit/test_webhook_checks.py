@@ -55,6 +55,8 @@ _RUNS: Json = {"suspend": False}
             (names.KUEUE_SLICE_SIZE, "5 is more than the 4 pods"),
         ),
         (make_job(parallelism="four"), ("spec.parallelism",)),
+        ({"metadata": {"labels": {names.KUEUE_QUEUE: 5}}}, ("metadata.labels: cannot be read",)),
+        ({"metadata": {"labels": QUEUE}, "spec": []}, ("spec: must be an object",)),
     ],
 )  # fmt: skip
 def test_a_job_with_a_mistake_is_refused(job: Json, words: tuple[str, ...]) -> None:
@@ -113,6 +115,11 @@ _TIME: Json = {names.KUEUE_RUN_TIME: "60"}
             "spec.parallelism",
         ),
         (make_job(parallelism=4, **_RUNS), make_job(parallelism=5, **_RUNS), ""),
+        (
+            make_job(texts={names.KUEUE_EQUAL_COMPLETIONS: "true"}, completionMode="Indexed", **_RUNS),
+            make_job(completionMode="Indexed", **_RUNS),
+            f"metadata.annotations[{names.KUEUE_EQUAL_COMPLETIONS}]: may not change while it runs",
+        ),
     ],
 )  # fmt: skip
 def test_what_of_a_job_may_change(before: Json, after: Json, word: str) -> None:
