@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues jobs domains end-to-end starts hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues jobs webhook domains end-to-end starts hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -35,6 +35,7 @@ from bench import (
     small,
     starts,
     trials,
+    webhook,
 )
 from bench.everywhere import running as everywhere
 from bench.everywhere.cases import MODES
@@ -88,6 +89,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "backfill": (lambda given: backfill.run(given.quick), lambda _: backfill.FLOORS),
     "queues": (lambda given: queues.run(given.quick), lambda _: queues.FLOORS),
     "jobs": (lambda given: jobs.run(given.quick), lambda _: jobs.FLOORS),
+    "webhook": (lambda given: webhook.run(given.quick), lambda _: webhook.FLOORS),
     "domains": (lambda given: domains.run(given.quick), lambda _: domains.FLOORS),
     "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
     "starts": (lambda given: starts.run(given.quick), lambda _: starts.FLOORS),

@@ -240,7 +240,13 @@ def _make_queue_kind(shape: type[wire.Object], plural: str, *, is_namespaced: bo
 
 POD_GROUPS = _make_group_kind(objects.KubePodGroup, "scheduling.k8s.io/v1beta1", "podgroups")
 DEPLOYMENTS = _make_controller_kind("Deployment", "apps", "deployments")
+STATEFUL_SETS = _make_selecting_kind(
+    steering.StatefulSet, group="apps", plural="statefulsets", makes_pods=True
+)
 JOBS = _make_group_kind(objects.Job, "batch/v1", "jobs", makes_pods=True)
+LEADER_WORKER_SETS = _make_group_kind(
+    objects.LeaderWorkerSet, "leaderworkerset.x-k8s.io/v1", "leaderworkersets", makes_pods=True
+)
 JOB_SETS = _make_group_kind(objects.JobSet, "jobset.x-k8s.io/v1alpha2", "jobsets", makes_pods=True)
 MPI_JOBS = _make_group_kind(objects.MPIJob, "kubeflow.org/v2beta1", "mpijobs", makes_pods=True)
 PYTORCH_JOBS = _make_group_kind(
@@ -287,9 +293,7 @@ TABLE: tuple[Kind, ...] = (
         steering.ReplicationController, group="", plural="replicationcontrollers", makes_pods=True
     ),
     _make_selecting_kind(steering.ReplicaSet, group="apps", plural="replicasets", makes_pods=True),
-    _make_selecting_kind(
-        steering.StatefulSet, group="apps", plural="statefulsets", makes_pods=True
-    ),
+    STATEFUL_SETS,
     CLAIMS,
     VOLUMES,
     STORAGE_CLASSES,
@@ -323,9 +327,7 @@ TABLE: tuple[Kind, ...] = (
         is_namespaced=False,
     ),
     JOB_SETS,
-    _make_group_kind(
-        objects.LeaderWorkerSet, "leaderworkerset.x-k8s.io/v1", "leaderworkersets", makes_pods=True
-    ),
+    LEADER_WORKER_SETS,
     MPI_JOBS,
     PYTORCH_JOBS,
     TRAIN_JOBS,
@@ -340,9 +342,22 @@ TABLE: tuple[Kind, ...] = (
     WORKLOADS,
     KAI_QUEUES,
 )
-# Kinds that are written only: no decision reads one.
+# Kinds that no decision reads.
 LEASES = Kind(name="Lease", group="coordination.k8s.io", plural="leases")
 EVENTS = Kind(name="Event", group="events.k8s.io", plural="events")
+SECRETS = Kind(name="Secret", plural="secrets")
+MUTATING_WEBHOOKS = Kind(
+    name="MutatingWebhookConfiguration",
+    group="admissionregistration.k8s.io",
+    plural="mutatingwebhookconfigurations",
+    is_namespaced=False,
+)
+VALIDATING_WEBHOOKS = Kind(
+    name="ValidatingWebhookConfiguration",
+    group="admissionregistration.k8s.io",
+    plural="validatingwebhookconfigurations",
+    is_namespaced=False,
+)
 REVIEWS = Kind(
     name="SelfSubjectAccessReview",
     group="authorization.k8s.io",

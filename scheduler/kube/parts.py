@@ -45,6 +45,8 @@ from scheduler.kube.rights import Rights
 from scheduler.kube.watch import sources
 from scheduler.kube.watch.rare import Rare
 from scheduler.kube.watch.streams import Stream
+from scheduler.kube.webhook.known import Known
+from scheduler.kube.webhook.webhook import Webhook
 
 # Not the loop's clock, which stands still while the loop is busy, but one that goes on while a machine sleeps.
 _boot_time = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
@@ -111,6 +113,7 @@ class Parts:
         self.streams = [Stream(source, api, self.inbox.put) for source in raw]
         self.queues = self._make_queues(clock) if has_queues else None
         self.jobs = self._make_jobs(self.queues, clock) if self.queues is not None else None
+        self.webhook = self._make_webhook()
         self.kai = (
             KaiHands(self.engine, self.reporter, is_leading=self.is_deciding, clock=clock)
             if has_kai
@@ -134,10 +137,16 @@ class Parts:
             on_lost=self._end_term,
         )
         needed = rights.list_needed(
-            options.lease_namespace, options.lease_name, with_queues=has_queues, with_kai=has_kai
+            options.lease_namespace,
+            options.lease_name,
+            with_queues=has_queues,
+            with_kai=has_kai,
+            webhook=config.queues.webhook,
         )
         self.rights = Rights(side_api, needed)
-        signs = Signs(self.lease, fence, self.streams, self.rights, self.rare.troubles)
+        signs = Signs(
+            self.lease, fence, self.streams, self.rights, self.rare.troubles, self.webhook
+        )
         self.probes = Probes(lambda: self.is_started, lambda: self.loop.turned_at, signs)
         self.exposition = self._make_exposition(metrics, signs)
 
@@ -199,6 +208,13 @@ class Parts:
             watches_pods=self.options.config.queues.ready is not None,
         )
         return JobHands(self.api, ties)
+
+    def _make_webhook(self) -> Webhook | None:
+        settings, options = self.options.config.queues.webhook, self.options
+        if settings is None or self.jobs is None:
+            return None
+        known = Known(self.jobs.is_managed, self.jobs.has_default_queue)
+        return Webhook(settings, options.access, options.host, known)
 
     def _make_exposition(self, metrics: Metrics, signs: Signs) -> Exposition:
         read = Sources(

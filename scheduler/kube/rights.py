@@ -11,6 +11,7 @@ import structlog
 from scheduler.api import kinds, names
 from scheduler.api.jobs import table as jobs
 from scheduler.api.kinds import Kind
+from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
 
@@ -38,7 +39,12 @@ class Right(NamedTuple):
 
 
 def list_needed(
-    lease_namespace: str, lease_name: str, *, with_queues: bool = False, with_kai: bool = False
+    lease_namespace: str,
+    lease_name: str,
+    *,
+    with_queues: bool = False,
+    with_kai: bool = False,
+    webhook: WebhookSettings | None = None,
 ) -> list[Right]:
     """List every right that Evenkeel needs.
 
@@ -47,6 +53,7 @@ def list_needed(
         lease_name: the name of the Lease.
         with_queues: whether Kueue's queues are managed.
         with_kai: whether KAI's queues are managed.
+        webhook: how the webhook is served; None: it is not.
     """
     rights = [
         *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
@@ -66,6 +73,8 @@ def list_needed(
     ]
     if with_queues:
         rights += _list_of_queues()
+    if webhook is not None and not webhook.certificates:
+        rights += _list_of_webhook(webhook)
     if with_kai:
         rights += [_make_right(verb, kind) for kind in kinds.OF_KAI for verb in ("list", "watch")]
         rights.append(_make_right("patch", kinds.KAI_QUEUES, "status"))
@@ -92,6 +101,19 @@ def _list_of_queues() -> list[Right]:
         _make_right("patch", kinds.PODS),
         _make_right("list", kinds.PRIORITY_CLASSES),
         Right("list", *leases, name=names.KUEUE_LEASE),
+    ]
+
+
+def _list_of_webhook(webhook: WebhookSettings) -> list[Right]:
+    """List what else is needed where the webhook has its certificate from Evenkeel itself."""
+    secrets = kinds.SECRETS.group, kinds.SECRETS.plural, "", webhook.namespace, webhook.name
+    return [
+        *(Right(verb, *secrets) for verb in ("get", "update")),
+        *(
+            Right(verb, kind.group, kind.plural, name=webhook.name)
+            for kind in (kinds.MUTATING_WEBHOOKS, kinds.VALIDATING_WEBHOOKS)
+            for verb in ("get", "patch")
+        ),
     ]
 
 

@@ -13,6 +13,7 @@ from scheduler.kube.loop_thread import LoopThread
 from scheduler.kube.parts import Parts
 from scheduler.kube.tasks import Tasks
 from scheduler.kube.watch.verify import verify_forever
+from scheduler.kube.webhook.webhook import Webhook
 
 _DRAIN_SECONDS, _REPORT_SECONDS = 10.0, 2.0
 # Work that can wait begins so long after the lists, so that the first decisions come before it.
@@ -87,6 +88,8 @@ class RunningParts:
             self._tasks.start(parts.queues.run())
         if parts.jobs is not None:
             self._tasks.start(parts.jobs.run())
+        if parts.webhook is not None:
+            self._tasks.start(self._serve_webhook(parts.webhook))
         if parts.kai is not None:
             self._tasks.start(parts.kai.run())
         parts.is_started = True
@@ -121,6 +124,11 @@ class RunningParts:
         held = self._parts.lease.held
         settled = held.reign if held.is_clean else 0
         await self._lifeline.call(self._parts.lease.release(settled_reign=settled))
+
+    async def _serve_webhook(self, webhook: Webhook) -> None:
+        # Before, it is not known which jobs have a queue.
+        await self.wait_for_lists()
+        await webhook.run()
 
     async def _freeze_heap(self) -> None:
         await self.wait_for_lists()

@@ -62,8 +62,12 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
         ("manifests/base", []),
         ("manifests/in-place", ["-f", f"{installed.CHART}/in-place.yaml"]),
         ("manifests/queues", ["--set=config.queues.kueue=true"]),
+        (
+            "manifests/queues-webhook",
+            ["--set=config.queues.kueue=true", "--set=webhook.enabled=true"],
+        ),
     ],
-    ids=["beside", "in place", "queues"],
+    ids=["beside", "in place", "queues", "webhook"],
 )
 def test_the_chart_and_the_kustomization_are_the_same(
     folder: str, values: list[str], control_plane: ControlPlane, tmp_path: Path
@@ -190,6 +194,38 @@ def test_values_reach_the_objects(control_plane: ControlPlane, tmp_path: Path) -
     settings = _config(chart)
     assert settings.scheduler_name == "cards"
     assert str(settings.placement.mode) == "best-fit"
+
+
+def test_cert_manager_can_make_the_certificate_of_the_webhook(tmp_path: Path) -> None:
+    values = (
+        "config.queues.kueue=true", "webhook.enabled=true", "webhook.failurePolicy=Ignore",
+        "webhook.certManager.enabled=true", "webhook.certManager.issuerRef.name=mine",
+    )  # fmt: skip
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={value}" for value in values)))
+    name = "evenkeel-webhook"
+    wanted = chart["Certificate", name]["spec"]
+    assert wanted["secretName"] == name
+    assert wanted["dnsNames"] == [f"{name}.{installed.NAMESPACE}.svc"]
+    assert wanted["issuerRef"] == {"name": "mine"}
+    # Nothing is written then, so no right to it is needed.
+    assert not {("Secret", name), ("Role", name), ("ClusterRole", name)} & chart.keys()
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        found = chart[kind, name]
+        injected = found["metadata"]["annotations"]["cert-manager.io/inject-ca-from"]
+        assert injected == f"{installed.NAMESPACE}/{name}"
+        assert {one["failurePolicy"] for one in found["webhooks"]} == {"Ignore"}
+    pod = chart["Deployment", "evenkeel"]["spec"]["template"]["spec"]
+    folder = "/etc/evenkeel-webhook"
+    (mount,) = (one for one in pod["containers"][0]["volumeMounts"] if one["mountPath"] == folder)
+    assert {"name": mount["name"], "secret": {"secretName": name}} in pod["volumes"]
+    settings = _config(chart).queues.webhook
+    assert settings is not None
+    assert settings.certificates == folder
+
+
+def test_a_webhook_without_queues_is_refused(tmp_path: Path) -> None:
+    said = installed.rendered_chart(tmp_path, "--set=webhook.enabled=true", check=False)
+    assert "webhook.enabled needs config.queues.kueue=true" in said
 
 
 def test_the_admission_policy_can_be_left_out(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 NAMESPACE = "evenkeel-system"
 BASE = str(ROOT / "manifests" / "base")
 QUEUES = str(ROOT / "manifests" / "queues")
+WEBHOOK = str(ROOT / "manifests" / "queues-webhook")
 IN_PLACE = str(ROOT / "manifests" / "in-place")
 CHART = str(ROOT / "manifests" / "chart")
 _CRD = "crd/balancepolicies.scheduling.evenkeel.dev"
@@ -49,6 +50,12 @@ def with_queues(cp: plane.ControlPlane) -> None:
     """The two commands of docs/install.md, for an Evenkeel that manages queues."""
     crds(cp)
     cp.kubectl("apply", "--server-side", "-k", QUEUES)
+
+
+def with_webhook(cp: plane.ControlPlane) -> None:
+    """The two commands of docs/install.md, for an Evenkeel that manages queues and serves a webhook."""
+    crds(cp)
+    cp.kubectl("apply", "--server-side", "-k", WEBHOOK)
 
 
 def in_place(cp: plane.ControlPlane) -> None:

@@ -50,6 +50,17 @@ def test_plain_pods_are_a_group_of_which_all_must_have_a_node() -> None:
     assert member.definition.disruption == Disruption.WHOLE
 
 
+def test_the_pods_of_a_group_that_its_first_pod_admits_may_come_one_after_the_other() -> None:
+    notes = {TOTAL: "3", f"{KUEUE}pod-group-fast-admission": "true"}
+    definition = group.read_member(group.make_pod({GROUP: "g"}, notes)).definition
+    assert definition is not None
+    assert definition.root == Part("", 1, 3)
+    notes[f"{KUEUE}pod-group-fast-admission"] = "false"
+    definition = group.read_member(group.make_pod({GROUP: "g"}, notes)).definition
+    assert definition is not None
+    assert definition.root == Part("", 3, 3)
+
+
 def test_an_annotation_may_name_the_label_of_the_index_and_where_it_starts() -> None:
     notes = {
         TOTAL: "9",

@@ -189,6 +189,23 @@ def test_a_fast_group_is_known_by_its_first_pod() -> None:
     assert pods.workload["spec"]["podSets"][0]["count"] == 3
 
 
+def test_a_workload_is_owned_by_pods_that_come_later_too() -> None:
+    """Else it would be collected once the first ones are gone."""
+    pods = _make_group(1)
+    pods.pods[0]["metadata"]["annotations"][names.KUEUE_FAST] = "true"
+    pods.settle()
+    pods.admit()
+    pods.settle()
+    pods.pods.append(make_pod("p1", group="g", total=3))
+    pods.settle()
+    owners = pods.workload["metadata"]["ownerReferences"]
+    assert [one["name"] for one in owners] == ["p0", "p1"]
+    assert not any(one.get("controller") for one in owners)
+    gates = [one["name"] for pod in pods.pods for one in pod["spec"]["schedulingGates"]]
+    assert gates == ["mine", "mine"]
+    assert pods.settle() == []
+
+
 def test_pods_that_succeed_give_quota_back_though_they_are_gone_later() -> None:
     pods = _make_group(3)
     pods.settle()

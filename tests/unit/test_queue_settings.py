@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from scheduler.api.queues.configuration import read_settings
-from scheduler.api.queues.settings import ReadySettings
+from scheduler.api.queues.settings import ReadySettings, WebhookSettings
 from scheduler.errors import BadInput
 
 
@@ -70,6 +71,37 @@ def test_a_mistake_is_named_with_its_field(given: Any, field: str) -> None:
     with pytest.raises(BadInput) as caught:
         read(given)
     assert field in str(caught.value)
+
+
+def test_the_webhook_is_off_unless_it_is_configured() -> None:
+    assert read_settings({"kueue": True}).webhook is None
+    assert read_settings({"kueue": True, "webhook": {}}).webhook == WebhookSettings()
+    given = {"port": 0, "name": "hook", "namespace": "ours", "certificates": "/tls"}
+    assert read_settings({"kueue": True, "webhook": given}).webhook == WebhookSettings(
+        port=0, name="hook", namespace="ours", certificates="/tls"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"port": 70_000}, "queues.webhook.port"),
+        ({"port": "9443"}, "queues.webhook.port"),
+        ({"name": "A_b"}, "queues.webhook.name"),
+        ({"namespace": ""}, "queues.webhook.namespace"),
+        ({"certificates": 5}, "queues.webhook.certificates"),
+        ({"cert": "x"}, "queues.webhook.cert"),
+        ([], "queues.webhook"),
+    ],
+)
+def test_a_mistake_of_the_webhook_is_named_with_its_field(given: Any, field: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(field)):
+        read_settings({"kueue": True, "webhook": given})
+
+
+def test_a_webhook_needs_queues() -> None:
+    with pytest.raises(BadInput, match=re.escape("queues.webhook: needs queues.kueue: true")):
+        read_settings({"webhook": {}})
 
 
 def test_waits_double_and_end() -> None:

@@ -11,6 +11,7 @@ from scheduler.api import kinds, steering
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import PeerKind
+from scheduler.api.queues.settings import WebhookSettings
 from scheduler.config import Config
 from scheduler.documents import foreign
 from scheduler.engine.engine import Engine
@@ -159,10 +160,15 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "given"), [("queues", {"with_queues": True}), ("kai-queues", {"with_kai": True})]
+    ("folder", "given"),
+    [
+        ("queues", {"with_queues": True}),
+        ("kai-queues", {"with_kai": True}),
+        ("queues-webhook", {"webhook": WebhookSettings()}),
+    ],
 )
 def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(
-    folder: str, given: dict[str, bool]
+    folder: str, given: dict[str, Any]
 ) -> None:
     more = set(rights.list_needed("x", "x", **given)) - set(rights.list_needed("x", "x"))
     needed = {

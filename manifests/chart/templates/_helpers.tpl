@@ -52,3 +52,13 @@ labels:
 {{- define "evenkeel.leaseNamespace" -}}
 {{ .Values.lease.namespace | default (ternary "kube-system" .Release.Namespace (eq "true" (include "evenkeel.standsInPlace" .))) }}
 {{- end -}}
+
+{{- define "evenkeel.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if .Values.webhook.enabled -}}
+{{- $webhook := dict "port" 9443 "name" (printf "%s-webhook" (include "evenkeel.name" .)) "namespace" .Release.Namespace -}}
+{{- if .Values.webhook.certManager.enabled -}}{{- $_ := set $webhook "certificates" "/etc/evenkeel-webhook" -}}{{- end -}}
+{{- $_ := set $config.queues "webhook" $webhook -}}
+{{- end -}}
+{{ toYaml $config }}
+{{- end -}}

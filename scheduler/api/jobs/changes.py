@@ -72,7 +72,7 @@ def find_start(
         raise CannotStart(f"the job has {len(parts)} pod sets, and {len(additions)} have quota")
     if row.made is not None:
         return _find_patched_start(row, job, additions)
-    made = [_write_suspend(row, job, is_on=False)]
+    made = [write_suspend(row, job, is_on=False)]
     for part, addition in zip(parts, additions, strict=True):
         fields = templates.merge(part.template, addition)
         if get_in(job, part.place) is None:
@@ -102,7 +102,8 @@ def _keep_written_labels(job: Json, part: JobPart, fields: Json) -> None:
     fields["metadata.labels"] |= {key: labels[key] for key in batch.KEPT if key in labels}
 
 
-def _write_suspend(row: JobKind, job: Json, *, is_on: bool) -> Json:
+def write_suspend(row: JobKind, job: Json, *, is_on: bool) -> Json:
+    """Write the operation of a JSON patch by which a job may not run, or may."""
     *under, key = row.suspend
     if get_in(job, tuple(under)) is None:
         return write_operation("add", tuple(under), {key: is_on})
@@ -135,14 +136,14 @@ def find_stop(
     is_held = _is_held(row, job)
     if row.made is not None:
         if not is_held:
-            return Change([_write_suspend(row, job, is_on=True)], decides=True)
+            return Change([write_suspend(row, job, is_on=True)], decides=True)
         found = _find_patch(job)
         if is_active or found is None or get_in(job, (*_PATCHES, found, *_OF_PATCH)) is None:
             return None
         return Change([write_operation("remove", (*_PATCHES, found, *_OF_PATCH))])
     if is_held and not _is_marked(row, job):
         return None
-    operations = [] if is_held else [_write_suspend(row, job, is_on=True)]
+    operations = [] if is_held else [write_suspend(row, job, is_on=True)]
     parts = row.list_parts(job)
     if pod_sets is not None and len(parts) == len(pod_sets):
         for part, pod_set in zip(parts, pod_sets, strict=True):
@@ -165,7 +166,7 @@ def _find_batch_stop(
 ) -> Change | None:
     """A Job's template may change only once its start is forgotten, so an annotation says that more is to be done."""
     if not _is_held(row, job):
-        made = [_write_suspend(row, job, is_on=True), *_write_annotation(job)]
+        made = [write_suspend(row, job, is_on=True), *_write_annotation(job)]
         return Change(made, decides=True)
     if get_in(job, _STOPPING) != "true":
         return Change(_write_annotation(job)) if pod_sets and _is_marked(row, job) else None
@@ -200,7 +201,7 @@ def _find_patched_start(row: JobKind, job: Json, additions: Sequence[Addition]) 
     wanted = [_write_patch(one) for one in additions]
     found = _find_patch(job)
     if found is not None and get_in(job, (*_PATCHES, found, *_OF_PATCH)) == wanted:
-        return Change([_write_suspend(row, job, is_on=False)], decides=True)
+        return Change([write_suspend(row, job, is_on=False)], decides=True)
     patch = {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": wanted}}}}  # fmt: skip
     if found is not None:
         return Change([write_operation("replace", (*_PATCHES, found), patch)])

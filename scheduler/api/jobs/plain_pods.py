@@ -116,18 +116,22 @@ def says(pod: Json, name: str, value: str) -> bool:
 def find_role(pod: Json) -> str:
     """Find the role of a pod in its group: pods with the same one are alike."""
     said = read_object(pod, *_TEXTS).get(names.KUEUE_ROLE)
-    return str(said) if said else _make_role(read_object(pod, "spec"))
+    return str(said) if said else make_role(read_object(pod, "spec"))
 
 
-def _make_role(spec: Mapping[str, Any]) -> str:
-    """Make the digest of what counts of a pod, as Kueue's own webhook does."""
+def make_role(spec: Mapping[str, Any]) -> str:
+    """Make the digest of what counts of a pod's spec, as Kueue's own webhook does.
+
+    Raises:
+        BadInput: a part of it is no object.
+    """
     keys = (
         "affinity", "nodeSelector", "overhead", "priority", "resourceClaims", "runtimeClassName",
         "tolerations", "topologySpreadConstraints",
     )  # fmt: skip
     shape: Json = {key: spec.get(key) for key in keys}
     for key in ("containers", "initContainers"):
-        shape[key] = [_shape_container(one) for one in spec.get(key) or ()] or None
+        shape[key] = [_shape_container(one) for one in read_list(spec, key)] or None
     if spec.get("resources"):
         shape["resources"] = _sort(read_object(spec, "resources").get("requests"))
     for key in ("nodeSelector", "overhead"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,15 +15,18 @@ from scheduler.api.queues.settings import (
     KaiSettings,
     QueueSettings,
     ReadySettings,
+    WebhookSettings,
 )
 from scheduler.errors import BadInput
 
 _FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
-FIELDS = "kueue", "kai", _FAIR, _HISTORY, _READY
+_WEBHOOK = "webhook"
+FIELDS = "kueue", "kai", _FAIR, _HISTORY, _READY, _WEBHOOK
 _STAMPS = ("Eviction", "Creation")
 _OF_KAI = "kValue", "usage", "usageHalfLifeTime", "saturationMultiplier", "reclaimMinRuntimeMethod"
 _METHODS = ("lca", "queue")
 _INT32_MAX = 2**31 - 1
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _REQUEUING = "requeuingStrategy"
 
 
@@ -35,14 +39,45 @@ def read_settings(given: Any, field: str = "queues") -> QueueSettings:
     raw = values.read_mapping(given, field)
     values.refuse_unknown(raw, field, FIELDS)
     ready = values.read_mapping(raw.get(_READY), f"{field}.{_READY}")
+    kueue = values.read_flag(raw.get("kueue", False), f"{field}.kueue")
+    webhook = _read_webhook(raw.get(_WEBHOOK), f"{field}.{_WEBHOOK}")
+    if webhook is not None and not kueue:
+        raise BadInput(f"{field}.{_WEBHOOK}", f"needs {field}.kueue: true")
     return QueueSettings(
-        kueue=values.read_flag(raw.get("kueue", False), f"{field}.kueue"),
+        kueue=kueue,
         kai=_read_kai(raw.get("kai", False), f"{field}.kai"),
         strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),
         history=_read_history(raw.get(_HISTORY), f"{field}.{_HISTORY}"),
         by_eviction=_read_stamp(ready, f"{field}.{_READY}"),
         ready=None if raw.get(_READY) is None else _read_ready(ready, f"{field}.{_READY}"),
+        webhook=webhook,
     )
+
+
+def _read_webhook(given: Any, field: str) -> WebhookSettings | None:
+    if given is None:
+        return None
+    raw, default = values.read_mapping(given, field), WebhookSettings()
+    values.refuse_unknown(raw, field, ("port", "name", "namespace", "certificates"))
+    texts = {
+        key: _read_text(raw, field, key, getattr(default, key))
+        for key in ("name", "namespace", "certificates")
+    }
+    for key in ("name", "namespace"):
+        if not _DNS_LABEL.fullmatch(texts[key]):
+            raise BadInput(
+                f"{field}.{key}",
+                f"{values.quote(texts[key])} is not a name: 1 to 63 lower-case letters, digits and '-'",
+            )
+    port = values.read_integer(raw.get("port", default.port), f"{field}.port", 0, 2**16 - 1)
+    return WebhookSettings(port=port, **texts)
+
+
+def _read_text(raw: Mapping[str, Any], under: str, key: str, default: str) -> str:
+    given = raw.get(key, default)
+    if not isinstance(given, str):
+        raise BadInput(f"{under}.{key}", f"{values.quote(given)} is not a text")
+    return given
 
 
 def _read_kai(given: Any, field: str) -> KaiSettings | None:

@@ -77,6 +77,23 @@ class ReadySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """How the webhook for jobs and pods with a queue is served.
+
+    Attributes:
+        port: where it listens; 0 takes a free port.
+        name: of its Service, of the Secret with its certificate, and of its two configurations.
+        namespace: of the Service and of the Secret.
+        certificates: the folder with ``tls.crt`` and ``tls.key``, if others make them; empty: Evenkeel does.
+    """
+
+    port: int = 9443
+    name: str = "evenkeel-webhook"
+    namespace: str = "evenkeel-system"
+    certificates: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
     """Which queues are managed, and how they share.
 
@@ -88,6 +105,7 @@ class QueueSettings:
         history: how what local queues have used counts, in queues where it does.
         by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
         ready: how long pods may take until they are ready; None: as long as they need.
+        webhook: how the webhook is served; None: it is not.
     """
 
     kueue: bool = False
@@ -97,3 +115,4 @@ class QueueSettings:
     history: HistorySettings = _WEEK
     by_eviction: bool = True
     ready: ReadySettings | None = None
+    webhook: WebhookSettings | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scheduler.api import kinds, kueue, wire
+from scheduler.api import kinds, kueue, names, wire
 from scheduler.api.door import events
 from scheduler.api.door.events import Event
 from scheduler.api.jobs import table
@@ -12,6 +12,7 @@ from scheduler.api.jobs.parts import Json
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs.importance import Classes
 from scheduler.kube.jobs.job_looks import JobLooks
+from scheduler.kube.jobs.known import JobKey
 from scheduler.kube.jobs.pod_looks import PodLooks
 from scheduler.kube.jobs.ties import JobTies
 from scheduler.kube.jobs.topology_gates import TopologyGates
@@ -26,11 +27,20 @@ class JobHands:
     def __init__(self, api: ApiClient, ties: JobTies) -> None:
         self._ties = ties
         self._flavors: dict[str, Json] = {}
+        self._with_default_queue: set[str] = set()
         self._classes = Classes(api)
         writes = JobWrites(api, ties.find_workloads, self._classes, ties.reporter)
         self._jobs = JobLooks(api, ties, self._flavors, writes)
         self._pods = PodLooks(api, ties, self._flavors, writes, self._jobs.is_managed)
         self._gates = TopologyGates(api, ties, writes)
+
+    def is_managed(self, key: JobKey | None) -> bool:
+        """Whether a job has a queue; other threads may call this."""
+        return self._jobs.is_managed(key)
+
+    def has_default_queue(self, namespace: str) -> bool:
+        """Whether a namespace has a LocalQueue for jobs that name none; other threads may call this."""
+        return namespace in self._with_default_queue
 
     def hear(self, event: Event) -> None:
         """Take over what an event says of jobs."""
@@ -57,8 +67,17 @@ class JobHands:
                 self._hear_of_others(event)
 
     def _hear_of_others(self, event: Event) -> None:
-        """Take over what an event says of flavors and classes, for which jobs may have waited."""
+        """Take over what an event says of flavors and classes, for which jobs may have waited, and of default queues."""
         match event:
+            case events.Seen(kueue.LocalQueue() as one):
+                if one.metadata.name == names.KUEUE_DEFAULT_QUEUE:
+                    self._with_default_queue.add(one.metadata.namespace)
+                return
+            case events.Gone(kinds.LOCAL_QUEUES.name, key):
+                namespace, name = kinds.split_key(key)
+                if name == names.KUEUE_DEFAULT_QUEUE:
+                    self._with_default_queue.discard(namespace)
+                return
             case events.Seen(kueue.ResourceFlavor() as one):
                 self._flavors[one.metadata.name] = one.spec if isinstance(one.spec, dict) else {}
             case events.Seen(kueue.WorkloadPriorityClass() as one):

@@ -23,6 +23,8 @@ from scheduler.kube.jobs.writing import JobWrites, read_if_there
 
 # After so many deeds for one job others get their turn.
 _DEEDS = 8
+# A RayJob makes a RayCluster, a TrainJob a JobSet that makes Jobs: no chain is longer.
+_GENERATIONS = 4
 
 
 class JobLooks:
@@ -40,6 +42,8 @@ class JobLooks:
         """``flavors``: their specs, by name."""
         self._api, self._ties, self._flavors, self._writes = api, ties, flavors, writes
         self._jobs: dict[JobKey, KnownJob] = {}
+        # Of jobs that jobs have made, with a queue or without: which one has made it.
+        self._makers: dict[JobKey, JobKey] = {}
         self._workloads: dict[str, tuple[JobKey, KnownWorkload]] = {}
         self._owned: dict[JobKey, dict[str, KnownWorkload]] = {}
         # Of each job by its uid: its generation, and the workload that is known to fit it then.
@@ -57,6 +61,8 @@ class JobLooks:
         meta = found.metadata
         key = name, meta.namespace, meta.name
         owner = known.find_job_key(meta.owner_references, meta.namespace)
+        if owner is not None:
+            self._makers[key] = owner
         if owner is not None and table.BY_NAME[owner[0]].made is not None:
             # It has the templates of its owner.
             self.looks.note(owner)
@@ -75,6 +81,7 @@ class JobLooks:
 
     def drop_job(self, key: JobKey) -> None:
         """Note that a job is gone."""
+        self._makers.pop(key, None)
         job = self._jobs.pop(key, None)
         if job is not None:
             self._fits.pop(job.meta.uid, None)
@@ -83,8 +90,13 @@ class JobLooks:
 
     def is_managed(self, key: JobKey | None) -> bool:
         """Whether a job has a queue, or one that has made it has."""
-        job = self._jobs.get(key) if key is not None else None
-        return job is not None
+        for _ in range(_GENERATIONS):
+            if key is None:
+                return False
+            if key in self._jobs:
+                return True
+            key = self._makers.get(key)
+        return False
 
     def see_workload(self, found: kueue.Workload) -> None:
         """Take over what a watch says of a workload; one that no job owns is left alone."""

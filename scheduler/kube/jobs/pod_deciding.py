@@ -308,6 +308,20 @@ def _keep_count(scene: PodScene, workload: Json) -> PodDeed | None:
     return ChangePods(changes) if changes else None
 
 
+def _join_owners(scene: PodScene, workload: Json) -> PodDeed | None:
+    """Have all pods of a group own its workload: it would go with those that were there when it was made."""
+    if not scene.group:
+        return None
+    found = read_list(workload, "metadata", "ownerReferences")
+    known = {one.get("uid") for one in found}
+    added = [
+        _make_owner(pod)
+        for pod in scene.coming
+        if get_in(pod, ("metadata", "uid")) not in known and not plain_pods.is_going(pod)
+    ]
+    return WriteWorkload(workload, {"metadata": {"ownerReferences": [*found, *added]}}) if added else None  # fmt: skip
+
+
 _Step = Callable[[PodScene, Json], PodDeed | None]
 _STEPS: tuple[_Step, ...] = (
     _finish,
@@ -316,6 +330,7 @@ _STEPS: tuple[_Step, ...] = (
     _follow_eviction,
     _trim,
     _keep_count,
+    _join_owners,
     _start,
     _follow_pods,
     _stop_unadmitted,

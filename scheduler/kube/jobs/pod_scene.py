@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from scheduler.api import names
 from scheduler.api.jobs import plain_pods, workloads
 from scheduler.api.jobs.parts import JobPart, Json, get_in
 from scheduler.kube.jobs.deeds import Ranked
-
-_IS_FAST, _SERVES = "kueue.x-k8s.io/pod-group-fast-admission", "kueue.x-k8s.io/pod-group-serving"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +50,12 @@ class PodScene:
     @property
     def is_fast(self) -> bool:
         """Whether the first pod is enough to know the group."""
-        return bool(self.group) and plain_pods.says(self.pods[0], _IS_FAST, "true")
+        return bool(self.group) and plain_pods.says(self.pods[0], names.KUEUE_FAST, "true")
 
     @property
     def serves(self) -> bool:
         """Whether the group has no end."""
-        return bool(self.group) and plain_pods.says(self.pods[0], _SERVES, "true")
+        return bool(self.group) and plain_pods.says(self.pods[0], names.KUEUE_SERVES, "true")
 
     @property
     def is_active(self) -> bool:

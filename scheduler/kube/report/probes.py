@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 
@@ -25,6 +25,18 @@ _LOOK_SECONDS = 1.0
 _log = structlog.get_logger("evenkeel")
 
 
+class Served(Protocol):
+    """Something that is served beside probes.
+
+    Attributes:
+        port: where it listens; 0 before it does.
+        trouble: what keeps it from being served; None while nothing does.
+    """
+
+    port: int
+    trouble: Trouble | None
+
+
 class Signs(NamedTuple):
     """The parts of a replica that show its health.
 
@@ -34,6 +46,7 @@ class Signs(NamedTuple):
         streams: all streams.
         rights: knows the rights that are missing.
         troubles: what keeps kinds without a stream from being read, by their name.
+        webhook: the webhook; None for none.
     """
 
     lease: Lease | AlwaysLeader
@@ -41,6 +54,7 @@ class Signs(NamedTuple):
     streams: list[Stream[Any]]
     rights: Rights
     troubles: Mapping[str, Trouble]
+    webhook: Served | None = None
 
 
 class Probes:
@@ -56,7 +70,8 @@ class Probes:
         self, is_started: Callable[[], bool], turned_at: Callable[[], float], signs: Signs
     ) -> None:
         self._is_started, self._turned_at = is_started, turned_at
-        self._lease, self._fence, self._streams, self._rights, self._troubles = signs
+        self._lease, self._fence, self._streams, self._rights = signs[:4]
+        self._troubles, self._webhook = signs[4:]
 
     def list_reasons_to_end(self) -> list[str]:
         """List why the process should be ended; empty if it should not."""
@@ -73,6 +88,8 @@ class Probes:
             for stream in self._streams
             if not stream.is_listed or stream.get_age(now) > _STALE_SECONDS
         ]
+        if self._webhook is not None and not self._webhook.port:
+            stale.append("the webhook is not served yet")
         # What a person must mend comes before what may result from it.
         return self.list_reasons_to_end() + starting + self.list_hindrances() + stale
 
@@ -84,6 +101,8 @@ class Probes:
         read += [(f"{name} cannot be read", one) for name, one in sorted(self._troubles.items())]
         read.append(("the lease cannot be read or written", self._lease.trouble))
         read.append(("pods cannot be fenced", self._fence.trouble))
+        if self._webhook is not None:
+            read.append(("the webhook has no certificate", self._webhook.trouble))
         found += [
             f"{what}: {trouble.message}"
             for what, trouble in read

@@ -17,7 +17,6 @@ from scheduler.simulate.workloads.workload import PODS_MAX, Workload, take_templ
 
 _PAIR = "leaderWorkerTemplate"
 _POD_NAME = "statefulset.kubernetes.io/pod-name"
-_SIZE = "leaderworkerset.sigs.k8s.io/size"
 _LEADER = "leaderworkerset.sigs.k8s.io/leader-name"
 
 
@@ -102,7 +101,7 @@ def _make_pod(workload: Workload, mold: Mold, name: str, place: tuple[int, int, 
         _POD_NAME: name,
         names.SET_INDEX: str(j or i),
     }
-    annotations = {_SIZE: str(size), **({_LEADER: leader} if j else {})}
+    annotations = {names.LWS_SIZE: str(size), **({_LEADER: leader} if j else {})}
     owner = wire.Owner("StatefulSet", leader if j else set_name, "apps/v1", controller=True)
     return mold.make_pod(name, labels=labels, annotations=annotations, owner=owner)
 

@@ -41,7 +41,7 @@ def find_key(pod: wire.Pod, labels: Texts, annotations: Texts) -> GroupKey | Non
 
 
 def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
-    """Read what a pod of a group of plain pods says; all of them must have a node at once."""
+    """Read what a pod of a group of plain pods says; all of them must have a node at once, unless one admits the group."""
     labels, notes = pod.metadata.labels or {}, Notes(pod.metadata.annotations or {})
     total = notes.texts.get(names.KUEUE_TOTAL)
     if not labels.get(names.KUEUE_GROUP):
@@ -55,7 +55,9 @@ def read_member(pod: wire.Pod, key: GroupKey) -> Membership:
     reading.find_run_seconds(
         notes, labels, pod.spec.active_deadline_seconds, "spec.activeDeadlineSeconds"
     )
-    definition = Definition(key, Part("", count, count), by_role=True, disruption=Disruption.WHOLE)
+    # Such pods may come one after the other, each once the one before it is ready, as a StatefulSet makes them.
+    least = 1 if notes.texts.get(names.KUEUE_FAST) == "true" else count
+    definition = Definition(key, Part("", least, count), by_role=True, disruption=Disruption.WHOLE)
     index = move_index(_read_index(labels, notes), notes)
     role = notes.texts.get(names.KUEUE_ROLE, "")
     return Membership(key, part=role, index=index, definition=definition)

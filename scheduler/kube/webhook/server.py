@@ -1,0 +1,94 @@
+"""Answers reviews over HTTPS: ``/mutate`` and ``/validate``."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import tempfile
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from pathlib import Path
+
+import structlog
+from aiohttp import web
+
+from scheduler.errors import BadInput, join_lines
+from scheduler.kube.webhook import reviews
+from scheduler.kube.webhook.keeping import Pair
+from scheduler.kube.webhook.known import Known
+
+# A review has an object twice at most, and the API server takes none of more than 3 MiB.
+_BODY_BYTES = 8 << 20
+_BODY_SECONDS = 5.0
+_JSON = "application/json"
+_log = structlog.get_logger("evenkeel.webhook")
+
+
+class ReviewServer:
+    """A server in the running loop.
+
+    Attributes:
+        port: where it listens; 0 before the start.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
+        app = web.Application(client_max_size=_BODY_BYTES)
+        app.router.add_post("/mutate", self._make_handler(reviews.answer_defaults))
+        app.router.add_post("/validate", self._make_handler(reviews.answer_checks))
+        self._runner = web.AppRunner(app, access_log=None)
+        self.port = 0
+
+    def use(self, pair: Pair) -> None:
+        """Use a certificate for all connections from now on.
+
+        Raises:
+            BadInput: it is none, or the key is another one's.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / name for name in ("tls.crt", "tls.key")]
+            for path, text in zip(files, pair, strict=True):
+                path.write_bytes(text)
+            try:
+                self._tls.load_cert_chain(files[0], files[1])
+            except (ssl.SSLError, OSError) as error:
+                raise BadInput("certificate", f"cannot be used: {join_lines(error)}") from error
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen, with the certificate that it was given; port 0 takes a free port.
+
+        Raises:
+            BadInput: it cannot listen there.
+        """
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port, ssl_context=self._tls).start()
+        except OSError as error:
+            raise BadInput("queues.webhook.port", f"cannot listen at {port}: {error.strerror}") from error  # fmt: skip
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self._runner.cleanup()
+
+    def _make_handler(
+        self, answer: Callable[[bytes, Known], bytes]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(request: web.Request) -> web.Response:
+            try:
+                async with asyncio.timeout(_BODY_SECONDS):
+                    body = await request.read()
+                return web.Response(body=answer(body, self._known), content_type=_JSON)
+            except TimeoutError:
+                return web.Response(status=HTTPStatus.REQUEST_TIMEOUT.value)
+            except reviews.NotReview as error:
+                return web.Response(status=HTTPStatus.BAD_REQUEST.value, text=f"{error}\n")
+            except web.HTTPException:
+                raise
+            except Exception as error:  # noqa: BLE001 - what a stranger writes must not end the server
+                _log.exception("a review has no answer", error=join_lines(error))
+                return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR.value)
+
+        return handle

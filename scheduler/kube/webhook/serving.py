@@ -1,0 +1,166 @@
+"""Deployments, StatefulSets and LeaderWorkerSets with a queue: what their pod templates get, and what may not change.
+
+The pods of a Deployment wait one by one, those of a StatefulSet as one group, those of a LeaderWorkerSet as one group for
+each replica.
+
+Source: Kueue (2026-08), the webhooks of these kinds in ``pkg/controller/jobs``; the group of a StatefulSet is that of
+Kueue 0.9 to 0.13.
+"""
+
+from __future__ import annotations
+
+from scheduler.api import kinds, names, values
+from scheduler.api.groups.readers import kueue as kueue_words
+from scheduler.api.groups.readers import reading
+from scheduler.api.jobs import plain_pods, workloads
+from scheduler.api.jobs.parts import Json, Place, get_in, read_count, read_object, write_place
+from scheduler.api.jobs.templates import write_changes
+from scheduler.api.kinds import Kind
+from scheduler.errors import BadInput
+from scheduler.kube.webhook.known import Request, read_texts
+
+_POD_TEMPLATE: Place = ("spec", "template")
+_LEADER: Place = ("spec", "leaderWorkerTemplate", "leaderTemplate")
+_WORKERS: Place = ("spec", "leaderWorkerTemplate", "workerTemplate")
+_SIZE: Place = ("spec", "leaderWorkerTemplate", "size")
+_REPLICAS: Place = ("spec", "replicas")
+_LATE = "LeaderReady"
+
+
+def write_parent(kind: Kind) -> str:
+    """Write a kind as pods say by which owner they wait."""
+    return kind.kind.lower() if kind.group == "apps" else f"{kind.group}/{kind.kind.lower()}"
+
+
+def list_templates(kind: Kind, found: Json) -> list[Place]:
+    """List where an object has pod templates."""
+    if kind != kinds.LEADER_WORKER_SETS:
+        return [_POD_TEMPLATE]
+    return [one for one in (_LEADER, _WORKERS) if get_in(found, one) is not None]
+
+
+def default_templates(request: Request) -> list[Json]:
+    """Write the queue of an object, and its class, on its pod templates, and which of its pods wait as one.
+
+    Raises:
+        BadInput: a field that is read is not as the API server has it.
+    """
+    kind, found = request.kind, request.found
+    queue = workloads.find_queue(found)
+    if not queue:
+        return []
+    labels = {names.KUEUE_QUEUE: queue}
+    if priority_class := workloads.find_class(found):
+        labels[names.KUEUE_CLASS] = priority_class
+    texts = {}
+    if kind != kinds.DEPLOYMENTS:
+        texts = {names.KUEUE_PARENT: write_parent(kind), names.KUEUE_SERVES: "true"}
+    if kind == kinds.STATEFUL_SETS:
+        name = str(get_in(found, ("metadata", "name")) or "")
+        labels[names.KUEUE_GROUP] = workloads.make_name(kind, name, "")
+        # Its pods may come one after the other, each once the one before it is ready.
+        texts[names.KUEUE_FAST] = "true"
+        texts[names.KUEUE_TOTAL] = str(max(1, _count_replicas(found)))
+        texts[names.KUEUE_INDEX_LABEL] = names.SET_INDEX
+        if start := read_count(found, "spec", "ordinals", "start"):
+            texts[names.KUEUE_INDEX_OFFSET] = str(start)
+    made = []
+    for place in list_templates(kind, found):
+        fields: Json = {}
+        for key, added in (("labels", labels), ("annotations", texts)):
+            fields[f"metadata.{key}"] = {**read_texts(found, *place, "metadata", key), **added}
+        made += write_changes(found, place, fields)
+    return made
+
+
+def _count_replicas(found: Json) -> int:
+    count = read_count(found, *_REPLICAS)
+    return 1 if count is None else count
+
+
+def has_begun(kind: Kind, found: Json) -> bool:
+    """Whether an object has pods that would stay as they are if its queue changed.
+
+    A Deployment replaces pods that are not ready at once. The others wait until each is ready, which pods that have no
+    quota never are.
+    """
+    key = "readyReplicas" if kind == kinds.DEPLOYMENTS else "replicas"
+    return bool(read_count(found, "status", key))
+
+
+def check_templates(request: Request) -> None:
+    """Check what the templates of an object say of topologies, and what may not change while it has a queue.
+
+    Raises:
+        BadInput: it cannot be, or may not change.
+    """
+    kind, found, before = request.kind, request.found, request.before
+    for place in list_templates(kind, found):
+        texts = read_texts(found, *place, "metadata", "annotations")
+        kueue_words.read_constraint(reading.Notes(texts, write_place((*place, "metadata"))))
+    if kind == kinds.LEADER_WORKER_SETS:
+        _check_start(found)
+    if before is None or kind == kinds.DEPLOYMENTS or not workloads.find_queue(before):
+        return
+    if list_templates(kind, found) != list_templates(kind, before):
+        raise BadInput(write_place(_LEADER), _write_fixed())
+    for place in list_templates(kind, found):
+        ours, theirs = (read_object(one, *place, "spec") for one in (found, before))
+        if plain_pods.make_role(ours) != plain_pods.make_role(theirs):
+            raise BadInput(write_place((*place, "spec")), _write_fixed())
+    if kind == kinds.LEADER_WORKER_SETS:
+        if read_count(found, *_SIZE) != read_count(before, *_SIZE):
+            raise BadInput(write_place(_SIZE), _write_fixed())
+    else:
+        _check_replicas(_count_replicas(before), _count_replicas(found))
+
+
+def _check_start(found: Json) -> None:
+    """Check that all pods of a replica come before one of them has a node, as they get quota and nodes at once."""
+    at_once = "is not possible with a queue, as the pods of a replica get quota at once, and workers would come after that"
+    if get_in(found, ("spec", "startupPolicy")) == _LATE:
+        raise BadInput("spec.startupPolicy", f"{_LATE} {at_once}: use LeaderCreated")
+    if names.LWS_EXCLUSIVE in read_texts(found, "metadata", "annotations"):
+        field = f"metadata.annotations[{names.LWS_EXCLUSIVE}]"
+        raise BadInput(field, f"{at_once}: write {names.KUEUE_REQUIRED} on both templates")
+
+
+def _write_fixed() -> str:
+    return (
+        "may not change while the object has a queue, as its quota is for pods as they are (requests, ports, node"
+        " selector, affinity, tolerations, topology spread, priority): delete the object and create it anew"
+    )
+
+
+def _check_replicas(before: int, now: int) -> None:
+    if before != now and before and now:
+        raise BadInput(
+            write_place(_REPLICAS),
+            f"{now} is not possible while there are {before} with a queue, as all have quota as one: scale to 0 first",
+        )
+
+
+def check_place_in_set(request: Request) -> None:
+    """Check that a pod of a StatefulSet is one of those for which its group has quota.
+
+    ``kubectl scale`` writes no template, so the group may have fewer pods than the StatefulSet.
+
+    Raises:
+        BadInput: it is one more.
+    """
+    pod = request.found
+    texts, labels = (read_texts(pod, "metadata", key) for key in ("annotations", "labels"))
+    # Of a StatefulSet that Kueue's own webhook has changed the templates do not say how many there are.
+    is_of_set = texts.get(names.KUEUE_PARENT) == write_parent(kinds.STATEFUL_SETS)
+    if request.before is not None or not is_of_set or names.KUEUE_TOTAL not in texts:
+        return
+    index = reading.parse_rank(labels.get(names.SET_INDEX))
+    start = reading.parse_rank(texts.get(names.KUEUE_INDEX_OFFSET))
+    total = plain_pods.read_total(pod)
+    if index - max(0, start) >= total:
+        field = f"metadata.annotations[{names.KUEUE_TOTAL}]"
+        raise BadInput(
+            field,
+            f"its StatefulSet has quota for {values.quote(total)} pods, and this would be one more: scale it to 0, and then"
+            " write spec.replicas with kubectl patch, edit or apply (kubectl scale cannot change for how many it is)",
+        )
