@@ -34,6 +34,7 @@ from scheduler.kube.queues.hands import QueueHands, Ties
 from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.exposition import Exposition
+from scheduler.kube.report.metrics.queues import QueueSources
 from scheduler.kube.report.metrics.reading import Sources
 from scheduler.kube.report.metrics.stranded import Stranded
 from scheduler.kube.report.metrics.tally import Tally
@@ -224,7 +225,7 @@ class Parts:
             self._tally,
             self.is_deciding,
             metadata.version("evenkeel-scheduler"),
-            self._find_holder_of_queues,
+            self._make_queue_sources(),
         )
         return Exposition(metrics, read, self.stranded, self.options.config.metrics)
 
@@ -243,5 +244,8 @@ class Parts:
         if self.queues is not None:
             self.queues.end_term()
 
-    def _find_holder_of_queues(self) -> str:
-        return self.queues.guard.holder if self.queues is not None else ""
+    def _make_queue_sources(self) -> QueueSources | None:
+        queues = self.queues
+        return (
+            QueueSources(queues.counts, lambda: queues.guard.holder) if queues is not None else None
+        )

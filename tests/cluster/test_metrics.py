@@ -22,6 +22,11 @@ Json = dict[str, Any]
 _OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 _EVERY = 15.0
 _N_SCRAPES = 9
+_STARVES = """
+kueue_pending_workloads{cluster_queue="q",status="inadmissible"} 2
+kueue_quota_reserved_workloads_total{cluster_queue="q"} 5
+kueue_quota_reserved_workloads_total{cluster_queue="other"} 5
+"""
 
 pytestmark = pytest.mark.usefixtures("helm", "promql")
 
@@ -120,6 +125,11 @@ def test_each_alert_fires_on_a_scrape_of_what_it_is_for(tmp_path: Path) -> None:
             "evenkeel_reports_dropped_total 0",
             "evenkeel_reports_dropped_total 1",
         ),
+        "EvenkeelClusterQueueStarves": (_STARVES,) * 2,
+        "EvenkeelClusterQueueInactive": (
+            'kueue_cluster_queue_status{cluster_queue="q",status="pending"} 1',
+        )
+        * 2,
     }
     assert bad.keys() == alerts.keys()
     for name, (before, after) in bad.items():

@@ -121,6 +121,18 @@ async def test_a_replica_that_takes_over_goes_on_where_the_other_ended(world: Wo
     await tenants.has_status(
         world, f"{tenants.QUEUES}/handed", admittedWorkloads=2, pendingWorkloads=1
     )
+    await world.measured(second, _measures_the_queue)
+
+
+def _measures_the_queue(found: dict[str, float]) -> bool:
+    """Whether a replica reports how the queue is, and has counted only what it has done itself."""
+    wanted = {
+        'kueue_admitted_active_workloads{cluster_queue="handed"}': 2,
+        'kueue_pending_workloads{cluster_queue="handed",status="inadmissible"}': 1,
+        'kueue_admitted_workloads_total{cluster_queue="handed"}': 1,
+        'kueue_admission_wait_time_seconds_count{cluster_queue="handed"}': 1,
+    }
+    return wanted.items() <= found.items()
 
 
 async def test_what_a_local_queue_has_used_survives_a_crash(world: World) -> None:

@@ -22,7 +22,8 @@ from scheduler.errors import ApiError
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import ShownWorkloads
-from scheduler.kube.queues.writer import Facts, QuotaPermit, QuotaWriter, Result
+from scheduler.kube.queues.writer import Facts, LetRun, QuotaPermit, QuotaWriter, Result
+from scheduler.kube.report.metrics.queues import QueueCounts
 from tests.make import namespace as make_namespace
 
 Json = dict[str, Any]
@@ -50,6 +51,7 @@ class QueueShell:
     Attributes:
         engine: decides.
         now: the time.
+        counts: what has happened to workloads.
         said: the events, as (name, reason, message).
         n_refused: so many of the next writes are refused as if others had written meanwhile.
     """
@@ -63,7 +65,7 @@ class QueueShell:
         self._bodies: dict[str, Json] = {}
         self._changed: list[str] = []
         self._results: list[Result] = []
-        self._shown = ShownWorkloads()
+        self._shown, self.counts = ShownWorkloads(), QueueCounts()
         me: Any = self
         reports = WorkloadReports(
             me,
@@ -71,6 +73,7 @@ class QueueShell:
             find_kind=lambda: kinds.WORKLOADS,
             clock=lambda: self.now,
             may_write=lambda: True,
+            counts=self.counts,
         )
         permit = QuotaPermit(lambda: 1, lambda: True, lambda: self.now, lambda: kinds.WORKLOADS)
         self._writer = QuotaWriter(me, permit, self._shown, reports, self._results.append)
@@ -153,6 +156,13 @@ class QueueShell:
         changing.set("Requeued", evicted.reason, evicted.message, is_true=is_back)
         why = "PendingEvaluation", evicted.message
         self.patch(name, status=conditions.take_quota(found.status, changing, why, self.now))
+
+    async def let_run(self, name: str, seconds: float) -> None:
+        """Let a workload with quota run after so many seconds: it has passed its checks."""
+        self.now += seconds
+        queue = self._bodies[name]["status"]["admission"]["clusterQueue"]
+        self._writer.submit(LetRun(f"team/{name}", f"uid-{name}", queue), Facts())
+        await self._work()
 
     def read(self, name: str) -> kueue.Workload:
         return msgspec.convert({**self._bodies[name], "kind": "Workload"}, kueue.Workload)

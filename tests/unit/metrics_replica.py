@@ -8,12 +8,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler.api import wire
 from scheduler.api.door import events
+from scheduler.api.queues.settings import QueueSettings
 from scheduler.config import Config, MetricsConfig
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.exposition import Exposition
+from scheduler.kube.report.metrics.queues import QueueCounts, QueueSources
 from scheduler.kube.report.metrics.reading import Sources
 from scheduler.kube.report.metrics.stranded import Stranded
 from scheduler.kube.report.metrics.tally import Tally
@@ -29,7 +31,10 @@ class Replica:
         self, *, per_node: bool = True, per_card: bool = True, deciding: bool = True
     ) -> None:
         self.now = 100.0
-        config = Config(metrics=MetricsConfig(per_node=per_node, per_card=per_card))
+        config = Config(
+            metrics=MetricsConfig(per_node=per_node, per_card=per_card),
+            queues=QueueSettings(kueue=True),
+        )
         self.engine, self.is_deciding = Engine(config), deciding
         self.metrics = Metrics(config)
         self.tally = Tally(self.metrics, self.engine, lambda _: None, lambda: self.now)
@@ -45,7 +50,9 @@ class Replica:
             return self.is_deciding
 
         self.stranded = Stranded(self.engine, leads, per_node=per_node)
-        sources = Sources(signs, self.engine, reporter, self.tally, leads, "1.2.3")
+        self.queue_counts = QueueCounts()
+        queues = QueueSources(self.queue_counts, lambda: "")
+        sources = Sources(signs, self.engine, reporter, self.tally, leads, "1.2.3", queues)
         self.exposition = Exposition(self.metrics, sources, self.stranded, config.metrics)
 
     def see(self, *objects: wire.Node | wire.Pod) -> None:

@@ -16,7 +16,7 @@ def rows() -> dict[str, set[str]]:
     """Labels by name, of every row of a table that begins with metrics."""
     found = {}
     for line in PAGE.splitlines():
-        if line.startswith(("| `evenkeel_", "| `scheduler_")):
+        if line.startswith(("| `evenkeel_", "| `scheduler_", "| `kueue_")):
             _, named, labels, *_ = line.split("|")
             for name in re.findall(r"`(\w+)`", named):
                 assert name not in found

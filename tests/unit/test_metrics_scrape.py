@@ -4,13 +4,16 @@ import asyncio
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 
 from scheduler.api import names
 from scheduler.api.door import events
+from scheduler.api.kinds import BY_KIND
 from scheduler.kube.report.metrics import catalogue
 from tests import make
+from tests.oracles.kueue import cases
 from tests.unit.metrics_replica import Replica, Samples, node, of, pod, samples
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
@@ -34,12 +37,28 @@ async def test_a_scrape_is_read_in_both_formats_and_says_the_same() -> None:
     assert not [name for name, _ in plain if name.endswith("_created")]
 
 
+def see_queues(replica: Replica) -> None:
+    """Have queues, and something of each kind happen to their workloads."""
+    plain = {"quotas": [{"plain": {"cpu": 4}}], "cohort": "all"}
+    for body in cases.make_objects({"queues": {"q": plain}, "cohorts": {"all": {}}}):
+        for kind in (one for one in BY_KIND[body["kind"]] if one.is_of_queues):
+            found = msgspec.convert({**body, "kind": kind.name}, kind.shape)
+            replica.engine.handle(events.Seen(found), replica.now)
+    counts = replica.queue_counts
+    counts.count_reserved("q", 1.0)
+    counts.count_admitted("q", 2.0)
+    counts.count_checked("q", 1.0)
+    counts.count_evicted("q", "Preempted")
+    counts.count_preempted("q", "InClusterQueue")
+
+
 async def test_only_what_is_catalogued_is_told_and_all_of_it() -> None:
     replica = Replica()
     whole = make.node(name="whole", labels={}, allocatable={names.GPU: 4})
     replica.see(node(), whole, pod("p"), pod("huge", 99_999))
     replica.decide()
     replica.bound("default/p")
+    see_queues(replica)
     await replica.measure()
     told: dict[str, set[str]] = {}
     for name, labels in await replica.scrape():

@@ -15,6 +15,7 @@ from scheduler.kube.queues import reports, writer
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import ShownWorkloads
 from scheduler.kube.queues.writer import Facts, LetRun, QuotaPermit, QuotaWriter, Result
+from scheduler.kube.report.metrics.queues import QueueCounts
 
 Json = dict[str, Any]
 NOW, NO_FACTS = 1_800_000_000.0, Facts()
@@ -109,7 +110,12 @@ class Stage:
             return kinds.WORKLOADS
 
         self.reports = WorkloadReports(
-            told, self.shown, find_kind=find_kind, clock=lambda: NOW, may_write=lambda: self.is_open
+            told,
+            self.shown,
+            find_kind=find_kind,
+            clock=lambda: NOW,
+            may_write=lambda: self.is_open,
+            counts=QueueCounts(),
         )
         permit = QuotaPermit(lambda: self.term, lambda: self.is_open, lambda: NOW, find_kind)
         self.writer = QuotaWriter(api, permit, self.shown, self.reports, self.reported.append)

@@ -46,6 +46,11 @@ def read_amounts(given: Mapping[str, Any] | None, field: str) -> Amounts:
     )
 
 
+def convert_amount(resource: str, amount: int) -> float:
+    """Convert an amount of base units: to cores of cpu, else it stays."""
+    return amount / 1000 if resource == names.CPU else amount
+
+
 def write_amount(resource: str, amount: int) -> str:
     """Write an amount as the API server writes quantities, e.g. ``1500m``, ``16Gi`` or ``3k``."""
     if resource == names.CPU and amount % 1000:

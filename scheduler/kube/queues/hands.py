@@ -23,6 +23,7 @@ from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import Shown, ShownWorkloads
 from scheduler.kube.queues.statuses import KINDS, MISCONFIGURED, QueueStatuses
 from scheduler.kube.queues.writer import Facts, LetRun, QuotaPermit, QuotaWriter
+from scheduler.kube.report.metrics.queues import QueueCounts
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.troubles import Trouble
 from scheduler.kube.watch.streams import Stream
@@ -60,6 +61,7 @@ class QueueHands:
 
     Attributes:
         guard: knows whether another controller manages the queues.
+        counts: what has happened to workloads.
     """
 
     def __init__(self, api: ApiClient, ties: Ties, streams: Sequence[Stream[Any]]) -> None:
@@ -69,12 +71,14 @@ class QueueHands:
         self._streams = {one.source.kind.name: one for one in streams}
         self._shown = ShownWorkloads()
         self.guard = Guard(api, self._tell_engine, ties.troubles)
+        self.counts = QueueCounts()
         self._reports = WorkloadReports(
             ties.reporter,
             self._shown,
             find_kind=self.find_workloads,
             clock=ties.clock,
             may_write=self.may_write,
+            counts=self.counts,
         )
         permit = QuotaPermit(
             ties.get_term, lambda: self.guard.is_open, ties.clock, self.find_workloads

@@ -24,11 +24,13 @@ from scheduler.api.queues.words import (
     BY_CHECK,
     DEACTIVATION_TARGET,
     EVICTED,
+    PREEMPTED,
     QUOTA_RESERVED,
     TIME_EXCEEDED,
 )
 from scheduler.kube.queues import conditions, lifecycles
 from scheduler.kube.queues.shown import Shown, ShownWorkloads, find_path
+from scheduler.kube.report.metrics.queues import QueueCounts
 from scheduler.kube.report.reporter import Reporter
 
 # For how many workloads it is written each second why they wait.
@@ -44,6 +46,7 @@ class WorkloadReports:
         find_kind: gives the kind of workloads in the version that the API server serves.
         clock: gives the time in seconds since 1970.
         may_write: whether anything may be written.
+        counts: counts what is reported.
     """
 
     def __init__(
@@ -54,9 +57,11 @@ class WorkloadReports:
         find_kind: Callable[[], Kind],
         clock: Callable[[], float],
         may_write: Callable[[], bool],
+        counts: QueueCounts,
     ) -> None:
         self._reporter, self._shown = reporter, shown
         self._find_kind, self._clock, self._may_write = find_kind, clock, may_write
+        self._counts = counts
         # Why workloads wait, by key; a newer reason takes the place of an older one.
         self._waits: dict[str, Queued] = {}
         self._left = _MOST
@@ -68,9 +73,11 @@ class WorkloadReports:
         waited = before.find_wait(now)
         note = f"Quota reserved in ClusterQueue {decision.queue}, wait time since queued was {waited:.0f}s"
         self._report(before, ("Normal", QUOTA_RESERVED, note))
+        self._counts.count_reserved(decision.queue, waited)
         if after.is_true(ADMITTED):
             said = f"Admitted by ClusterQueue {decision.queue}, wait time since reservation was 0s"
             self._report(before, ("Normal", ADMITTED, said))
+            self._counts.count_admitted(decision.queue, waited)
 
     def report_running(self, queue: str, before: Shown, after: Shown, now: float) -> None:
         """Report that a workload with quota may run, as it has passed its checks."""
@@ -78,14 +85,19 @@ class WorkloadReports:
         waited = max(0.0, now - before.find_transition(QUOTA_RESERVED, now))
         note = f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited:.0f}s"
         self._report(before, ("Normal", ADMITTED, note))
+        self._counts.count_admitted(queue, before.find_wait(now))
+        self._counts.count_checked(queue, waited)
 
     def report_step(self, decision: StepDecision, before: Shown, after: Shown, now: float) -> None:
         """Report that a step of a workload was carried out that no other workload has a part in."""
         del now
         if isinstance(decision, EvictWorkload):
-            if before.status.admission is not None and not before.is_true(EVICTED):
+            given = before.status.admission
+            if given is not None and not before.is_true(EVICTED):
                 reason = lifecycles.join_reason(decision)
                 self._report(before, ("Normal", f"EvictedDueTo{reason}", decision.message))
+                why = decision.reason, decision.cause
+                self._counts.count_evicted(given.cluster_queue, *why)
         elif isinstance(decision, Deactivate) and after.is_true(DEACTIVATION_TARGET):
             self._report_deactivation(decision, before)
 
@@ -98,10 +110,22 @@ class WorkloadReports:
             self._report(shown, ("Warning", TIME_EXCEEDED, said))
 
     def report_preempted(
-        self, by: Shown | None, message: str, path: str, before: Shown, after: Shown, now: float
+        self,
+        by: Shown | None,
+        why: tuple[str, str],
+        paths: tuple[str, str],
+        before: Shown,
+        after: Shown,
+        now: float,
     ) -> None:
-        """Report that a workload has to go, and for which other one."""
+        """Report that a workload has to go, and for which other one.
+
+        ``why``: the reason and a message; ``paths``: of the queue that takes the quota, and of the one that gives it.
+        """
         del after, now
+        (reason, message), (by_queue, queue) = why, (path.rpartition("/")[2] for path in paths)
+        self._counts.count_evicted(queue, PREEMPTED)
+        self._counts.count_preempted(by_queue, reason)
         self._report(before, ("Normal", "EvictedDueToPreempted", message))
         if by is None:
             return
@@ -110,7 +134,7 @@ class WorkloadReports:
             for who, one in (("preemptor", by), ("preemptee", before))
         )
         self._report(before, ("Normal", "Preempted", f"{message}; {priorities}"))
-        uid, queue = before.meta.uid, path.rpartition("/")[2]
+        uid = before.meta.uid
         said = f"Preempted workload {before.key} (UID: {uid}) in ClusterQueue {queue}; {priorities}"
         self._report(by, ("Normal", "PreemptedWorkload", said))
 

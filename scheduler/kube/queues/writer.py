@@ -314,7 +314,7 @@ class QuotaWriter:
         message = conditions.describe_preemption(*uids, decision.reason, paths)
         why = decision.reason, message
         status = conditions.preempt(shown.status, shown.make_conditions(now), *why, now)
-        return status, partial(self._reports.report_preempted, by, message, paths[1])
+        return status, partial(self._reports.report_preempted, by, why, paths)
 
     async def _read_again(self, shown: Shown, job: _Job) -> None:
         """Read the newest version of a workload; if it cannot be read, it is tried again with the one that is known."""

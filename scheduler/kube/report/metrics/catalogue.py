@@ -1,10 +1,11 @@
-"""Every metric of Evenkeel: with kube-scheduler's name if the meaning is the same, else ``evenkeel_*``.
+"""Every metric of Evenkeel: with kube-scheduler's or Kueue's name if the meaning is the same, else ``evenkeel_*``.
 
 Administrators and nodes bound the values of every label: no text that only pods contain is a label.
 """
 
 from __future__ import annotations
 
+from scheduler.kube.report.metrics import queue_catalogue
 from scheduler.kube.report.metrics.families import Family, FamilyKind
 
 _COUNTER, _GAUGE, _HISTOGRAM = FamilyKind.COUNTER, FamilyKind.GAUGE, FamilyKind.HISTOGRAM
@@ -295,7 +296,7 @@ CARD_CORES = _make_pair("card", "cores", "Compute of a card, in percent of one G
 CARD_MEMORY = _make_pair("card", "memory_bytes", "Memory of a card, in bytes", _OF_CARD)
 CARD_SHARERS = _make_pair("card", "sharers", "Places for sharers on a card", _OF_CARD)
 
-_VALUES = (one for one in tuple(globals().values()))
+_VALUES = (*tuple(globals().values()), queue_catalogue.ALL)
 ALL: tuple[Family, ...] = tuple(
     family
     for told in _VALUES

@@ -10,9 +10,11 @@ from prometheus_client import Metric
 
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.nodes import NodeCounts
+from scheduler.engine.questions.queues import KnownQueues
 from scheduler.engine.questions.waiting import QueueCounts, WaitsByNamespace
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics import catalogue, namespaces
+from scheduler.kube.report.metrics.queues import QueueSources, collect_standings
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.probes import Signs
 from scheduler.kube.report.reporter import Reporter
@@ -28,7 +30,7 @@ class Sources(NamedTuple):
         tally: knows why pods wait.
         is_deciding: whether this replica leads.
         version: the version of Evenkeel.
-        find_holder_of_queues: finds which other controller manages the queues; empty if none does.
+        queues: where the figures of Kueue's queues are read; None if these are not managed here.
     """
 
     signs: Signs
@@ -37,7 +39,7 @@ class Sources(NamedTuple):
     tally: Tally
     is_deciding: Callable[[], bool]
     version: str
-    find_holder_of_queues: Callable[[], str] = str
+    queues: QueueSources | None = None
 
 
 def collect(sources: Sources, now: float) -> Iterator[Metric]:
@@ -46,7 +48,11 @@ def collect(sources: Sources, now: float) -> Iterator[Metric]:
     yield from _collect_streams(sources, now)
     yield from _collect_queue(sources)
     yield from _collect_nodes(sources.engine)
+    if sources.queues is not None:
+        yield from sources.queues.counts.collect()
     if sources.is_deciding():
+        if sources.queues is not None:
+            yield from collect_standings(sources.engine.ask(KnownQueues()))
         yield from namespaces.collect_waiting(sources.engine.ask(WaitsByNamespace()), now)
 
 
@@ -60,7 +66,8 @@ def _collect_replica(sources: Sources) -> Iterator[Metric]:
     yield catalogue.UNFENCED.make_single(signs.fence.n_left)
     yield catalogue.REPORTS_WAITING.make_single(reporter.n_waiting)
     yield catalogue.REPORTS_DROPPED.make_single(reporter.n_dropped)
-    yield catalogue.QUEUES_HELD.make_single(bool(sources.find_holder_of_queues()))
+    queues = sources.queues
+    yield catalogue.QUEUES_HELD.make_single(queues is not None and bool(queues.find_holder()))
     build = (sources.version, platform.python_version(), platform.machine())
     yield catalogue.BUILD.make_metric([(build, 1)])
 
