@@ -88,6 +88,7 @@ def _find_queue(world: World, workload: str) -> Json:
 
 
 NEWER = "rules that are newer than the version that is asked: by the twin of the newer rules the same is done"
+SPARED = "workloads spare those to whom they have given way: without this rule the same is done"
 CIRCLE = "heads that are tried in a circle: what comes next depends on how often they were tried"
 KNOWN: tuple[Known, ...] = (
     Known(

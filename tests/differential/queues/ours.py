@@ -29,6 +29,11 @@ def run(world: World) -> Outcome:
     return Play(world).answer()
 
 
+def run_without_sparing(world: World) -> Outcome:
+    """Return what becomes of a world if workloads may take quota back from those to whom they have given way."""
+    return Play(world, spares=False).answer()
+
+
 class Play:
     """Our queues, and what happens in a world.
 
@@ -36,9 +41,17 @@ class Play:
         tenants: the queues, and who waits in them.
     """
 
-    def __init__(self, world: World, most_rounds: int = MOST_ROUNDS) -> None:
-        """``most_rounds``: of evictions in a step, before it is given up."""
-        self._most_rounds = most_rounds
+    def __init__(
+        self, world: World, most_rounds: int = MOST_ROUNDS, *, spares: bool = True
+    ) -> None:
+        """Take a world over.
+
+        Args:
+            world: what happens.
+            most_rounds: of evictions in a step, before it is given up.
+            spares: whether workloads spare those to whom they have given way, as Kueue's do not.
+        """
+        self._most_rounds, self._spares = most_rounds, spares
         self._world, self._shapes = world, Shapes()
         namespace = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
         began = write_time(time_of(0, 0))
@@ -98,6 +111,8 @@ class Play:
         # All that wait are in their queues again.
         for line in self.tenants.lines.values():
             line.retry_all()
+        for work in () if self._spares else self.tenants.works.values():
+            work.is_owed = False
         for one in rounds.run_rounds(self.tenants, self._now):
             for work, assignment in one.admitted:
                 self._given[work.key] = [
@@ -119,6 +134,8 @@ class Play:
         return found
 
     def _let_go(self, work: Work, reason: str) -> None:
+        if not self._spares:
+            work.given = frozenset()
         not_before = 0.0 if reason in REQUEUED else None
         gone = replace(work.defined, evicted=reason, admission=None, not_before=not_before)
         self.tenants.put_workload(replace(gone, is_admitted=False), self._now)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from tests.differential.queues import known, newer
+from tests.differential.queues import known, newer, ours
 from tests.differential.queues.compare import (
     Chance,
     Difference,
@@ -169,17 +169,31 @@ async def run(
 
 def _compare(name: str, world: World, answers: list[Outcome], run_ours: RunOurs | None) -> Case:
     chance = find_chance(answers)
-    ours = None if run_ours is None or chance.is_ambiguous else run_ours(world)
-    found = [] if ours is None else compare(chance, ours)
+    mine = None if run_ours is None or chance.is_ambiguous else run_ours(world)
+    found = [] if mine is None else compare(chance, mine)
     rule = ""
-    if ours is not None and not all(one.is_of_words for one in found):
-        rule = _find_rule(world, ours)
-    return Case(name, world, chance, ours, found, rule)
+    if mine is not None and not _is_done_alike(found):
+        rule = _find_rule(world, chance, mine)
+    return Case(name, world, chance, mine, found, rule)
 
 
-def _find_rule(world: World, ours: Outcome) -> str:
-    """Find why something else is done: by the newer rules the same is done, or there is no telling what they do."""
+def _find_rule(world: World, chance: Chance, mine: Outcome) -> str:
+    """Find why something else is done.
+
+    By the newer rules the same is done, or there is no telling what they do, or the same is done without the one rule
+    that only we have.
+    """
     newer_answer = newer.run(world)
-    if all(one.is_of_words for one in find_differences(newer_answer.outcome, ours)):
+    if _is_done_alike(find_differences(newer_answer.outcome, mine)):
         return known.NEWER
-    return known.CIRCLE if newer_answer.goes_in_circles else ""
+    if newer_answer.goes_in_circles:
+        return known.CIRCLE
+    if mine != ours.run(world):
+        return ""
+    plain = ours.run_without_sparing(world)
+    both = compare(chance, plain), find_differences(newer_answer.outcome, plain)
+    return known.SPARED if any(map(_is_done_alike, both)) else ""
+
+
+def _is_done_alike(found: Sequence[Difference]) -> bool:
+    return all(one.is_of_words for one in found)
