@@ -16,7 +16,7 @@ import pytest
 
 from tests.controlplane import build, plane
 from tests.docs import blocks, examples, runner
-from tests.operator import installed
+from tests.operator import installed, kai_shapes
 
 PAGES: dict[str, list[blocks.Block]] = {}
 for _page in blocks.PAGES:
@@ -61,8 +61,9 @@ def with_crd(
     control_plane: plane.ControlPlane, kueue_crds: list[dict[str, Any]]
 ) -> plane.ControlPlane:
     installed.crds(control_plane)
-    names = [one["metadata"]["name"] for one in kueue_crds]
-    for body in kueue_crds:
+    bodies = [*kueue_crds, kai_shapes.QUEUES_CRD]
+    names = [one["metadata"]["name"] for one in bodies]
+    for body in bodies:
         control_plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
     for name in names:
         control_plane.kubectl("wait", "--for=condition=Established", f"crd/{name}")
@@ -75,7 +76,10 @@ def test_an_example_is_accepted_as_it_is(path: Path, with_crd: plane.ControlPlan
         said = with_crd.kubectl("apply", "--server-side", "-f", str(path)).splitlines()
         assert len(said) == len(examples.read(path))
     finally:
-        with_crd.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", str(path))
+        # A namespace would end only when somebody has emptied it, and other examples have the same ones.
+        made = [one for one in examples.read(path) if one["kind"] != "Namespace"]
+        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": made})
+        with_crd.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", stdin=listed)
 
 
 def _objects() -> list[blocks.Block]:
