@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
-
-import msgspec
 
 from scheduler.api import kai, kinds, names, times, wire
 from scheduler.api.door import events, notes
@@ -19,6 +16,7 @@ from scheduler.api.door.notes import Note
 from scheduler.api.queues.kai import CARD, CPU, GPU, MEMORY, Vector
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import KaiFigures, StatusesOfKaiQueues
+from scheduler.kube.queues.status_writes import StatusWrites
 from scheduler.kube.report.reporter import Reporter
 
 Json = dict[str, Any]
@@ -51,12 +49,11 @@ class KaiHands:
         self._is_leading, self._clock = is_leading, clock
         self._known: dict[str, _Known] = {}
         self._problems: dict[str, str] = {}
-        # What was written last, by uid, and the version of the object at that time.
-        self._written: dict[str, tuple[Json, str]] = {}
+        self._writes = StatusWrites(reporter)
 
     def begin_term(self) -> None:
         """Forget what was written, for another replica may have written since; report what is wrong."""
-        self._written.clear()
+        self._writes.forget_all()
         for name, problem in self._problems.items():
             if (known := self._known.get(name)) is not None:
                 self._report_problem(known.meta, problem)
@@ -74,7 +71,7 @@ class KaiHands:
                 known = self._known.pop(key, None)
                 self._problems.pop(key, None)
                 if known is not None:
-                    self._written.pop(known.meta.uid, None)
+                    self._writes.forget(known.meta.uid)
 
     def _note_problem(self, meta: wire.Meta, problem: str) -> None:
         """Report what is wrong with a queue, once for each text."""
@@ -103,16 +100,8 @@ class KaiHands:
 
     def _write_one(self, known: _Known, figures: KaiFigures) -> None:
         wanted = self._make_status(known, figures)
-        uid, version = known.meta.uid, known.meta.resource_version
-        is_same = all(
-            (known.status.get(key) or None) == (one or None) for key, one in wanted.items()
-        )
-        if is_same or self._written.get(uid) == (wanted, version):
-            return
-        self._written[uid] = wanted, version
-        body = {"metadata": {"uid": uid}, "status": wanted}
         path = _KIND.find_path(figures.defined.name)
-        self._reporter.report_status(uid, path, partial(msgspec.json.encode, body))
+        self._writes.write(path, known.meta, known.status, wanted)
 
     def _make_status(self, known: _Known, figures: KaiFigures) -> Json:
         before = known.status.get("conditions")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,6 +21,7 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import FlavorUse, QueueFigures, StatusesOfQueues
 from scheduler.kube.queues.conditions import Conditions
 from scheduler.kube.queues.shown import find_path
+from scheduler.kube.queues.status_writes import StatusWrites
 from scheduler.kube.report.reporter import Reporter
 
 Json = dict[str, Any]
@@ -70,7 +70,7 @@ class QueueStatuses:
         clock: Callable[[], float],
         settings: QueueSettings,
     ) -> None:
-        self._engine, self._reporter = engine, reporter
+        self._engine = engine
         self._find_kind, self._clock, self._is_fair = (
             find_kind,
             clock,
@@ -78,8 +78,7 @@ class QueueStatuses:
         )
         self._sampling_seconds = settings.history.sampling_seconds
         self._known: dict[tuple[str, str], _Known] = {}
-        # What was written last, by uid, and the version of the object at that time.
-        self._written: dict[str, tuple[Json, str]] = {}
+        self._writes = StatusWrites(reporter)
         self._has_changed = False
 
     def note_change(self) -> None:
@@ -96,11 +95,11 @@ class QueueStatuses:
         """Forget a queue that is gone."""
         known = self._known.pop((kind, key), None)
         if known is not None:
-            self._written.pop(known.meta.uid, None)
+            self._writes.forget(known.meta.uid)
 
     def forget_written(self) -> None:
         """Forget what was written: another replica may have written since."""
-        self._written.clear()
+        self._writes.forget_all()
         self._has_changed = True
 
     async def run(self, may_write: Callable[[], bool]) -> None:
@@ -135,16 +134,8 @@ class QueueStatuses:
     def _write_one(self, known: _Known, figures: QueueFigures) -> None:
         kind = self._find_kind(figures.kind)
         wanted = self._make_status(kind, known, figures)
-        uid, version = known.meta.uid, known.meta.resource_version
-        is_same = all(
-            (known.status.get(key) or None) == (one or None) for key, one in wanted.items()
-        )
-        if is_same or self._written.get(uid) == (wanted, version):
-            return
-        self._written[uid] = wanted, version
-        body = {"metadata": {"uid": uid}, "status": wanted}
-        make_body = partial(msgspec.json.encode, body)
-        self._reporter.report_status(uid, find_path(kind, known.meta), make_body)
+        path = find_path(kind, known.meta)
+        self._writes.write(path, known.meta, known.status, wanted)
 
     def _make_status(self, kind: Kind, known: _Known, figures: QueueFigures) -> Json:
         if kind.name == kinds.COHORTS.name:
