@@ -28,6 +28,8 @@ NOT_RUN = {
         "helm upgrade evenkeel manifests/chart -n evenkeel-system --reset-then-reuse-values -f manifests/chart/in-place.yaml": "the installation before it was made by kustomize",
         "mv /etc/kubernetes/manifests/kube-scheduler.yaml /root && sleep 20 && mv /root/kube-scheduler.yaml /etc/kubernetes/manifests/": "on a node of the control plane",
         "kubectl scale deployment/evenkeel -n evenkeel-system --replicas=0": "needs nodes that run containers",
+        "evenkeel queue list --context my-cluster": "needs a cluster with Kueue and its objects",
+        "kubectl delete mutatingwebhookconfiguration kueue-mutating-webhook-configuration": "needs a cluster with Kueue and its objects",
     },
 }
 # Where commands are run with other words: smaller ones, where the originals take minutes to an hour, and the names
