@@ -79,6 +79,16 @@ class Line:
         """Count those who wait for a change."""
         return sum(len(one) for one in self._kinds.values() if one.is_parked)
 
+    def count_reason(self, reason: str) -> int:
+        """Count those who wait for a reason; of those who may be tried, only the first of each kind was looked at."""
+        return sum(self._count_kind(one, reason) for one in self._kinds.values())
+
+    def _count_kind(self, kind: _Kind, reason: str) -> int:
+        if kind.is_parked:
+            return len(kind) if kind.reason == reason else 0
+        first = kind.find_first()
+        return int(first is not None and self._works[first[1]].reason == reason)
+
     def put(self, work: Work) -> None:
         """Add a workload. Where those who are like it wait for a change, it waits for it, too."""
         self.drop(work.key)

@@ -12,7 +12,7 @@ import yaml
 
 from scheduler.embedded.agents import nodes
 from scheduler.kube.report.metrics import catalogue
-from tests.operator import installed, prometheus, servers
+from tests.operator import installed, prometheus, servers, tenants
 from tests.operator.manifests import vgpu
 from tests.operator.process import Operator
 from tests.operator.prometheus import Scrape
@@ -26,6 +26,10 @@ _STARVES = """
 kueue_pending_workloads{cluster_queue="q",status="inadmissible"} 2
 kueue_quota_reserved_workloads_total{cluster_queue="q"} 5
 kueue_quota_reserved_workloads_total{cluster_queue="other"} 5
+"""
+_CHURNS = """
+kueue_evicted_workloads_total{{cluster_queue="q",reason="Preempted",underlying_cause=""}} {evicted}
+kueue_quota_reserved_workloads_total{{cluster_queue="q"}} {reserved}
 """
 
 pytestmark = pytest.mark.usefixtures("helm", "promql")
@@ -101,6 +105,63 @@ async def test_every_query_is_understood_and_reads_what_is_told(
     assert empty == []
 
 
+async def test_every_panel_of_queues_has_something_to_draw(server: servers.Server) -> None:
+    assert server.embedded is not None
+    server.embedded.run(lambda inside: inside.add(*servers.queue_crds()))
+    async with enter(server) as world:
+        scrapes = await _scrape_queues(world)
+    panels = prometheus.panels(dashboard=prometheus.QUEUES)
+    asked = [query for one in panels for query, _ in one.queries]
+    answers = prometheus.ask(scrapes, asked, span=(30.0, 30.0, 1.0))["answers"]
+    drawn = {}
+    for query, answer in zip(asked, answers, strict=True):
+        assert (answer["error"], answer["warnings"]) == ("", []), query
+        drawn[query] = answer["series"]
+    empty = [query for query, series in drawn.items() if not series]
+    assert empty == []
+    figures = {one.title: drawn[one.queries[0][0]] for one in panels}
+    [waiting], [admitted] = figures["Waiting workloads"], figures["Admitted workloads"]
+    assert (_read_last(waiting), _read_last(admitted)) == (2, 2)
+    shares = {one["labels"]["cluster_queue"]: _read_last(one) for one in figures["Quota in use, of what is owed"]}  # fmt: skip
+    assert shares == {"left": 1.0, "right": 1.0}
+
+
+async def _scrape_queues(world: World) -> list[Scrape]:
+    """Scrapes of a leader while one queue borrows, and the other takes back what it is owed."""
+    await tenants.prepare(world)
+    back = {"preemption": {"reclaimWithinCohort": "Any"}}
+    await tenants.make_queue(world, "left", "all", **back)
+    await tenants.make_queue(world, "right", "all")
+    operator = await world.start_operator(args=("--config", f"{installed.QUEUES}/config.yaml"))
+    await world.leads(operator)
+    found = [await asyncio.to_thread(prometheus.scrape, operator.port, "a", 0.0)]
+    for i in range(2):
+        await tenants.submit(world, f"r{i}", "right", 4)
+        await tenants.becomes(world, f"r{i}", "Admitted", "True")
+        # Who got quota in the same second goes by another order.
+        await asyncio.sleep(1.1)
+    await tenants.submit(world, "r2", "right", 4)
+    await tenants.submit(world, "l", "left", 4)
+    await tenants.becomes(world, "r1", "Evicted", "True")
+    await tenants.end_as_a_job_would(world, "r1")
+    await tenants.becomes(world, "l", "Admitted", "True")
+    await world.measured(
+        operator,
+        lambda m: (
+            m.get('kueue_pending_workloads{cluster_queue="right",status="inadmissible"}') == 2
+        ),
+    )
+    last = [
+        await asyncio.to_thread(prometheus.scrape, operator.port, "a", seconds)
+        for seconds in (15.0, 30.0)
+    ]
+    return found + last
+
+
+def _read_last(series: Json) -> float:
+    return float(series["points"][-1][1])
+
+
 def test_each_alert_fires_on_a_scrape_of_what_it_is_for(tmp_path: Path) -> None:
     [rules] = [one for one in _rendered(tmp_path) if one["kind"] == "PrometheusRule"]
     alerts = {one["alert"]: one["expr"] for g in rules["spec"]["groups"] for one in g["rules"]}
@@ -126,6 +187,14 @@ def test_each_alert_fires_on_a_scrape_of_what_it_is_for(tmp_path: Path) -> None:
             "evenkeel_reports_dropped_total 1",
         ),
         "EvenkeelClusterQueueStarves": (_STARVES,) * 2,
+        "EvenkeelClusterQueueChurns": (
+            _CHURNS.format(evicted=0, reserved=0),
+            _CHURNS.format(evicted=40, reserved=45),
+        ),
+        "EvenkeelQuotaWithoutPlace": (
+            'evenkeel_cluster_queue_placeless_workloads{cluster_queue="q"} 1',
+        )
+        * 2,
         "EvenkeelClusterQueueInactive": (
             'kueue_cluster_queue_status{cluster_queue="q",status="pending"} 1',
         )

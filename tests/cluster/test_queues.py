@@ -20,7 +20,6 @@ from tests.operator.world import World
 Json = dict[str, Any]
 Right = tuple[str, str, str]
 _OURS = f"system:serviceaccount:{installed.NAMESPACE}:evenkeel"
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _CONFIG = Path(installed.QUEUES) / "config.yaml"
 
 
@@ -33,10 +32,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
 @pytest.fixture(scope="module")
 def server(kueue_crds: list[Json], log: AuditLog) -> Iterator[servers.Server]:
     """An API server with Kueue's kinds, and Evenkeel with the rights to manage them."""
-    with servers.real(extra_apiserver_flags=log.flags, install=installed.with_queues) as running:
-        assert running.plane is not None
-        for crd in kueue_crds:
-            assert running.plane.request("POST", _CRDS, crd).status < 400
+    with servers.with_queues(kueue_crds, extra_apiserver_flags=log.flags) as running:
         yield running
 
 

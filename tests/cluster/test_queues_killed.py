@@ -23,7 +23,6 @@ from tests.operator import installed, servers, tenants
 from tests.operator.world import PODS, Refused, World
 
 Json = dict[str, Any]
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _CONFIG = Path(installed.QUEUES) / "config.yaml"
 _ARGS = ("--config", str(_CONFIG), "--lease-seconds", "5")
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -37,11 +36,7 @@ _AWAY = (Refused, aiohttp.ClientError, OSError)
 @pytest.fixture(scope="module")
 def server(kueue_crds: list[Json], peers: None) -> Iterator[servers.Server]:  # noqa: ARG001 - builds them
     """An API server with Kueue's kinds, and Kubernetes' Job controller."""
-    with servers.real(install=installed.with_queues) as running:
-        assert running.plane is not None
-        for crd in kueue_crds:
-            assert running.plane.request("POST", _CRDS, crd).status < 400
-        running.plane.start_controller_manager(("job-controller",))
+    with servers.with_queues(kueue_crds, controllers=("job-controller",)) as running:
         yield running
 
 

@@ -17,7 +17,6 @@ from tests.operator.manifests import container, pod
 from tests.operator.world import PODS, World
 
 Json = dict[str, Any]
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _CONFIG = Path(installed.QUEUES) / "config.yaml"
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
 _CONTROLLERS = ("job-controller", "garbage-collector-controller")
@@ -26,11 +25,7 @@ _CONTROLLERS = ("job-controller", "garbage-collector-controller")
 @pytest.fixture(scope="module")
 def server(kueue_crds: list[Json], peers: None) -> Iterator[servers.Server]:  # noqa: ARG001 - builds them
     """An API server with Kueue's kinds, Kubernetes' Job controller, and Evenkeel in the place of Kueue."""
-    with servers.real(install=installed.with_queues) as running:
-        assert running.plane is not None
-        for crd in kueue_crds:
-            assert running.plane.request("POST", _CRDS, crd).status < 400
-        running.plane.start_controller_manager(_CONTROLLERS)
+    with servers.with_queues(kueue_crds, controllers=_CONTROLLERS) as running:
         yield running
 
 

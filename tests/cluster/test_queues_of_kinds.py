@@ -18,7 +18,6 @@ from tests.operator import installed, job_kinds, servers, tenants
 from tests.operator.world import Refused, World
 
 Json = dict[str, Any]
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _CONFIG = Path(installed.QUEUES) / "config.yaml"
 _OURS = f"system:serviceaccount:{installed.NAMESPACE}:evenkeel"
 # The pod sets of each kind, with their counts.
@@ -41,10 +40,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
 @pytest.fixture(scope="module")
 def server(kueue_crds: list[Json], log: AuditLog) -> Iterator[servers.Server]:
     """An API server with Kueue's kinds and those of jobs, and Evenkeel in the place of Kueue."""
-    with servers.real(extra_apiserver_flags=log.flags, install=installed.with_queues) as running:
-        assert running.plane is not None
-        for crd in (*kueue_crds, *job_kinds.read_crds()):
-            assert running.plane.request("POST", _CRDS, crd).status < 400
+    crds = (*kueue_crds, *job_kinds.read_crds())
+    with servers.with_queues(crds, extra_apiserver_flags=log.flags) as running:
         yield running
 
 

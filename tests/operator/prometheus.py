@@ -16,7 +16,8 @@ from tests.operator import installed
 
 Json = dict[str, Any]
 JOB = "evenkeel"
-DASHBOARD = Path(installed.CHART) / "dashboards" / "evenkeel.json"
+_DASHBOARDS = Path(installed.CHART) / "dashboards"
+DASHBOARD, QUEUES = _DASHBOARDS / "evenkeel.json", _DASHBOARDS / "queues.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +85,10 @@ def ask(
     return told
 
 
-def panels(interval: str = "1m") -> list[Panel]:
-    """The dashboard's, with its variables as Grafana would fill them in."""
+def panels(interval: str = "1m", *, dashboard: Path = DASHBOARD) -> list[Panel]:
+    """A dashboard's, with its variables as Grafana would fill them in."""
     found = []
-    for one in json.loads(DASHBOARD.read_text())["panels"]:
+    for one in json.loads(dashboard.read_text())["panels"]:
         if one["type"] == "row":
             continue
         queries = tuple(
@@ -104,8 +105,8 @@ def panels(interval: str = "1m") -> list[Panel]:
 
 
 def _filled_in(query: str, interval: str) -> str:
-    """With nothing chosen: all nodes, models and namespaces."""
-    for name in ("node", "model", "namespace"):
+    """With nothing chosen: everything."""
+    for name in ("node", "model", "namespace", "cohort", "cluster_queue", "resource"):
         query = query.replace(f'=~"${name}"', '=~".*"')
     return query.replace("$job", JOB).replace("$__rate_interval", interval)
 

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 OPERATOR_NAMESPACE = installed.NAMESPACE
 EMBEDDED_TOKEN = "embedded-token"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,13 @@ def crd() -> Json:
     return loaded
 
 
+def queue_crds() -> list[Json]:
+    """The CRDs of Kueue's kinds as users without Kueue apply them."""
+    folder = ROOT / "crds" / "kueue"
+    listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+    return [one for name in listed for one in yaml.safe_load_all((folder / name).read_text())]
+
+
 def _namespace() -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OPERATOR_NAMESPACE}}
 
@@ -130,3 +138,23 @@ def real(
             folder=cp.folder,
             plane=cp,
         )
+
+
+@contextmanager
+def with_queues(
+    crds: Iterable[Json],
+    *,
+    extra_apiserver_flags: tuple[str, ...] = (),
+    controllers: tuple[str, ...] = (),
+) -> Iterator[Server]:
+    """A control plane with more kinds, Evenkeel with the rights to manage queues, and Kubernetes' own controllers."""
+    with real(
+        extra_apiserver_flags=extra_apiserver_flags, install=installed.with_queues
+    ) as running:
+        assert running.plane is not None
+        for crd in crds:
+            answer = running.plane.request("POST", _CRDS, crd)
+            assert answer.status < 400, answer
+        if controllers:
+            running.plane.start_controller_manager(controllers)
+        yield running

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from prometheus_client import Metric
 
+from scheduler.api import names
+from scheduler.api.door import events
 from scheduler.engine.questions.queues import KnownQueues, QueueStanding, QuotaUse
 from scheduler.kube.queues import writer
 from scheduler.kube.report.metrics.queues import collect_standings
+from tests.make import node as make_node
 from tests.model.queue_shell import QueueShell
 from tests.oracles.kueue import cases
 
@@ -41,6 +44,14 @@ def make(**more: Any) -> QueueShell:
 def put(shell: QueueShell, name: str, cpu: int, priority: int = 0) -> None:
     asked = {"in": "q", "asks": {"cpu": cpu}, "priority": priority}
     shell.put(cases.make_workload(f"team/{name}", asked))
+
+
+def put_ours(shell: QueueShell, name: str, cpu: int) -> None:
+    """Make a workload whose pod is placed by Evenkeel: it takes quota only with a place."""
+    made = cases.make_workload(f"team/{name}", {"in": "q", "asks": {"cpu": cpu}})
+    for one in made["spec"]["podSets"]:
+        one["template"]["spec"]["schedulerName"] = names.SCHEDULER
+    shell.put(made)
 
 
 def read(metrics: Any) -> Found:
@@ -128,10 +139,38 @@ async def test_a_scrape_says_how_queues_are() -> None:
     assert found["kueue_cohort_weighted_share", ("all",)] == 0
 
 
+async def test_who_has_quota_and_no_place_is_counted() -> None:
+    """Of those who wait for a place, and not of those who wait for quota; alike ones count each."""
+    shell = make()
+    shell.engine.handle(events.Seen(make_node(cpu=3)), shell.now)
+    put_ours(shell, "runs", 2)
+    await shell.settle()
+    for name, cpu in (("a", 2), ("b", 2), ("quota", 3)):
+        put_ours(shell, name, cpu)
+        shell.now += 1
+    await shell.settle()
+    found = read(collect_standings(shell.engine.ask(KnownQueues())))
+    assert found["kueue_admitted_active_workloads", ("q",)] == 1
+    assert found["kueue_pending_workloads", ("q", "inadmissible")] == 3
+    assert found["evenkeel_cluster_queue_placeless_workloads", ("q",)] == 2
+
+
 def test_who_borrows_without_a_weight_has_no_share_and_who_admits_nobody_is_pending() -> None:
     use = QuotaUse("plain", "memory", 2048, 4096, 2048, 0, 0)
     one = QueueStanding(
-        "q", False, "all", 0.0, math.inf, "memory", 0, 0, 1, 0, (use,), (("Stopped", "is stopped"),)
+        "q",
+        False,
+        "all",
+        0.0,
+        math.inf,
+        "memory",
+        0,
+        0,
+        0,
+        1,
+        0,
+        (use,),
+        (("Stopped", "is stopped"),),
     )
     found = read(collect_standings([one]))
     assert math.isnan(found["kueue_cluster_queue_weighted_share", ("q", "all")])

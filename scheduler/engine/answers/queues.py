@@ -8,6 +8,7 @@ from scheduler.api.queues.definitions import UNLIMITED
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
 from scheduler.tenancy import outlooks
+from scheduler.tenancy.cycle import NO_PLACE
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Tree
 from scheduler.tenancy.works import Where, Work
@@ -43,7 +44,7 @@ def _list_nodes(tenants: Tenants, tree: Tree) -> Iterator[ask.QueueStanding]:
             node.weight,
             share,
             dominant,
-            *(_count(tenants, node.name) if node.is_queue else (0, 0, 0, 0)),
+            *(_count(tenants, node.name) if node.is_queue else (0, 0, 0, 0, 0)),
             tuple(_list_uses(tree, i)),
             tuple(inactive),
         )
@@ -61,11 +62,14 @@ def _list_uses(tree: Tree, node: int) -> Iterator[ask.QuotaUse]:
             yield ask.QuotaUse(flavor, resource, nominal, used, borrowed, lent, available)
 
 
-def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int]:
+def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int, int]:
+    """Count who waits, is parked, lacks a place, has quota, and may run."""
     line = tenants.lines.get(queue)
-    waiting, parked = (0, 0) if line is None else (len(line), line.count_parked())
+    waits = (0, 0, 0)
+    if line is not None:
+        waits = len(line), line.count_parked(), line.count_reason(NO_PLACE)
     held = [tenants.works[key] for key in tenants.directory.forest.list_held(queue)]
-    return waiting, parked, len(held), sum(one.defined.is_admitted for one in held)
+    return *waits, len(held), sum(one.defined.is_admitted for one in held)
 
 
 def list_pods(inside: Inside, question: ask.PodsOfWorkload) -> Sequence[str]:

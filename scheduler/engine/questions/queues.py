@@ -43,6 +43,7 @@ class QueueStanding(NamedTuple):
         share: 1000 times what it borrows of what could be lent to it, by its weight; infinite if it borrows without one.
         dominant: the resource of the share; empty if it borrows nothing.
         waiting, parked: how many workloads wait, and how many of them wait for a change.
+        placeless: how many of those who wait could have quota, and have no place for all their pods.
         holding, admitted: how many have quota, and how many of these may run.
         uses: by resource and flavor.
         inactive: why it admits nobody, as reasons and messages; empty if it does.
@@ -56,6 +57,7 @@ class QueueStanding(NamedTuple):
     dominant: str
     waiting: int
     parked: int
+    placeless: int
     holding: int
     admitted: int
     uses: tuple[QuotaUse, ...]

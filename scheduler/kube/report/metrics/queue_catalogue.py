@@ -20,6 +20,12 @@ PENDING = Family(
     "Workloads that wait in a ClusterQueue, by status: active will be tried, inadmissible wait for a change.",
     ("cluster_queue", "status"),
 )
+PLACELESS = Family(
+    "evenkeel_cluster_queue_placeless_workloads",
+    _GAUGE,
+    "Workloads that wait in a ClusterQueue although there is quota for them, because no nodes have a place for all their pods.",
+    _QUEUE,
+)
 RESERVING = Family(
     "kueue_reserving_active_workloads", _GAUGE, "Workloads of a ClusterQueue with quota.", _QUEUE
 )

@@ -85,6 +85,7 @@ def collect_standings(standings: Sequence[QueueStanding]) -> Iterator[Metric]:
         ((one, _ACTIVE, one.waiting - one.parked) for one in queues),
         ((one, _INADMISSIBLE, one.parked) for one in queues),
     )
+    yield catalogue.PLACELESS.make_metric(((one.name,), one.placeless) for one in queues)
     yield catalogue.RESERVING.make_metric(((one.name,), one.holding) for one in queues)
     yield catalogue.ADMITTED_NOW.make_metric(((one.name,), one.admitted) for one in queues)
     yield _make_pair(
