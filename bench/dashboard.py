@@ -136,10 +136,10 @@ async def scrapes() -> list[Scrape]:
     return found
 
 
-def answered(found: list[Scrape]) -> list[tuple[Panel, list[list[Line]]]]:
+def answered(found: list[Scrape], panels: list[Panel]) -> list[tuple[Panel, list[list[Line]]]]:
     """Of every panel and each of its queries the lines."""
     drawn = []
-    for panel in prometheus.panels(f"{INTERVAL:.0f}s"):
+    for panel in panels:
         queries = [query for query, _ in panel.queries]
         told = prometheus.ask(found, queries, span=(INTERVAL, SECONDS, EVERY))
         answers = []
@@ -170,8 +170,8 @@ def _with_gaps(points: Iterable[tuple[float, float]]) -> tuple[list[float], list
     return times, values
 
 
-def draw(found: list[Scrape], path: Path) -> None:
-    drawn = answered(found)
+def draw(found: list[Scrape], path: Path, panels: list[Panel]) -> None:
+    drawn = answered(found, panels)
     # Rows without panels are headings of Grafana's.
     tops = sorted({panel.place[1] for panel, _ in drawn})
     heights = {top: max(p.place[3] for p, _ in drawn if p.place[1] == top) for top in tops}
@@ -202,22 +202,24 @@ def _stat(axes: Axes, panel: Panel, answers: list[list[Line]]) -> None:
 
 
 def _table(axes: Axes, panel: Panel, answers: list[list[Line]]) -> None:
-    """As Grafana joins them: a row for each node, the last figure of each query."""
+    """As Grafana joins them: a row for each node or queue, the last figure of each query."""
     axes.axis("off")
+    # The labels of the first query are the first columns.
+    names = list(answers[0][0].labels)
     rows: dict[str, list[str]] = {}
     for i, lines in enumerate(answers):
         for line in lines:
-            row = rows.setdefault(line.labels["node"], [""] * (len(answers) + 1))
-            if not i:
-                row[0] = line.labels["model"].removeprefix("NVIDIA-")
+            texts = [text.removeprefix("NVIDIA-") for text in line.labels.values()]
+            row = rows.setdefault(texts[0], texts + [""] * len(answers))
             last = line.values[-1]
             is_share = "memory" in panel.queries[i][1]
-            row[i + 1] = f"{last:.0%}" if is_share else f"{last:.2f}" if last % 1 else f"{last:.0f}"
-    ordered = sorted(rows.items(), key=lambda item: -float(item[1][-1] or 0))
+            row[i + len(names)] = f"{last:.0%}" if is_share else f"{last:.2f}" if last % 1 else f"{last:.0f}"  # fmt: skip
+    ordered = sorted(rows.values(), key=lambda row: -float(row[-1] or 0))
+    headings = [*names, *(legend for _, legend in panel.queries)]
+    longest = [max(map(len, column)) + 2 for column in zip(headings, *ordered, strict=True)]
     table = axes.table(
-        [[node, *row] for node, row in ordered],
-        colLabels=["node", "model", *(legend for _, legend in panel.queries)],
-        colWidths=[0.1, 0.24, 0.09, 0.1, 0.12, 0.24, 0.13], cellLoc="left", bbox=Bbox.unit(),
+        ordered, colLabels=headings, colWidths=[one / sum(longest) for one in longest],
+        cellLoc="left", bbox=Bbox.unit(),
     )  # fmt: skip
     table.auto_set_font_size(False)
     table.set_fontsize(9)
@@ -313,4 +315,4 @@ DRAWN: dict[str, Callable[[Axes, Panel, list[list[Line]]], None]] = {
 
 
 if __name__ == "__main__":
-    draw(asyncio.run(scrapes()), Path(sys.argv[1]))
+    draw(asyncio.run(scrapes()), Path(sys.argv[1]), prometheus.panels(f"{INTERVAL:.0f}s"))

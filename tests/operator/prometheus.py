@@ -85,15 +85,17 @@ def ask(
     return told
 
 
-def panels(interval: str = "1m", *, dashboard: Path = DASHBOARD) -> list[Panel]:
-    """A dashboard's, with its variables as Grafana would fill them in."""
+def panels(
+    interval: str = "1m", *, dashboard: Path = DASHBOARD, resource: str = ".*"
+) -> list[Panel]:
+    """A dashboard's, with its variables as Grafana would fill them in; ``resource`` is the one chosen."""
     found = []
     for one in json.loads(dashboard.read_text())["panels"]:
         if one["type"] == "row":
             continue
         queries = tuple(
             (
-                _filled_in(target["expr"], interval),
+                _filled_in(target["expr"].replace("$resource", resource), interval),
                 target["legendFormat"],
             )
             for target in one["targets"]
@@ -106,7 +108,7 @@ def panels(interval: str = "1m", *, dashboard: Path = DASHBOARD) -> list[Panel]:
 
 def _filled_in(query: str, interval: str) -> str:
     """With nothing chosen: everything."""
-    for name in ("node", "model", "namespace", "cohort", "cluster_queue", "resource"):
+    for name in ("node", "model", "namespace", "cohort", "cluster_queue"):
         query = query.replace(f'=~"${name}"', '=~".*"')
     return query.replace("$job", JOB).replace("$__rate_interval", interval)
 
