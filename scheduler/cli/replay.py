@@ -76,6 +76,14 @@ def replay(
             "never (fifo)."
         ),
     ] = "backfill",
+    queues: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="How teams share the cluster: a file with Kueue's queues, for the column queue of pods.csv. Repeat it "
+            "to compare policies. For recorded, with --queue.",
+        ),
+    ] = None,
     learn: Annotated[
         words.Learning,
         typer.Option(
@@ -122,6 +130,7 @@ def replay(
         output_file=output_file,
         plot=plot,
         strict=strict,
+        queues=queues or (),
     )
     try:
         command.plan_jobs(request)

@@ -12,11 +12,12 @@ from rich.console import Console
 
 from scheduler import printing
 from scheduler.errors import BadInput, make_visible
-from scheduler.replay import fan_out, results, traces, words, workloads
-from scheduler.replay.experiment import RunOptions
+from scheduler.replay import fan_out, policies, results, traces, words, workloads
+from scheduler.replay.experiment import RunOptions, Trace
 from scheduler.replay.fan_out import Engine, Job
 from scheduler.replay.measures.averages import Record
 from scheduler.replay.plots import picture
+from scheduler.replay.policies import Policy
 
 SEED_MAX = 2**32 - 1
 SEEDS_MAX = 10_000
@@ -32,6 +33,7 @@ class Request:
     Attributes:
         load, arrivals: None takes the default of the experiment.
         strict: contradictory lines of a trace are refused.
+        queues: the files of policies.
     """
 
     trace: Path
@@ -50,6 +52,7 @@ class Request:
     output_file: Path | None = None
     plot: Path | None = None
     strict: bool = False
+    queues: Sequence[Path] = ()
 
 
 def execute(
@@ -79,6 +82,9 @@ def execute(
     if request.experiment == "recorded":
         for trace in known.values():
             workloads.check_recorded(trace)
+    if request.queues:
+        for trace in known.values():
+            _check_teams(trace, jobs)
     finished = fan_out.run_jobs(
         jobs,
         known,
@@ -110,16 +116,54 @@ def plan_jobs(request: Request) -> list[Job]:
         )
     if request.waiting != "backfill" and not request.queue:
         raise BadInput("--waiting", "needs --queue: without it no pod waits")
+    variants, seeds = _split_values("--variant", request.variants), parse_seeds(request.seeds)
     return [
         Job(variant, request.experiment, load, arrivals, RunOptions(
             mode, request.learn, request.queue, seed,
             measure_frag=is_fill or request.plot is not None,
-            waiting=request.waiting,
+            waiting=request.waiting, policy=policy,
         ))
-        for variant, mode, seed in itertools.product(
-            _split_values("--variant", request.variants), modes, parse_seeds(request.seeds)
+        for variant, policy, mode, seed in itertools.product(
+            variants, _read_policies(request), modes, seeds
         )
     ]  # fmt: skip
+
+
+def _read_policies(request: Request) -> list[Policy | None]:
+    """Read the files of policies; without any, pods need no quota."""
+    if not request.queues:
+        return [None]
+    if request.experiment != "recorded":
+        raise BadInput("--queues", "only for recorded: other experiments draw pods one by one")
+    if not request.queue:
+        raise BadInput("--queues", "needs --queue: without it no pod waits")
+    if request.waiting != "backfill":
+        raise BadInput("--waiting", "not with --queues: the queues say who comes first")
+    found: dict[str, Policy | None] = {}
+    for path in request.queues:
+        policy = policies.read_policy(path)
+        if policy.name in found:
+            raise BadInput("--queues", f"two files are named {policy.name}: results would be mixed")
+        found[policy.name] = policy
+    return list(found.values())
+
+
+def _check_teams(trace: Trace, jobs: Sequence[Job]) -> None:
+    """Refuse a trace whose pods name queues that a policy does not have."""
+    if not trace.teams:
+        raise BadInput(
+            "--queues", f"no pod of {trace.name} has a queue: pods.csv needs the column queue"
+        )
+    for policy in {
+        job.options.policy.name: job.options.policy for job in jobs if job.options.policy
+    }.values():
+        for pod in trace.pods:
+            if pod.queue and pod.queue not in policy.teams:
+                there = printing.list_some(sorted(policy.teams))
+                raise BadInput(
+                    f"pod {pod.name}",
+                    f'queue: "{pod.queue}" is not in policy {policy.name}, which has {there}',
+                )
 
 
 def _find_load(request: Request) -> float | None:

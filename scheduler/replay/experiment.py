@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.replay.policies import Policy
 from scheduler.replay.words import Learning, Waiting
 
 Ints = NDArray[np.int64]
@@ -58,6 +59,7 @@ class TracePod:
         arrival, departure: when it came and left, in seconds; inf: it never left.
         group: the name of the group whose pods are placed at once; empty: it is placed by itself.
         run_time: for how many seconds it says that it runs; inf: it says nothing.
+        queue: the queue of its team; empty: it needs no quota.
     """
 
     name: str
@@ -74,11 +76,14 @@ class TracePod:
     departure: float = math.inf
     group: str = ""
     run_time: float = math.inf
+    queue: str = ""
 
     @property
     def kind(self) -> TracePod:
-        """The pod without its name, group and times: everything that decides where it may go by itself."""
-        return replace(self, name="", arrival=0.0, departure=math.inf, group="", run_time=math.inf)
+        """The pod without its name, group, queue and times: everything that decides where it may go by itself."""
+        return replace(
+            self, name="", arrival=0.0, departure=math.inf, group="", run_time=math.inf, queue=""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,11 @@ class Trace:
     def has_groups(self) -> bool:
         """Whether any pod is placed together with others."""
         return any(pod.group for pod in self.pods)
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        """The queues that pods name, sorted."""
+        return tuple(sorted({pod.queue for pod in self.pods} - {""}))
 
     @property
     def has_gpus(self) -> bool:
@@ -147,6 +157,7 @@ class RunOptions:
         seed: the seed for modes that draw lots.
         measure_frag: measure the fragments of the cluster after every arrival.
         waiting: in which order pods that wait are tried.
+        policy: how the queues of the trace's teams share the cluster; None: pods need no quota.
     """
 
     mode: str
@@ -155,6 +166,25 @@ class RunOptions:
     seed: int
     measure_frag: bool
     waiting: Waiting = "backfill"
+    policy: Policy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """The stays of pods on nodes; a pod that is evicted has several.
+
+    Attributes:
+        arrival: [S] the index of the arrival.
+        node: [S] the index of the node.
+        start, end: [S] from when to when, in the unit of the workload; inf: it never left.
+        is_lost: [S] whether it was evicted, so that what it did was in vain.
+    """
+
+    arrival: Ints
+    node: Ints
+    start: Floats
+    end: Floats
+    is_lost: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +211,15 @@ class Series:
             arrival.
         allocated: [A] what is allocated of this resource right after the decision about this arrival.
         frag: [A] the fragment amount of the cluster in milli-GPU after the arrival; nan when not measured.
-        placed_at: [A] the time of placement; nan: never.
-        node: [A] the index of the node; -1: never placed.
+        placed_at: [A] the time of placement, the last one of a pod that was evicted; nan: it has no place.
+        node: [A] the index of the node; -1: it has no place.
         cpu_used: [N] 1/1000 core in use at the end.
         memory_used: [N] MiB in use at the end.
         gpu_used: milli in use on each GPU of each node at the end.
         occupied: [A] the number of nodes with any pod.
         seconds: the wall time of the run.
         samples: what was stranded; None if that was not measured.
+        stays: every stay on a node, where pods may be evicted; None: each pod stays until it ends.
     """
 
     asked: Ints
@@ -202,6 +233,7 @@ class Series:
     occupied: Ints
     seconds: float
     samples: Samples | None = None
+    stays: Stays | None = None
 
 
 def ignore_progress(_part: float) -> None:

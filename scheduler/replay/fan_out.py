@@ -31,9 +31,10 @@ from scheduler.replay.experiment import (
     Workload,
     ignore_progress,
 )
-from scheduler.replay.measures import fill, recorded, streams, usage
+from scheduler.replay.measures import fill, recorded, streams, teams, usage
 from scheduler.replay.measures.averages import Record
 from scheduler.replay.measures.curve import Curve
+from scheduler.replay.measures.teams import TeamCurves
 
 Engine = Callable[[Trace, Workload, RunOptions, Tell], Series]
 Traces = Mapping[str, Trace]
@@ -59,7 +60,13 @@ class Job:
     options: RunOptions
 
     def __str__(self) -> str:
-        return f"{self.experiment} of {self.variant}, {self.options.mode}, seed {self.options.seed}"
+        return f"{self.experiment} of {self.variant}, {self.label}, seed {self.options.seed}"
+
+    @property
+    def label(self) -> str:
+        """The mode, and the policy if there is one: what differs between runs of one experiment."""
+        policy = self.options.policy
+        return self.options.mode if policy is None else f"{policy.name}, {self.options.mode}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class Finished:
         curve: the lines of the run.
         used: [R, N] what is in use on each node at the end, by the resources of a ``demand.Demand``.
         gpu_used: milli in use on each GPU of each node at the end.
+        teams: the lines of the teams; None if there are no queues.
     """
 
     job: Job
@@ -78,6 +86,7 @@ class Finished:
     curve: Curve
     used: Ints
     gpu_used: tuple[tuple[int, ...], ...]
+    teams: TeamCurves | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,10 @@ def run_job(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore_progress
     workload = _make_workload(job, trace)
     series = engine(trace, workload, job.options, tell)
     figures, curve = _measure(job, trace, workload, series)
+    policy, of_teams = job.options.policy, None
+    if policy is not None:
+        of_teams = teams.make_curves(trace, workload, series, policy)
+        figures |= teams.make_figures(trace, workload, series, of_teams)
     record: Record = {
         "trace": trace.name,
         "variant": job.variant,
@@ -158,14 +171,15 @@ def run_job(job: Job, trace: Trace, engine: Engine, tell: Tell = ignore_progress
         "load_of": asked.load_name,
         "binding": ", ".join(asked.names[row] for row in asked.binding_rows),
         "queue": job.options.queue,
-        "waiting": job.options.waiting if job.options.queue else "",
+        "waiting": job.options.waiting if job.options.queue and policy is None else "",
+        "queues": "" if policy is None else policy.name,
         "learn": job.options.learn,
         "arrivals": len(workload.pod),
         **figures,
         "seconds": series.seconds,
     }
     used = usage.measure_end(asked, workload, series)
-    return Finished(job, record, curve, used, series.gpu_used)
+    return Finished(job, record, curve, used, series.gpu_used, of_teams)
 
 
 def _make_workload(job: Job, trace: Trace) -> Workload:
@@ -189,17 +203,17 @@ def _try_job(
     job: Job, traces: Traces, engine: Engine | None, tell: Tell = ignore_progress
 ) -> Finished | _Failed:
     try:
-        return run_job(job, traces[job.variant], engine or _import_engine(), tell)
+        return run_job(job, traces[job.variant], engine or _import_engine(job), tell)
     except BadInput as error:
         return _Failed(job, str(error), is_bad_input=True)
     except Exception:  # noqa: BLE001 - reported by the caller
         return _Failed(job, traceback.format_exc(), is_bad_input=False)
 
 
-def _import_engine() -> Engine:
-    from scheduler.replay.run import run_experiment as engine  # noqa: PLC0415 - numba costs half a second
+def _import_engine(job: Job) -> Engine:
+    from scheduler.replay import run, team_run  # noqa: PLC0415 - numba costs half a second
 
-    return engine
+    return run.run_experiment if job.options.policy is None else team_run.run_teams
 
 
 def _run_here(

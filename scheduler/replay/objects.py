@@ -9,13 +9,14 @@ nodes, so that the emptiest node counts as empty and maxSkew is the most on any 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from scheduler.api import names, wire
 from scheduler.api.cards import Card
 from scheduler.devices import objects as devices
 from scheduler.replay.experiment import Trace, TraceNode, TracePod
 
-APP = "app"
+APP, MODEL = "app", "model"
 # Koordinator's annotations of a group that no object stands for.
 _GANG, _GANG_MINIMUM = (
     f"gang.scheduling.koordinator.sh/{what}" for what in ("name", "min-available")
@@ -25,6 +26,7 @@ _SHARERS, _PODS = 100, 1001
 # MiB of known models, and of models that are not disclosed.
 _CARD_MIB = {"T4": 15360, "P100": 16384, "V100M16": 16384, "V100M32": 32768, "A10": 24576}
 _OTHER_MIB = 81920
+_ANY_AMOUNT = 2**50
 
 
 def make_node(node: TraceNode, place: int, *, has_hostname: bool = False) -> wire.Node:
@@ -52,6 +54,31 @@ def make_node(node: TraceNode, place: int, *, has_hostname: bool = False) -> wir
         # The name of a node in a trace may be an invalid value for a label.
         made.metadata.labels = {names.HOSTNAME: f"{place:05d}"}
     return made
+
+
+def label_model(node: wire.Node, of: TraceNode) -> None:
+    """Label a node with its GPU model, for the flavors of queues."""
+    if of.model:
+        node.metadata.labels = {**(node.metadata.labels or {}), MODEL: of.model}
+
+
+def find_totals(trace: Trace, specs: Iterable[wire.PodSpec]) -> dict[str, str | int]:
+    """Find what all nodes have of each resource that pods request; of resources of GPUs no amount is too large."""
+    known: dict[str, str | int] = {
+        names.CPU: f"{sum(node.cpu_milli for node in trace.nodes)}m",
+        names.MEMORY: f"{sum(node.memory_mib for node in trace.nodes)}Mi",
+        names.GPU: sum(node.gpus for node in trace.nodes),
+    }
+    for node in trace.nodes:
+        for name, amount in node.extended:
+            known[name] = int(known.get(name, 0)) + amount
+    requested = {
+        name: None
+        for spec in specs
+        for one in spec.containers or ()
+        for name in (one.resources.requests or {} if one.resources else {})
+    }
+    return {name: known.get(name, _ANY_AMOUNT) for name in sorted(requested)}
 
 
 def needs_hostnames(trace: Trace) -> bool:

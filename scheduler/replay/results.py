@@ -21,8 +21,10 @@ from scheduler.replay.measures.averages import Record, Value
 
 # Runs that differ in one of these fields are summarised separately; runs that differ only in their seed, together.
 GROUP = (
-    "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "waiting", "learn", "mode",
+    "trace", "variant", "experiment", "load", "load_of", "binding", "queue", "waiting", "learn", "queues", "mode",
 )  # fmt: skip
+# These differ between the columns of one table.
+_ACROSS = 2
 _NO_FIGURES = ("seed", "arrivals")
 _OF_RESOURCE = re.compile(r"(allocated|stranded)_(.+)_percent(?:_at_(\w+))?")
 _LOADS_SHOWN = ("100", "end")
@@ -78,7 +80,7 @@ def write_parquet(records: Sequence[Record], path: Path) -> None:
 
 
 def print_results(records: Sequence[Record], console: Console) -> None:
-    """Print a table per experiment: figures down, modes across, mean ± spread over the seeds.
+    """Print a table per experiment: figures down, policies and modes across, mean ± spread over the seeds.
 
     Figures of a recorded trace that are 0 with all modes are named below, in one sentence. JSON and Parquet hold more
     figures: those of every resource at every load would fill a page.
@@ -87,7 +89,7 @@ def print_results(records: Sequence[Record], console: Console) -> None:
     """
     groups: dict[tuple[Value, ...], list[Record]] = {}
     for one in summarise(records):
-        groups.setdefault(tuple(one[key] for key in GROUP[:-1]), []).append(one)
+        groups.setdefault(tuple(one[key] for key in GROUP[:-_ACROSS]), []).append(one)
     for group in groups.values():
         # The title is printed above, because a table's own title is folded to the table's width.
         console.print(_make_title(group[0]), highlight=False, markup=False, soft_wrap=True)
@@ -115,7 +117,7 @@ def _make_title(one: Record) -> str:
     if load and one["load_of"] != demand.GPU:
         load += f" of {one['load_of']}"
     waiting = ", queued" if one["queue"] else ""
-    if one["queue"] and one["waiting"] != "backfill":
+    if one["queue"] and one["waiting"] not in {"", "backfill"}:
         waiting += f" ({one['waiting']})"
     return f"{one['experiment']} of {one['trace']}, {one['variant']}{load}{waiting}"
 
@@ -139,7 +141,8 @@ def _make_table(group: Sequence[Record], rows: Sequence[str]) -> Table:
         overflow="fold",
     )
     for one in group:
-        table.add_column(str(one["mode"]), justify="right", no_wrap=True)
+        heading = "\n".join(str(one[key]) for key in GROUP[-_ACROSS:] if one[key])
+        table.add_column(heading, justify="right", no_wrap=True)
     for name in rows:
         cells = [_write_cell(one[name], one[f"{name}_sd"]) for one in group]
         if any(cells):

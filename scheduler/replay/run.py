@@ -73,7 +73,8 @@ class Replay:
         # No tenant of a trace keeps the cluster free on purpose.
         groups = replace(config.groups, promised_percent=100)
         placed = replace(config.placement, mode=mode)
-        self._config = replace(config, placement=placed, groups=groups)
+        queues = config.queues if options.policy is None else options.policy.settings
+        self._config = replace(config, placement=placed, groups=groups, queues=queues)
         known = find_demand(trace, self._config) if options.learn == "trace" else None
         self.engine = Engine(
             self._config,
@@ -83,12 +84,14 @@ class Replay:
             known=known,
             seed=options.seed,
         )
-        # Pods that are drawn one by one form no groups.
-        self._has_groups = trace.has_groups and workload.is_recorded
+        # Pods that are drawn one by one form no groups, and those of a team are one workload.
+        self._has_groups = trace.has_groups and workload.is_recorded and options.policy is None
         self._nodes: dict[str, int] = {}
         has_hostname = objects.needs_hostnames(trace)
         for place, index in enumerate(workload.order.tolist()):
             node = objects.make_node(trace.nodes[index], place, has_hostname=has_hostname)
+            if options.policy is not None:
+                objects.label_model(node, trace.nodes[index])
             self.engine.handle(events.Seen(node), 0.0)
             self._nodes[node.metadata.name] = index
         # Alike pods share one spec, as those of one Job do.
@@ -138,7 +141,7 @@ class Replay:
                 looks.look(i - 1)
             self._run_until(at[i])
             self._arrive(i, kinds[i], at[i])
-            if ask(_QUEUE).n_pods:
+            if self._has_waiting():
                 # Waiting pods must be tried before this arrival, and may be tried at the same moment.
                 self._run_until(at[i])
             allocated[i], occupied[i] = self._allocated, ask(_OCCUPIED)
@@ -171,9 +174,13 @@ class Replay:
                 while self._leaving and self._leaving[0][0] == leaving:
                     self._leave(leaving)
             # The pods that left may have been the last ones.
-            if self.engine.ask(_QUEUE).n_pods:
+            if self._has_waiting():
                 self._decide(min(leaving, tried))
             self._hand_in_next(min(leaving, tried))
+
+    def _has_waiting(self) -> bool:
+        """Whether anybody waits."""
+        return self.engine.ask(_QUEUE).n_pods > 0
 
     def _leave(self, at: float) -> None:
         self._now = at

@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def simple_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_out, "_import_engine", lambda: replay_engine.first_fit)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda _: replay_engine.first_fit)
 
 
 def replay(*arguments: str | Path) -> Result:
@@ -182,7 +182,7 @@ def test_a_wrong_cell_of_the_trace_is_told(folder: Path) -> None:
 
 
 def test_a_run_that_fails_ends_with_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_out, "_import_engine", lambda: replay_engine.fails)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda _: replay_engine.fails)
     result = replay(folder, "--seeds", "1,2")
     assert result.exit_code == 1
     assert "fill of default, keel, seed 2: Traceback" in unwrapped(result.stderr)
@@ -220,7 +220,7 @@ def fails_if_run(*_: object) -> Series:
 def test_a_result_without_a_place_is_told_before_the_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
-    monkeypatch.setattr(fan_out, "_import_engine", lambda: fails_if_run)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda _: fails_if_run)
     (folder / "taken.svg").mkdir()
     assert said in refused(folder, *(one.format(folder=folder) for one in arguments))
 
@@ -239,7 +239,7 @@ def test_a_missing_extra_is_told_before_the_work(
     module: str,
     arguments: list[str],
 ) -> None:
-    monkeypatch.setattr(fan_out, "_import_engine", lambda: fails_if_run)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda _: fails_if_run)
     monkeypatch.setitem(sys.modules, module, None)
     told = refused(folder, *(one.format(folder=folder) for one in arguments))
     assert f"needs the extra {extra}: pip install evenkeel-scheduler[{extra}]" in told

@@ -162,7 +162,7 @@ def test_how_far_runs_have_come_is_told_while_they_run(
 
 
 def test_without_an_engine_the_rooms_own_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_out, "_import_engine", lambda: replay_engine.first_fit)
+    monkeypatch.setattr(fan_out, "_import_engine", lambda _: replay_engine.first_fit)
     (own,) = fan_out.run_jobs([job()], TRACES)
     (given,) = fan_out.run_jobs([job()], TRACES, engine=replay_engine.first_fit)
     assert np.array_equal(own.used, given.used)

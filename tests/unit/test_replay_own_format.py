@@ -98,7 +98,7 @@ def test_a_trace_without_times_says_so(tmp_path: Path) -> None:
         ("resource:a.b/c-d_e", "resource:nvidia.com/gpumem", "is a resource of GPUs"),
         ("resource:a.b/c-d_e", "resource:amd.com/gpu", "is a resource of GPUs"),
         ("resource:a.b/c-d_e", "resource:example.com/iops", "column resource:example.com/iops: appears more than once"),
-        ("resource:a.b/c-d_e", "resources:a.b/c", 'pods.csv, line 1, column "resources:a.b/c": is unknown: needed are name, cpu, memory; allowed besides gpus, gpu_share, models, gpu_memory, app, max_per_node, arrival, departure, group, run_time, resource:example.com/iops'),
+        ("resource:a.b/c-d_e", "resources:a.b/c", 'pods.csv, line 1, column "resources:a.b/c": is unknown: needed are name, cpu, memory; allowed besides gpus, gpu_share, models, gpu_memory, app, max_per_node, arrival, departure, group, run_time, queue, resource:example.com/iops'),
         ("resource:a.b/c-d_e", "resource:a.b/other", "pod db requests a.b/other, but no node has any"),
     ],
 )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler.replay import demand, workloads
 from scheduler.replay.experiment import Floats, Series, Trace, Workload
-from scheduler.replay.measures import averages, by_resource, classes
+from scheduler.replay.measures import averages, by_resource, classes, usage
 from scheduler.replay.measures.averages import Flags, Record
 from scheduler.replay.measures.classes import CLASSES
 from scheduler.replay.measures.curve import Curve
@@ -123,6 +123,8 @@ def _group_pods(trace: Trace, workload: Workload, is_counted: Flags) -> dict[str
 
 
 def _list_waits(workload: Workload, series: Series) -> Floats:
+    if series.stays is not None:
+        return usage.find_waits(workload, series.stays)
     is_waiting = np.isnan(series.placed_at)
     last = [workload.at[-1], *series.placed_at[~is_waiting]]
     until = np.where(is_waiting, max(last), series.placed_at)

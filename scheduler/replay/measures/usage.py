@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.replay.demand import Demand
-from scheduler.replay.experiment import Floats, Ints, Series, Workload
+from scheduler.replay.experiment import Floats, Ints, Series, Stays, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,42 +41,64 @@ class Line:
 
 def measure_resource(workload: Workload, series: Series, amounts: Ints) -> Line:
     """Measure how much of a resource was in use; ``amounts`` [A] is what each arrival requests of it."""
-    placed, start, end = _list_stays(workload, series)
-    return _make_line(
-        np.concatenate([start, end]), np.concatenate([amounts[placed], -amounts[placed]])
-    )
+    found = list_stays(workload, series)
+    amounts = amounts[found.arrival]
+    return make_line(np.concatenate([found.start, found.end]), np.concatenate([amounts, -amounts]))
 
 
 def measure_nodes(workload: Workload, series: Series) -> Line:
     """Measure how many nodes had any pod."""
-    placed, start, end = _list_stays(workload, series)
-    at = np.concatenate([start, end])
-    change = np.repeat([1, -1], placed.size)
+    found = list_stays(workload, series)
+    at = np.concatenate([found.start, found.end])
+    change = np.repeat([1, -1], found.arrival.size)
     # Changes are sorted by node. All pods leave in the end (if never, at inf), so that each node begins with no pod.
-    node = np.tile(series.node[placed], 2)
+    node = np.tile(found.node, 2)
     order = np.lexsort((-change, at, node))
     is_on = np.cumsum(change[order]) > 0
     turns = np.diff(is_on.astype(np.int64), prepend=0)
-    return _make_line(at[order][turns != 0], turns[turns != 0])
+    return make_line(at[order][turns != 0], turns[turns != 0])
 
 
 def measure_end(asked: Demand, workload: Workload, series: Series) -> Ints:
     """Measure [R, N] what is in use on each node after the last arrival."""
-    placed, _, end = _list_stays(workload, series)
-    placed = placed[end > workload.at[-1]]
+    found = list_stays(workload, series)
+    is_there = found.end > workload.at[-1]
     used = np.zeros(asked.capacity.shape, np.int64)
     for r, amounts in enumerate(asked.amounts):
-        np.add.at(used[r], series.node[placed], amounts[workload.pod[placed]])
+        there = workload.pod[found.arrival[is_there]]
+        np.add.at(used[r], found.node[is_there], amounts[there])
     return used
 
 
-def _list_stays(workload: Workload, series: Series) -> tuple[Ints, Floats, Floats]:
-    """List the pods that were placed, and when they came to their node and left it."""
+def list_stays(workload: Workload, series: Series) -> Stays:
+    """List the stays of pods on nodes."""
+    if series.stays is not None:
+        return series.stays
     placed = np.flatnonzero(series.node >= 0)
     start = series.placed_at[placed]
-    return placed, start, start + workload.lifetime[placed]
+    nothing = np.zeros(placed.size, np.bool_)
+    return Stays(placed, series.node[placed], start, start + workload.lifetime[placed], nothing)
 
 
-def _make_line(at: Floats, change: Ints) -> Line:
+def find_finish(n: int, stays: Stays) -> Floats:
+    """Find [A] when each arrival ended; inf for one that had not."""
+    finish = np.full(n, np.inf)
+    is_whole = ~stays.is_lost
+    finish[stays.arrival[is_whole]] = stays.end[is_whole]
+    return finish
+
+
+def find_waits(workload: Workload, stays: Stays) -> Floats:
+    """Find [A] for how long each arrival had no place until it ended, or until the last arrival."""
+    last = float(workload.at[-1])
+    until = np.minimum(find_finish(len(workload.at), stays), last)
+    lasted = np.minimum(stays.end, last) - np.minimum(stays.start, last)
+    ran = np.bincount(stays.arrival, weights=lasted, minlength=len(workload.at))
+    waits: Floats = np.maximum(0.0, until - workload.at - ran)
+    return waits
+
+
+def make_line(at: Floats, change: Ints) -> Line:
+    """Make the line of a figure from its changes, in any order."""
     order = np.argsort(at, kind="stable")
     return Line(at[order], np.cumsum(change[order]))

@@ -81,7 +81,7 @@ def _draw_image(
 def _make_title(one: Finished, told: str) -> str:
     job = one.job
     return (
-        f"{job.options.mode}: the cluster at the end, {told}"
+        f"{job.label}: the cluster at the end, {told}"
         f" ({job.experiment} of {job.variant}, seed {job.options.seed})"
     )
 

@@ -34,11 +34,11 @@ def draw_lines(part: SubFigure, finished: Sequence[Finished]) -> None:
     if any(not np.isnan(one.curve.frag).all() for one in finished):
         panels["Fragments, % of all GPUs"] = [one.curve.frag for one in finished]
     axes = part.subplots(1, len(panels), squeeze=False)[0]
-    word, seconds = _choose_unit(finished) if is_recorded else ("", 1.0)
+    word, seconds = choose_unit(finished) if is_recorded else ("", 1.0)
     for ax, (title, values) in zip(axes, panels.items(), strict=True):
         by_mode: dict[str, list[tuple[Floats, Floats]]] = {}
         for one, value in zip(finished, values, strict=True):
-            by_mode.setdefault(one.job.options.mode, []).append((one.curve.x / seconds, value))
+            by_mode.setdefault(one.job.label, []).append((one.curve.x / seconds, value))
         for i, (mode, found) in enumerate(by_mode.items()):
             _draw_band(ax, found, mode, look.make_look(i))
         ax.set_title(f"{title}: {job.experiment} of {job.variant}")
@@ -49,7 +49,7 @@ def draw_lines(part: SubFigure, finished: Sequence[Finished]) -> None:
         ax.set_ylim(bottom=0)
     n_seeds = len({one.job.options.seed for one in finished})
     title = f"mean of {n_seeds} seeds, band: all of them" if n_seeds > 1 else ""
-    n_modes = len({one.job.options.mode for one in finished})
+    n_modes = len({one.job.label for one in finished})
     axes[0].legend(title=title, loc="lower right", ncols=1 + n_modes // 7, handlelength=3)
     if not is_recorded:
         _look_closer(axes, finished, is_fill=job.experiment == "fill")
@@ -67,7 +67,7 @@ def _make_x_label(one: Finished, unit: str) -> str:
     return f"time, {unit} from the first arrival" if unit else "time, mean lifetimes"
 
 
-def _choose_unit(finished: Sequence[Finished]) -> tuple[str, float]:
+def choose_unit(finished: Sequence[Finished]) -> tuple[str, float]:
     """Choose the unit of recorded times, and return its seconds, too."""
     span = max(float(one.curve.x[-1]) for one in finished)
     found = [(word, seconds) for word, seconds in _UNITS if span >= _FROM * seconds]

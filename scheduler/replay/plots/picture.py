@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from scheduler.errors import BadInput
 from scheduler.replay.fan_out import Finished, Traces
-from scheduler.replay.plots import cluster, lines, look
+from scheduler.replay.plots import cluster, lines, look, shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".svg", ".png")
-_WIDTH, _LINES_HEIGHT, _CLUSTER_HEIGHT = 12.0, 4.0, 2.4
+_WIDTH, _LINES_HEIGHT, _SHARES_HEIGHT, _CLUSTER_HEIGHT = 12.0, 4.0, 3.4, 2.4
 
 
 def check_picture(path: Path) -> None:
@@ -37,7 +37,8 @@ def check_picture(path: Path) -> None:
 def draw_picture(finished: Sequence[Finished], traces: Traces, path: Path) -> None:
     """Draw the picture of a replay as SVG or PNG, by the name of the file.
 
-    It has a row of lines per variant, then a cluster per mode: that of the first variant and seed.
+    It has a row of lines per variant, then those of the first variant and seed: the teams of each mode and policy, and
+    the cluster at the end.
 
     Raises:
         BadInput: the extra is not installed, or the file cannot be written.
@@ -48,13 +49,22 @@ def draw_picture(finished: Sequence[Finished], traces: Traces, path: Path) -> No
 
     variants = list(dict.fromkeys(one.job.variant for one in finished))
     last = _pick_one_per_mode([one for one in finished if one.job.variant == variants[0]])
-    heights = [_LINES_HEIGHT] * len(variants) + [_CLUSTER_HEIGHT] * len(last)
+    shared = [one for one in last if one.teams is not None]
+    heights = (
+        [_LINES_HEIGHT] * len(variants)
+        + [_SHARES_HEIGHT] * len(shared)
+        + [_CLUSTER_HEIGHT] * len(last)
+    )
     with mpl.rc_context(look.STYLE):
         figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
         parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
         for part, variant in zip(parts, variants, strict=False):
             lines.draw_lines(part, [one for one in finished if one.job.variant == variant])
-        for part, one in zip(parts[len(variants) :], last, strict=True):
+        unit = lines.choose_unit(finished)
+        for part, one in zip(parts[len(variants) :], shared, strict=False):
+            if one.teams is not None:
+                shares.draw_shares(part, one.job.label, one.teams, unit)
+        for part, one in zip(parts[len(variants) + len(shared) :], last, strict=True):
             cluster.draw_cluster(part, one, traces[one.job.variant])
         _save(figure, path)
 
@@ -69,5 +79,5 @@ def _save(figure: Figure, path: Path) -> None:
 def _pick_one_per_mode(finished: Sequence[Finished]) -> list[Finished]:
     by_mode: dict[str, Finished] = {}
     for one in finished:
-        by_mode.setdefault(one.job.options.mode, one)
+        by_mode.setdefault(one.job.label, one)
     return list(by_mode.values())

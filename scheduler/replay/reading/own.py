@@ -20,7 +20,7 @@ ARRIVAL, DEPARTURE = "arrival", "departure"
 _COLUMNS = ("name", "cpu", "memory")
 _NODE_EXTRAS = ("gpus", "model")
 _POD_EXTRAS = (
-    "gpus", "gpu_share", "models", "gpu_memory", "app", "max_per_node", ARRIVAL, DEPARTURE, "group", "run_time",
+    "gpus", "gpu_share", "models", "gpu_memory", "app", "max_per_node", ARRIVAL, DEPARTURE, "group", "run_time", "queue",
 )  # fmt: skip
 _OF_GPUS = ("gpu_share", "gpu_memory", "models")
 _RESOURCE = "resource:"
@@ -151,6 +151,7 @@ def _read_pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
         departure,
         _read_group(row),
         row.read_seconds("run_time") if row.cells.get("run_time") else math.inf,
+        row.cells.get("queue", ""),
     )
 
 

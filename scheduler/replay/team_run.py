@@ -1,0 +1,142 @@
+"""Runs a recorded trace whose pods wait in the queues of teams: they get quota and a place at once, and may be evicted.
+
+A pod that is evicted waits again, and runs from the beginning once it gets a place.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from scheduler.api import wire
+from scheduler.api.door import events
+from scheduler.api.door.decisions import Queued
+from scheduler.engine.allowance import Unlimited
+from scheduler.replay import objects
+from scheduler.replay.experiment import (
+    Floats,
+    Ints,
+    RunOptions,
+    Series,
+    Stays,
+    Tell,
+    Trace,
+    Workload,
+    ignore_progress,
+)
+from scheduler.replay.policies import Policy
+from scheduler.replay.run import Replay
+from scheduler.replay.works import Works
+
+_UNLIMITED = Unlimited()
+
+
+def run_teams(
+    trace: Trace, workload: Workload, options: RunOptions, tell: Tell = ignore_progress
+) -> Series:
+    """Play a recorded workload whose pods share the cluster by ``options.policy``; ``tell`` gets the progress.
+
+    Raises:
+        ValueError: there is no policy.
+    """
+    if options.policy is None:
+        raise ValueError("a run with teams needs a policy")
+    return _TeamReplay(trace, workload, options, options.policy).play(tell)
+
+
+class _TeamReplay(Replay):
+    """One run with queues."""
+
+    def __init__(
+        self, trace: Trace, workload: Workload, options: RunOptions, policy: Policy
+    ) -> None:
+        super().__init__(trace, workload, options)
+        which = workload.pod.tolist()
+        pods, specs = [trace.pods[one] for one in which], [self._specs[one] for one in which]
+        totals = objects.find_totals(trace, [spec for spec, _ in specs])
+        self._works = Works(self.engine, policy, pods, specs, totals)
+        # When the pod of an arrival will end that has a place.
+        self._ends: dict[int, float] = {}
+        self._stays: list[tuple[int, int, float, float, bool]] = []
+
+    def _has_waiting(self) -> bool:
+        return self._works.has_waiting or super()._has_waiting()
+
+    def _arrive(self, i: int, which: int, at: float) -> None:
+        if not self._trace.pods[which].queue:
+            super()._arrive(i, which, at)
+        elif self._works.add(i, at):
+            self._decide(at)
+
+    def _make_pod(self, i: int, which: int) -> wire.Pod:
+        pod = super()._make_pod(i, which)
+        if self._works.is_member(i):
+            pod.metadata.annotations = {**(pod.metadata.annotations or {}), **self._works.annotate(i)}  # fmt: skip
+            pod.metadata.labels = {**(pod.metadata.labels or {}), **self._works.label(i)}
+        return pod
+
+    def _decide(self, at: float) -> None:
+        """Decide until nothing more happens at this time: pods of workloads that get quota come into being at once."""
+        self._now = at
+        is_over = False
+        while not is_over:
+            outcome = self.engine.decide(at, _UNLIMITED)
+            binds = outcome.binds
+            for bind in binds:
+                self.engine.handle(events.BindDone(bind.uid), at)
+                self._note_placed(int(bind.uid), bind.node, at)
+            turns = self._works.carry_out(outcome.quotas, at)
+            for i in turns.stopped:
+                self._note_stopped(i, at)
+            for i in turns.started:
+                pod = self._make_pod(i, int(self._workload.pod[i]))
+                self.engine.handle(events.Seen(pod), at)
+            decided = [one for one in outcome.quotas if not isinstance(one, Queued)]
+            is_over = not binds and not decided and not self.engine.is_deciding
+
+    def _note_placed(self, i: int, node: str, at: float) -> None:
+        super()._note_placed(i, node, at)
+        self._ends[i] = at + float(self._workload.lifetime[i])
+
+    def _note_stopped(self, i: int, at: float) -> None:
+        """Note that the pod of an arrival was evicted, if it had a place."""
+        if self._ends.pop(i, None) is None:
+            return
+        self._note_stay(i, at, is_lost=True)
+        self._allocated -= self._amounts[self._workload.pod[i]]
+        self._placed_at[i], self._node[i] = math.nan, -1
+
+    def _note_stay(self, i: int, end: float, *, is_lost: bool) -> None:
+        self._stays.append((i, int(self._node[i]), float(self._placed_at[i]), end, is_lost))
+
+    def _leave(self, at: float) -> None:
+        self._now = at
+        if self._ends.get(self._leaving[0][1]) != at:
+            # It was evicted before.
+            heapq.heappop(self._leaving)
+            return
+        i = self._leaving[0][1]
+        super()._leave(at)
+        del self._ends[i]
+        self._note_stay(i, at, is_lost=False)
+        if self._works.is_member(i):
+            self._works.end(i, at)
+
+    def _make_series(
+        self, asked: Ints, allocated: Ints, frag: Floats, occupied: Ints, seconds: float
+    ) -> Series:
+        for i, end in self._ends.items():
+            self._note_stay(i, end, is_lost=False)
+        series = super()._make_series(asked, allocated, frag, occupied, seconds)
+        return replace(series, stays=_gather_stays(self._stays))
+
+
+def _gather_stays(found: list[tuple[int, int, float, float, bool]]) -> Stays:
+    """Gather stays in the order of their starts."""
+    found = sorted(found, key=lambda one: (one[2], one[0]))
+    columns = list(zip(*found, strict=True)) or [()] * 5
+    kinds = np.int64, np.int64, np.float64, np.float64, np.bool_
+    return Stays(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
