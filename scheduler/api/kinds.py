@@ -249,8 +249,9 @@ LEADER_WORKER_SETS = _make_group_kind(
 )
 JOB_SETS = _make_group_kind(objects.JobSet, "jobset.x-k8s.io/v1alpha2", "jobsets", makes_pods=True)
 MPI_JOBS = _make_group_kind(objects.MPIJob, "kubeflow.org/v2beta1", "mpijobs", makes_pods=True)
-PYTORCH_JOBS = _make_group_kind(
-    objects.PyTorchJob, "kubeflow.org/v1", "pytorchjobs", makes_pods=True
+PYTORCH_JOBS, TF_JOBS, XGBOOST_JOBS, PADDLE_JOBS, JAX_JOBS = (
+    _make_group_kind(one, "kubeflow.org/v1", f"{one.__name__.lower()}s", makes_pods=True)
+    for one in objects.TRAINING_JOBS
 )
 TRAIN_JOBS = _make_group_kind(
     objects.TrainJob, "trainer.kubeflow.org/v1alpha1", "trainjobs", makes_pods=True
@@ -329,7 +330,7 @@ TABLE: tuple[Kind, ...] = (
     JOB_SETS,
     LEADER_WORKER_SETS,
     MPI_JOBS,
-    PYTORCH_JOBS,
+    *(PYTORCH_JOBS, TF_JOBS, XGBOOST_JOBS, PADDLE_JOBS, JAX_JOBS),
     TRAIN_JOBS,
     RAY_CLUSTERS,
     RAY_JOBS,

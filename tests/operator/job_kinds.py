@@ -17,7 +17,10 @@ Json = dict[str, Any]
 _CRDS = {
     "sigs.k8s.io/jobset": ("config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml",),
     "github.com/kubeflow/mpi-operator": ("manifests/base/kubeflow.org_mpijobs.yaml",),
-    "github.com/kubeflow/training-operator": ("manifests/base/crds/kubeflow.org_pytorchjobs.yaml",),
+    "github.com/kubeflow/training-operator": tuple(
+        f"manifests/base/crds/kubeflow.org_{plural}.yaml"
+        for plural in ("jaxjobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs")
+    ),
     "github.com/kubeflow/trainer/v2": ("manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml",),
     "github.com/ray-project/kuberay/ray-operator": (
         "config/crd/bases/ray.io_rayclusters.yaml",
@@ -60,16 +63,19 @@ def make_jobs(queue: str) -> dict[str, Json]:
         ],
     }
     replicas = {"restartPolicy": "Never", "template": make_template("")}
+    workers = {"Worker": replicas | {"replicas": 2}}
+
+    def make_training(key: str, **first: Json) -> Json:
+        return {"runPolicy": {"suspend": True}, key: {**first, **workers}}
+
     specs: dict[str, Json] = {
         "JobSet": make_job_set_spec(),
-        "MPIJob": {
-            "runPolicy": {"suspend": True},
-            "mpiReplicaSpecs": {"Launcher": replicas, "Worker": replicas | {"replicas": 2}},
-        },
-        "PyTorchJob": {
-            "runPolicy": {"suspend": True},
-            "pytorchReplicaSpecs": {"Master": replicas, "Worker": replicas | {"replicas": 2}},
-        },
+        "MPIJob": make_training("mpiReplicaSpecs", Launcher=replicas),
+        "PyTorchJob": make_training("pytorchReplicaSpecs", Master=replicas),
+        "TFJob": make_training("tfReplicaSpecs", PS=replicas, Chief=replicas),
+        "XGBoostJob": make_training("xgbReplicaSpecs", Master=replicas),
+        "PaddleJob": make_training("paddleReplicaSpecs", Master=replicas),
+        "JAXJob": make_training("jaxReplicaSpecs"),
         "TrainJob": {"suspend": True, "runtimeRef": {"name": "torch"}},
         "RayCluster": {"suspend": True, **ray},
         "RayJob": {

@@ -156,6 +156,27 @@ def test_jobs_of_kubeflow_have_a_part_for_each_kind_of_replicas() -> None:
     assert _read_state("PyTorchJob", job) == JobState(is_active=True, is_ready=True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "order"),
+    [
+        ("TFJob", "tfReplicaSpecs", ["chief", "master", "ps", "worker", "evaluator"]),
+        ("XGBoostJob", "xgbReplicaSpecs", ["master", "worker"]),
+        ("PaddleJob", "paddleReplicaSpecs", ["master", "worker"]),
+        ("JAXJob", "jaxReplicaSpecs", ["worker"]),
+    ],
+)
+def test_the_kinds_of_replicas_of_each_training_job_are_in_kueues_order(
+    kind: str, key: str, order: list[str]
+) -> None:
+    """The first one with a class gives the job its priority, and Workloads of Kueue have this order."""
+    names = ("Worker", "PS", "Master", "Evaluator", "Chief")
+    job: Json = {"spec": {key: {name: {"replicas": 2} for name in names}}}
+    assert _read(kind, job) == [
+        (name, 2, f"spec/{key}/{next(one for one in names if one.lower() == name)}/template")
+        for name in order
+    ]
+
+
 def test_ray_adds_containers_and_pods_of_its_own() -> None:
     cluster: Json = {
         "headGroupSpec": {"template": _make_template("ray")},

@@ -123,6 +123,17 @@ def test_pods_of_kubeflow_are_numbered_by_role() -> None:
         ("o-worker-0", "PyTorchJob o", "worker", 0),
         ("o-worker-1", "PyTorchJob o", "worker", 1),
     ]
+    for kind, key in (("TFJob", "tf"), ("XGBoostJob", "xgb"), ("PaddleJob", "paddle")):
+        roles = {"Master": ONE, "Worker": {"replicas": 2, **ONE}}
+        body = owner("kubeflow.org/v1", kind, {f"{key}ReplicaSpecs": roles})
+        # Each operator's pods are known by its name among their labels.
+        assert list_made(body) == [
+            ("o-master-0", f"{kind} o", "master", 0),
+            ("o-worker-0", f"{kind} o", "worker", 0),
+            ("o-worker-1", f"{kind} o", "worker", 1),
+        ]
+    jax = owner("kubeflow.org/v1", "JAXJob", {"jaxReplicaSpecs": {"Worker": ONE}})
+    assert list_made(jax) == [("o-worker-0", "JAXJob o", "worker", 0)]
     workers = [("o-worker-0", "MPIJob o", "worker", 0), ("o-worker-1", "MPIJob o", "worker", 1)]
     launcher, *rest = list_made(mpi_job())
     assert launcher[0].startswith("o-launcher-")

@@ -59,7 +59,16 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
     ]
     of_groups += ["topologies.kueue.x-k8s.io", "topologies.kai.scheduler"]
     of_groups += ["clusternetworktopologies", "jobsets", "leaderworkersets", "mpijobs"]
-    of_groups += ["pytorchjobs", "trainjobs", "rayclusters", "rayjobs"]
+    of_groups += [
+        "pytorchjobs",
+        "tfjobs",
+        "xgboostjobs",
+        "paddlejobs",
+        "jaxjobs",
+        "trainjobs",
+        "rayclusters",
+        "rayjobs",
+    ]
     assert raw == ["pods-ours", "pods-others", "nodes", *peers, *storage, "budgets", *of_groups]
 
 

@@ -104,6 +104,22 @@ class PyTorchJob(Raw):
     """A master with its workers."""
 
 
+class TFJob(Raw):
+    """A chief, parameter servers, workers and evaluators of TensorFlow."""
+
+
+class XGBoostJob(Raw):
+    """A master with its workers, of XGBoost."""
+
+
+class PaddleJob(Raw):
+    """A master with its workers, of PaddlePaddle."""
+
+
+class JAXJob(Raw):
+    """Workers of JAX."""
+
+
 class TrainJob(Raw):
     """A job of Kubeflow's trainer, which makes a JobSet of it."""
 
@@ -128,10 +144,16 @@ GroupObject = (
     | LeaderWorkerSet
     | MPIJob
     | PyTorchJob
+    | TFJob
+    | XGBoostJob
+    | PaddleJob
+    | JAXJob
     | TrainJob
     | RayCluster
     | RayJob
 )
+# Those of Kubeflow's training operator that have the same fields.
+TRAINING_JOBS = PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob
 TopologyObject = KueueTopology | KaiTopology | ClusterNetworkTopology
 GROUP_KINDS = tuple(str(one.__struct_config__.tag) for one in get_args(GroupObject))
 TOPOLOGY_KINDS = tuple(str(one.__struct_config__.tag) for one in get_args(TopologyObject))

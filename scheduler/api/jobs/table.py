@@ -47,6 +47,18 @@ class JobKind:
 
 _IN_RUN_POLICY: Place = ("spec", "runPolicy", "suspend")
 
+
+def _make_training_kind(kind: Kind, key: str, *order: str) -> JobKind:
+    """Make the line of a kind of Kubeflow's training operators; ``order``: its kinds of replicas."""
+    return JobKind(
+        kind=kind,
+        suspend=_IN_RUN_POLICY,
+        list_parts=training.make_lister(key, order),
+        read_state=training.read_state,
+        find_class=training.find_class,
+    )
+
+
 TABLE: tuple[JobKind, ...] = (
     JobKind(kind=kinds.JOBS, list_parts=batch.list_parts, read_state=batch.read_state),
     JobKind(kind=kinds.JOB_SETS, list_parts=job_sets.list_parts, read_state=job_sets.read_state),
@@ -56,20 +68,14 @@ TABLE: tuple[JobKind, ...] = (
         read_state=job_sets.read_train_state,
         made=kinds.JOB_SETS,
     ),
-    JobKind(
-        kind=kinds.MPI_JOBS,
-        suspend=_IN_RUN_POLICY,
-        list_parts=training.make_lister("mpiReplicaSpecs", ("Launcher", "Worker")),
-        read_state=training.read_state,
-        find_class=training.find_class,
+    _make_training_kind(kinds.MPI_JOBS, "mpiReplicaSpecs", "Launcher", "Worker"),
+    _make_training_kind(kinds.PYTORCH_JOBS, "pytorchReplicaSpecs", "Master", "Worker"),
+    _make_training_kind(
+        kinds.TF_JOBS, "tfReplicaSpecs", "Chief", "Master", "PS", "Worker", "Evaluator"
     ),
-    JobKind(
-        kind=kinds.PYTORCH_JOBS,
-        suspend=_IN_RUN_POLICY,
-        list_parts=training.make_lister("pytorchReplicaSpecs", ("Master", "Worker")),
-        read_state=training.read_state,
-        find_class=training.find_class,
-    ),
+    _make_training_kind(kinds.XGBOOST_JOBS, "xgbReplicaSpecs", "Master", "Worker"),
+    _make_training_kind(kinds.PADDLE_JOBS, "paddleReplicaSpecs", "Master", "Worker"),
+    _make_training_kind(kinds.JAX_JOBS, "jaxReplicaSpecs", "Worker"),
     JobKind(
         kind=kinds.RAY_CLUSTERS,
         list_parts=ray.list_cluster_parts,

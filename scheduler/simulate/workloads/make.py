@@ -46,13 +46,29 @@ _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
     "TrainJob": job_sets.make_train_job_pods,
     "LeaderWorkerSet": leader_workers.make_replica_pods,
     "MPIJob": training.make_mpi_pods,
-    "PyTorchJob": training.make_pytorch_pods,
+    "PyTorchJob": training.make_maker("pytorchReplicaSpecs", "pytorchjob-controller"),
+    "TFJob": training.make_maker("tfReplicaSpecs", "tfjob-controller"),
+    "XGBoostJob": training.make_maker("xgbReplicaSpecs", "xgboostjob-controller"),
+    "PaddleJob": training.make_maker("paddleReplicaSpecs", "paddlejob-controller"),
+    "JAXJob": training.make_maker("jaxReplicaSpecs", "jaxjob-controller"),
     "RayCluster": ray.make_cluster_pods,
     "RayJob": ray.make_ray_job_pods,
 }
 # Kinds with several templates. Their pods in the baseline stay, whatever has changed.
 _WITH_SEVERAL = frozenset(
-    {"JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster", "RayJob", "TrainJob"}
+    {
+        "JobSet",
+        "LeaderWorkerSet",
+        "MPIJob",
+        "PyTorchJob",
+        "TFJob",
+        "XGBoostJob",
+        "PaddleJob",
+        "JAXJob",
+        "RayCluster",
+        "RayJob",
+        "TrainJob",
+    }
 )
 # Kinds of workloads, and of the workloads above them that make their pods.
 _IN_ITS_STEAD = frozenset({("ReplicaSet", "Deployment"), ("StatefulSet", "LeaderWorkerSet")})

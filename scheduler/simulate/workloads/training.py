@@ -1,8 +1,8 @@
-"""Kubeflow's MPIJobs and PyTorchJobs: numbered pods of each role, and the launcher of an MPIJob."""
+"""The jobs of Kubeflow's training operators: numbered pods of each role, and the launcher of an MPIJob."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from scheduler.api import names, values, wire
@@ -12,6 +12,7 @@ from scheduler.simulate.workloads.workload import PODS_MAX, Workload, take_templ
 
 _OVER = ("Succeeded", "Failed")
 _LAUNCHER = "Launcher"
+_LEADING = ("chief", "master")
 
 
 class _Role(NamedTuple):
@@ -29,24 +30,28 @@ class _Role(NamedTuple):
     path: str
 
 
-def make_pytorch_pods(job: Workload, scene: Scene) -> Made:
-    """Make the pods of a PyTorchJob that are missing."""
-    if (idle := _find_idle(job)) is not None:
-        return Made(idle=idle)
-    pods: list[wire.Pod] = []
-    templates: dict[str, str] = {}
-    for role in _list_roles(job, "pytorchReplicaSpecs"):
-        word = role.name.lower()
-        labels = {
-            names.TRAINING_NAME: job.key.name,
-            names.TRAINING_OPERATOR: "pytorchjob-controller",
-            names.TRAINING_PART: word,
-            **({names.TRAINING_ROLE: "master"} if word == "master" else {}),
-        }
-        made = _make_numbered(job, scene, role, labels)
-        pods += made
-        templates |= {pod.metadata.uid: role.path for pod in made}
-    return Made(pods, templates=templates)
+def make_maker(key: str, operator: str) -> Callable[[Workload, Scene], Made]:
+    """Make the function that makes the missing pods of a job with roles under ``spec.KEY``, as its operator names them."""
+
+    def make_pods(job: Workload, scene: Scene) -> Made:
+        if (idle := _find_idle(job)) is not None:
+            return Made(idle=idle)
+        pods: list[wire.Pod] = []
+        templates: dict[str, str] = {}
+        for role in _list_roles(job, key):
+            word = role.name.lower()
+            labels = {
+                names.TRAINING_NAME: job.key.name,
+                names.TRAINING_OPERATOR: operator,
+                names.TRAINING_PART: word,
+                **({names.TRAINING_ROLE: "master"} if word in _LEADING else {}),
+            }
+            made = _make_numbered(job, scene, role, labels)
+            pods += made
+            templates |= {pod.metadata.uid: role.path for pod in made}
+        return Made(pods, templates=templates)
+
+    return make_pods
 
 
 def make_mpi_pods(job: Workload, scene: Scene) -> Made:

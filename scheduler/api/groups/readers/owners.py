@@ -23,6 +23,10 @@ _OPERATORS = {
     "mpi-operator": "MPIJob",
     "mpijob-controller": "MPIJob",
     "pytorchjob-controller": "PyTorchJob",
+    "tfjob-controller": "TFJob",
+    "xgboostjob-controller": "XGBoostJob",
+    "paddlejob-controller": "PaddleJob",
+    "jaxjob-controller": "JAXJob",
 }
 
 
@@ -106,8 +110,10 @@ TABLE = (
     Owner(
         "LeaderWorkerSet", "leaderworkerset.x-k8s.io", names.LWS_NAME, _find_in_leader_worker_set
     ),
-    Owner("MPIJob", _TRAINING, names.TRAINING_NAME, _find_in_training),
-    Owner("PyTorchJob", _TRAINING, names.TRAINING_NAME, _find_in_training),
+    *(
+        Owner(kind, _TRAINING, names.TRAINING_NAME, _find_in_training)
+        for kind in dict.fromkeys(_OPERATORS.values())
+    ),
     Owner("RayCluster", "ray.io", names.RAY_CLUSTER, _find_in_ray_cluster),
     Owner("Job", "batch", "", _find_in_job),
     Owner("StatefulSet", "apps", "", _find_in_set),

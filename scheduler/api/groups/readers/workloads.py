@@ -165,6 +165,11 @@ def _plan_pytorch_job(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
     return plan if plan.minimum is not None else plan._replace(minimum=least)
 
 
+def _make_planner(key: str, first: str) -> Callable[[Mapping[str, Any], objects.Raw], Plan]:
+    """Make the function that plans a job of Kubeflow which has nothing of its own."""
+    return lambda spec, found: _plan_training(spec, found, key, first)
+
+
 def _plan_ray_cluster(spec: Mapping[str, Any], _found: objects.Raw) -> Plan:
     head = values.read_mapping(spec.get("headGroupSpec"), "spec.headGroupSpec")
     shares = [Share(names.RAY_HEAD, 1, head.get("template"), "spec.headGroupSpec.template")]
@@ -194,6 +199,10 @@ _PLANS: dict[type[wire.Object], Callable[[Mapping[str, Any], objects.Raw], Plan]
     objects.LeaderWorkerSet: _plan_leader_worker_set,
     objects.MPIJob: _plan_mpi_job,
     objects.PyTorchJob: _plan_pytorch_job,
+    objects.TFJob: _make_planner("tfReplicaSpecs", "Chief"),
+    objects.XGBoostJob: _make_planner("xgbReplicaSpecs", "Master"),
+    objects.PaddleJob: _make_planner("paddleReplicaSpecs", "Master"),
+    objects.JAXJob: _make_planner("jaxReplicaSpecs", "Worker"),
     objects.RayCluster: _plan_ray_cluster,
 }
 
