@@ -74,6 +74,8 @@ class Reclaiming:
         Those go first who would go in Kueue. If they give the quota back and make no place, those who are in one domain
         go first, and of all domains that with the fewest victims is chosen.
         """
+        if not asker.queue.preemption.takes_back:
+            return []
         if search is None:
             key = frozenset(asker.amounts.items()), tuple(asker.needed)
             found = self._known.get(key)

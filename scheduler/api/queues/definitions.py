@@ -75,6 +75,11 @@ class Preemption(NamedTuple):
     borrows: bool = False
     threshold: int | None = None
 
+    @property
+    def takes_back(self) -> bool:
+        """Whether it may preempt anybody."""
+        return self.within != Policy.NEVER or self.reclaim != Policy.NEVER
+
 
 class Fungibility(NamedTuple):
     """Which flavor is taken of several that would do.
