@@ -63,6 +63,7 @@ class Job:
         on: the nodes of the pods that run; the others wait.
         age: in minutes.
         ran: for so many minutes those that run have run.
+        of_class: the priority class that the PodGroup names.
     """
 
     queue: str
@@ -78,6 +79,7 @@ class Job:
     memory: str = "1M"
     stays: bool | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    of_class: str = ""
 
     def make(self, name: str, place: int) -> Iterable[Json]:
         is_group = self.n > 1 or self.least is not None
@@ -87,6 +89,8 @@ class Job:
             spec: Json = {"minMember": self.least or self.n, "queue": self.queue}
             if self.stays is not None:
                 spec["preemptibility"] = "non-preemptible" if self.stays else "preemptible"
+            if self.of_class:
+                spec["priorityClassName"] = self.of_class
             meta = {"name": name, "namespace": "default", "creationTimestamp": created}
             api = "scheduling.run.ai/v2alpha2"
             yield {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}

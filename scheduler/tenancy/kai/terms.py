@@ -44,7 +44,7 @@ def read_terms(pod: PodRecord, definition: Definition | None, known: Container[s
     if not queue and pod.ours:
         others = labels.get(names.KAI_PROJECT, ""), DEFAULT
         queue = next((one for one in others if one in known), "")
-    priority = None if definition is None else definition.priority
+    priority = None if definition is None else definition.queue_priority
     if priority is None:
         priority = PRIORITIES.get(labels.get(names.KAI_PRIORITY, ""), pod.priority)
     said = None if definition is None else definition.is_preemptible
