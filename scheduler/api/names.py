@@ -181,6 +181,9 @@ KAI_SEGMENT_SIZE = "kai.scheduler/segment-size"
 KAI_SEGMENT_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 KAI_SEGMENT_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
 
+# Where KAI is installed by default.
+KAI_NAMESPACE = "kai-scheduler"
+
 # Queues: KAI. Labels; of those that name the queue the first one that is there counts.
 KAI_QUEUE = "kai.scheduler/queue"
 KAI_PROJECT = "project"

@@ -146,7 +146,7 @@ class Engine:
             events.EvictFailed: self._undo_evict,
             **dict.fromkeys(restoring.KINDS, self._restore),
             **dict.fromkeys(RESTORED, self._queues.restore),
-            events.ShareUsageKnown: self._kai.restore,
+            **dict.fromkeys(kai_queues.RESTORED, self._kai.restore),
         }
 
     # The door.

@@ -23,6 +23,8 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _QUEUES = kinds.KAI_QUEUES.path
 _GROUP_KIND = kinds.BY_NAME[str(objects.KaiPodGroup.__struct_config__.tag)]
 _GROUPS = _GROUP_KIND.find_list_path("default")
+# The first pod of KAI's scheduler.
+_KAI = "kai-scheduler-default-0"
 _PAGE = blocks.ROOT / "docs" / "migrate.md"
 _RESERVATIONS = "kai-resource-reservation"
 # The fields of a Queue's status that KAI's own type has.
@@ -51,6 +53,13 @@ async def test_a_cluster_as_kai_leaves_it_goes_on_and_so_could_kai(
     args = ("--config", str(_write_config(tmp_path)))
     operator = await world.start_operator(args=args)
     await world.leads(operator)
+    # As long as KAI's scheduler runs, it decides.
+    (held,) = await world.wait_until(partial(world.events, "FailedScheduling", "waits-0"))
+    assert f"KAI's pod {_KAI} in namespace {names.KAI_NAMESPACE} runs" in held["note"]
+    assert await world.bound("in-no-queue") == ["g0"]
+    assert [one for one in await world.listed(_QUEUES) if one.get("status")] == []
+    await world.delete(f"/api/v1/namespaces/{names.KAI_NAMESPACE}/pods/{_KAI}")
+    del before[_KAI]
     # One card is free: the card that the two shares are on is none.
     assert await world.bound("waits-0") == ["g0"]
     await world.refused("pg-waits-1", "Insufficient nvidia.com/gpu")
@@ -71,9 +80,13 @@ async def test_a_cluster_as_kai_leaves_it_goes_on_and_so_could_kai(
 async def _leave_cluster(world: World) -> None:
     """A cluster as KAI leaves it: queues, a gang that runs, two shares of a card, and pods that wait."""
     await world.create(nodes.make_plain_node("g0", resources={"nvidia.com/gpu": "4"}))
-    await world.call("POST", "/api/v1/namespaces", {"metadata": {"name": _RESERVATIONS}})
-    account = {"metadata": {"name": "default"}}
-    await world.call("POST", f"/api/v1/namespaces/{_RESERVATIONS}/serviceaccounts", account)
+    for namespace, account in ((_RESERVATIONS, "default"), (names.KAI_NAMESPACE, "scheduler")):
+        await world.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        await world.call("POST", path, {"metadata": {"name": account}})
+    of_kai: Json = {"namespace": names.KAI_NAMESPACE, "schedulerName": "default-scheduler"}
+    await world.create(pod(_KAI, serviceAccountName="scheduler", nodeName="g0", **of_kai))
+    await world.create(pod("in-no-queue", requests={"cpu": "1"}))
     await _make_queue(world, "research", gpu=4)
     await _make_queue(world, "speech", "research", gpu=2, limit=2)
     await _make_queue(world, "vision", "research", gpu=2)

@@ -192,6 +192,16 @@ class QueuesHeld(_Event, frozen=True):
     is_held: bool
 
 
+class KaiQueuesHeld(_Event, frozen=True):
+    """Another scheduler decides for KAI's queues, or no longer does: as long as it does, nothing in them is decided.
+
+    Attributes:
+        by: says who it is; empty if there is none.
+    """
+
+    by: str
+
+
 class GroupsAsked(_Event, frozen=True):
     """Somebody asked about groups, so that those that had changed were formed before the next decision."""
 
@@ -258,7 +268,7 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
-    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | StepGoing
+    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | KaiQueuesHeld | QuotaGiven | QuotaGoing | StepGoing
     | GaveWay | UsageKnown | ShareUsageKnown
 )  # fmt: skip
 

@@ -52,10 +52,12 @@ class Accounts:
         cluster: has the pods.
         tree: the queues, whose figures it keeps.
         usage: what queues have used lately.
+        rival: says which other scheduler decides for the queues; empty if there is none.
     """
 
     def __init__(self, cluster: Cluster, tree: Tree, usage: Usage) -> None:
         self.cluster, self.tree, self.usage = cluster, tree, usage
+        self.rival = ""
         self._pods: dict[str, _Counted] = {}
         # By pod: how often it counts as charged.
         self._charged: dict[str, int] = {}
