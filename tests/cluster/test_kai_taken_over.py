@@ -65,6 +65,9 @@ async def test_a_cluster_as_kai_leaves_it_goes_on_and_so_could_kai(
     await world.refused("pg-waits-1", "Insufficient nvidia.com/gpu")
     await world.refused("pg-too-much", "OverLimit: queue speech is limited to 2 of gpu")
     await _becomes(world, "speech", allocated="2", requested="3")
+    # Two halves of a card, and the card of a pod that has just been placed.
+    await _becomes(world, "vision", allocated="2", requested="3500m")
+    await world.refused("pg-half", "metadata.annotations[gpu-fraction]")
     after = {one["metadata"]["name"]: one for one in await world.pods()}
     assert after.keys() == before.keys()
     for name in ("train-0", "train-1", "share-0", "share-1", "reservation"):
@@ -113,6 +116,10 @@ async def _leave_cluster(world: World) -> None:
             "received-resource-type": "Fraction",
         }
         await world.create(share)
+    await _make_group(world, "pg-half", "vision", 1)
+    half = _left("half", "vision", "pg-half")
+    half["metadata"]["annotations"]["gpu-fraction"] = "0.5"
+    await world.create(half)
     for name, queue in (("waits-0", "vision"), ("waits-1", "vision"), ("too-much", "speech")):
         await _make_group(world, f"pg-{name}", queue, 1)
         await world.create(_left(name, queue, f"pg-{name}", gpu=1))

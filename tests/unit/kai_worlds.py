@@ -64,6 +64,7 @@ class Job:
         age: in minutes.
         ran: for so many minutes those that run have run.
         of_class: the priority class that the PodGroup names.
+        notes: annotations of each pod.
     """
 
     queue: str
@@ -80,6 +81,8 @@ class Job:
     stays: bool | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     of_class: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = "default"
 
     def make(self, name: str, place: int) -> Iterable[Json]:
         is_group = self.n > 1 or self.least is not None
@@ -91,7 +94,7 @@ class Job:
                 spec["preemptibility"] = "non-preemptible" if self.stays else "preemptible"
             if self.of_class:
                 spec["priorityClassName"] = self.of_class
-            meta = {"name": name, "namespace": "default", "creationTimestamp": created}
+            meta = {"name": name, "namespace": self.namespace, "creationTimestamp": created}
             api = "scheduling.run.ai/v2alpha2"
             yield {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
         for i in range(self.n):
@@ -109,10 +112,9 @@ class Job:
             labels[names.KAI_QUEUE] = self.queue
         if self.stays is not None and not group:
             labels[names.KAI_PREEMPTIBILITY] = "non-preemptible" if self.stays else "preemptible"
-        meta: Json = {"name": name, "namespace": "default", "labels": labels}
+        meta: Json = {"name": name, "namespace": self.namespace, "labels": labels}
         meta["creationTimestamp"] = created
-        if group:
-            meta["annotations"] = {names.KAI_GROUP: group}
+        meta["annotations"] = {**self.notes, **({names.KAI_GROUP: group} if group else {})}
         limits = {key: one for key, one in asks.items() if "nvidia" in key}
         container = {"name": "main", "resources": {"requests": asks, "limits": limits}}
         spec: Json = {"priority": self.priority, "containers": [container]}

@@ -15,7 +15,14 @@ from scheduler.api.queues.kai import CARD, NOTHING, Vector, add
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
-from scheduler.tenancy.kai.terms import Terms, find_wants, read_terms
+from scheduler.tenancy.kai.terms import (
+    Terms,
+    find_shared,
+    find_wants,
+    is_reservation,
+    read_card_mib,
+    read_terms,
+)
 from scheduler.tenancy.kai.totals import Totals
 from scheduler.tenancy.kai.tree import Figures, Queue, Tree
 from scheduler.tenancy.kai.usage import Usage
@@ -89,7 +96,7 @@ class Accounts:
             self._count_apart(pod, node_row, 1)
             return
         wants = self._find_wants(pod) if known is None else known.wants
-        holds = None if pod.deleting else self._find_holds(pod, wants)
+        holds = None if pod.deleting else self._find_holds(pod, wants, node_row)
         waits = known is not None and known.waits and not pod.deleting
         self._put(pod.uid, _Counted(terms, wants, holds, waits))
 
@@ -171,7 +178,10 @@ class Accounts:
 
     def _count_apart(self, pod: PodRecord, node_row: int, sign: int) -> None:
         if sign > 0:
-            holds = self._find_holds(pod, self._find_wants(pod))
+            holds = self._find_holds(pod, self._find_wants(pod), node_row)
+            if is_reservation(pod):
+                # The pods that share its card hold it.
+                holds = holds[0], holds[1], 0
             self._apart[pod.uid] = node_row, holds
         elif pod.uid in self._apart:
             node_row, holds = self._apart.pop(pod.uid)
@@ -212,8 +222,13 @@ class Accounts:
     def _find_wants(self, pod: PodRecord) -> Vector:
         return find_wants(pod.template, self._totals.card_mib)
 
-    def _find_holds(self, pod: PodRecord, wants: Vector) -> Vector:
+    def _find_holds(self, pod: PodRecord, wants: Vector, node_row: int) -> Vector:
         """Find what a pod on a node holds, of shared cards the part that it holds."""
+        share = pod.template.share
+        if share is not None and share.mib:
+            facts = self.cluster.nodes.facts[node_row] if node_row >= 0 else None
+            mib = read_card_mib(facts.labels if facts is not None else {})
+            return wants[0], wants[1], find_shared(share, mib)
         held = self.cluster.read_held(pod)
         if not held:
             return wants
