@@ -54,8 +54,7 @@ async def test_a_cluster_as_kai_leaves_it_goes_on_and_so_could_kai(
     operator = await world.start_operator(args=args)
     await world.leads(operator)
     # As long as KAI's scheduler runs, it decides.
-    (held,) = await world.wait_until(partial(world.events, "FailedScheduling", "waits-0"))
-    assert f"KAI's pod {_KAI} in namespace {names.KAI_NAMESPACE} runs" in held["note"]
+    await world.refused("waits-0", f"KAI's pod {_KAI} in namespace {names.KAI_NAMESPACE} runs")
     assert await world.bound("in-no-queue") == ["g0"]
     assert [one for one in await world.listed(_QUEUES) if one.get("status")] == []
     await world.delete(f"/api/v1/namespaces/{names.KAI_NAMESPACE}/pods/{_KAI}")
