@@ -28,6 +28,7 @@ class KaiStory:
     Attributes:
         outcomes: all decisions that were made.
         pods: the pods that are there, by uid.
+        rival: which other scheduler decides for the queues.
     """
 
     def __init__(self, seed: int, **settings: Any) -> None:
@@ -38,6 +39,7 @@ class KaiStory:
         self.now, self._n = 1_800_000_000.0, 0
         self.outcomes: list[Outcome] = []
         self.pods: dict[str, Json] = {}
+        self.rival = ""
         self._groups: set[str] = set()
         for i in range(2):
             self._see(make.raw(make.node(name=f"plain{i}", cpu="16", memory="64Gi", gpus=4)))
@@ -93,6 +95,9 @@ class KaiStory:
             raw = make.raw(make.node(name="plain0", cpu="16", memory="64Gi", gpus=4))
             raw["spec"] = {**raw.get("spec", {}), "taints": taints if rng.random() < 0.5 else []}
             self._see(raw)
+        elif what == 10 and (self.rival or rng.random() < 0.3):
+            self.rival = "" if self.rival else "KAI-Scheduler runs"
+            self.engine.handle(events.KaiQueuesHeld(self.rival), self.now)
         outcome = self.engine.decide(self.now, Unlimited())
         self.outcomes.append(outcome)
         for bind in outcome.binds:
