@@ -182,6 +182,9 @@ KAI_SEGMENT_SIZE = "kai.scheduler/segment-size"
 KAI_SEGMENT_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 KAI_SEGMENT_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
 
+# On a queue of KAI's: what it has used over time, as Evenkeel writes it.
+KAI_USAGE = "scheduling.evenkeel.dev/usage"
+
 # Where KAI is installed by default.
 KAI_NAMESPACE = "kai-scheduler"
 

@@ -13,6 +13,7 @@ from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Hold, Outcome, Plan
 from scheduler.api.door.notes import HeldByQueue, Note
 from scheduler.api.queues.kai import KaiQueue, read_queue
+from scheduler.api.queues.kai_usage import read_record
 from scheduler.api.queues.settings import KaiSettings
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
@@ -97,6 +98,11 @@ class KaiQueues:
                 KaiQueue(meta.name, meta.creation_timestamp) if known is None else known.defined
             )
             queue = before._replace(mistake=problem)
+        try:
+            record = read_record(meta.annotations)
+        except BadInput as error:
+            record, problem = None, problem or str(error)
+        self.accounts.usage.note_record(meta.name, record)
         is_first, is_new = not len(self._tree), meta.name not in self._tree.queues
         self._tree.put(queue)
         if is_first or is_new:
@@ -105,6 +111,7 @@ class KaiQueues:
         return (notes.QueueRead(KIND, meta.name, meta.generation, problem),)
 
     def _drop(self, name: str, _: float) -> Sequence[Note]:
+        self.accounts.usage.note_record(name, None)
         if self._tree.drop(name):
             self.accounts.recount()
         return _NOTHING

@@ -79,6 +79,14 @@ async def test_a_cluster_as_kai_leaves_it_goes_on_and_so_could_kai(
     await _check_what_is_written(world)
 
 
+def test_what_queues_have_used_may_be_written_on_them(server: servers.Server) -> None:
+    """The operator writes it every five minutes."""
+    assert server.plane is not None
+    account = f"system:serviceaccount:{installed.NAMESPACE}:evenkeel"
+    asked = "auth", "can-i", "patch", f"queues.{kinds.KAI_QUEUES.group}", f"--as={account}"
+    assert server.plane.kubectl(*asked).strip() == "yes"
+
+
 async def _leave_cluster(world: World) -> None:
     """A cluster as KAI leaves it: queues, a gang that runs, two shares of a card, and pods that wait."""
     await world.create(nodes.make_plain_node("g0", resources={"nvidia.com/gpu": "4"}))

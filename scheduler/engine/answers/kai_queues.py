@@ -9,6 +9,7 @@ from typing import NamedTuple
 from scheduler.api import kinds
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.queues.kai import NOTHING, add
+from scheduler.api.queues.kai_usage import UsageRecord
 from scheduler.api.queues.settings import KaiSettings
 from scheduler.disruption.queue_victims import Action, QueueVictims
 from scheduler.engine.answers.inside import Inside
@@ -144,3 +145,8 @@ def find_givers(inside: Inside, question: ask.WhoGivesWay) -> ask.KaiOutlook | N
                 pods = tuple(pod.key for pod in unit.pods)
                 found.append(ask.KaiGiver(pods, of_first.queue, of_first.priority, is_reclaimed))
     return ask.KaiOutlook(reclaims, tuple(found), min(ends, default=None))
+
+
+def list_usage(inside: Inside, _: ask.UsageOfKaiQueues) -> Sequence[tuple[str, UsageRecord]]:
+    """List what the queues have used over time."""
+    return inside.shares.usage.list_records()

@@ -66,6 +66,7 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_queues.StatusesOfKaiQueues: queue_statuses.list_kai_figures,
     of_kai_queues.AllInKaiQueues: kai_queues.list_all,
     of_kai_queues.WhoGivesWay: kai_queues.find_givers,
+    of_kai_queues.UsageOfKaiQueues: kai_queues.list_usage,
     of_nodes.KnownNode: nodes.find_node,
     of_nodes.KnownNodes: nodes.list_nodes,
     of_nodes.NodeCounts: nodes.count_nodes,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from scheduler.api.queues.kai import Vector
-from scheduler.engine.questions.contract import Question
+from scheduler.api.queues.kai_usage import UsageRecord
+from scheduler.engine.questions.contract import Fact, Question
 
 
 class InKaiQueue(NamedTuple):
@@ -86,3 +87,7 @@ class WhoGivesWay(Question[KaiOutlook | None], frozen=True):
     key: str
     most: int
     by_common: bool
+
+
+class UsageOfKaiQueues(Fact[Sequence[tuple[str, UsageRecord]]], frozen=True):
+    """What each of KAI's queues has used over time, by name, as of the last decision; nothing if that does not count."""

@@ -20,6 +20,7 @@ from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import KaiFigures, StatusesOfKaiQueues
 from scheduler.kube.client import ApiClient
 from scheduler.kube.queues.guard import Guard, KaiPods
+from scheduler.kube.queues.kai_usage import UsageWriter
 from scheduler.kube.queues.status_writes import StatusWrites
 from scheduler.kube.report.reporter import Reporter
 from scheduler.kube.troubles import Trouble
@@ -70,6 +71,7 @@ class KaiHands:
         self._is_leading, self._clock = ties.is_leading, ties.clock
         self._put = ties.put
         self.guard = Guard(api, KaiPods(), self._tell_engine, ties.troubles)
+        self._usage = UsageWriter(api, ties.engine, self.may_write)
         ties.put(events.KaiQueuesHeld(_UNKNOWN))
         self._known: dict[str, _Known] = {}
         self._problems: dict[str, str] = {}
@@ -126,6 +128,7 @@ class KaiHands:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.guard.run())
             group.create_task(self._write_forever())
+            group.create_task(self._usage.run())
 
     async def _write_forever(self) -> None:
         while True:
