@@ -65,6 +65,7 @@ class Job:
         ran: for so many minutes those that run have run.
         of_class: the priority class that the PodGroup names.
         notes: annotations of each pod.
+        asks: further requests of each pod.
     """
 
     queue: str
@@ -83,6 +84,7 @@ class Job:
     of_class: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
     namespace: str = "default"
+    asks: Mapping[str, str] = field(default_factory=dict)
 
     def make(self, name: str, place: int) -> Iterable[Json]:
         is_group = self.n > 1 or self.least is not None
@@ -102,7 +104,7 @@ class Job:
             yield self._make_pod(one, name if is_group else "", created, i)
 
     def _make_pod(self, name: str, group: str, created: str, i: int) -> Json:
-        asks: Json = {"cpu": self.cpu, "memory": self.memory}
+        asks: Json = {"cpu": self.cpu, "memory": self.memory, **self.asks}
         if self.share:
             asks |= {names.GPU: "1", names.GPU_MEMORY_PERCENT: str(self.share)}
         elif self.gpus:

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scheduler.api import names, wire
 from scheduler.api.pods import kai_shares
 from scheduler.api.pods.kai_shares import Share, read_share
-from scheduler.api.queues.kai import CARD
+from scheduler.api.queues.kai import CARD, count_mig_cards
 from scheduler.errors import BadInput
 from scheduler.simulate.run import schedule
 from scheduler.tenancy.kai.terms import find_shared, read_card_mib
 from tests.unit.kai_worlds import Job, Queue, decide, make_objects
+from tests.unit.test_queue_command import ask
 
 Json = dict[str, Any]
 GROUP = {names.KAI_CARD_GROUP: "c0ffee"}
@@ -135,3 +136,45 @@ def test_who_requests_cards_itself_is_served_whatever_the_annotation_says() -> N
     jobs = {"x": Job("a", notes={names.KAI_FRACTION: "0.5"})}
     assert decide({"n1": 1}, {"a": Queue(1)}, jobs).placed == {"x": "n1"}
     assert kai_shares.refuse_share(Share(1, 1, 0)).text.endswith("with HAMi's device plugin")
+
+
+def test_mig_slices_count_as_so_many_cards_as_their_names_say() -> None:
+    node = make_objects({"n1": 1}, {}, {})[0]
+    small, large = "nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb"
+    node["status"]["allocatable"] |= {small: "7", large: "2"}
+    jobs = {
+        "runs": Job("a", gpus=0, on=["n1"], asks={large: "1"}),
+        "x": Job("a", gpus=0, asks={small: "2"}),
+        "y": Job("a", gpus=0, asks={small: "1"}),
+        "z": Job("b"),
+    }
+    queues = {"a": Queue(4, limit=5), "b": Queue(-1)}
+    found = decide({"n1": node}, queues, jobs)
+    assert found.placed == {"x": "n1", "z": "n1"}
+    assert "limited to 5 of gpu: 5 are held, and 1 more are wanted" in found.messages["y"]
+    # All there is: a card, seven slices of one, and two of three.
+    listed = list_queues(make_objects({"n1": node}, {"all": Queue(-1)}, {"w": Job("all", gpus=99)}))
+    assert listed["all"] == "14"
+
+
+def list_queues(objects: list[Json]) -> dict[str, str]:
+    """The fair share of GPUs of each queue."""
+    rows = ask("list", objects=objects)["kaiQueues"]
+    return {row["name"]: row["uses"][2]["fairShare"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "cards"),
+    [
+        ("nvidia.com/mig-1g.5gb", 1),
+        ("nvidia.com/mig-7g.80gb", 7),
+        ("nvidia.com/mig-1g.10gb.me", 0),
+        ("nvidia.com/mig-g.5gb", 0),
+        ("nvidia.com/mig-999999999g.5gb", 0),
+        ("nvidia.com/mig-\u0661g.5gb", 0),
+        ("amd.com/mig-1g.5gb", 0),
+        ("nvidia.com/gpu", 0),
+    ],
+)
+def test_the_name_of_a_slice_says_as_how_many_cards_it_counts(name: str, cards: int) -> None:
+    assert count_mig_cards(name) == cards

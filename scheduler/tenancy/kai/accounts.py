@@ -17,6 +17,7 @@ from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
 from scheduler.tenancy.kai.terms import (
     Terms,
+    find_in_slices,
     find_shared,
     find_wants,
     is_reservation,
@@ -228,7 +229,7 @@ class Accounts:
         if share is not None and share.mib:
             facts = self.cluster.nodes.facts[node_row] if node_row >= 0 else None
             mib = read_card_mib(facts.labels if facts is not None else {})
-            return wants[0], wants[1], find_shared(share, mib)
+            return wants[0], wants[1], find_shared(share, mib) + find_in_slices(pod.template)
         held = self.cluster.read_held(pod)
         if not held:
             return wants
@@ -237,7 +238,7 @@ class Accounts:
         for card, (_, mib, _) in held.items():
             whole = int(totals[card])
             cards += min(CARD, -(-mib * CARD // whole)) if whole > 0 else CARD
-        return wants[0], wants[1], cards
+        return wants[0], wants[1], cards + find_in_slices(pod.template)
 
     # What is there.
 

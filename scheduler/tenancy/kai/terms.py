@@ -11,7 +11,7 @@ from scheduler.api.groups.readers.kai import PREEMPTIBILITIES, PRIORITIES
 from scheduler.api.pods.gpus import WHOLE_CARD_PERCENT, ContainerAsk, ContainerKind
 from scheduler.api.pods.kai_shares import Share
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.api.queues.kai import CARD, Vector
+from scheduler.api.queues.kai import CARD, Vector, count_mig_cards
 from scheduler.state.pods import PodRecord
 
 # The queue of pods that name none, if there is such a queue.
@@ -67,7 +67,16 @@ def find_wants(template: PodTemplate, card_mib: int) -> Vector:
             later += cards
     if template.share is not None:
         later += find_shared(template.share, card_mib)
-    return amounts.get(names.CPU, 0), amounts.get(names.MEMORY, 0), max(at_start, later)
+    return (
+        amounts.get(names.CPU, 0),
+        amounts.get(names.MEMORY, 0),
+        max(at_start, later) + find_in_slices(template),
+    )
+
+
+def find_in_slices(template: PodTemplate) -> int:
+    """Find as how much of cards the MIG slices of a pod count, in millionths."""
+    return CARD * sum(n * count_mig_cards(name) for name, n in template.requests.amounts)
 
 
 def find_shared(share: Share, card_mib: int) -> int:
