@@ -119,7 +119,7 @@ class KaiQueues:
     def list_known(self) -> Iterator[events.Event]:
         """Yield an event for what no object says: who else decides, and what was used."""
         if self.accounts.rival:
-            yield events.KaiQueuesHeld(self.accounts.rival)
+            yield events.KaiQueuesHeld(self.accounts.rival, self.accounts.is_rival_known)
         known = self.accounts.usage.list_known()
         if known is not None:
             yield events.ShareUsageKnown(known)
@@ -127,8 +127,8 @@ class KaiQueues:
     def restore(self, event: Restored, _: float) -> Sequence[Note]:
         """Take over what ``list_known`` has said, or what has changed of it."""
         match event:
-            case events.KaiQueuesHeld(by):
-                self.accounts.rival = by
+            case events.KaiQueuesHeld(by, is_known):
+                self.accounts.rival, self.accounts.is_rival_known = by, is_known
             case events.ShareUsageKnown(known):
                 self.accounts.usage.take_over(known)
         return _NOTHING

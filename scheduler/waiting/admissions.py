@@ -100,8 +100,8 @@ class InQueue:
         if not name:
             return None
         held = self._judge_queue(name)
-        if held is None:
-            return None
+        if held is None or (held.by == Reason.RIVAL and not self.accounts.is_rival_known):
+            return held
         if len(self._new) >= _NEW_MOST:
             # A replica that does not lead takes nothing of it.
             del self._new[next(iter(self._new))]

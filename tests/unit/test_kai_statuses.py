@@ -224,9 +224,9 @@ async def test_as_long_as_kai_runs_nothing_in_its_queues_is_decided_and_nothing_
     labels = {names.KAI_QUEUE: "a"}
     for name in ("x", "y"):
         world.see(make.pod(name=name, labels=labels, gpu=1))
-    (unknown, _) = world.decide()
-    assert isinstance(unknown, HeldByQueue)
-    assert unknown.why.startswith("OtherSchedulerDecides: it is not known yet whether KAI")
+    # Before it is known whether KAI runs nothing is decided, and nothing said.
+    assert world.decide() == []
+    assert not world.hands.may_write()
     await world.look(
         make_kai_pod("grouper-1", "pod-grouper"),
         make_kai_pod("binder-1", "binder", "Succeeded"),

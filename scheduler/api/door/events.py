@@ -197,9 +197,11 @@ class KaiQueuesHeld(_Event, frozen=True):
 
     Attributes:
         by: says who it is; empty if there is none.
+        is_known: whether that is known, or only not ruled out yet: then nothing is said to users.
     """
 
     by: str
+    is_known: bool = True
 
 
 class GroupsAsked(_Event, frozen=True):

@@ -72,7 +72,7 @@ class KaiHands:
         self._put = ties.put
         self.guard = Guard(api, KaiPods(), self._tell_engine, ties.troubles)
         self._usage = UsageWriter(api, ties.engine, self.may_write)
-        ties.put(events.KaiQueuesHeld(_UNKNOWN))
+        ties.put(events.KaiQueuesHeld(_UNKNOWN, is_known=False))
         self._known: dict[str, _Known] = {}
         self._problems: dict[str, str] = {}
         self._writes = StatusWrites(ties.reporter)

@@ -61,11 +61,12 @@ class Accounts:
         tree: the queues, whose figures it keeps.
         usage: what queues have used lately.
         rival: says which other scheduler decides for the queues; empty if there is none.
+        is_rival_known: whether it is known that there is one.
     """
 
     def __init__(self, cluster: Cluster, tree: Tree, usage: Usage) -> None:
         self.cluster, self.tree, self.usage = cluster, tree, usage
-        self.rival = ""
+        self.rival, self.is_rival_known = "", False
         self._pods: dict[str, _Counted] = {}
         # By pod: how often it counts as charged.
         self._charged: dict[str, int] = {}
