@@ -12,6 +12,7 @@ from scheduler.api import kai
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Hold, Outcome, Plan
 from scheduler.api.door.notes import HeldByQueue, Note
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.queues.kai import KaiQueue, read_queue
 from scheduler.api.queues.kai_usage import read_record
 from scheduler.api.queues.settings import KaiSettings
@@ -143,6 +144,11 @@ class KaiQueues:
     def is_queued(self, entity: AnyEntity) -> bool:
         """Whether a pod or group is in a queue."""
         return self.has_queues and bool(self.accounts.find_terms_of(entity).queue)
+
+    def is_left(self, key: GroupKey) -> bool:
+        """Whether a group is in a queue, and left to another scheduler."""
+        pods = self._cluster.groups.list_pods(key) if self.accounts.rival else ()
+        return any(self.accounts.is_queued(pod) for pod in pods)
 
     def find_due(self) -> float:
         """Return when others are to be looked for again that could go; infinite if nothing has to change before."""

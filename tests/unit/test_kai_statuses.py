@@ -257,3 +257,23 @@ async def test_as_long_as_kai_runs_nothing_in_its_queues_is_decided_and_nothing_
     await world.look()
     world.engine.handle(events.Gone("Pod", "default/x"), NOW)
     assert world.place() == ["default/z"]
+
+
+async def test_a_stale_gang_is_left_to_kai_as_long_as_it_runs() -> None:
+    world = World()
+    world.see(make_queue("a"))
+    world.see(make.node(name="n", gpus=1))
+    meta = wire.Meta(name="gang", namespace="default", uid="uid of gang")
+    world.see(objects.KaiPodGroup(metadata=meta, spec={"minMember": 2, "queue": "a"}))
+    world.see(make.pod(name="m", annotations={names.KAI_GROUP: "gang"}, gpu=1, node="n"))
+    await world.look(make_kai_pod("scheduler-1", "scheduler"))
+    for seconds in range(0, 300, 50):
+        assert not world.engine.decide(NOW + seconds, Unlimited()).evicts
+    await world.look()
+    gone = [
+        uid
+        for seconds in range(300, 600, 50)
+        for one in world.engine.decide(NOW + seconds, Unlimited()).evicts
+        for uid in one.victims
+    ]
+    assert gone[:1] == ["default/m"]
