@@ -403,10 +403,25 @@ def queue() -> Schema:
         name=TEXT, parent=maybe(TEXT), depth=WHOLE, priority=WHOLE, problem=maybe(TEXT), overQuota=FLAG,
         uses=many(kai_use),
     )  # fmt: skip
+    amounts = many(one(resource=words("cpu", "memory", "gpu"), amount=TEXT))
+    in_kai_queue = {
+        "namespace": TEXT, "name": TEXT, "kind": TEXT, "priority": WHOLE, "preemptible": FLAG, "pods": WHOLE,
+        "amounts": amounts,
+    }  # fmt: skip
+    kai_shown = _answer(
+        what={"const": "show"}, kaiQueue=kai_queue, path=NAMES, children=NAMES, holders=many(one(**in_kai_queue)),
+        waiters=many(one(**in_kai_queue, position=WHOLE, reason=TEXT, message=TEXT)), notShown=WHOLE,
+    )  # fmt: skip
+    kai_giver = one(pods=NAMES, queue=TEXT, priority=WHOLE, by=words("reclaim", "preempt"))
+    kai_why = _answer(
+        what={"const": "why"}, **in_kai_queue, queue=TEXT, state=words("holds", "held", "waits"), position=maybe(WHOLE),
+        ofWaiting=WHOLE, ahead=NAMES, reason=TEXT, message=TEXT, queues=many(kai_queue), givers=many(kai_giver),
+        protectedUntil=maybe(TEXT), limits=NAMES,
+    )  # fmt: skip
     listed = _answer(
         what=words("list", "tree"), queues=many(shown_queue), lost=many(aside), kaiQueues=many(kai_queue),
     )  # fmt: skip
-    return {"oneOf": [listed, shown, why]}
+    return {"oneOf": [listed, shown, why, kai_shown, kai_why]}
 
 
 ALL = (simulate, explain, audit, showback, replay, queue)

@@ -87,6 +87,7 @@ VGPU_MODE = "nvidia.com/vgpu-mode"
 # Labels in which NVIDIA's feature discovery describes a node's GPUs.
 GPU_PRODUCT = "nvidia.com/gpu.product"
 GPU_COUNT = "nvidia.com/gpu.count"
+GPU_MIB = "nvidia.com/gpu.memory"
 GPU_REPLICAS = "nvidia.com/gpu.replicas"
 GPU_PRESENT = "nvidia.com/gpu.present"
 # Resources under which plugins offer GPUs in ways that Evenkeel does not count; ``*`` stands for any end.
@@ -180,6 +181,21 @@ KAI_PREFERRED = "kai.scheduler/topology-preferred-placement"
 KAI_SEGMENT_SIZE = "kai.scheduler/segment-size"
 KAI_SEGMENT_REQUIRED = "kai.scheduler/segment-topology-required-placement"
 KAI_SEGMENT_PREFERRED = "kai.scheduler/segment-topology-preferred-placement"
+
+# On a queue of KAI's: what it has used over time, as Evenkeel writes it.
+KAI_USAGE = "scheduling.evenkeel.dev/usage"
+
+# Where KAI is installed by default.
+KAI_NAMESPACE = "kai-scheduler"
+
+# Shares of cards: KAI. Three annotations, and the label by which pods that share a card, and the pod that holds the card
+# for them, have the same group; and the namespace of the latter.
+KAI_FRACTION = "gpu-fraction"
+KAI_GPU_MEMORY = "gpu-memory"
+KAI_SHARED_CARDS = "gpu-fraction-num-devices"
+KAI_SHARES = frozenset({KAI_FRACTION, KAI_GPU_MEMORY, KAI_SHARED_CARDS})
+KAI_CARD_GROUP = "runai-gpu-group"
+KAI_RESERVATIONS = "kai-resource-reservation"
 
 # Queues: KAI. Labels; of those that name the queue the first one that is there counts.
 KAI_QUEUE = "kai.scheduler/queue"

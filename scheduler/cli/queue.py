@@ -20,13 +20,14 @@ def queue(
         What,
         typer.Argument(
             help="list: every queue; tree: cohorts and queues as a tree; show NAME: one queue or cohort in full; "
-            "why NAMESPACE/WORKLOAD: why a workload waits."
+            "why NAMESPACE/NAME: why a workload waits, or a pod or PodGroup in a queue of KAI's."
         ),
     ],
     name: Annotated[
         str | None,
         typer.Argument(
-            help="With show, a queue or a cohort (cohort/NAME where a queue has the same name); with why, a Workload."
+            help="With show, a queue or a cohort (cohort/NAME, or kai/NAME for KAI's, where a queue has the same name); "
+            "with why, a Workload, a pod or a PodGroup."
         ),
     ] = None,
     file: Annotated[

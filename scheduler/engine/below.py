@@ -8,6 +8,7 @@ the pods that it lacks: others have gone for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 from scheduler.api.door.decisions import Evict, Outcome, Plan, Why
@@ -29,9 +30,17 @@ _GROUPS_A_CALL = 8
 class BelowMinimum:
     """Since when each such group has been below its minimum."""
 
-    def __init__(self, cluster: Cluster, cycle: Cycle, pending: Pending, *, is_on: bool) -> None:
-        """Unless ``is_on``, no group is sent away."""
-        self._is_on = is_on
+    def __init__(
+        self,
+        cluster: Cluster,
+        cycle: Cycle,
+        pending: Pending,
+        *,
+        is_on: bool,
+        is_left: Callable[[GroupKey], bool],
+    ) -> None:
+        """Unless ``is_on``, no group is sent away, and none that ``is_left`` to another scheduler."""
+        self._is_on, self._is_left = is_on, is_left
         self._cluster, self._cycle, self._pending = cluster, cycle, pending
         # The time from which the grace period of a group counts.
         self._since: dict[GroupKey, float] = {}
@@ -85,7 +94,7 @@ class BelowMinimum:
 
     def _is_to_go(self, key: GroupKey) -> bool:
         definition = self._cluster.groups.find_definition(key)
-        if definition is None:
+        if definition is None or self._is_left(key):
             return False
         entry = self._pending.find_entry(make_uid(key))
         entity = None if entry is None else entry.entity

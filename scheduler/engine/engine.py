@@ -114,8 +114,8 @@ class Engine:
         self._held = HeldGroups(self._cluster, self._pending)
         self._backfill = Backfill(self._cluster, self._cycle, self._pending, self._pace.promise)
         self._below = BelowMinimum(
-            self._cluster, self._cycle, self._pending, is_on=self._pace.restarts
-        )
+            self._cluster, self._cycle, self._pending, is_on=self._pace.restarts, is_left=self._kai.is_left
+        )  # fmt: skip
         self._owners_awaited = OwnersAwaited(self._cluster)
         self._chores = Chores(self._cluster, self._cycle, self._pending, self._pace)
         self._forgetting = Forgetting(self._cluster, self._cycle, self._pace.forget)
@@ -146,7 +146,7 @@ class Engine:
             events.EvictFailed: self._undo_evict,
             **dict.fromkeys(restoring.KINDS, self._restore),
             **dict.fromkeys(RESTORED, self._queues.restore),
-            events.ShareUsageKnown: self._kai.restore,
+            **dict.fromkeys(kai_queues.RESTORED, self._kai.restore),
         }
 
     # The door.

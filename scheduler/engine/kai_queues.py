@@ -12,7 +12,9 @@ from scheduler.api import kai
 from scheduler.api.door import events, notes
 from scheduler.api.door.decisions import Hold, Outcome, Plan
 from scheduler.api.door.notes import HeldByQueue, Note
+from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.queues.kai import KaiQueue, read_queue
+from scheduler.api.queues.kai_usage import read_record
 from scheduler.api.queues.settings import KaiSettings
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
@@ -39,8 +41,12 @@ _NEVER = float("inf")
 # Pods that could go for others are looked for again that often at most.
 _LOOK_SECONDS = 1.0
 _NOTHING: tuple[Note, ...] = ()
+# Why a queue holds what is in it, whatever it has room for.
+_BY_QUEUE = Reason.NO_QUEUE, Reason.RIVAL
 # What was said of those that are gone is forgotten when there is more of it.
 _SAID_LEAST = 1024
+Restored = events.ShareUsageKnown | events.KaiQueuesHeld
+RESTORED = events.ShareUsageKnown, events.KaiQueuesHeld
 KIND = str(kai.Queue.__struct_config__.tag)
 
 
@@ -68,7 +74,8 @@ class KaiQueues:
         self._pause, self._looked_at = pause and _LOOK_SECONDS, -_NEVER
         self._looked: Hashable = None
         self._judged: Hashable = None
-        self._version = 0
+        # Of what was last looked at: the version of the tree, and who else decides.
+        self._version: Hashable = None
         # By uid: why the queue of an entity held it, as it was said last; and what is to be said.
         self._said: dict[str, Hashable] = {}
         self._notes: list[HeldByQueue] = []
@@ -92,6 +99,11 @@ class KaiQueues:
                 KaiQueue(meta.name, meta.creation_timestamp) if known is None else known.defined
             )
             queue = before._replace(mistake=problem)
+        try:
+            record = read_record(meta.annotations)
+        except BadInput as error:
+            record, problem = None, problem or str(error)
+        self.accounts.usage.note_record(meta.name, record)
         is_first, is_new = not len(self._tree), meta.name not in self._tree.queues
         self._tree.put(queue)
         if is_first or is_new:
@@ -100,19 +112,26 @@ class KaiQueues:
         return (notes.QueueRead(KIND, meta.name, meta.generation, problem),)
 
     def _drop(self, name: str, _: float) -> Sequence[Note]:
+        self.accounts.usage.note_record(name, None)
         if self._tree.drop(name):
             self.accounts.recount()
         return _NOTHING
 
     def list_known(self) -> Iterator[events.Event]:
-        """Yield an event for what no object says: what was used."""
+        """Yield an event for what no object says: who else decides, and what was used."""
+        if self.accounts.rival:
+            yield events.KaiQueuesHeld(self.accounts.rival, self.accounts.is_rival_known)
         known = self.accounts.usage.list_known()
         if known is not None:
             yield events.ShareUsageKnown(known)
 
-    def restore(self, event: events.ShareUsageKnown, _: float) -> Sequence[Note]:
-        """Take over what ``list_known`` has said."""
-        self.accounts.usage.take_over(event.known)
+    def restore(self, event: Restored, _: float) -> Sequence[Note]:
+        """Take over what ``list_known`` has said, or what has changed of it."""
+        match event:
+            case events.KaiQueuesHeld(by, is_known):
+                self.accounts.rival, self.accounts.is_rival_known = by, is_known
+            case events.ShareUsageKnown(known):
+                self.accounts.usage.take_over(known)
         return _NOTHING
 
     # Decisions.
@@ -126,9 +145,14 @@ class KaiQueues:
         """Whether a pod or group is in a queue."""
         return self.has_queues and bool(self.accounts.find_terms_of(entity).queue)
 
+    def is_left(self, key: GroupKey) -> bool:
+        """Whether a group is in a queue, and left to another scheduler."""
+        pods = self._cluster.groups.list_pods(key) if self.accounts.rival else ()
+        return any(self.accounts.is_queued(pod) for pod in pods)
+
     def find_due(self) -> float:
         """Return when others are to be looked for again that could go; infinite if nothing has to change before."""
-        if not self._wanting:
+        if not self._wanting or self.accounts.rival:
             return _NEVER
         if any(one.tried_at is None for one in self._wanting.values()):
             return 0.0
@@ -152,11 +176,14 @@ class KaiQueues:
         """Begin a decision: let those be tried again that were held, and that their queues have room for now."""
         pending = self._pending
         self.accounts.sample(now)
-        if self._tree.version != self._version:
-            self._version = self._tree.version
+        version = self._tree.version, self.accounts.rival
+        if version != self._version:
+            self._version = version
             for one in list(pending.list_entries()):
-                if one.held is not None and one.held.by == Reason.NO_QUEUE:
+                if one.held is not None and one.held.by in _BY_QUEUE:
                     pending.judge_again([one.uid], now)
+        if self.accounts.rival:
+            return
         self._held = {uid for uid in self._held if pending.find_entry(uid) is not None}
         mark = self._make_mark() if self._held else None
         if mark == self._judged:
@@ -190,6 +217,9 @@ class KaiQueues:
             # What is promised to it stays so.
             self._wanting[entity.uid] = known
             return self._leave(entity, known, now)
+        if self.accounts.rival and (held := self._in_queue.judge(entity)) is not None:
+            self._pending.hold(entity.uid, held, now)
+            return Outcome()
         self.accounts.settle_shares()
         made = Outcome()
         with self.accounts.lift_promises(entity):
@@ -229,6 +259,9 @@ class KaiQueues:
         if self._said.get(entity.uid) != about:
             self._said[entity.uid] = about
             group = entity.key if isinstance(entity, Entity) else None
+            if held.by == Reason.RIVAL:
+                # The object of the group is the other scheduler's.
+                group = None
             note = HeldByQueue(group, entity.members[0].uid, held.by, held.why)
             self._notes.append(note)
 

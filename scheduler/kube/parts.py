@@ -30,6 +30,7 @@ from scheduler.kube.lead.memory import DemandNotes
 from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.options import Options
+from scheduler.kube.queues import kai
 from scheduler.kube.queues.hands import QueueHands, Ties
 from scheduler.kube.queues.kai import KaiHands
 from scheduler.kube.report.metrics.counting import Metrics
@@ -115,11 +116,7 @@ class Parts:
         self.queues = self._make_queues(clock) if has_queues else None
         self.jobs = self._make_jobs(self.queues, clock) if self.queues is not None else None
         self.webhook = self._make_webhook()
-        self.kai = (
-            KaiHands(self.engine, self.reporter, is_leading=self.is_deciding, clock=clock)
-            if has_kai
-            else None
-        )
+        self.kai = self._make_kai(clock) if has_kai else None
         self.loop = Loop(
             self.inbox,
             Hands(self.binder, self.evictor, self.queues, self.jobs, self.kai),
@@ -198,6 +195,17 @@ class Parts:
             self.rare.troubles,
         )
         return QueueHands(self.api, ties, self.streams)
+
+    def _make_kai(self, clock: Callable[[], float]) -> KaiHands:
+        ties = kai.Ties(
+            self.engine,
+            self.reporter,
+            self.inbox.put,
+            self.is_deciding,
+            clock,
+            self.rare.troubles,
+        )
+        return KaiHands(self.api, ties)
 
     def _make_jobs(self, queues: QueueHands, clock: Callable[[], float]) -> JobHands:
         ties = JobTies(

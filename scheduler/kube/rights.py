@@ -77,7 +77,7 @@ def list_needed(
         rights += _list_of_webhook(webhook)
     if with_kai:
         rights += [_make_right(verb, kind) for kind in kinds.OF_KAI for verb in ("list", "watch")]
-        rights.append(_make_right("patch", kinds.KAI_QUEUES, "status"))
+        rights += [_make_right("patch", kinds.KAI_QUEUES, part) for part in ("status", "")]
     if lease_namespace:
         leases = kinds.LEASES.group, kinds.LEASES.plural, "", lease_namespace
         rights += [Right(verb, *leases, lease_name) for verb in ("get", "update", "watch")]

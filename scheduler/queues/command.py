@@ -9,7 +9,7 @@ from typing import Any, Literal, TextIO
 from scheduler.config import Config
 from scheduler.errors import BadInput, make_visible
 from scheduler.progress import Tell
-from scheduler.queues import kai_rows, rows, whys
+from scheduler.queues import kai_rows, kai_whys, rows, whys
 from scheduler.queues.scene import Scene
 from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
@@ -20,7 +20,10 @@ Json = dict[str, Any]
 What = Literal["list", "tree", "show", "why"]
 OK, MISTAKES = 0, 3
 _TOLD_MAX = 20
-_NAMED = {"show": "the name of a queue or a cohort", "why": "NAMESPACE/NAME of a Workload"}
+_NAMED = {
+    "show": "the name of a queue or a cohort",
+    "why": "NAMESPACE/NAME of a Workload, or of a pod or PodGroup in a queue of KAI's",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +109,24 @@ def _find(request: Request, scene: Scene) -> Json:
         case "tree":
             return {"queues": rows.list_tree(scene), **_find_others(scene)}
         case "show":
-            return rows.show(scene, scene.find_queue(request.name or ""), request.most)
+            return _show(scene, request.name or "", request.most)
         case "why":
-            return whys.explain(scene, scene.find_workload(request.name or ""))
+            return _explain(scene, request.name or "")
+
+
+def _show(scene: Scene, name: str, most: int) -> Json:
+    is_taken = any(one.name == name for one in scene.queues)
+    of_kai = scene.kai.find_queue(name, is_taken=is_taken)
+    if of_kai is not None:
+        return kai_rows.show(scene, of_kai, most)
+    return rows.show(scene, scene.find_queue(name), most)
+
+
+def _explain(scene: Scene, name: str) -> Json:
+    of_kai = None if name in scene.workloads else scene.kai.find_entity(name)
+    if of_kai is not None:
+        return kai_whys.explain(scene, of_kai)
+    return whys.explain(scene, scene.find_workload(name))
 
 
 def _find_others(scene: Scene) -> Json:

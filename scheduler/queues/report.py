@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import groupby
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
 
 from scheduler import printing
 from scheduler.explain.layout import HEADING, Line, draw_lines, make_heading
 from scheduler.printing import count_nouns
-from scheduler.queues import why_lines
+from scheduler.queues import kai_report, why_lines
+from scheduler.queues.layout import make_table
 
 Json = dict[str, Any]
-_GAP, _INDENT = "  ", 6
 _NO_QUEUES = "There are no queues: no ClusterQueue, and none of KAI's queues, was found."
 _USES = ("FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "FREE")
 _LIMITS = ("FLAVOR", "RESOURCE", "NOMINAL", "BORROWING-LIMIT", "LENDING-LIMIT")
-_SHARES = ("KAI QUEUE", "RESOURCE", "QUOTA", "LIMIT", "WEIGHT", "FAIR", "HELD", "FIXED", "WANTED")
 _HOLDERS = ("HAS QUOTA", "PRIORITY", "SINCE", "USES")
 _WAITERS = ("#", "WAITS", "PRIORITY", "REASON")
 # What stands for the reason of those who have none.
@@ -44,34 +41,10 @@ def print_answer(answer: Json, console: Console) -> None:
         "show": _show,
         "why": lambda found, _: why_lines.make_lines(found),
     }
-    made = lines[answer["what"]](answer, edge)
+    of_kai = {"show": ("kaiQueue", kai_report.show), "why": ("queues", kai_report.explain)}
+    key, draw = of_kai.get(answer["what"], ("", None))
+    made = (draw if draw and key in answer else lines[answer["what"]])(answer, edge)
     draw_lines(made, console, width, has_whole_rows=not is_terminal)
-
-
-def _make_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], edge: int | None, n_titles: int = 1
-) -> Iterator[Line]:
-    """Make a table; where it is wider than the page, its first cells are a line above the others.
-
-    Rows that follow each other with the same first cells share this line.
-    """
-    cells = [heads, *rows]
-    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(heads))]
-    if edge is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= edge:
-        yield from (_make_row(row, widths, 0, is_head=row is heads) for row in cells)
-        return
-    for titles, those in groupby(cells, key=lambda row: row[:n_titles]):
-        is_head = titles == heads[:n_titles]
-        yield _make_row(titles, [0] * n_titles, 0, is_head=is_head)
-        yield from (
-            _make_row(row[n_titles:], widths[n_titles:], _INDENT, is_head=is_head) for row in those
-        )
-
-
-def _make_row(row: Sequence[str], widths: Sequence[int], indent: int, *, is_head: bool) -> Line:
-    padded = (cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row, widths, strict=True))
-    style = HEADING if is_head else ""
-    return Line(_GAP.join(padded).rstrip(), indent, 4, style, is_row=True)
 
 
 def _list_all(
@@ -84,29 +57,7 @@ def _list_all(
     if answer["kaiQueues"]:
         if answer["queues"] or answer["lost"]:
             yield Line()
-        yield from _list_kai(answer["kaiQueues"], edge)
-
-
-def _list_kai(queues: Sequence[Json], edge: int | None) -> Iterator[Line]:
-    rows = []
-    for one in queues:
-        name = "  " * one["depth"] + one["name"]
-        told = [use for use in one["uses"] if _is_told(use)] or one["uses"][-1:]
-        for i, use in enumerate(told):
-            values = (use[key] for key in ("resource", "quota", "limit"))
-            amounts = (use[key] for key in ("fairShare", "held", "nonPreemptible", "requested"))
-            shown = name if i == 0 or edge is not None else ""
-            rows.append((shown, *values, f"{use['weight']:g}", *amounts))
-    yield from _make_table(_SHARES, rows, edge)
-    for one in queues:
-        if one["problem"]:
-            yield Line()
-            yield Line(f"{one['name']} starts no pods: {one['problem']}", style="yellow")
-
-
-def _is_told(use: Json) -> bool:
-    """Whether pods want something of a resource, or a queue has a quota of it."""
-    return use["requested"] != "0" or use["held"] != "0" or use["quota"] not in {"0", "unlimited"}
+        yield from kai_report.list_queues(answer["kaiQueues"], edge)
 
 
 def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
@@ -135,14 +86,14 @@ def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
         )
         for one in queues
     ]
-    yield from _make_table(heads, rows, edge, 2)
+    yield from make_table(heads, rows, edge, 2)
     uses = [
         (one["name"], use["flavor"], use["resource"], use["nominal"], use["used"], use["borrowed"],
          use["lent"], use["available"])
         for one in queues for use in one["uses"]
     ]  # fmt: skip
     yield Line()
-    yield from _make_table(("QUEUE", *_USES), uses, edge)
+    yield from make_table(("QUEUE", *_USES), uses, edge)
     for one in queues:
         yield from _say_inactive(one)
     yield from _name_lost(answer)
@@ -196,7 +147,7 @@ def _draw_tree(answer: Json, edge: int | None) -> Iterator[Line]:
                 )
             )
     heads = ("COHORT OR QUEUE", "SHARE", "FLAVOR", "RESOURCE", "USED/QUOTA", "BORROWED", "LENT")
-    yield from _make_table(heads, rows, edge, 2)
+    yield from make_table(heads, rows, edge, 2)
     for one in queues:
         yield from _say_inactive(one)
     yield from _name_lost(answer)
@@ -213,11 +164,11 @@ def _show(answer: Json, edge: int | None) -> Iterator[Line]:
         yield Line(f"below it: {', '.join(answer['children'])}", 2)
     if answer["quotas"]:
         yield Line()
-        yield from _make_table(_LIMITS, [_write_limits(quota) for quota in answer["quotas"]], edge)
+        yield from make_table(_LIMITS, [_write_limits(quota) for quota in answer["quotas"]], edge)
     if one["uses"]:
         yield Line()
         keys = ("flavor", "resource", "nominal", "used", "borrowed", "lent", "available")
-        yield from _make_table(_USES, [[use[key] for key in keys] for use in one["uses"]], edge)
+        yield from make_table(_USES, [[use[key] for key in keys] for use in one["uses"]], edge)
     if answer["policies"] is not None:
         yield from _list_policies(answer)
         yield from _list_workloads(answer, edge)
@@ -257,7 +208,7 @@ def _list_workloads(answer: Json, edge: int | None) -> Iterator[Line]:
             )
             for one in holders
         ]
-        yield from _make_table(_HOLDERS, rows, edge)
+        yield from make_table(_HOLDERS, rows, edge)
     if waiters:
         yield Line()
         rows = [
@@ -269,7 +220,7 @@ def _list_workloads(answer: Json, edge: int | None) -> Iterator[Line]:
             )
             for one in waiters
         ]
-        yield from _make_table(_WAITERS, rows, edge, 2)
+        yield from make_table(_WAITERS, rows, edge, 2)
         if answer["notShown"]:
             yield Line(f"and {answer['notShown']:,} more (--most 0 shows all)", 2)
         for message in dict.fromkeys(one["message"] for one in waiters if one["message"]):

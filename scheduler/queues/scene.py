@@ -11,6 +11,7 @@ from functools import cached_property
 from scheduler import printing
 from scheduler.api.door import events
 from scheduler.api.queues.definitions import QueueDefinition
+from scheduler.api.queues.settings import KaiSettings
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.queues import (
@@ -21,6 +22,7 @@ from scheduler.engine.questions.queues import (
     WorkloadStanding,
 )
 from scheduler.errors import BadInput
+from scheduler.queues.kai_scene import KaiScene
 from scheduler.simulate import queues, stalling
 from scheduler.simulate.situation import Situation, find_time, make_engine
 
@@ -33,6 +35,7 @@ class Scene:
     Attributes:
         engine: an engine that answers questions.
         is_fair: whether shares decide who gives quota back.
+        kai: KAI's queues, and what is in them.
     """
 
     def __init__(self, situation: Situation, config: Config, *, is_live: bool) -> None:
@@ -40,6 +43,7 @@ class Scene:
         self._slice = config.slice_pods
         self.is_fair = config.queues.strategies is not None
         self.engine = make_engine(self._inventory, config, only_ours=is_live)
+        self.kai = KaiScene(self.engine, config.queues.kai or KaiSettings())
 
     def decide(self) -> None:
         """Give quota to all who can have it, as ``evenkeel simulate`` does."""
@@ -86,7 +90,8 @@ class Scene:
             named = [one for one in named if one.is_cohort]
         if named:
             return min(named, key=lambda one: one.is_cohort)
-        raise BadInput(f"queue {name}", _say_unknown("queue", wanted, (one.name for one in self.queues)))  # fmt: skip
+        known = [*(one.name for one in self.queues), *self.kai.queues]
+        raise BadInput(f"queue {name}", _say_unknown("queue", wanted, known))
 
     def find_workload(self, name: str) -> WorkloadStanding:
         """Find a workload by namespace and name, or by a name that no other has.
@@ -103,7 +108,8 @@ class Scene:
         if alike:
             shown = printing.list_some([one.key for one in alike])
             raise BadInput(f"workload {name}", f"there are several of this name: {shown}")
-        raise BadInput(f"workload {name}", _say_unknown("workload", name, self.workloads))
+        known = [*self.workloads, *(one.key for one in self.kai.entities)]
+        raise BadInput(f"workload {name}", _say_unknown("workload", name, known))
 
 
 def is_aside(one: WorkloadStanding) -> bool:

@@ -77,7 +77,7 @@ def say_problem(problem: str, name: str) -> str:
 
 
 class InQueue:
-    """Holds a pod or group whose queue, one of KAI's, does not exist or starts no pods.
+    """Holds a pod or group whose queue, one of KAI's, does not exist, starts no pods, or is another scheduler's.
 
     Attributes:
         accounts: those of the queues.
@@ -99,16 +99,25 @@ class InQueue:
         name = self.accounts.find_terms_of(entity).queue if len(queues) else ""
         if not name:
             return None
+        held = self._judge_queue(name)
+        if held is None or (held.by == Reason.RIVAL and not self.accounts.is_rival_known):
+            return held
+        if len(self._new) >= _NEW_MOST:
+            # A replica that does not lead takes nothing of it.
+            del self._new[next(iter(self._new))]
+        self._new[entity.uid] = held
+        return held
+
+    def _judge_queue(self, name: str) -> Held | None:
+        if self.accounts.rival:
+            text = f"{self.accounts.rival}; pods in queue {name} wait until it has stopped"
+            return Held(Reason.RIVAL, why=f"{Reason.RIVAL}: {text}")
+        queues = self.accounts.tree
         queues.settle()
         problem = queues.find_problem(name)
         if not problem:
             return None
-        if len(self._new) >= _NEW_MOST:
-            # A replica that does not lead takes nothing of it.
-            del self._new[next(iter(self._new))]
-        held = Held(Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {say_problem(problem, name)}")
-        self._new[entity.uid] = held
-        return held
+        return Held(Reason.NO_QUEUE, why=f"{Reason.NO_QUEUE}: {say_problem(problem, name)}")
 
 
 ADMISSIONS: tuple[Admission, ...] = (SchedulingGates(), Completeness())

@@ -29,6 +29,9 @@ NOT_RUN = {
         "mv /etc/kubernetes/manifests/kube-scheduler.yaml /root && sleep 20 && mv /root/kube-scheduler.yaml /etc/kubernetes/manifests/": "on a node of the control plane",
         "kubectl scale deployment/evenkeel -n evenkeel-system --replicas=0": "needs nodes that run containers",
         "evenkeel queue list --context my-cluster": "needs a cluster with Kueue and its objects",
+        "evenkeel queue tree --context my-cluster": "needs a cluster with KAI and its objects",
+        "kubectl scale deployment kai-operator --namespace kai-scheduler --replicas=0": "needs a cluster with KAI and its objects",
+        "kubectl delete mutatingwebhookconfiguration mutating-kai-admission": "needs a cluster with KAI and its objects",
         "kubectl delete mutatingwebhookconfiguration kueue-mutating-webhook-configuration": "needs a cluster with Kueue and its objects",
     },
 }

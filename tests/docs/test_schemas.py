@@ -146,8 +146,13 @@ def test_what_queue_prints() -> None:
     assert {one["name"] for one in listed["queues"]} == {"vision", "speech"}
     assert len(check("queue", "queue", "tree", *of)["queues"]) == 3
     assert check("queue", "queue", "list", "-f", "-", stdin="kind: Odd")["queues"] == []
-    of_kai = check("queue", "queue", "list", "-f", str(examples.FOLDER / "kai-queues.yaml"))
-    assert len(of_kai["kaiQueues"]) == 3
+    kai = ["-f", str(examples.FOLDER / "kai-queues.yaml")]
+    assert len(check("queue", "queue", "list", *kai)["kaiQueues"]) == 3
+    assert check("queue", "queue", "show", "vision", *kai)["waiters"]
+    names = "speech/translate", "speech/serve", "vision/detect"
+    found = [check("queue", "queue", "why", name, *kai) for name in names]
+    assert [one["state"] for one in found] == ["waits", "held", "holds"]
+    assert found[0]["givers"]
     for name in ("vision", "research"):
         assert check("queue", "queue", "show", name, *of)["queue"]["name"] == name
     names = "speech/translate", "vision/depth", "vision/detect"

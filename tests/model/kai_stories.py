@@ -11,6 +11,7 @@ from scheduler.api import kinds, names
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind, Evict, Outcome
 from scheduler.api.queues import configuration
+from scheduler.api.queues.kai_usage import UsageRecord, write_record
 from scheduler.api.times import write_time
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -28,6 +29,7 @@ class KaiStory:
     Attributes:
         outcomes: all decisions that were made.
         pods: the pods that are there, by uid.
+        rival: which other scheduler decides for the queues.
     """
 
     def __init__(self, seed: int, **settings: Any) -> None:
@@ -38,6 +40,7 @@ class KaiStory:
         self.now, self._n = 1_800_000_000.0, 0
         self.outcomes: list[Outcome] = []
         self.pods: dict[str, Json] = {}
+        self.rival = ""
         self._groups: set[str] = set()
         for i in range(2):
             self._see(make.raw(make.node(name=f"plain{i}", cpu="16", memory="64Gi", gpus=4)))
@@ -61,9 +64,20 @@ class KaiStory:
             spec["reclaimMinRuntime"] = "10m"
         if rng.random() < 0.05:
             spec["priority"] = "high"
-        meta = {"name": name, "uid": name, "creationTimestamp": write_time(1_700_000_000)}
+        meta: Json = {"name": name, "uid": name, "creationTimestamp": write_time(1_700_000_000)}
+        if rng.random() < 0.3:
+            meta["annotations"] = {names.KAI_USAGE: self._draw_usage()}
         api = "scheduling.run.ai/v2"
         return {"apiVersion": api, "kind": "Queue", "metadata": meta, "spec": spec}
+
+    def _draw_usage(self) -> str:
+        """What another replica has written, or anything."""
+        rng = self.rng
+        if rng.random() < 0.1:
+            return rng.choice(("", "{}", "[1]", '{"at":1e999}'))
+        parts = (rng.random(), rng.random(), rng.random())
+        at = self.now + rng.choice((-3600.0, -60.0, 0.0, 600.0))
+        return write_record(UsageRecord(at, rng.random(), parts, parts))
 
     def _see(self, body: Json) -> None:
         group = body.get("apiVersion", "v1").rpartition("/")[0]
@@ -93,6 +107,9 @@ class KaiStory:
             raw = make.raw(make.node(name="plain0", cpu="16", memory="64Gi", gpus=4))
             raw["spec"] = {**raw.get("spec", {}), "taints": taints if rng.random() < 0.5 else []}
             self._see(raw)
+        elif what == 10 and (self.rival or rng.random() < 0.3):
+            self.rival = "" if self.rival else "KAI-Scheduler runs"
+            self.engine.handle(events.KaiQueuesHeld(self.rival), self.now)
         outcome = self.engine.decide(self.now, Unlimited())
         self.outcomes.append(outcome)
         for bind in outcome.binds:

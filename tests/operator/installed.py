@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 NAMESPACE = "evenkeel-system"
 BASE = str(ROOT / "manifests" / "base")
 QUEUES = str(ROOT / "manifests" / "queues")
+KAI_QUEUES = str(ROOT / "manifests" / "kai-queues")
 WEBHOOK = str(ROOT / "manifests" / "queues-webhook")
 IN_PLACE = str(ROOT / "manifests" / "in-place")
 CHART = str(ROOT / "manifests" / "chart")
@@ -50,6 +51,12 @@ def with_queues(cp: plane.ControlPlane) -> None:
     """The two commands of docs/install.md, for an Evenkeel that manages queues."""
     crds(cp)
     cp.kubectl("apply", "--server-side", "-k", QUEUES)
+
+
+def with_kai_queues(cp: plane.ControlPlane) -> None:
+    """The two commands of docs/install.md, for an Evenkeel that manages KAI's queues."""
+    crds(cp)
+    cp.kubectl("apply", "--server-side", "-k", KAI_QUEUES)
 
 
 def with_webhook(cp: plane.ControlPlane) -> None:

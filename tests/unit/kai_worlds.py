@@ -63,6 +63,9 @@ class Job:
         on: the nodes of the pods that run; the others wait.
         age: in minutes.
         ran: for so many minutes those that run have run.
+        of_class: the priority class that the PodGroup names.
+        notes: annotations of each pod.
+        asks: further requests of each pod.
     """
 
     queue: str
@@ -78,6 +81,10 @@ class Job:
     memory: str = "1M"
     stays: bool | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    of_class: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = "default"
+    asks: Mapping[str, str] = field(default_factory=dict)
 
     def make(self, name: str, place: int) -> Iterable[Json]:
         is_group = self.n > 1 or self.least is not None
@@ -87,7 +94,9 @@ class Job:
             spec: Json = {"minMember": self.least or self.n, "queue": self.queue}
             if self.stays is not None:
                 spec["preemptibility"] = "non-preemptible" if self.stays else "preemptible"
-            meta = {"name": name, "namespace": "default", "creationTimestamp": created}
+            if self.of_class:
+                spec["priorityClassName"] = self.of_class
+            meta = {"name": name, "namespace": self.namespace, "creationTimestamp": created}
             api = "scheduling.run.ai/v2alpha2"
             yield {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": spec}
         for i in range(self.n):
@@ -95,7 +104,7 @@ class Job:
             yield self._make_pod(one, name if is_group else "", created, i)
 
     def _make_pod(self, name: str, group: str, created: str, i: int) -> Json:
-        asks: Json = {"cpu": self.cpu, "memory": self.memory}
+        asks: Json = {"cpu": self.cpu, "memory": self.memory, **self.asks}
         if self.share:
             asks |= {names.GPU: "1", names.GPU_MEMORY_PERCENT: str(self.share)}
         elif self.gpus:
@@ -105,10 +114,9 @@ class Job:
             labels[names.KAI_QUEUE] = self.queue
         if self.stays is not None and not group:
             labels[names.KAI_PREEMPTIBILITY] = "non-preemptible" if self.stays else "preemptible"
-        meta: Json = {"name": name, "namespace": "default", "labels": labels}
+        meta: Json = {"name": name, "namespace": self.namespace, "labels": labels}
         meta["creationTimestamp"] = created
-        if group:
-            meta["annotations"] = {names.KAI_GROUP: group}
+        meta["annotations"] = {**self.notes, **({names.KAI_GROUP: group} if group else {})}
         limits = {key: one for key, one in asks.items() if "nvidia" in key}
         container = {"name": "main", "resources": {"requests": asks, "limits": limits}}
         spec: Json = {"priority": self.priority, "containers": [container]}

@@ -7,6 +7,7 @@ import pytest
 from scheduler.api.door.decisions import Outcome
 from scheduler.api.queues.kai import CARD, NOTHING, UNLIMITED, KaiQueue
 from scheduler.engine.allowance import Allowance
+from scheduler.engine.questions.kai_queues import AllInKaiQueues, WhoGivesWay
 from scheduler.engine.rerun import rerun
 from scheduler.state import checks
 from scheduler.tenancy.kai.accounts import Accounts
@@ -132,3 +133,36 @@ def test_a_queue_that_has_used_much_gets_less() -> None:
     tree.share_out((0, 0, 8 * CARD), {"a": (0.0, 0.0, 1.0)})
     # A weighs 0.5 + (0.5 - 1) = 0, B 0.5 + 0.5 = 1.
     assert [tree.queues[name].fair[2] for name in ("a", "b")] == [0.0, 8 * CARD]
+
+
+@pytest.mark.parametrize("seed", pick_part(range(30)))
+def test_nothing_in_queues_is_decided_while_another_scheduler_decides(seed: int) -> None:
+    story, n_held = KaiStory(seed), 0
+    for _ in range(120):
+        story.happen()
+        accounts = story.engine._kai.accounts
+        assert accounts.rival == story.rival
+        if not story.rival:
+            continue
+        n_held += 1
+        outcome = story.outcomes[-1]
+        for uid in [bind.uid for bind in outcome.binds] + [one.makes_room_for for one in outcome.evicts]:  # fmt: skip
+            pod = story.engine._cluster.pods.get(uid)
+            assert pod is None or not accounts.is_queued(pod)
+    assert n_held
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_questions_about_queues_change_no_decision(seed: int) -> None:
+    left_alone, asked = KaiStory(seed), KaiStory(seed)
+    n_givers = 0
+    for _ in range(80):
+        left_alone.happen()
+        asked.happen()
+        for one in asked.engine.ask(AllInKaiQueues()):
+            found = asked.engine.ask(WhoGivesWay(one.key, 5, by_common=True))
+            n_givers += 0 if found is None else len(found.givers)
+            assert one.is_waiting or one.amounts != (0, 0, 0)
+    # The answers form groups, which the log has as a line of its own.
+    assert asked.outcomes == left_alone.outcomes
+    assert n_givers

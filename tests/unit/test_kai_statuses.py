@@ -16,7 +16,7 @@ from scheduler.api.queues import configuration
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
-from scheduler.kube.queues.kai import KaiHands
+from scheduler.kube.queues.kai import KaiHands, Ties
 from scheduler.kube.report.groups import GroupReports
 from tests import make
 
@@ -56,6 +56,25 @@ def make_queue(name: str, *, version: str = "1", status: Any = None, **spec: Any
     return kai.Queue(metadata=meta, spec={"resources": resources, **spec}, status=status)
 
 
+class Api:
+    """The pods in the namespace of KAI-Scheduler."""
+
+    def __init__(self) -> None:
+        self.pods: list[Json] = []
+
+    async def get(self, path: str, _: Json) -> Json:
+        assert path == "/api/v1/namespaces/kai-scheduler/pods"
+        return {"items": self.pods}
+
+
+def make_kai_pod(name: str, account: str, phase: str = "Running") -> Json:
+    return {
+        "metadata": {"name": name},
+        "spec": {"serviceAccountName": account},
+        "status": {"phase": phase},
+    }
+
+
 class World:
     """An engine with queues, and who writes their statuses."""
 
@@ -63,12 +82,31 @@ class World:
         config = Config(queues=configuration.read_settings({"kai": True}))
         self.engine, self.reporter = Engine(config), Reporter()
         reporter: Any = self.reporter
-        self.hands = KaiHands(self.engine, reporter, is_leading=lambda: True, clock=lambda: NOW)
+        self.api = Api()
+        api: Any = self.api
+        ties = Ties(self.engine, reporter, self._hand_in, lambda: True, lambda: NOW, {})
+        self.hands = KaiHands(api, ties)
         self.groups = GroupReports(self.engine, reporter, lambda: True)
+
+    def _hand_in(self, event: events.Event) -> None:
+        self.engine.handle(event, NOW)
+
+    async def look(self, *running: Json) -> None:
+        """Let these pods run where KAI is installed, and look."""
+        self.api.pods = list(running)
+        await self.hands.guard.look()
 
     def see(self, found: Any) -> None:
         event = events.Seen(found)
         self.hands.hear(event, self.engine.handle(event, NOW))
+
+    def place(self) -> list[str]:
+        """Decide, and return the pods that are placed."""
+        outcome = self.engine.decide(NOW, Unlimited())
+        for bind in outcome.binds:
+            self.engine.handle(events.BindDone(bind.uid), NOW)
+        assert not outcome.evicts
+        return sorted(bind.uid for bind in outcome.binds)
 
     def decide(self) -> list[Note]:
         outcome = self.engine.decide(NOW, Unlimited())
@@ -77,8 +115,9 @@ class World:
         return outcome.notes
 
 
-def test_a_queue_says_what_its_pods_hold_and_want() -> None:
+async def test_a_queue_says_what_its_pods_hold_and_want() -> None:
     world = World()
+    await world.look()
     for found in (
         make_queue("top"),
         make_queue("leaf", parentQueue="top"),
@@ -124,8 +163,9 @@ def test_a_queue_says_what_its_pods_hold_and_want() -> None:
     assert again == [f"{path}/lost", f"{path}/top"]
 
 
-def test_a_mistake_is_reported_once_and_stops_no_other_queue() -> None:
+async def test_a_mistake_is_reported_once_and_stops_no_other_queue() -> None:
     world = World()
+    await world.look()
     world.see(make_queue("right"))
     for _ in range(2):
         world.see(make_queue("wrong", priority="high"))
@@ -149,8 +189,9 @@ def test_a_mistake_is_reported_once_and_stops_no_other_queue() -> None:
     assert not any(path.endswith("/wrong") for path, _ in world.reporter.statuses)
 
 
-def test_who_waits_for_quota_is_told_so_once_and_gets_no_condition() -> None:
+async def test_who_waits_for_quota_is_told_so_once_and_gets_no_condition() -> None:
     world = World()
+    await world.look()
     world.see(make_queue("q"))
     world.see(make.node(name="n", gpus=9))
     labels = {names.KAI_QUEUE: "q"}
@@ -174,3 +215,65 @@ def test_who_waits_for_quota_is_told_so_once_and_gets_no_condition() -> None:
     # The same again, with other figures, is not said again.
     world.see(make.pod(name="small", labels=labels, gpu=1))
     assert [one for one in world.decide() if isinstance(one, HeldByQueue)] == []
+
+
+async def test_as_long_as_kai_runs_nothing_in_its_queues_is_decided_and_nothing_written() -> None:
+    world = World()
+    world.see(make_queue("a"))
+    world.see(make.node(name="n", gpus=3))
+    labels = {names.KAI_QUEUE: "a"}
+    for name in ("x", "y"):
+        world.see(make.pod(name=name, labels=labels, gpu=1))
+    # Before it is known whether KAI runs nothing is decided, and nothing said.
+    assert world.decide() == []
+    assert not world.hands.may_write()
+    await world.look(
+        make_kai_pod("grouper-1", "pod-grouper"),
+        make_kai_pod("binder-1", "binder", "Succeeded"),
+        make_kai_pod("scheduler-1", "scheduler"),
+    )
+    (held, _) = world.decide()
+    assert isinstance(held, HeldByQueue)
+    assert held == HeldByQueue(
+        None,
+        "default/x",
+        "OtherSchedulerDecides",
+        "OtherSchedulerDecides: KAI's pod scheduler-1 in namespace kai-scheduler runs; pods in queue a wait until it "
+        "has stopped",
+    )
+    assert not world.hands.may_write()
+    # Who is in no queue of KAI's is placed as always.
+    world.see(make.pod(name="free", gpu=1))
+    assert world.place() == ["default/free"]
+    await world.look()
+    assert world.place() == ["default/x", "default/y"]
+    assert world.hands.may_write()
+    # What waits for room waits on when KAI comes back, and nobody goes for it.
+    world.see(make.pod(name="z", labels=labels, gpu=1))
+    assert world.place() == []
+    await world.look(make_kai_pod("queue-controller-1", "queue-controller", "Pending"))
+    world.see(make.pod(name="w", labels=labels, gpu=1))
+    assert world.place() == []
+    await world.look()
+    world.engine.handle(events.Gone("Pod", "default/x"), NOW)
+    assert world.place() == ["default/z"]
+
+
+async def test_a_stale_gang_is_left_to_kai_as_long_as_it_runs() -> None:
+    world = World()
+    world.see(make_queue("a"))
+    world.see(make.node(name="n", gpus=1))
+    meta = wire.Meta(name="gang", namespace="default", uid="uid of gang")
+    world.see(objects.KaiPodGroup(metadata=meta, spec={"minMember": 2, "queue": "a"}))
+    world.see(make.pod(name="m", annotations={names.KAI_GROUP: "gang"}, gpu=1, node="n"))
+    await world.look(make_kai_pod("scheduler-1", "scheduler"))
+    for seconds in range(0, 300, 50):
+        assert not world.engine.decide(NOW + seconds, Unlimited()).evicts
+    await world.look()
+    gone = [
+        uid
+        for seconds in range(300, 600, 50)
+        for one in world.engine.decide(NOW + seconds, Unlimited()).evicts
+        for uid in one.victims
+    ]
+    assert gone[:1] == ["default/m"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,6 +55,19 @@ def test_priority_alone_takes_no_place_in_queues_and_pods_without_one_go_by_it()
     assert (found.gone, found.placed) == (set(), {})
     found = decide({"n1": 1, "n2": 1}, queues, {**jobs, "x": Job("", priority=INFERENCE)})
     assert len(found.gone) == 1
+
+
+def test_the_class_of_a_pod_group_counts_in_its_queue_whatever_priority_its_pods_have() -> None:
+    """KAI's pod grouper writes a class on each PodGroup, and nothing on the pods."""
+    low = Job("a", n=2, on=["n1", "n1"], priority=0, of_class="train")
+    high = Job("a", n=2, priority=0, of_class="build-preemptible")
+    found = decide({"n1": 2}, {"a": Queue(2)}, {"low": low, "high": high})
+    assert found.gone == {"low-0", "low-1"}
+    assert not decide({"n1": 2}, {"a": Queue(2)}, {"low": low, "high": replace(low, on=[])}).gone
+    # Where no queue is, the pods have only their own priority.
+    groups = {"low": replace(low, queue=""), "high": replace(high, queue="")}
+    found = decide({"n1": 2}, {}, groups)
+    assert (found.gone, found.placed) == (set(), {})
 
 
 def test_what_violates_a_budget_goes_only_where_nobody_else_can() -> None:

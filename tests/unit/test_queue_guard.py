@@ -6,7 +6,7 @@ from typing import Any
 from scheduler.api import names
 from scheduler.errors import ApiError
 from scheduler.kube import wall_clock
-from scheduler.kube.queues.guard import Guard
+from scheduler.kube.queues.guard import Guard, KaiPods, KueueLease
 from scheduler.kube.troubles import Trouble
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ class Stage:
         self.api, self.n_changes = Api(), 0
         self.troubles: dict[str, Trouble] = {}
         api: Any = self.api
-        self.guard = Guard(api, self._note_change, self.troubles)
+        self.guard = Guard(api, KueueLease(), self._note_change, self.troubles)
 
     def _note_change(self) -> None:
         self.n_changes += 1
@@ -62,10 +62,10 @@ async def test_a_lease_that_was_renewed_lately_keeps_away_until_it_is_given_back
     stage = Stage()
     assert not await stage.look(lease(2.0))
     assert stage.guard.holder == "kueue in namespace kueue-system"
-    assert stage.n_changes == 0
+    assert stage.n_changes == 1
     assert await stage.look(lease(0.0, holder="", version="2"))
     assert not await stage.look(lease(0.0, version="3"))
-    assert stage.n_changes == 2
+    assert stage.n_changes == 3
 
 
 async def test_a_lease_that_one_has_left_behind_does_not_keep_away() -> None:
@@ -90,3 +90,17 @@ async def test_a_lease_that_cannot_be_read_leaves_all_as_it_was() -> None:
     assert stage.troubles == {}
     stage.api.trouble = ApiError(500, "InternalError", "no")
     assert await stage.look()
+
+
+async def test_what_is_no_list_of_pods_leaves_everything_as_it_was() -> None:
+    class Pods:
+        async def get(self, path: str, _: dict[str, str]) -> Json:
+            assert path == "/api/v1/namespaces/kai-scheduler/pods"
+            return {"items": [{"metadata": {"name": "scheduler-1"}}]}
+
+    api: Any = Pods()
+    troubles: dict[str, Trouble] = {}
+    guard = Guard(api, KaiPods(), lambda: None, troubles)
+    await guard.look()
+    assert not guard.is_open
+    assert troubles.keys() == {"the pods of KAI-Scheduler"}

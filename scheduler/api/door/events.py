@@ -192,6 +192,18 @@ class QueuesHeld(_Event, frozen=True):
     is_held: bool
 
 
+class KaiQueuesHeld(_Event, frozen=True):
+    """Another scheduler decides for KAI's queues, or no longer does: as long as it does, nothing in them is decided.
+
+    Attributes:
+        by: says who it is; empty if there is none.
+        is_known: whether that is known, or only not ruled out yet: then nothing is said to users.
+    """
+
+    by: str
+    is_known: bool = True
+
+
 class GroupsAsked(_Event, frozen=True):
     """Somebody asked about groups, so that those that had changed were formed before the next decision."""
 
@@ -258,7 +270,7 @@ class DemandKnown(_Event, frozen=True):
 Event = (
     Seen | Gone | ListBegins | ListEnds | BindDone | BindFailed | PluginSilent | EvictDone | EvictFailed
     | DemandRecalled | PodAssumed | PodNominated | PodGoing | PodRefused | PromisedLater | MemberSucceeded | DemandKnown
-    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | QuotaGiven | QuotaGoing | StepGoing
+    | GroupsAsked | AdmitDone | AdmitFailed | PreemptFailed | QueuesHeld | KaiQueuesHeld | QuotaGiven | QuotaGoing | StepGoing
     | GaveWay | UsageKnown | ShareUsageKnown
 )  # fmt: skip
 

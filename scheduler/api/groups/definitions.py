@@ -173,6 +173,8 @@ class Definition(msgspec.Struct, frozen=True):
             None: this object, or these pods, do not say.
         progress: of parts whose owner counts what has succeeded, or makes pods after those that have.
         queue: the name of KAI's queue in which it is; empty: its pods say so.
+        queue_priority: its priority among all that is in its queue, whatever priority its pods have elsewhere; None: its
+            pods say so.
         is_preemptible: whether it may lose its place to others by the rules of KAI's queues; None: its pods say so.
         problem: what a person must mend before the group can be placed.
     """
@@ -196,6 +198,7 @@ class Definition(msgspec.Struct, frozen=True):
     restarts: bool | None = None
     progress: tuple[Progress, ...] = ()
     queue: str = ""
+    queue_priority: int | None = None
     is_preemptible: bool | None = None
     problem: Mistake | None = None
 

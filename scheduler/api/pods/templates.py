@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from scheduler.api import limits, names, selectors, wire
-from scheduler.api.pods import affinity, features, gpus, images, requests, spread
+from scheduler.api.pods import affinity, features, gpus, images, kai_shares, requests, spread
 from scheduler.api.pods.affinity import Terms
 from scheduler.api.pods.spread import Constraints
 from scheduler.api.selectors import NodeTerm
@@ -21,6 +21,9 @@ from scheduler.errors import BadInput, Mistake
 
 _encoder = msgspec.json.Encoder()
 _PREFERRED = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+
+# The annotations that are part of a template.
+_NOTES = names.STEERING | names.KAI_SHARES
 
 TolerationKey = tuple[str, str, str, str]
 
@@ -48,6 +51,7 @@ class PodTemplate:
         most: what its containers may hold on cards of that family, empty for none; also of a malformed
             request.
         size: the size class of what it asks, see ``gpus.find_size``; -1 for none.
+        share: the share of cards that it has if KAI has placed it, None for none. Evenkeel places no such pod.
         steering: the pod's own placement annotations, sorted.
         kinds: the kind of every container, init containers first (slots of HAMi's annotations).
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
@@ -74,6 +78,7 @@ class PodTemplate:
     gpu: gpus.GpuAsk | None
     most: tuple[gpus.ContainerAsk, ...]
     size: int
+    share: kai_shares.Share | None
     steering: tuple[tuple[str, str], ...]
     kinds: tuple[gpus.ContainerKind, ...]
     unsupported: tuple[str, ...]
@@ -150,8 +155,8 @@ def make_key(pod: wire.Pod) -> bytes:
     ) = aside
     spec.volumes = volumes
     annotations = pod.metadata.annotations
-    if annotations and not names.STEERING.isdisjoint(annotations):
-        encoded += _encoder.encode(_list_steering(annotations))
+    if annotations and not _NOTES.isdisjoint(annotations):
+        encoded += _encoder.encode(sorted((k, annotations[k]) for k in _NOTES & annotations.keys()))
     encoded += str(pod.oversized or "").encode()
     resized = requests.read_resizing(pod)
     return encoded if resized is None else encoded + _encoder.encode(resized)
@@ -178,11 +183,14 @@ def make_template(
     except BadInput as error:
         problem = problem or error.mistake
     problem = problem or gpus.find_claim_excess(gpu)
+    most = gpu.containers if gpu else gpus.find_most(pod) if problem else ()
+    # KAI refuses a pod that requests cards in both ways.
+    share, refusal = (None, None) if gpu or most else _read_share(pod)
     spec = pod.spec
     nodes = (spec.affinity and spec.affinity.node_affinity) or wire.NodeAffinity()
     required = nodes.required_during_scheduling_ignored_during_execution
     node_terms = None if required is None else required.node_selector_terms or ()
-    problems: list[Mistake] = [problem] if problem else []
+    problems = [one for one in (problem, refusal) if one is not None]
     terms = affinity.read_rules(spec.affinity, problems)
     constraints = spread.read_own_constraints(spec.topology_spread_constraints, problems)
     return PodTemplate(
@@ -202,8 +210,9 @@ def make_template(
         ),
         features=features.list_features(spec),
         gpu=gpu,
-        most=gpu.containers if gpu else gpus.find_most(pod) if problem else (),
+        most=most,
         size=gpus.find_size(gpu),
+        share=share,
         steering=_list_steering(pod.metadata.annotations or {}),
         kinds=(
             *(
@@ -218,6 +227,15 @@ def make_template(
         problem=problems[0] if problems else None,
         words=words,
     )
+
+
+def _read_share(pod: wire.Pod) -> tuple[kai_shares.Share | None, Mistake | None]:
+    """Read KAI's share of cards, and why a pod with it is not placed."""
+    try:
+        share = kai_shares.read_share(pod)
+    except BadInput as error:
+        return None, error.mistake
+    return share, None if share is None else kai_shares.refuse_share(share)
 
 
 def _read_preferred(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scheduler.api import kai, values
@@ -30,6 +31,8 @@ PRIORITY = 100
 # No amount of a cluster is larger in KAI's units.
 _MOST = 10**12
 _INT32 = 2**31
+# The names of MIG slices that count.
+_MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,2})g\.[0-9]+gb")
 # A queue may say that its pods are not protected, whatever the queue above says.
 _ZERO = re.compile(r"(?:0+(?:\.0+)?(?:h|m|s|ms|us|ns)?)+")
 
@@ -88,6 +91,16 @@ def read_queue(found: kai.Queue) -> KaiQueue:
         preempt_seconds=_read_seconds(spec, "preemptMinRuntime"),
         reclaim_seconds=_read_seconds(spec, "reclaimMinRuntime"),
     )
+
+
+@lru_cache(maxsize=1024)
+def count_mig_cards(resource: str) -> int:
+    """Count as how many cards one unit of a resource counts by its name: a MIG slice as its number of compute slices.
+
+    Source: KAI-Scheduler (2026-03), ``pkg/scheduler/api/common_info/resources/mig.go``.
+    """
+    found = _MIG.fullmatch(resource)
+    return int(found[1]) if found is not None else 0
 
 
 def _read_amounts(given: list[Mapping[str, Any]], name: str) -> Vector:

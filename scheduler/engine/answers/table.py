@@ -8,6 +8,7 @@ from typing import Any
 from scheduler.engine.answers import (
     auditing,
     explaining,
+    kai_queues,
     measures,
     nodes,
     pods,
@@ -20,6 +21,7 @@ from scheduler.engine.answers import (
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import auditing as of_auditing
 from scheduler.engine.questions import explaining as of_explaining
+from scheduler.engine.questions import kai_queues as of_kai_queues
 from scheduler.engine.questions import measures as of_measures
 from scheduler.engine.questions import nodes as of_nodes
 from scheduler.engine.questions import pods as of_pods
@@ -62,6 +64,9 @@ ANSWERS: Mapping[type[Question[Any]], Callable[[Inside, Any], Any]] = {
     of_queues.IsObjectInUse: queue_statuses.is_in_use,
     of_queues.StatusesOfQueues: queue_statuses.list_figures,
     of_queues.StatusesOfKaiQueues: queue_statuses.list_kai_figures,
+    of_kai_queues.AllInKaiQueues: kai_queues.list_all,
+    of_kai_queues.WhoGivesWay: kai_queues.find_givers,
+    of_kai_queues.UsageOfKaiQueues: kai_queues.list_usage,
     of_nodes.KnownNode: nodes.find_node,
     of_nodes.KnownNodes: nodes.list_nodes,
     of_nodes.NodeCounts: nodes.count_nodes,

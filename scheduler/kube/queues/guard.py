@@ -1,8 +1,14 @@
-"""Keeps Evenkeel from the queues while Kueue's own controller manages them: two that give the same quota give it twice.
+"""Keeps Evenkeel from queues while another program manages them: two that give the same quota give it twice.
+
+Each system has its own sign of who manages its queues.
 
 Kueue's controller holds a Lease, in a namespace that its installation chose. It is held as long as it changes, or as its
 time of renewal says that it was renewed a short time ago; the one is true whatever the clocks say, the other before a
 change was seen.
+
+KAI-Scheduler elects no leader unless its installation says so, so it often has no lease. Its sign are the pods that
+decide about queues, or carry such decisions out, in the namespace in which KAI is installed by default: tenants create no
+pods there. Source: KAI-Scheduler (2026-03), ``pkg/operator/operands``, ``cmd/scheduler/app``.
 """
 
 from __future__ import annotations
@@ -10,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -23,34 +29,57 @@ from scheduler.kube.troubles import Trouble
 _LOOK_SECONDS = 3.0
 # How long a lease lasts that does not say so, and how much longer it counts: clocks differ.
 _SECONDS, _MORE_SECONDS = 15.0, 5.0
-_NAME = "the lease of Kueue's own controller"
+# By these service accounts KAI's scheduler, its binder and its queue controller run.
+_KAI_ACCOUNTS = frozenset({"scheduler", "binder", "queue-controller"})
+_ENDED = frozenset({"Succeeded", "Failed"})
 _log = structlog.get_logger("evenkeel.queues")
 
 
+class Sign(Protocol):
+    """What shows who manages the queues of a system.
+
+    Attributes:
+        name: what is read, for people.
+        words: what is logged when somebody else manages the queues, and what can be done.
+    """
+
+    name: str
+    words: tuple[str, str]
+
+    async def find_holder(self, api: ApiClient) -> str:
+        """Find who manages the queues; empty if there is none.
+
+        Raises:
+            ApiError: the API server does not say.
+            AttributeError, KeyError, TypeError, ValueError: it says something else.
+        """
+
+
 class Guard:
-    """Looks who holds Kueue's lease.
+    """Looks who manages the queues of a system.
 
     Args:
         api: the API server.
-        on_change: called whenever it has changed whether queues may be managed here.
-        known_troubles: gets what keeps the lease from being read, as long as anything does.
+        sign: what shows it.
+        on_change: called whenever it has changed whether queues may be managed here, or who else manages them.
+        known_troubles: gets what keeps the sign from being read, as long as anything does.
 
     Attributes:
         is_open: whether queues may be managed here; false before the first look.
-        holder: who holds Kueue's lease; empty if there is none.
+        holder: who else manages the queues; empty if there is none.
     """
 
     def __init__(
         self,
         api: ApiClient,
+        sign: Sign,
         on_change: Callable[[], None],
         known_troubles: dict[str, Trouble],
     ) -> None:
-        self._api, self._on_change, self._troubles = api, on_change, known_troubles
+        self._api, self._sign = api, sign
+        self._on_change, self._troubles = on_change, known_troubles
         self.is_open = False
         self.holder = ""
-        # By namespace: the record of the lease, and since when it has been the same, by the loop's time.
-        self._seen: dict[str, tuple[Any, float]] = {}
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -59,33 +88,45 @@ class Guard:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Look once. As long as the lease cannot be read, it stays as it was."""
-        params = {"fieldSelector": f"metadata.name={names.KUEUE_LEASE}"}
+        """Look once. As long as the sign cannot be read, all stays as it was."""
+        name = self._sign.name
         try:
-            found = await self._api.get(kinds.LEASES.path, params)
-            holder = self._find_holder(found.get("items") or [])
+            holder = await self._sign.find_holder(self._api)
         except (ApiError, AttributeError, KeyError, TypeError, ValueError) as error:
-            self._troubles[_NAME] = troubles.add_failure(self._troubles.get(_NAME), error)
+            self._troubles[name] = troubles.add_failure(self._troubles.get(name), error)
             return
-        self._troubles.pop(_NAME, None)
+        self._troubles.pop(name, None)
         self._note_holder(holder)
 
     def _note_holder(self, holder: str) -> None:
         before, self.holder = self.holder, holder
         if holder and holder != before:
-            _log.warning(
-                "queues are not managed here: Kueue's own controller manages them",
-                holder=holder,
-                remedy="stop Kueue's controller, or set queues.kueue to false",
-            )
-        if self.is_open != (not holder):
-            self.is_open = not holder
-            if self.is_open:
-                _log.info("queues are managed here")
+            text, remedy = self._sign.words
+            _log.warning(text, holder=holder, remedy=remedy)
+        was_open, self.is_open = self.is_open, not holder
+        if self.is_open and not was_open:
+            _log.info("queues are managed here")
+        if self.is_open != was_open or holder != before:
             self._on_change()
 
-    def _find_holder(self, leases: list[Any]) -> str:
+
+class KueueLease:
+    """The lease of Kueue's own controller."""
+
+    name = "the lease of Kueue's own controller"
+    words = (
+        "queues are not managed here: Kueue's own controller manages them",
+        "stop Kueue's controller, or set queues.kueue to false",
+    )
+
+    def __init__(self) -> None:
+        # By namespace: the record of the lease, and since when it has been the same, by the loop's time.
+        self._seen: dict[str, tuple[Any, float]] = {}
+
+    async def find_holder(self, api: ApiClient) -> str:
         """Find who holds one of the leases; empty if there is none."""
+        params = {"fieldSelector": f"metadata.name={names.KUEUE_LEASE}"}
+        leases = (await api.get(kinds.LEASES.path, params)).get("items") or []
         now, at = wall_clock.now(), asyncio.get_running_loop().time()
         seen, self._seen = self._seen, {}
         found = ""
@@ -103,6 +144,28 @@ class Guard:
             if holder and (is_changing or _find_age(spec, now) < seconds):
                 found = f"{holder} in namespace {namespace}"
         return found
+
+
+class KaiPods:
+    """The pods of KAI-Scheduler."""
+
+    name = "the pods of KAI-Scheduler"
+    words = (
+        "KAI's queues are not managed here: KAI-Scheduler runs",
+        "stop KAI's operator, scheduler, binder and queue controller, or set queues.kai to false",
+    )
+
+    async def find_holder(self, api: ApiClient) -> str:
+        """Find a pod of KAI's that decides about queues, or carries its decisions out; empty if there is none."""
+        path = kinds.PODS.find_list_path(names.KAI_NAMESPACE)
+        pods = (await api.get(path, {})).get("items") or []
+        found = sorted(
+            one["metadata"]["name"]
+            for one in pods
+            if one["spec"].get("serviceAccountName") in _KAI_ACCOUNTS
+            and (one.get("status") or {}).get("phase") not in _ENDED
+        )
+        return f"KAI's pod {found[0]} in namespace {names.KAI_NAMESPACE}" if found else ""
 
 
 def _find_age(spec: dict[str, Any], now: dt.datetime) -> float:

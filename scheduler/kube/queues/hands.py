@@ -18,7 +18,7 @@ from scheduler.engine.questions.queues import ChecksToPass, QueuePath
 from scheduler.kube.client import ApiClient
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.finalizers import Finalizers
-from scheduler.kube.queues.guard import Guard
+from scheduler.kube.queues.guard import Guard, KueueLease
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import Shown, ShownWorkloads
 from scheduler.kube.queues.statuses import KINDS, MISCONFIGURED, QueueStatuses
@@ -70,7 +70,7 @@ class QueueHands:
         self._reporter, self._get_term = ties.reporter, ties.get_term
         self._streams = {one.source.kind.name: one for one in streams}
         self._shown = ShownWorkloads()
-        self.guard = Guard(api, self._tell_engine, ties.troubles)
+        self.guard = Guard(api, KueueLease(), self._tell_engine, ties.troubles)
         self.counts = QueueCounts()
         self._reports = WorkloadReports(
             ties.reporter,

@@ -1,5 +1,7 @@
 """The statuses of KAI's queues, and events about their mistakes: written a second after a change, if they differ.
 
+As long as KAI-Scheduler itself runs, nothing is written on its queues, and nothing in them is decided.
+
 Source: KAI-Scheduler (2026-03), ``pkg/queuecontroller``, ``pkg/apis/scheduling/v2``.
 """
 
@@ -16,14 +18,20 @@ from scheduler.api.door.notes import Note
 from scheduler.api.queues.kai import CARD, CPU, GPU, MEMORY, Vector
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import KaiFigures, StatusesOfKaiQueues
+from scheduler.kube.client import ApiClient
+from scheduler.kube.queues.guard import Guard, KaiPods
+from scheduler.kube.queues.kai_usage import UsageWriter
 from scheduler.kube.queues.status_writes import StatusWrites
 from scheduler.kube.report.reporter import Reporter
+from scheduler.kube.troubles import Trouble
 
 Json = dict[str, Any]
 _KIND = kinds.KAI_QUEUES
 _MISCONFIGURED = "Misconfigured"
 _SECONDS = 1.0
 _MILLI = 1000
+# What is said of KAI-Scheduler before the first look.
+_UNKNOWN = "it is not known yet whether KAI-Scheduler runs"
 
 
 class _Known(NamedTuple):
@@ -33,28 +41,58 @@ class _Known(NamedTuple):
     status: Mapping[str, Any]
 
 
-class KaiHands:
-    """Writes the statuses of KAI's queues, and says what is wrong with them."""
+class Ties(NamedTuple):
+    """What ties the writer of KAI's queues to the other parts.
 
-    def __init__(
-        self,
-        engine: Engine,
-        reporter: Reporter,
-        *,
-        is_leading: Callable[[], bool],
-        clock: Callable[[], float],
-    ) -> None:
-        """``clock`` gives the time in seconds since 1970."""
-        self._engine, self._reporter = engine, reporter
-        self._is_leading, self._clock = is_leading, clock
+    Attributes:
+        put: hands an event in.
+        is_leading: whether this replica decides.
+        clock: gives the time in seconds since 1970.
+        troubles: gets what keeps the pods of KAI-Scheduler from being read.
+    """
+
+    engine: Engine
+    reporter: Reporter
+    put: Callable[[Event], None]
+    is_leading: Callable[[], bool]
+    clock: Callable[[], float]
+    troubles: dict[str, Trouble]
+
+
+class KaiHands:
+    """Writes the statuses of KAI's queues, says what is wrong with them, and keeps the engine from those that KAI manages.
+
+    Attributes:
+        guard: knows whether KAI-Scheduler runs.
+    """
+
+    def __init__(self, api: ApiClient, ties: Ties) -> None:
+        self._engine, self._reporter = ties.engine, ties.reporter
+        self._is_leading, self._clock = ties.is_leading, ties.clock
+        self._put = ties.put
+        self.guard = Guard(api, KaiPods(), self._tell_engine, ties.troubles)
+        self._usage = UsageWriter(api, ties.engine, self.may_write)
+        ties.put(events.KaiQueuesHeld(_UNKNOWN, is_known=False))
         self._known: dict[str, _Known] = {}
         self._problems: dict[str, str] = {}
-        self._writes = StatusWrites(reporter)
+        self._writes = StatusWrites(ties.reporter)
+
+    def _tell_engine(self) -> None:
+        holder = self.guard.holder
+        self._put(events.KaiQueuesHeld(f"{holder} runs" if holder else ""))
+        self._begin_writing()
+
+    def may_write(self) -> bool:
+        """Whether anything may be written: this replica leads, and KAI-Scheduler does not run."""
+        return self.guard.is_open and self._is_leading()
 
     def begin_term(self) -> None:
-        """Forget what was written, for another replica may have written since; report what is wrong."""
+        """Forget what was written, for others may have written since; report what is wrong."""
+        self._begin_writing()
+
+    def _begin_writing(self) -> None:
         self._writes.forget_all()
-        for name, problem in self._problems.items():
+        for name, problem in self._problems.items() if self.may_write() else ():
             if (known := self._known.get(name)) is not None:
                 self._report_problem(known.meta, problem)
 
@@ -78,7 +116,7 @@ class KaiHands:
         before = self._problems.pop(meta.name, "")
         if problem:
             self._problems[meta.name] = problem
-            if problem != before and self._is_leading():
+            if problem != before and self.may_write():
                 self._report_problem(meta, problem)
 
     def _report_problem(self, meta: wire.Meta, problem: str) -> None:
@@ -87,9 +125,15 @@ class KaiHands:
 
     async def run(self) -> None:
         """Write what has changed, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.guard.run())
+            group.create_task(self._write_forever())
+            group.create_task(self._usage.run())
+
+    async def _write_forever(self) -> None:
         while True:
             await asyncio.sleep(_SECONDS)
-            if self._known and self._is_leading():
+            if self._known and self.may_write():
                 self.write()
 
     def write(self) -> None:

@@ -15,7 +15,15 @@ from scheduler.api.queues.kai import CARD, NOTHING, Vector, add
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
-from scheduler.tenancy.kai.terms import Terms, find_wants, read_terms
+from scheduler.tenancy.kai.terms import (
+    Terms,
+    find_in_slices,
+    find_shared,
+    find_wants,
+    is_reservation,
+    read_card_mib,
+    read_terms,
+)
 from scheduler.tenancy.kai.totals import Totals
 from scheduler.tenancy.kai.tree import Figures, Queue, Tree
 from scheduler.tenancy.kai.usage import Usage
@@ -52,10 +60,13 @@ class Accounts:
         cluster: has the pods.
         tree: the queues, whose figures it keeps.
         usage: what queues have used lately.
+        rival: says which other scheduler decides for the queues; empty if there is none.
+        is_rival_known: whether it is known that there is one.
     """
 
     def __init__(self, cluster: Cluster, tree: Tree, usage: Usage) -> None:
         self.cluster, self.tree, self.usage = cluster, tree, usage
+        self.rival, self.is_rival_known = "", False
         self._pods: dict[str, _Counted] = {}
         # By pod: how often it counts as charged.
         self._charged: dict[str, int] = {}
@@ -87,7 +98,7 @@ class Accounts:
             self._count_apart(pod, node_row, 1)
             return
         wants = self._find_wants(pod) if known is None else known.wants
-        holds = None if pod.deleting else self._find_holds(pod, wants)
+        holds = None if pod.deleting else self._find_holds(pod, wants, node_row)
         waits = known is not None and known.waits and not pod.deleting
         self._put(pod.uid, _Counted(terms, wants, holds, waits))
 
@@ -169,7 +180,10 @@ class Accounts:
 
     def _count_apart(self, pod: PodRecord, node_row: int, sign: int) -> None:
         if sign > 0:
-            holds = self._find_holds(pod, self._find_wants(pod))
+            holds = self._find_holds(pod, self._find_wants(pod), node_row)
+            if is_reservation(pod):
+                # The pods that share its card hold it.
+                holds = holds[0], holds[1], 0
             self._apart[pod.uid] = node_row, holds
         elif pod.uid in self._apart:
             node_row, holds = self._apart.pop(pod.uid)
@@ -210,8 +224,13 @@ class Accounts:
     def _find_wants(self, pod: PodRecord) -> Vector:
         return find_wants(pod.template, self._totals.card_mib)
 
-    def _find_holds(self, pod: PodRecord, wants: Vector) -> Vector:
+    def _find_holds(self, pod: PodRecord, wants: Vector, node_row: int) -> Vector:
         """Find what a pod on a node holds, of shared cards the part that it holds."""
+        share = pod.template.share
+        if share is not None and share.mib:
+            facts = self.cluster.nodes.facts[node_row] if node_row >= 0 else None
+            mib = read_card_mib(facts.labels if facts is not None else {})
+            return wants[0], wants[1], find_shared(share, mib) + find_in_slices(pod.template)
         held = self.cluster.read_held(pod)
         if not held:
             return wants
@@ -220,7 +239,7 @@ class Accounts:
         for card, (_, mib, _) in held.items():
             whole = int(totals[card])
             cards += min(CARD, -(-mib * CARD // whole)) if whole > 0 else CARD
-        return wants[0], wants[1], cards
+        return wants[0], wants[1], cards + find_in_slices(pod.template)
 
     # What is there.
 

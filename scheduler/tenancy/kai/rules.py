@@ -21,11 +21,12 @@ _RESOURCES = range(len(UNITS))
 
 
 class Reason(StrEnum):
-    """Why the quotas of queues keep pods waiting, in KAI's words."""
+    """Why queues keep pods waiting: the first three in KAI's words."""
 
     OVER_LIMIT = "OverLimit"
     OVER_QUOTA = "NonPreemptibleOverQuota"
     NO_QUEUE = "QueueDoesNotExist"
+    RIVAL = "OtherSchedulerDecides"
 
 
 class Over(NamedTuple):

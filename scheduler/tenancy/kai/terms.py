@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from scheduler.api import names
 from scheduler.api.groups.definitions import Definition
 from scheduler.api.groups.readers.kai import PREEMPTIBILITIES, PRIORITIES
 from scheduler.api.pods.gpus import WHOLE_CARD_PERCENT, ContainerAsk, ContainerKind
+from scheduler.api.pods.kai_shares import Share
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.api.queues.kai import CARD, Vector
+from scheduler.api.queues.kai import CARD, Vector, count_mig_cards
 from scheduler.state.pods import PodRecord
 
 # The queue of pods that name none, if there is such a queue.
 DEFAULT = "default-queue"
 # A pod of a lower priority may be preempted if nothing is said of that.
 _PREEMPTIBLE_BELOW = 100
+_DIGITS_MAX, _MIB_STEP = 12, 100
 
 
 class Terms(NamedTuple):
@@ -44,7 +46,7 @@ def read_terms(pod: PodRecord, definition: Definition | None, known: Container[s
     if not queue and pod.ours:
         others = labels.get(names.KAI_PROJECT, ""), DEFAULT
         queue = next((one for one in others if one in known), "")
-    priority = None if definition is None else definition.priority
+    priority = None if definition is None else definition.queue_priority
     if priority is None:
         priority = PRIORITIES.get(labels.get(names.KAI_PRIORITY, ""), pod.priority)
     said = None if definition is None else definition.is_preemptible
@@ -63,7 +65,39 @@ def find_wants(template: PodTemplate, card_mib: int) -> Vector:
             at_start = max(at_start, cards)
         else:
             later += cards
-    return amounts.get(names.CPU, 0), amounts.get(names.MEMORY, 0), max(at_start, later)
+    if template.share is not None:
+        later += find_shared(template.share, card_mib)
+    return (
+        amounts.get(names.CPU, 0),
+        amounts.get(names.MEMORY, 0),
+        max(at_start, later) + find_in_slices(template),
+    )
+
+
+def find_in_slices(template: PodTemplate) -> int:
+    """Find as how much of cards the MIG slices of a pod count, in millionths."""
+    return CARD * sum(n * count_mig_cards(name) for name, n in template.requests.amounts)
+
+
+def find_shared(share: Share, card_mib: int) -> int:
+    """Find how much of cards a share is, in millionths; of cards of so many MiB, 0: unknown."""
+    if share.mib and card_mib <= 0:
+        return share.cards * CARD
+    part = -(-share.mib * CARD // card_mib) if share.mib else share.millionths
+    return share.cards * min(CARD, part)
+
+
+def read_card_mib(labels: Mapping[str, str]) -> int:
+    """Read of how many MiB the cards of a node are, in hundreds as KAI has it; 0: its labels do not say."""
+    text = labels.get(names.GPU_MIB, "")
+    is_number = text.isascii() and text.isdecimal() and len(text) < _DIGITS_MAX
+    return int(text) // _MIB_STEP * _MIB_STEP if is_number else 0
+
+
+def is_reservation(pod: PodRecord) -> bool:
+    """Whether a pod holds a card for pods that share it."""
+    is_there = pod.namespace == names.KAI_RESERVATIONS
+    return is_there and names.KAI_CARD_GROUP in (pod.labels or {})
 
 
 def _find_part(one: ContainerAsk, card_mib: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api import names
-from scheduler.api.queues.kai import CARD, NOTHING, Vector, add
+from scheduler.api.queues.kai import CARD, NOTHING, Vector, add, count_mig_cards
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
@@ -58,6 +58,8 @@ class Totals:
         nodes, total = self._cluster.nodes, NOTHING
         columns = nodes.columns
         rows = [nodes.resources.find(name) for name in (names.CPU, names.MEMORY)]
+        in_cards = [count_mig_cards(name) for name in nodes.resources.values]
+        slices = [(i, n) for i, n in enumerate(in_cards) if n]
         for row in nodes.rows.values():
             facts = nodes.facts[row]
             is_ready = facts is not None and _NOT_READY.isdisjoint(
@@ -67,7 +69,8 @@ class Totals:
                 cpu, memory = (
                     int(columns.allocatable[one, row]) if one >= 0 else 0 for one in rows
                 )
-                total = add(total, (cpu, memory, CARD * self._count_cards(row)))
+                cards = sum(n * int(columns.allocatable[i, row]) for i, n in slices)
+                total = add(total, (cpu, memory, CARD * (cards + self._count_cards(row))))
                 total = add(total, self._apart.get(row, NOTHING), -1)
         cpu, memory, gpu = (max(0, one) for one in total)
         return cpu, memory, gpu

@@ -112,9 +112,11 @@ def read_group(found: KaiPodGroup) -> Definition:
     return Definition(
         GroupKey(KIND, found.metadata.namespace, found.metadata.name),
         Part("", least, constraint=_read_constraint(spec, "spec"), parts=parts),
-        priority=PRIORITIES.get(reading.read_optional_name(spec, "priorityClassName", "spec")),
         grace_seconds=GRACE_SECONDS,
         queue=reading.read_optional_name(spec, "queue", "spec"),
+        queue_priority=PRIORITIES.get(
+            reading.read_optional_name(spec, "priorityClassName", "spec")
+        ),
         is_preemptible=_read_preemptibility(spec),
     )
 

@@ -1,0 +1,99 @@
+"""Shares of cards in KAI's annotations: what a pod that KAI has placed holds, and why Evenkeel places no such pod.
+
+KAI's binder serves a share: it has a pod of its own request the whole card, and shows the card to the containers. Without
+it no container gets a card, because the containers themselves request none from the kubelet.
+
+Source: KAI-Scheduler (2026-03), ``pkg/scheduler/api/pod_info``, ``pkg/binder/plugins/gpusharing/gpu-request``.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from typing import NamedTuple
+
+from scheduler.api import names, values, wire
+from scheduler.errors import BadInput, Mistake
+
+_MILLIONTHS = 1_000_000
+_PERCENT = 100
+_NUMBER_MAX = 2**31
+# No number has more characters.
+_TEXT_MAX = 32
+_NONE = Decimal(0)
+
+
+class Share(NamedTuple):
+    """A share of cards.
+
+    Attributes:
+        cards: of so many cards.
+        millionths: so much of each, rounded up; 0 for a share in MiB.
+        mib: so many MiB of each; 0 for a share that is a part.
+    """
+
+    cards: int
+    millionths: int
+    mib: int
+
+
+def read_share(pod: wire.Pod) -> Share | None:
+    """Read which share of cards a pod wants by its annotations; None if it wants none.
+
+    Raises:
+        BadInput: an annotation that KAI's webhook refuses.
+    """
+    texts = pod.metadata.annotations or {}
+    if names.KAI_SHARES.isdisjoint(texts):
+        return None
+    has_part, has_mib = names.KAI_FRACTION in texts, names.KAI_GPU_MEMORY in texts
+    if has_part and has_mib:
+        text = f"may not stand beside {names.KAI_FRACTION}; give one of them"
+        raise BadInput(_name(names.KAI_GPU_MEMORY), text)
+    if not (has_part or has_mib):
+        text = f"means nothing without {names.KAI_FRACTION} or {names.KAI_GPU_MEMORY}"
+        raise BadInput(_name(names.KAI_SHARED_CARDS), text)
+    cards = _read_count(texts, names.KAI_SHARED_CARDS) if names.KAI_SHARED_CARDS in texts else 1
+    if has_mib:
+        return Share(cards, 0, _read_count(texts, names.KAI_GPU_MEMORY))
+    return Share(cards, _read_part(texts[names.KAI_FRACTION]), 0)
+
+
+def refuse_share(share: Share) -> Mistake:
+    """Say why a pod with a share is not placed, and what it can request in its place."""
+    key = names.KAI_GPU_MEMORY if share.mib else names.KAI_FRACTION
+    wanted = f"{names.GPU}: {share.cards}"
+    if share.mib:
+        wanted += f" and {names.GPU_MEMORY}: {share.mib}"
+    else:
+        percent = -(-share.millionths * _PERCENT // _MILLIONTHS)
+        wanted += f" and {names.GPU_MEMORY_PERCENT}: {percent}"
+    text = (
+        f"only KAI's binder serves shares of cards by annotation; request {wanted} in the limits of a container, on "
+        "nodes with HAMi's device plugin"
+    )
+    return Mistake(_name(key), text)
+
+
+def _name(key: str) -> str:
+    return f"metadata.annotations[{key}]"
+
+
+def _read_count(texts: dict[str, str], key: str) -> int:
+    text = texts[key]
+    found = int(text) if text.isascii() and text.isdecimal() and len(text) <= _TEXT_MAX else 0
+    if not 0 < found < _NUMBER_MAX:
+        wanted = "a number of MiB from 1" if key == names.KAI_GPU_MEMORY else "a number from 1"
+        raise BadInput(_name(key), f"{values.quote(text)} is not {wanted}")
+    return found
+
+
+def _read_part(text: str) -> int:
+    """Read a part in millionths, rounded up."""
+    try:
+        found = Decimal(text) if len(text) <= _TEXT_MAX else _NONE
+    except InvalidOperation:
+        found = _NONE
+    if not (found.is_finite() and 0 < found < 1):
+        quoted = values.quote(text)
+        raise BadInput(_name(names.KAI_FRACTION), f"{quoted} is not a number between 0 and 1")
+    return int((found * _MILLIONTHS).to_integral_value(ROUND_CEILING))
