@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from scheduler.api import kinds, kueue, names, wire
 from scheduler.api.jobs import plain_pods
+from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import Json
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
-from scheduler.kube.jobs.known import JobKey, KnownWorkload
+from scheduler.kube.jobs.known import KnownWorkload
 from scheduler.kube.jobs.looks import Looks, Named
 from scheduler.kube.jobs.pod_deciding import find_deed
 from scheduler.kube.jobs.pod_scene import PodScene
@@ -105,7 +106,7 @@ class PodLooks:
         if not (is_held or found.spec.scheduler_name in self._ties.schedulers):
             return False
         meta = found.metadata
-        return not self._is_managed(known.find_job_key(meta.owner_references, meta.namespace))
+        return not self._is_managed(find_job_key(meta.owner_references, meta.namespace))
 
     @staticmethod
     def _read(found: wire.Pod, labels: Mapping[str, str]) -> KnownPod:
