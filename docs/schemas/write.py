@@ -84,6 +84,7 @@ QUEUE = one(
 WORKLOAD = one(
     namespace=TEXT,
     name=TEXT,
+    job=maybe(one(kind=TEXT, name=TEXT)),
     localQueue=TEXT,
     queue=maybe(TEXT),
     priority=WHOLE,

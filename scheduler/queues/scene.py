@@ -44,7 +44,7 @@ class Scene:
     def decide(self) -> None:
         """Give quota to all who can have it, as ``evenkeel simulate`` does."""
         inventory = self._inventory
-        carried = queues.Queues(self.engine, inventory.queueing)
+        carried = queues.Queues(self.engine, inventory.queueing, inventory.pods)
         stalled, at = stalling.Stalling(), find_time(inventory)
         while at < math.inf and not stalled.is_endless:
             outcome = self.engine.decide(at, Unlimited(pods=self._slice))

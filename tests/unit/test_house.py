@@ -82,7 +82,12 @@ def test_a_kind_of_object_is_written_in_the_table_of_kinds_and_by_who_keeps_it()
     # Rooms that read or write any kind; in the others are those who know some by name.
     rooms = ("kube/", "engine/", "cli/", "simulate/reading/")
     # kubectl's words for what a user asks about.
-    words = {"explain/asked.py", "simulate/changes/scale.py", "simulate/run.py"}
+    words = {
+        "explain/asked.py",
+        "simulate/changes/scale.py",
+        "simulate/run.py",
+        "simulate/report.py",
+    }
     found = set()
     for path in MODULES:
         where = str(path.relative_to(ROOT / "scheduler"))

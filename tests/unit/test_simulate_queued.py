@@ -132,7 +132,7 @@ def test_a_job_gets_the_workload_that_the_operator_makes(kind: str) -> None:
 def test_a_job_with_quota_starts_and_one_without_waits(kind: str, is_suspended: bool) -> None:
     job = make_object(kind, "j", copy.deepcopy(JOBS[kind]))
     *under, key = table.BY_NAME[kind].suspend
-    place = job
+    place: Any = job
     for step in under:
         place = place[step]
     place[key] = is_suspended

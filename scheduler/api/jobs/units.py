@@ -8,13 +8,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from scheduler.api import kinds, names
+from scheduler.api import kinds, names, wire
 from scheduler.api.jobs import plain_pods, workloads
 from scheduler.api.jobs.importance import Ranked, rank_pod
 from scheduler.api.jobs.parts import JobPart, Json, get_in, read_object
 
 IS_GROUP = "kueue.x-k8s.io/is-group-workload"
+
+
+class UnitKey(NamedTuple):
+    """Pods that wait together: a group, or a pod by itself."""
+
+    namespace: str
+    name: str
+    is_group: bool
+
+
+def name_unit(meta: wire.Meta) -> UnitKey:
+    """Name the pods with which a pod waits."""
+    group = plain_pods.find_group(meta.labels or {})
+    return UnitKey(meta.namespace, group or meta.name, bool(group))
+
+
+def find_unit(meta: wire.Meta) -> UnitKey | None:
+    """Find the pods for which a workload stands; None if it stands for none."""
+    owners = [one for one in meta.owner_references or () if one.kind == kinds.PODS.kind]
+    if not owners:
+        return None
+    is_group = not owners[0].controller
+    return UnitKey(meta.namespace, meta.name if is_group else owners[0].name, is_group)
 
 
 @dataclass(frozen=True, kw_only=True)
