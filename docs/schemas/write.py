@@ -81,6 +81,7 @@ QUEUE = one(
     ),
     inactive=many(one(reason=TEXT, message=TEXT)),
 )
+USES = many(one(flavor=TEXT, resource=TEXT, amount=TEXT))
 WORKLOAD = one(
     namespace=TEXT,
     name=TEXT,
@@ -91,7 +92,7 @@ WORKLOAD = one(
     state=words("admitted", "running", "waits", "held"),
     position=maybe(WHOLE),
     podSets=many(one(name=TEXT, count=WHOLE, flavors=by_name(TEXT))),
-    uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
+    uses=USES,
     preempted=maybe(one(by=TEXT, reason=TEXT)),
     evicted=maybe(one(reason=TEXT, message=TEXT)),
     reason=TEXT,
@@ -135,11 +136,20 @@ def simulate() -> Schema:
         state=words("placed", "partly placed", "waits", "held"),
         domain=maybe(one(label=TEXT, values=NAMES)), message=TEXT,
     )  # fmt: skip
+    of_queue = one(
+        kind=words("ClusterQueue", "Cohort"), name=TEXT, before=maybe(QUEUE), after=maybe(QUEUE)
+    )
+    quota = maybe(one(queue=maybe(TEXT), uses=USES))
+    of_workload = one(
+        namespace=TEXT, name=TEXT, job=maybe(one(kind=TEXT, name=TEXT)), change=words("gains", "loses", "moves"),
+        before=quota, after=quota, by=maybe(TEXT), reason=TEXT, message=TEXT,
+    )  # fmt: skip
     fields = {
         "pods": many(pod),
         "groups": many(group),
         "queues": many(QUEUE),
         "workloads": many(WORKLOAD),
+        "queueChanges": maybe(one(queues=many(of_queue), workloads=many(of_workload))),
         "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
         "warnings": NAMES,
         "mistakes": many(

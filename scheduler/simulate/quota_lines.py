@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +14,19 @@ from scheduler import printing
 Json = dict[str, Any]
 _GAP = "  "
 _HEADS = ("WORKLOAD", "QUEUE", "STATE", "USES OR REASON")
+QUEUE_HEADS = ("QUEUE", "WITH QUOTA", "WAITING", "WEIGHT", "SHARE")
+USE_HEADS = ("QUEUE", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED")
+WORKLOAD_HEADS = ("WORKLOAD", "QUEUE", "QUOTA", "WHAT OR WHY")
+_ARROW = " -> "
+NO_CHANGE = (
+    "The queues of your files change nothing: every queue and every workload has what it had"
+)
+_CHANGES = {
+    "gains": ("gains quota", "gain quota"),
+    "loses": ("loses quota", "lose quota"),
+    "moves": ("has other quota", "have other quota"),
+}
+_CHANGES_MAX = 40
 # The most rows of workloads of one queue and one state.
 _ROWS_MAX = 8
 _LEAST_COLUMNS = 20
@@ -58,15 +72,109 @@ def _find_state(row: Json) -> str:
 
 def _find_remark(row: Json, names: Mapping[str, str]) -> str:
     if row["state"] == "admitted":
-        return ", ".join(
-            f"{use['amount']} {use['resource']} ({use['flavor']})" for use in row["uses"]
-        )
+        return _write_uses(row["uses"])
     if row["preempted"] is not None:
         by = row["preempted"]["by"]
         return f"by {names.get(by, by)} ({row['preempted']['reason']})"
     if row["evicted"] is not None:
         return str(row["evicted"]["reason"])
     return str(row["reason"])
+
+
+def print_changes(changes: Json, width: int) -> Iterator[str]:
+    """Print who gains and who loses by other queues."""
+    yield count_changes(changes)
+    those = list_workload_rows(changes)
+    tables = (
+        (QUEUE_HEADS, list_queue_rows(changes)),
+        (USE_HEADS, list_use_rows(changes)),
+        (WORKLOAD_HEADS, those[:_CHANGES_MAX]),
+    )
+    for heads, rows in tables:
+        if rows:
+            yield ""
+            yield from print_table(heads, rows, width)
+    if len(those) > _CHANGES_MAX:
+        yield f"and {printing.count_nouns(len(those) - _CHANGES_MAX, 'more workload')}"
+
+
+def count_changes(changes: Json) -> str:
+    """Count the workloads that gain and lose by other queues."""
+    if not (changes["queues"] or changes["workloads"]):
+        return NO_CHANGE
+    n_of = Counter(one["change"] for one in changes["workloads"])
+    said = [
+        f"{printing.count_nouns(n_of[change], 'workload')} {words[n_of[change] > 1]}"
+        for change, words in _CHANGES.items()
+        if n_of[change]
+    ]
+    return f"By the queues of your files: {', '.join(said) or 'every workload has the quota that it had'}"
+
+
+def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of the queues and cohorts that differ in what they have in all; heads are ``QUEUE_HEADS``."""
+    rows: list[tuple[str, ...]] = []
+    for one in changes["queues"]:
+        cells = [
+            _write_both(one, lambda row, key=key: f"{row[key]}")  # type: ignore[misc]
+            for key in ("holding", "waiting")
+        ]
+        cells += [
+            _write_both(one, lambda row: f"{row['weight']:g}"),
+            _write_both(one, _write_share),
+        ]
+        if any(_ARROW in cell for cell in cells):
+            name = f"{one['name']}/" if one["kind"] == "Cohort" else one["name"]
+            rows.append((name, *cells))
+    return rows
+
+
+def list_use_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of quotas that differ, or whose use differs; heads are ``USE_HEADS``."""
+    rows: list[tuple[str, ...]] = []
+    for one in changes["queues"]:
+        olds, news = (
+            {(use["flavor"], use["resource"]): use for use in (one[when] or {"uses": ()})["uses"]}
+            for when in ("before", "after")
+        )
+        for flavor, resource in dict.fromkeys((*news, *olds)):
+            both = {"before": olds.get((flavor, resource)), "after": news.get((flavor, resource))}
+            keys = "nominal", "used", "borrowed"
+            cells = [_write_both(both, lambda use, key=key: str(use[key])) for key in keys]  # type: ignore[misc]
+            if any(_ARROW in cell for cell in cells):
+                rows.append((one["name"], flavor, resource, *cells))
+    return rows
+
+
+def list_workload_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of workloads that gain or lose quota; heads are ``WORKLOAD_HEADS``."""
+    names = {
+        f"{one['namespace']}/{one['name']}": name_workload(one) for one in changes["workloads"]
+    }
+    rows: list[tuple[str, ...]] = []
+    for one in sorted(changes["workloads"], key=lambda one: list(_CHANGES).index(one["change"])):
+        held = one["after"] or one["before"]
+        if one["change"] == "loses":
+            by = f"by {names.get(one['by'], one['by'])} ({one['reason']})"
+            why = by if one["by"] else one["reason"]
+        else:
+            why = _write_uses(held["uses"])
+        rows.append((name_workload(one), held["queue"] or "-", one["change"], why))
+    return rows
+
+
+def _write_both(one: Json, write: Callable[[Json], str]) -> str:
+    """Write a figure before and after; once if it is the same, and a dash where there is none."""
+    before, after = ("-" if one[when] is None else write(one[when]) for when in ("before", "after"))
+    return before if before == after else f"{before}{_ARROW}{after}"
+
+
+def _write_share(row: Json) -> str:
+    return "inf" if row["share"] is None else f"{row['share']:g}"
+
+
+def _write_uses(uses: Sequence[Json]) -> str:
+    return ", ".join(f"{use['amount']} {use['resource']} ({use['flavor']})" for use in uses)
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:

@@ -66,6 +66,8 @@ def _print_result(
                 put("\n".join(explained.print_nodes(pod)))
         if told := list(quota_lines.print_workloads(result["workloads"], width)):
             put("\n" + "\n".join(told))
+        if (changes := result.get("queueChanges")) is not None:
+            put("\n" + "\n".join(quota_lines.print_changes(changes, width)))
         put("")
         _print_end(result, put, width)
     if len(results) > 1:
