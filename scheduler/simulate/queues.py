@@ -133,6 +133,7 @@ class Queues:
         """Stop a workload: its pods are gone, and it has no quota. Pods that were made for it wait again."""
         stopped = self._starts.stop(key, at)
         self._see(key, None, at, conditions)
+        self._starts.come_again(stopped, at)
         return stopped
 
     def _see(

@@ -160,6 +160,8 @@ def _switch_on(settings: QueueSettings, inventory: Inventory) -> QueueSettings:
         kueue=settings.kueue or len(inventory.queueing) > n_of_kai,
         kai=settings.kai or (KaiSettings() if n_of_kai else None),
         makes_workloads=settings.makes_workloads and inventory.waits_for_quota,
+        # What is simulated is a moment.
+        ends_runs=False,
     )
 
 

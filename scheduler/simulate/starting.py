@@ -77,14 +77,16 @@ class Starts:
         self._engine.handle(events.Seen(pod), at)
 
     def stop(self, key: str, at: float) -> Sequence[str]:
-        """Stop the pods of a workload, and return the uids of those that wait again for it."""
+        """Stop the pods of a workload, and return the uids of those that come again once it has no quota."""
         uids = [*self._engine.ask(PodsOfWorkload(key)), *self._left.pop(key, ())]
         for uid in uids:
             self._engine.handle(events.Gone(kinds.PODS.name, uid), at)
-        again = [uid for uid in uids if uid in self._pods]
-        for uid in again:
+        return [uid for uid in uids if uid in self._pods]
+
+    def come_again(self, uids: Iterable[str], at: float) -> None:
+        """Let pods that were stopped come again, to wait for their workload."""
+        for uid in uids:
             self._engine.handle(events.Seen(self._pods[uid]), at)
-        return again
 
 
 def _find_part(pod: wire.Pod, found: Sequence[Addition]) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scheduler.api import kueue, names
 from scheduler.api.jobs import table
@@ -281,6 +278,35 @@ def test_who_has_to_give_quota_back_waits_again() -> None:
     assert None not in find_nodes(found)["high"]
 
 
+def test_a_job_that_was_started_and_is_evicted_waits_again() -> None:
+    """A job borrows what the other team only wants in the next round."""
+    speech = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "speech"}}
+    queue, local = make_queue("b", {"gpus": 4})
+    local["metadata"]["namespace"] = "speech"
+    theirs = [make_job("tiny", 1), make_job("mid", 1), make_job("big", 2)]
+    for job in theirs:
+        job["metadata"] |= {"namespace": "speech", "labels": {names.KUEUE_QUEUE: "b"}}
+    jobs = [make_job("first", 4), make_job("second", 2), *theirs]
+    found = schedule([*make_world(4), speech, queue, local, *jobs], strict=True)
+    states, nodes = find_states(found), find_nodes(found)
+    assert {states[one["metadata"]["name"]] for one in theirs} == {"admitted"}
+    (evicted,) = [one for one in found["workloads"] if one["preempted"]]
+    assert states[evicted["job"]["name"]] == "waits"
+    assert sorted(states.values()).count("waits") == 1
+    for name, state in states.items():
+        assert (None in nodes[name]) == (state == "waits"), name
+    assert len(found["pods"]) == 10
+
+
+def test_a_moment_is_simulated_so_that_nobody_reaches_the_end_of_his_run_time() -> None:
+    short = make_job("short", 3)
+    short["metadata"]["labels"][names.KUEUE_RUN_TIME] = "60"
+    short["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    found = schedule([*make_world(3), short, make_job("next", 3)], strict=True)
+    assert find_states(found) == {"short": "admitted", "next": "waits"}
+    assert find_nodes(found)["next"] == [None] * 3
+
+
 def test_a_class_that_is_not_there_is_a_mistake_of_the_job() -> None:
     job = make_job("j", 1, cls="urgent")
     found = schedule([*make_world(3), job])
@@ -342,38 +368,3 @@ def test_jobs_wait_for_a_place_for_all_their_pods() -> None:
     found = schedule([*make_world(12), make_job("large", 3, 3), make_job("small", 3, 1)])
     assert find_states(found) == {"large": "waits", "small": "admitted"}
     assert "TopologyPlacementFailed" in found["pods"][-1]["message"]
-
-
-JUNK = st.one_of(
-    st.none(), st.integers(-3, 3), st.text(max_size=3), st.booleans(), st.just([]), st.just({}),
-    st.just([{}]), st.just([None]),
-)  # fmt: skip
-
-
-def list_places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """All places in an object."""
-    items: list[tuple[Any, Any]] = []
-    if isinstance(value, Mapping):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = list(enumerate(value))
-    return [
-        one for key, inner in items for one in [(*place, key), *list_places(inner, (*place, key))]
-    ]
-
-
-@given(st.sampled_from([*JOBS, "Pod"]), st.data())
-def test_whatever_is_written_in_a_job_the_others_go_on(kind: str, data: st.DataObject) -> None:
-    wild = make_pod("wild", group="g", total=1) if kind == "Pod" else make_object(kind, "wild", copy.deepcopy(JOBS[kind]))  # fmt: skip
-    wild["metadata"] |= {"annotations": {names.KUEUE_TOTAL: "1", names.KUEUE_REQUIRED: "rack"}}
-    places = [one for one in list_places(wild) if one not in {("kind",), ("apiVersion",)}]
-    for _ in range(data.draw(st.integers(1, 3))):
-        found: Any = wild
-        *under, key = data.draw(st.sampled_from(places))
-        for step in under:
-            inside = isinstance(found, Mapping) and step in found
-            found = found[step] if inside or (isinstance(found, list) and step in range(len(found))) else None  # fmt: skip
-        if isinstance(found, dict) or (isinstance(found, list) and key in range(len(found))):
-            found[key] = data.draw(JUNK)
-    result = schedule([*make_world(8), make_job("good", 2), wild])
-    assert find_nodes(result)["good"] != [None, None]
