@@ -378,13 +378,24 @@ def queue() -> Schema:
         borrowWithinCohort=TEXT, maxPriorityThreshold=maybe(WHOLE), whenCanBorrow=TEXT, whenCanPreempt=TEXT,
         preference=TEXT, stopPolicy=TEXT, namespaceSelector=TEXT, admissionChecks=NAMES, usageBasedOrder=FLAG,
     )  # fmt: skip
+    named = {"namespace": TEXT, "name": TEXT}
+    waits_for = one(
+        what=words("turn", "ends", "more", "undeclared", "place", "limit"),
+        ends=many(one(**named, at=maybe(TEXT), uses=USES)),
+        undeclared=many(one(**named)), reason=TEXT, endsTried=WHOLE,
+    )  # fmt: skip
+    starts = {
+        "startsAt": maybe(TEXT),
+        "startsInSeconds": maybe(NUMBER),
+        "waitsFor": maybe(waits_for),
+    }
     holder = one(
         namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, since=TEXT, admitted=FLAG, going=FLAG,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     )  # fmt: skip
     waiter = one(
         namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, position=WHOLE, since=TEXT, state=states,
-        reason=TEXT, message=TEXT,
+        reason=TEXT, message=TEXT, **starts,
     )  # fmt: skip
     aside = one(namespace=TEXT, name=TEXT, localQueue=TEXT, reason=TEXT, message=TEXT)
     shown = _answer(
@@ -404,7 +415,7 @@ def queue() -> Schema:
         what={"const": "why"}, namespace=TEXT, name=TEXT, localQueue=TEXT, queue=maybe(TEXT), cohort=maybe(TEXT),
         priority=WHOLE, since=TEXT, state=states, position=maybe(WHOLE), ofWaiting=WHOLE, ahead=NAMES, reason=TEXT,
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
-        uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
+        uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)), **starts,
     )  # fmt: skip
     kai_use = one(
         resource=words("cpu", "memory", "gpu"), quota=TEXT, limit=TEXT, weight=NUMBER, fairShare=TEXT, held=TEXT,

@@ -21,6 +21,7 @@ from scheduler.engine.questions.queues import (
     WorkloadStanding,
 )
 from scheduler.errors import BadInput
+from scheduler.queues.forecast import Start, foresee
 from scheduler.simulate import queues, stalling
 from scheduler.simulate.situation import Situation, find_time, make_engine
 
@@ -36,6 +37,7 @@ class Scene:
     """
 
     def __init__(self, situation: Situation, config: Config, *, is_live: bool) -> None:
+        self._situation, self._config, self._is_live = situation, config, is_live
         self._inventory = situation.inventory
         self._slice = config.slice_pods
         self.is_fair = config.queues.strategies is not None
@@ -54,6 +56,13 @@ class Scene:
             for decision in outcome.quotas:
                 carried.carry_out(decision, at)
             at = max(at, self.engine.find_due(at))
+
+    def foresee(self, keys: Iterable[str]) -> dict[str, Start]:
+        """Foresee when workloads start that wait, by namespace and name."""
+        wanted = list(keys)
+        if not wanted:
+            return {}
+        return foresee(self._situation, self._config, wanted, is_live=self._is_live)
 
     @cached_property
     def queues(self) -> list[QueueStanding]:

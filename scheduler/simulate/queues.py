@@ -29,6 +29,7 @@ from scheduler.api.queues.words import (
     ADMITTED,
     DEACTIVATION_TARGET,
     EVICTED,
+    FINISHED,
     PREEMPTED,
     QUOTA_RESERVED,
 )
@@ -97,6 +98,11 @@ class Queues:
         elif not isinstance(decision, Queued):
             return self._stop(decision.key, (), at)
         return ()
+
+    def finish(self, key: str, at: float) -> None:
+        """Finish a workload: its pods have ended."""
+        self._starts.stop(key, at)
+        self._see(key, None, at, ((FINISHED, "Succeeded"),))
 
     def _start(self, key: str, at: float) -> Sequence[str]:
         """Start the pods of a workload; one whose pods cannot start is not tried again."""
