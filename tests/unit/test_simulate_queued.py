@@ -165,26 +165,6 @@ def test_without_a_queue_of_the_cluster_everything_is_as_it_was() -> None:
     assert all(nodes != [None] for nodes in find_nodes(found).values())
 
 
-def test_no_workload_is_made_twice() -> None:
-    stands = make_workload("mine", "a", 2, 1)
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "", "controller": True}
-    stands["metadata"]["ownerReferences"] = [owner]
-    of_pod = make_workload("of-pod", "a", 1, 1, second=1)
-    of_pod["metadata"]["ownerReferences"] = [
-        owner | {"apiVersion": "v1", "kind": "Pod", "name": "p"}
-    ]
-    group = make_workload("g", "a", 1, 1, second=2)
-    member = {"apiVersion": "v1", "kind": "Pod", "name": "m", "uid": ""}
-    group["metadata"]["ownerReferences"] = [member]
-    jobs = [make_job("j", 2), make_pod("p"), make_pod("m", group="g", total=1)]
-    found = schedule([*make_world(3), stands, of_pod, group, *jobs], strict=True)
-    assert {one["name"]: one["state"] for one in found["workloads"]} == {
-        "mine": "admitted", "of-pod": "admitted", "g": "waits",
-    }  # fmt: skip
-    assert find_nodes(found)["m"] == [None]
-    assert None not in find_nodes(found)["j"] + find_nodes(found)["p"]
-
-
 def test_pods_by_themselves_and_groups_have_workloads_like_the_operators() -> None:
     gate = [{"name": names.KUEUE_GATE}]
     group = [
@@ -319,42 +299,6 @@ def test_a_class_that_is_not_there_is_a_mistake_of_the_job() -> None:
     assert not found["workloads"]
     with pytest.raises(InputProblem, match="urgent"):
         schedule([*make_world(3), job], strict=True)
-
-
-def test_a_job_that_runs_without_a_workload_is_stopped() -> None:
-    job = make_job("j", 1, suspend=False)
-    pod = make_pod("j-1")
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "", "controller": True}
-    pod["metadata"] |= {"labels": {}, "ownerReferences": [owner]}
-    pod["spec"]["nodeName"] = "other"
-    found = schedule([*make_world(3), job, pod])
-    assert find_nodes(found)["j"] in (["n0"], ["n1"])
-    assert any("Job team/j" in one and "without a Workload" in one for one in found["warnings"])
-
-
-def test_a_pod_that_runs_without_a_workload_stays_and_is_named() -> None:
-    found = schedule([*make_world(3), make_pod("p", nodeName="other")])
-    assert not found["pods"]
-    assert not found["workloads"]
-    assert any("team/p" in one and "no quota is counted" in one for one in found["warnings"])
-
-
-def test_a_job_that_has_ended_or_that_another_job_has_made_has_no_workload() -> None:
-    over = make_job("over", 1)
-    over["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
-    child = make_job("child", 1)
-    child["metadata"]["ownerReferences"] = [
-        {
-            "apiVersion": "jobset.x-k8s.io/v1alpha2",
-            "kind": "JobSet",
-            "name": "j",
-            "controller": True,
-        }
-    ]
-    found = schedule(
-        [*make_world(9), over, child, make_object("JobSet", "j", JOB_SET)], strict=True
-    )
-    assert find_states(found) == {"j": "admitted"}
 
 
 def test_without_nodes_only_quota_is_decided() -> None:

@@ -51,6 +51,6 @@ def test_whatever_is_written_in_a_job_the_others_go_on(kind: str, data: st.DataO
             inside = isinstance(found, Mapping) and step in found
             found = found[step] if inside or (isinstance(found, list) and step in range(len(found))) else None  # fmt: skip
         if isinstance(found, dict) or (isinstance(found, list) and key in range(len(found))):
-            found[key] = data.draw(JUNK)
+            found[key] = copy.deepcopy(data.draw(JUNK))
     result = schedule([*make_world(8), make_job("good", 2), wild])
     assert find_nodes(result)["good"] != [None, None]

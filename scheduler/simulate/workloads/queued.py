@@ -7,7 +7,7 @@ each of them waits until its Workload is admitted.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -72,7 +72,8 @@ class _Maker:
             for one in inventory.queueing
             if isinstance(one, kueue.WorkloadPriorityClass)
         }
-        self._of_jobs: set[JobKey] = set()
+        # The Workloads that stand among the objects: the names of those of jobs, and for which pods others are.
+        self._of_jobs: dict[JobKey, str] = {}
         self._of_units: set[UnitKey] = set()
         for one in inventory.queueing:
             if isinstance(one, kueue.Workload):
@@ -87,13 +88,16 @@ class _Maker:
         meta = found.metadata
         job = find_job_key(meta.owner_references, meta.namespace)
         if job is not None:
-            self._of_jobs.add(job)
-        unit = find_unit(meta)
-        if unit is not None:
-            self._of_units.add(unit)
+            self._of_jobs[job] = meta.name
+        # A Workload of another kind of owner has the name of its group of pods.
+        self._of_units.add(find_unit(meta) or UnitKey(meta.namespace, meta.name, is_group=True))
 
     def _note_pod(self, at: int, pod: wire.Pod) -> None:
-        job = self._jobs.find(self._making.owners.get(pod.metadata.uid))
+        owner = objects.find_owner(pod)
+        own = ObjectKey(owner.kind, pod.metadata.namespace, owner.name) if owner else None
+        # A pod that was made may have an owner that was not.
+        top = self._making.owners.get(pod.metadata.uid)
+        job = self._jobs.find(own) or self._jobs.find(top)
         if job is not None:
             self._pods[job.key].append(at)
         elif names.KUEUE_QUEUE in (pod.metadata.labels or {}):
@@ -107,10 +111,12 @@ class _Maker:
         for job in self._jobs.jobs.values():
             key = job.row.kind.name, job.key.namespace, str(job.body["metadata"]["name"])
             is_own = self._jobs.find(job.key) is job
-            if not is_own or key in self._of_jobs or job.given.position in self._bad:
+            if not is_own or job.given.position in self._bad:
                 continue
             with self._inventory.collect_mistakes(job.given):
-                if self._add_that_of_job(job):
+                if key in self._of_jobs:
+                    self._mark_pods(job, self._list_parts(job), self._of_jobs[key])
+                elif self._add_that_of_job(job):
                     stopped.append(f"{job.key.kind} {job.key.namespace}/{job.key.name}")
         if stopped:
             n, run = (
@@ -124,7 +130,7 @@ class _Maker:
 
     def _add_that_of_job(self, job: QueuedJob) -> bool:
         """Add the Workload of a job; return whether the job runs without one."""
-        parts, template = self._list_parts(job), job.under
+        parts = self._list_parts(job)
         state = job.row.read_state(job.body)
         places = self._pods[job.key]
         if not parts or state.end is not None or (job.under and not places):
@@ -137,12 +143,12 @@ class _Maker:
         pods = self._inventory.pods
         uids = [pods[at].metadata.uid for at in places]
         self._add(_New(job.given, body, rank_job(job.row, job.body, parts), created, uids))
-        sets = {f"{template}{write_place(one.place)}.": one.name for one in parts}
-        is_running = False
-        for at in places:
-            is_running = is_running or _runs(pods[at])
-            pods[at] = self._mark(pods[at], str(body["metadata"]["name"]), sets)
-        return is_running
+        running = [at for at in places if _runs(pods[at])]
+        for at in running:
+            spec = structs.replace(pods[at].spec, node_name=None)
+            pods[at] = structs.replace(pods[at], spec=spec, status=wire.PodStatus(phase="Pending"))
+        self._mark_pods(job, parts, str(body["metadata"]["name"]))
+        return bool(running)
 
     def _list_parts(self, job: QueuedJob) -> list[JobPart]:
         made = job.row.made
@@ -151,20 +157,21 @@ class _Maker:
         given = self._given.get(ObjectKey(made.name, job.key.namespace, job.key.name))
         return [] if given is None else job.row.list_parts(dict(given.body))
 
-    def _mark(self, pod: wire.Pod, workload: str, sets: Mapping[str, str]) -> wire.Pod:
-        """Write on a pod of which Workload it is, as the start of its job would, and take it from its node."""
-        meta = pod.metadata
-        labels, notes = dict(meta.labels or {}), {**(meta.annotations or {}), names.KUEUE_WORKLOAD: workload}  # fmt: skip
-        part = sets.get(self._inventory.templates.get(meta.uid, ""))
-        if part is not None:
-            labels[names.KUEUE_POD_SET] = part
-        meta = structs.replace(meta, labels=labels, annotations=notes)
-        if not _runs(pod):
-            return structs.replace(pod, metadata=meta)
-        spec = structs.replace(pod.spec, node_name=None)
-        return structs.replace(
-            pod, metadata=meta, spec=spec, status=wire.PodStatus(phase="Pending")
-        )
+    def _mark_pods(self, job: QueuedJob, parts: Sequence[JobPart], workload: str) -> None:
+        """Write on pods that wait of which Workload and pod set they are, as the start of their job does."""
+        sets = {f"{job.under}{write_place(one.place)}.": one.name for one in parts}
+        for at in self._pods[job.key]:
+            pod = self._inventory.pods[at]
+            if _runs(pod):
+                continue
+            meta = pod.metadata
+            labels = dict(meta.labels or {})
+            part = sets.get(self._inventory.templates.get(meta.uid, ""))
+            if part is not None:
+                labels[names.KUEUE_POD_SET] = part
+            notes = {**(meta.annotations or {}), names.KUEUE_WORKLOAD: workload}
+            meta = structs.replace(meta, labels=labels, annotations=notes)
+            self._inventory.pods[at] = structs.replace(pod, metadata=meta)
 
     # Pods.
 
