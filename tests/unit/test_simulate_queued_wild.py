@@ -54,3 +54,10 @@ def test_whatever_is_written_in_a_job_the_others_go_on(kind: str, data: st.DataO
             found[key] = copy.deepcopy(data.draw(JUNK))
     result = schedule([*make_world(8), make_job("good", 2), wild])
     assert find_nodes(result)["good"] != [None, None]
+
+
+def test_a_part_without_a_name_starts_too() -> None:
+    wild = make_object("JobSet", "wild", copy.deepcopy(JOBS["JobSet"]))
+    wild["spec"]["replicatedJobs"][0]["name"] = ""
+    found = schedule([*make_world(8), wild])
+    assert None not in find_nodes(found)["wild"]

@@ -100,6 +100,10 @@ def test_without_queues_of_ones_own_nothing_is_compared(tmp_path: Path) -> None:
     assert "queues of your files" not in simulate(tmp_path, TEAMS, [pod], "table")
 
 
+def test_without_queues_of_the_baseline_nothing_is_compared(tmp_path: Path) -> None:
+    assert find_changes(tmp_path, [], TEAMS) is None
+
+
 def test_a_weight_alone_is_a_change_of_its_queue(tmp_path: Path) -> None:
     heavy = find_queue("vision")
     heavy["spec"]["fairSharing"] = {"weight": "2"}

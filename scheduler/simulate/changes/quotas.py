@@ -14,7 +14,7 @@ _HAVE_QUOTA = frozenset({"admitted", "running"})
 
 
 def find_before(gathered: Gathered) -> Gathered | None:
-    """Find the objects as they are without the queues of one's own files; None if these have no queues.
+    """Find the objects as they are without the queues of one's own files; None if these, or all others, have no queues.
 
     One's other objects, such as jobs, are there before and after: only what the queues change is compared.
     """
@@ -27,6 +27,8 @@ def find_before(gathered: Gathered) -> Gathered | None:
     if len(kept) == len(pairs):
         return None
     kept += gathered.replaced
+    if not any(kinds.find_kind(body) in kinds.QUEUES for _, body in kept):
+        return None
     return replace(
         gathered, origins=[origin for origin, _ in kept], objects=[body for _, body in kept]
     )
