@@ -73,6 +73,19 @@ def test_who_may_take_quota_back_gains_it_and_who_has_borrowed_it_loses_it(tmp_p
     assert uses == {"speech": ["4", "8"], "vision": ["12", "8"]}
 
 
+def test_a_change_of_nodes_is_there_before_and_after(tmp_path: Path) -> None:
+    more = {"new.yaml": [make_node("new", "r")], "b.yaml": [NODE, *TEAMS], "o.yaml": [find_queue("speech")]}  # fmt: skip
+    for name, objects in more.items():
+        (tmp_path / name).write_text(writing.dump_all(objects), encoding="utf-8")
+    given = ["--baseline", str(tmp_path / "b.yaml"), "-f", str(tmp_path / "o.yaml")]
+    given += ["--add-node", str(tmp_path / "new.yaml"), "--without-node", "n", "-o", "json"]
+    done = CliRunner().invoke(cli.app, ["simulate", *given])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["queueChanges"] == {"queues": [], "workloads": []}
+    assert found["summary"]["nodes"] == 1
+
+
 def test_a_new_team_has_nothing_before(tmp_path: Path) -> None:
     base = examples.read("nodes.yaml") + examples.read("queued-jobs.yaml")
     found = find_changes(tmp_path, base, examples.read("other-quotas.yaml"))

@@ -18,7 +18,8 @@ def find_before(gathered: Gathered) -> Gathered | None:
 
     One's other objects, such as jobs, are there before and after: only what the queues change is compared.
     """
-    pairs = list(zip(gathered.origins, gathered.objects, strict=True))
+    # The origins of what changes add stand behind those of the objects.
+    pairs = list(zip(gathered.origins, gathered.objects, strict=False))
     kept = [
         (origin, body)
         for origin, body in pairs
