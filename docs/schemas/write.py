@@ -81,16 +81,18 @@ QUEUE = one(
     ),
     inactive=many(one(reason=TEXT, message=TEXT)),
 )
+USES = many(one(flavor=TEXT, resource=TEXT, amount=TEXT))
 WORKLOAD = one(
     namespace=TEXT,
     name=TEXT,
+    job=maybe(one(kind=TEXT, name=TEXT)),
     localQueue=TEXT,
     queue=maybe(TEXT),
     priority=WHOLE,
     state=words("admitted", "running", "waits", "held"),
     position=maybe(WHOLE),
     podSets=many(one(name=TEXT, count=WHOLE, flavors=by_name(TEXT))),
-    uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
+    uses=USES,
     preempted=maybe(one(by=TEXT, reason=TEXT)),
     evicted=maybe(one(reason=TEXT, message=TEXT)),
     reason=TEXT,
@@ -134,11 +136,20 @@ def simulate() -> Schema:
         state=words("placed", "partly placed", "waits", "held"),
         domain=maybe(one(label=TEXT, values=NAMES)), message=TEXT,
     )  # fmt: skip
+    of_queue = one(
+        kind=words("ClusterQueue", "Cohort"), name=TEXT, before=maybe(QUEUE), after=maybe(QUEUE)
+    )
+    quota = maybe(one(queue=maybe(TEXT), uses=USES))
+    of_workload = one(
+        namespace=TEXT, name=TEXT, job=maybe(one(kind=TEXT, name=TEXT)), change=words("gains", "loses", "moves"),
+        before=quota, after=quota, by=maybe(TEXT), reason=TEXT, message=TEXT,
+    )  # fmt: skip
     fields = {
         "pods": many(pod),
         "groups": many(group),
         "queues": many(QUEUE),
         "workloads": many(WORKLOAD),
+        "queueChanges": maybe(one(queues=many(of_queue), workloads=many(of_workload))),
         "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
         "warnings": NAMES,
         "mistakes": many(
@@ -367,13 +378,24 @@ def queue() -> Schema:
         borrowWithinCohort=TEXT, maxPriorityThreshold=maybe(WHOLE), whenCanBorrow=TEXT, whenCanPreempt=TEXT,
         preference=TEXT, stopPolicy=TEXT, namespaceSelector=TEXT, admissionChecks=NAMES, usageBasedOrder=FLAG,
     )  # fmt: skip
+    named = {"namespace": TEXT, "name": TEXT}
+    waits_for = one(
+        what=words("turn", "ends", "more", "undeclared", "place", "limit"),
+        ends=many(one(**named, at=maybe(TEXT), uses=USES)),
+        undeclared=many(one(**named)), reason=TEXT, endsTried=WHOLE,
+    )  # fmt: skip
+    starts = {
+        "startsAt": maybe(TEXT),
+        "startsInSeconds": maybe(NUMBER),
+        "waitsFor": maybe(waits_for),
+    }
     holder = one(
         namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, since=TEXT, admitted=FLAG, going=FLAG,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     )  # fmt: skip
     waiter = one(
         namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, position=WHOLE, since=TEXT, state=states,
-        reason=TEXT, message=TEXT,
+        reason=TEXT, message=TEXT, **starts,
     )  # fmt: skip
     aside = one(namespace=TEXT, name=TEXT, localQueue=TEXT, reason=TEXT, message=TEXT)
     shown = _answer(
@@ -393,7 +415,7 @@ def queue() -> Schema:
         what={"const": "why"}, namespace=TEXT, name=TEXT, localQueue=TEXT, queue=maybe(TEXT), cohort=maybe(TEXT),
         priority=WHOLE, since=TEXT, state=states, position=maybe(WHOLE), ofWaiting=WHOLE, ahead=NAMES, reason=TEXT,
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
-        uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
+        uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)), **starts,
     )  # fmt: skip
     kai_use = one(
         resource=words("cpu", "memory", "gpu"), quota=TEXT, limit=TEXT, weight=NUMBER, fairShare=TEXT, held=TEXT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,13 +13,14 @@ from scheduler.explain.layout import HEADING, Line, draw_lines, make_heading
 from scheduler.printing import count_nouns
 from scheduler.queues import kai_report, why_lines
 from scheduler.queues.layout import make_table
+from scheduler.queues.starts import say_start, say_time
 
 Json = dict[str, Any]
 _NO_QUEUES = "There are no queues: no ClusterQueue, and none of KAI's queues, was found."
 _USES = ("FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "LENT", "FREE")
 _LIMITS = ("FLAVOR", "RESOURCE", "NOMINAL", "BORROWING-LIMIT", "LENDING-LIMIT")
 _HOLDERS = ("HAS QUOTA", "PRIORITY", "SINCE", "USES")
-_WAITERS = ("#", "WAITS", "PRIORITY", "REASON")
+_WAITERS = ("#", "WAITS", "PRIORITY", "STARTS", "REASON")
 # What stands for the reason of those who have none.
 _STATES = {
     "fits": "its turn comes",
@@ -211,18 +212,20 @@ def _list_workloads(answer: Json, edge: int | None) -> Iterator[Line]:
         yield from make_table(_HOLDERS, rows, edge)
     if waiters:
         yield Line()
-        rows = [
+        waiting = [
             (
                 f"{one['position'] + 1}",
                 why_lines.name_workload(one),
                 f"{one['priority']}",
+                say_time(one),
                 one["reason"] or _STATES.get(one["state"], one["state"]),
             )
             for one in waiters
         ]
-        yield from make_table(_WAITERS, rows, edge, 2)
+        yield from make_table(_WAITERS, waiting, edge, 2)
         if answer["notShown"]:
             yield Line(f"and {answer['notShown']:,} more (--most 0 shows all)", 2)
+        yield from _say_unknown_starts(waiters)
         for message in dict.fromkeys(one["message"] for one in waiters if one["message"]):
             where = [f"{one['position'] + 1}" for one in waiters if one["message"] == message]
             yield Line()
@@ -234,6 +237,15 @@ def _list_workloads(answer: Json, edge: int | None) -> Iterator[Line]:
     if not (holders or waiters or answer["aside"]):
         yield Line()
         yield Line(f"no workload has quota or waits ({count_nouns(0, 'workload')})")
+
+
+def _say_unknown_starts(waiters: Sequence[Json]) -> Iterator[Line]:
+    """Say why it is not known when workloads start; those with the same reason share a line."""
+    those = [one for one in waiters if one["startsInSeconds"] is None]
+    for text in dict.fromkeys(map(say_start, those)):
+        where = [f"{one['position'] + 1}" for one in those if say_start(one) == text]
+        yield Line()
+        yield Line(f"Start of #{printing.list_some(where)}: {text}")
 
 
 def _write_holding(one: Json) -> str:

@@ -17,6 +17,7 @@ from scheduler.engine.questions.queues import (
     WorkloadStanding,
 )
 from scheduler.queues.scene import Scene, is_aside
+from scheduler.queues.starts import write_start
 from scheduler.simulate.queues import write_queue
 
 Json = dict[str, Any]
@@ -77,6 +78,7 @@ def show(scene: Scene, standing: QueueStanding, most: int) -> Json:
     name = "" if standing.is_cohort else standing.name
     of_queue = [one for one in scene.workloads.values() if one.queue == name] if name else []
     waiters = scene.engine.ask(WaitersOf(name, most or _ALL)) if name else ()
+    starts = scene.foresee(one.key for one in waiters)
     is_strict = record.queue is not None and record.queue.is_strict
     return {
         "queue": _write_queue(scene, standing),
@@ -116,6 +118,7 @@ def show(scene: Scene, standing: QueueStanding, most: int) -> Json:
                 "state": "behind" if is_strict and i and one.verdict != "goes" else one.verdict,
                 "reason": one.reason,
                 "message": one.message,
+                **write_start(starts.get(one.key)),
             }
             for i, one in enumerate(waiters)
         ],

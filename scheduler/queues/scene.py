@@ -22,6 +22,7 @@ from scheduler.engine.questions.queues import (
     WorkloadStanding,
 )
 from scheduler.errors import BadInput
+from scheduler.queues.forecast import Start, foresee
 from scheduler.queues.kai_scene import KaiScene
 from scheduler.simulate import queues, stalling
 from scheduler.simulate.situation import Situation, find_time, make_engine
@@ -39,6 +40,7 @@ class Scene:
     """
 
     def __init__(self, situation: Situation, config: Config, *, is_live: bool) -> None:
+        self._situation, self._config, self._is_live = situation, config, is_live
         self._inventory = situation.inventory
         self._slice = config.slice_pods
         self.is_fair = config.queues.strategies is not None
@@ -48,7 +50,7 @@ class Scene:
     def decide(self) -> None:
         """Give quota to all who can have it, as ``evenkeel simulate`` does."""
         inventory = self._inventory
-        carried = queues.Queues(self.engine, inventory.queueing)
+        carried = queues.Queues(self.engine, inventory.queueing, inventory.pods)
         stalled, at = stalling.Stalling(), find_time(inventory)
         while at < math.inf and not stalled.is_endless:
             outcome = self.engine.decide(at, Unlimited(pods=self._slice))
@@ -58,6 +60,13 @@ class Scene:
             for decision in outcome.quotas:
                 carried.carry_out(decision, at)
             at = max(at, self.engine.find_due(at))
+
+    def foresee(self, keys: Iterable[str]) -> dict[str, Start]:
+        """Foresee when workloads start that wait, by namespace and name."""
+        wanted = list(keys)
+        if not wanted:
+            return {}
+        return foresee(self._situation, self._config, wanted, is_live=self._is_live)
 
     @cached_property
     def queues(self) -> list[QueueStanding]:

@@ -9,6 +9,7 @@ from typing import Any
 from scheduler import printing
 from scheduler.explain.layout import HEADING, Line, make_heading
 from scheduler.printing import count_nouns
+from scheduler.queues.starts import say_start
 
 Json = dict[str, Any]
 _STATES = {
@@ -53,10 +54,18 @@ def make_lines(answer: Json) -> Iterator[Line]:
         are = "would give quota back" if answer["state"] == "preempts" else "are giving quota back"
         yield from make_heading(f"{count_nouns(len(answer['victims']), 'workload')} {are}")
         yield from _name_givers(answer["victims"])
+    yield from _draw_start(answer)
+
+
+def _draw_start(answer: Json) -> Iterator[Line]:
+    """Draw what a workload needs to start, and when it starts."""
     if answer["needs"]:
         yield from make_heading("To start, it needs")
         for text in answer["needs"]:
             yield Line(text, 2)
+    if said := say_start(answer):
+        yield from make_heading("It starts")
+        yield Line(said, 2)
 
 
 def _draw_flavor(flavor: Json, answer: Json) -> Iterator[Line]:

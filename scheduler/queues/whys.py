@@ -20,6 +20,7 @@ from scheduler.engine.questions.queues import (
 from scheduler.printing import count_nouns
 from scheduler.queues.rows import write_uses
 from scheduler.queues.scene import Scene
+from scheduler.queues.starts import write_start
 
 Json = dict[str, Any]
 _AHEAD_MAX = 5
@@ -64,6 +65,7 @@ def explain(scene: Scene, one: WorkloadStanding) -> Json:
         "flavors": flavors,
         "needs": [] if found is None else list(_list_needs(state, found, ahead)),
         "uses": write_uses(one),
+        **write_start(scene.foresee([one.key]).get(one.key) if found is not None else None),
     }
 
 

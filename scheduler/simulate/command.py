@@ -12,7 +12,7 @@ from scheduler.errors import BadInput, make_visible
 from scheduler.printing import count_nouns
 from scheduler.progress import Tell
 from scheduler.simulate import alike, run
-from scheduler.simulate.changes import scale, what_if
+from scheduler.simulate.changes import quotas, scale, what_if
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files, kinds
 from scheduler.simulate.reading.gathering import (
@@ -33,6 +33,7 @@ from scheduler.simulate.workloads.daemons import explain_unsuited
 Json = dict[str, Any]
 OK, PENDING, REFUSED, MISTAKES = range(4)
 _TOLD_MAX = 20
+_WITH_BASELINE = "placing pods with the queues of the baseline"
 # The parts of a mistake, in the order in which they are printed.
 _PARTS = ("file", "place", "object", "field", "problem")
 
@@ -163,8 +164,30 @@ def simulate(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> 
         }
     except InputProblem as error:
         raise Refused([error, *error.others], gathered.origins) from error
+    _compare_queues(gathered, changes, question, results, tell)
     _mark_pods(request, situation, gathered, results.values())
     return SimulateAnswer(results, _find_code(request, results.values()))
+
+
+def _compare_queues(
+    gathered: Gathered,
+    changes: Changes,
+    question: run.Question,
+    results: Mapping[str, Json],
+    tell: Tell,
+) -> None:
+    """Compare each result with that of the baseline's own queues, if one's own files have other queues."""
+    before = quotas.find_before(gathered)
+    for mode, result in results.items():
+        result["queueChanges"] = None
+        if before is not None:
+            situation = prepare(before.objects, changes, strict=False, earlier=before.earlier)
+            own = _find_own(situation, before)
+            same = replace(question, mode=Mode(mode) if mode else None, own=own, with_nodes=False)
+            found = run.place_pods(
+                situation, same, lambda done, total: tell(_WITH_BASELINE, done, total)
+            )
+            result["queueChanges"] = quotas.compare(found, result)
 
 
 def _warn_of_mixed_files(request: Request, gathered: Gathered) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler import printing
-from scheduler.simulate import alike, report
+from scheduler.simulate import alike, quota_lines, report
 from scheduler.simulate.groups import State, name_group, name_place
 
 Json = dict[str, Any]
@@ -17,8 +17,8 @@ _CHARACTERS_MAX = 60_000
 # A namespace, a name and the slash between them have 317 characters at most.
 _NAME_MAX, _PROSE_MAX = 320, 1_000
 _NAMED_MAX = 3
-# The most characters of each of the eight parts of a section.
-_PART_MAX = 7_000
+# The most characters of each of the eleven parts of a section.
+_PART_MAX = 5_000
 _PENDING = ("Pods", "Pending", "Reason")
 _MISTAKES = ("Mistake in", "Field", "Problem")
 _EVICTED = ("Pods", "Evicted", "From node", "To make room for")
@@ -108,6 +108,7 @@ def _write_section(result: Json) -> Iterator[str]:
     if any(pod["victims"] for pod in pods):
         yield ""
         yield from _write_table(_EVICTED, _list_evicted(pods), _PART_MAX)
+    yield from _write_queues(result.get("queueChanges"))
     yield from _write_groups(asked, result["groups"])
     yield from _write_placed(asked, "", _PART_MAX)
     if waiting := _list_waiting(others):
@@ -123,6 +124,28 @@ def _write_section(result: Json) -> Iterator[str]:
     yield ""
     nodes = printing.count_nouns(result["summary"]["nodes"], "node")
     yield f"<sub>Simulated by Evenkeel on {nodes}; nothing was changed.</sub>"
+
+
+def _write_queues(changes: Json | None) -> Iterator[str]:
+    """Write who gains and who loses by the queues of one's own files."""
+    if changes is None:
+        return
+    yield ""
+    yield f"{quota_lines.count_changes(changes)}."
+    tables = (
+        (quota_lines.QUEUE_HEADS, quota_lines.list_queue_rows(changes)),
+        (quota_lines.USE_HEADS, quota_lines.list_use_rows(changes)),
+        (quota_lines.WORKLOAD_HEADS, quota_lines.list_workload_rows(changes)),
+    )
+    for heads, rows in tables:
+        if rows:
+            yield ""
+            titles = [head.capitalize() for head in heads]
+            cells = [
+                _Row(0, tuple(escape_prose(cell.replace(" -> ", " → ")) for cell in row))
+                for row in rows
+            ]
+            yield from _write_table(titles, cells, _PART_MAX)
 
 
 def _write_groups(pods: Iterable[Json], groups: Iterable[Json]) -> Iterator[str]:

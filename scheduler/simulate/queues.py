@@ -6,12 +6,12 @@ A victim gives its quota back at once, and waits again: in a cluster its job has
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from scheduler.api import kinds, kueue, wire
+from scheduler.api import kueue, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import (
     Admit,
@@ -22,12 +22,14 @@ from scheduler.api.door.decisions import (
     QuotaDecision,
     SetPriority,
 )
+from scheduler.api.jobs.templates import CannotStart
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.amounts import write_amount, write_quota
 from scheduler.api.queues.words import (
     ADMITTED,
     DEACTIVATION_TARGET,
     EVICTED,
+    FINISHED,
     PREEMPTED,
     QUOTA_RESERVED,
 )
@@ -40,49 +42,80 @@ from scheduler.engine.questions.queues import (
     QueueStanding,
     WorkloadStanding,
 )
+from scheduler.simulate.starting import Starts
 
 Json = dict[str, Any]
+
+
+_FAILED_TO_START = "FailedToStart"
+
+
+def read_key(found: wire.Object) -> str:
+    """Read the namespace and the name of an object."""
+    return f"{found.metadata.namespace}/{found.metadata.name}"
 
 
 class Queues:
     """The rows of workloads and queues."""
 
-    def __init__(self, engine: Engine, queueing: Iterable[wire.Object]) -> None:
-        """``queueing``: the objects of queues as they were given, workloads among them."""
+    def __init__(
+        self, engine: Engine, queueing: Iterable[wire.Object], pods: Iterable[wire.Pod] = ()
+    ) -> None:
+        """``queueing``: the objects of queues, workloads among them; ``pods``: those that the engine has seen."""
         self._engine = engine
-        self._workloads = {
-            f"{one.metadata.namespace}/{one.metadata.name}": one
-            for one in queueing
-            if isinstance(one, kueue.Workload)
-        }
+        found = list(queueing)
+        self._workloads = {read_key(one): one for one in found if isinstance(one, kueue.Workload)}
+        self._starts = Starts(engine, found, pods)
         self._admitted: dict[str, Admit] = {}
         self._preempted: dict[str, Preempt] = {}
         self._stopped: dict[str, EvictWorkload] = {}
+        # Why the pods of a workload that was admitted cannot start.
+        self._failed: dict[str, str] = {}
 
-    def carry_out(self, decision: QuotaDecision, at: float) -> None:
-        """Do to a workload what its controller would do."""
+    def carry_out(self, decision: QuotaDecision, at: float) -> Sequence[str]:
+        """Do to a workload what its controller would do; return the uids of the pods of which nothing is decided now."""
         if isinstance(decision, Admit):
             self._admitted[decision.key] = decision
             self._see(decision.key, write_admission(decision), at)
-        elif isinstance(decision, Preempt):
+            return self._start(decision.key, at)
+        if isinstance(decision, Preempt):
             self._preempted.setdefault(decision.key, decision)
             self._admitted.pop(decision.key, None)
             evicted = (EVICTED, PREEMPTED), (PREEMPTED, decision.reason)
-            self._stop(decision.key, evicted, at)
-        elif isinstance(decision, Deactivate):
+            return self._stop(decision.key, evicted, at)
+        if isinstance(decision, Deactivate):
             self._deactivate(decision, at)
         elif isinstance(decision, EvictWorkload):
             if self._workloads[decision.key].status.admission is not None:
                 self._stopped[decision.key] = decision
             self._wait(decision)
-            self._stop(decision.key, ((EVICTED, decision.reason),), at)
+            return self._stop(decision.key, ((EVICTED, decision.reason),), at)
         elif isinstance(decision, SetPriority):
             found = self._workloads[decision.key]
             spec = msgspec.structs.replace(found.spec, priority=decision.priority)
             found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
             self._engine.handle(events.Seen(found), at)
         elif not isinstance(decision, Queued):
-            self._stop(decision.key, (), at)
+            return self._stop(decision.key, (), at)
+        return ()
+
+    def finish(self, key: str, at: float) -> None:
+        """Finish a workload: its pods have ended."""
+        self._starts.stop(key, at)
+        self._see(key, None, at, ((FINISHED, "Succeeded"),))
+
+    def _start(self, key: str, at: float) -> Sequence[str]:
+        """Start the pods of a workload; one whose pods cannot start is not tried again."""
+        found = self._workloads[key]
+        try:
+            return self._starts.start(found, at)
+        except CannotStart as error:
+            self._failed[key] = str(error)
+            del self._admitted[key]
+            spec = msgspec.structs.replace(found.spec, active=False)
+            self._workloads[key] = msgspec.structs.replace(found, spec=spec)
+            self._see(key, None, at)
+            return ()
 
     def _deactivate(self, decision: Deactivate, at: float) -> None:
         """Deactivate a workload; the next decision evicts it."""
@@ -102,11 +135,12 @@ class Queues:
         status = msgspec.structs.replace(found.status, requeue_state=state)
         self._workloads[decision.key] = msgspec.structs.replace(found, status=status)
 
-    def _stop(self, key: str, conditions: tuple[tuple[str, str], ...], at: float) -> None:
-        """Stop a workload: its pods are gone, and it has no quota."""
-        for uid in self._engine.ask(PodsOfWorkload(key)):
-            self._engine.handle(events.Gone(kinds.PODS.name, uid), at)
+    def _stop(self, key: str, conditions: tuple[tuple[str, str], ...], at: float) -> Sequence[str]:
+        """Stop a workload: its pods are gone, and it has no quota. Pods that were made for it wait again."""
+        stopped = self._starts.stop(key, at)
         self._see(key, None, at, conditions)
+        self._starts.come_again(stopped, at)
+        return stopped
 
     def _see(
         self,
@@ -139,6 +173,7 @@ class Queues:
         return {
             "namespace": namespace,
             "name": name,
+            "job": _name_job(self._workloads[one.key]),
             "localQueue": one.local.partition("/")[2],
             "queue": one.queue or None,
             "priority": one.priority,
@@ -155,13 +190,41 @@ class Queues:
             "evicted": None
             if stopped is None
             else {"reason": stopped.reason, "message": stopped.message},
-            "reason": one.reason,
-            "message": one.message,
+            "reason": _FAILED_TO_START if one.key in self._failed else one.reason,
+            "message": self._failed.get(one.key, one.message),
+        }
+
+    def explain_held(self) -> dict[str, str]:
+        """Say of each pod whose workload has no quota why that is so, by uid; alike workloads have the same text."""
+        return {
+            uid: _explain(self._make_row(one))
+            for one in self._engine.ask(KnownWorkloads())
+            if one.where != "holds"
+            for uid in self._engine.ask(PodsOfWorkload(one.key))
         }
 
     def list_queues(self) -> list[Json]:
         """List the rows of queues and cohorts, each tree from its root down."""
         return [write_queue(one) for one in self._engine.ask(KnownQueues())]
+
+
+def _name_job(found: kueue.Workload) -> Json | None:
+    """Name the job of a workload; of a group of pods, the group. None if the workload has no owner."""
+    owners = found.metadata.owner_references or []
+    if not owners:
+        return None
+    owner = next((one for one in owners if one.controller), None)
+    if owner is None:
+        return {"kind": owners[0].kind, "name": found.metadata.name}
+    return {"kind": owner.kind, "name": owner.name}
+
+
+def _explain(row: Json) -> str:
+    """Say why a workload has no quota."""
+    of_queue = f" of queue {row['queue']}" if row["queue"] else ""
+    if not row["reason"]:
+        return f"held by quota{of_queue}: its workload has not been tried"
+    return f"held by quota{of_queue} ({row['reason']}): {row['message']}"
 
 
 def _find_state(one: WorkloadStanding, *, is_new: bool) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.simulate import alike, explained, lines
+from scheduler.simulate import alike, explained, lines, quota_lines
 from scheduler.simulate.groups import State, name_group, name_place
 
 Json = dict[str, Any]
@@ -64,15 +64,24 @@ def _print_result(
                 said = f"{lines.mark_name(pod)} -> {pod['node'] or lines.PENDING}"
                 put("\n" + printing.wrap_prose(said, width))
                 put("\n".join(explained.print_nodes(pod)))
+        if told := list(quota_lines.print_workloads(result["workloads"], width)):
+            put("\n" + "\n".join(told))
+        if (changes := result.get("queueChanges")) is not None:
+            put("\n" + "\n".join(quota_lines.print_changes(changes, width)))
         put("")
-        for line in _make_summary(result):
-            put(printing.wrap_prose(line, width))
-        for line in list_unsuited(result):
-            put(Text(printing.wrap_prose(f"{lines.OWN} {line}", width), "yellow"))
-        for line in list_remarks(result):
-            put(printing.wrap_prose(line, width))
+        _print_end(result, put, width)
     if len(results) > 1:
         put("\n" + "\n".join(_compare(results)))
+
+
+def _print_end(result: Json, put: Callable[[Text | str], None], width: int) -> None:
+    """Print what is said of all pods together, and of objects without pods."""
+    for line in _make_summary(result):
+        put(printing.wrap_prose(line, width))
+    for line in list_unsuited(result):
+        put(Text(printing.wrap_prose(f"{lines.OWN} {line}", width), "yellow"))
+    for line in list_remarks(result):
+        put(printing.wrap_prose(line, width))
 
 
 def _sort_marked(pods: Sequence[Json]) -> list[Json]:

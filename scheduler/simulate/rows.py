@@ -35,12 +35,12 @@ class Rows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def list_all(self) -> list[Json]:
-        """List the rows, with those of pods for which nothing was decided."""
+    def list_all(self, held: Mapping[str, str]) -> list[Json]:
+        """List the rows, with those of pods for which nothing was decided; ``held`` says why those without quota wait."""
         waiting = [
             row
             for one in self._engine.ask(WhatWaits())
-            for row in self._make_waiting_rows(one)
+            for row in self._make_waiting_rows(one, held)
             if row["uid"] not in self._rows or one.result is not None
         ]
         for row in waiting:
@@ -53,11 +53,11 @@ class Rows:
         rest = sorted((row for row in waiting if row["uid"] not in self._rows), key=_find_name)
         return [*self._rows.values(), *rest, *unread]
 
-    def _make_waiting_rows(self, waiting: Unplaced) -> Iterator[Json]:
+    def _make_waiting_rows(self, waiting: Unplaced, held: Mapping[str, str]) -> Iterator[Json]:
         """Make rows for pods that wait, and were not decided about one by one."""
         for pod in waiting.pods:
             if waiting.held or waiting.result is None:
-                yield self._make_row(pod, waiting.held)
+                yield self._make_row(pod, held.get(pod.uid) or waiting.held)
                 continue
             exact = next((one for one in waiting.result.members if one.uid == pod.uid), None)
             if exact is not None:
@@ -118,6 +118,11 @@ class Rows:
                 for use in slot
             ]
         self._rows[bind.uid] = row
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """Forget what was decided of pods that have stopped since."""
+        for uid in uids:
+            self._rows.pop(uid, None)
 
     def explain(self, before: BeforeDecision) -> None:
         """Explain the decision for a pod."""

@@ -119,7 +119,9 @@ class _Simulation:
         self._batch = 1 if question.with_nodes else config.slice_pods
         self._groups = groups.Groups(self._engine)
         self._stalling = stalling.Stalling()
-        self._queues = queues.Queues(self._engine, situation.inventory.queueing)
+        self._queues = queues.Queues(
+            self._engine, situation.inventory.queueing, situation.inventory.pods
+        )
         self._rows = rows.Rows(situation, self._engine, self._groups, question.now)
 
     def run(self, tell: Tell) -> Json:
@@ -131,7 +133,7 @@ class _Simulation:
             tell(min(len(self._rows), total), total)
             self._decide(at)
             at = max(at, self._engine.find_due(at))
-        found = self._rows.list_all()
+        found = self._rows.list_all(self._queues.explain_held())
         placed = sum(row["node"] is not None for row in found)
         return {
             "pods": found,
@@ -202,6 +204,6 @@ class _Simulation:
         for plan in outcome.plans:
             self._groups.add_plan(plan)
         for decision in outcome.quotas:
-            self._queues.carry_out(decision, at)
+            self._rows.forget(self._queues.carry_out(decision, at))
         if before is not None:
             self._rows.explain(before)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
-from scheduler.api import kai, names, wire
+from scheduler.api import kai, kueue, names, wire
 from scheduler.api.door import events
+from scheduler.api.kinds import PODS
 from scheduler.api.queues.settings import KaiSettings, QueueSettings
 from scheduler.api.times import read_time, write_time
 from scheduler.config import Config
@@ -21,10 +22,12 @@ from scheduler.engine.questions.simulating import PodsByGroup
 from scheduler.errors import BadInput
 from scheduler.simulate.changes import scale, what_if
 from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.queues import read_key
 from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading.inventory import InputProblem, Inventory
 from scheduler.simulate.reading.objects import NOT_YET
+from scheduler.simulate.workloads import queued, queued_jobs
 from scheduler.simulate.workloads.make import Making, make_pods
 from scheduler.simulate.workloads.rollout import Earlier
 
@@ -72,7 +75,9 @@ def prepare(
     """
     _check_kinds(objects, changes)
     inventory = inventories.read_inventory(
-        [*objects, *changes.nodes, *changes.policies], strict=strict
+        [*objects, *changes.nodes, *changes.policies],
+        strict=strict,
+        unlisted=frozenset(unlisted or ()),
     )
     for problem in inventory.mistakes.values():
         if problem.position >= len(objects):
@@ -87,7 +92,11 @@ def prepare(
         inventory.refuse_mistakes()
         raise
     added = frozenset(kinds.read_key(body).name for body in changes.nodes)
+    if inventory.waits_for_quota:
+        queued_jobs.let_run(inventory)
     making = make_pods(inventory, scaled, added, earlier)
+    if inventory.waits_for_quota:
+        queued.add_workloads(inventory, making)
     return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks], own)
 
 
@@ -105,12 +114,13 @@ def make_engine(
     now = find_time(inventory)
     config = replace(config, queues=_switch_on(config.queues, inventory))
     engine = Engine(config, pace=PROMPT, is_shared=False)
+    made, given = _part_workloads(inventory)
     for found in (
         *inventory.policies,
         *inventory.namespaces,
         *inventory.peers,
         *inventory.grouping,
-        *inventory.queueing,
+        *given,
         *inventory.budgets,
         *inventory.storage,
     ):
@@ -125,7 +135,18 @@ def make_engine(
     for pod in foreign:
         if pod.metadata.uid in wanted:
             pod.spec.scheduler_name = config.scheduler_name
-            engine.handle(events.Seen(_date_pod(pod, now) if config.ageing_per_hour else pod), now)
+    _name_scheduler(inventory, made, config)
+    for workload in made:
+        engine.handle(events.Seen(workload), now)
+    # The pods of these Workloads come after them: a pod that may be tried when it comes is tried.
+    late = {uid for uids in inventory.made_workloads.values() for uid in uids}
+    for pod in inventory.pods:
+        uid = pod.metadata.uid
+        if uid in late and not pod.spec.node_name:
+            engine.handle(events.Gone(PODS.name, uid), now)
+        elif uid not in wanted:
+            continue
+        engine.handle(events.Seen(_date_pod(pod, now) if config.ageing_per_hour else pod), now)
     # With this call everything that is expensive to compile is compiled.
     engine.decide(now, Unlimited(pods=0))
     return engine
@@ -138,8 +159,39 @@ def _switch_on(settings: QueueSettings, inventory: Inventory) -> QueueSettings:
         settings,
         kueue=settings.kueue or len(inventory.queueing) > n_of_kai,
         kai=settings.kai or (KaiSettings() if n_of_kai else None),
-        makes_workloads=settings.makes_workloads and not inventory.queueing,
+        makes_workloads=settings.makes_workloads and inventory.waits_for_quota,
+        # What is simulated is a moment.
+        ends_runs=False,
     )
+
+
+def _part_workloads(
+    inventory: Inventory,
+) -> tuple[list[kueue.Workload], list[kueue.QueueObject | kai.Queue]]:
+    """Part the Workloads that were made here from the other objects of queues."""
+    made, given = list[kueue.Workload](), list[kueue.QueueObject | kai.Queue]()
+    for one in inventory.queueing:
+        if isinstance(one, kueue.Workload) and read_key(one) in inventory.made_workloads:
+            made.append(one)
+        else:
+            given.append(one)
+    return made, given
+
+
+def _name_scheduler(inventory: Inventory, made: Iterable[kueue.Workload], config: Config) -> None:
+    """Let Workloads that were made here name the scheduler of their pods, which may have got our name.
+
+    Those of our own pods get quota only together with nodes. Without any node, quota alone can be decided.
+    """
+    names_of = {pod.metadata.uid: pod.spec.scheduler_name or "" for pod in inventory.pods}
+    for one in made:
+        uids = inventory.made_workloads[read_key(one)]
+        is_ours = all(names_of.get(uid) in config.scheduler_names for uid in uids)
+        for pod_set in one.spec.pod_sets or ():
+            if not inventory.nodes:
+                pod_set.template.spec.scheduler_name = None
+            elif uids and is_ours:
+                pod_set.template.spec.scheduler_name = config.scheduler_name
 
 
 def _find_takeable(engine: Engine, foreign: Sequence[wire.Pod], wanted: set[str]) -> set[str]:

@@ -19,7 +19,7 @@ from scheduler.api.door.decisions import (
 from scheduler.api.queues import words
 from scheduler.api.queues.definitions import LocalQueueDefinition, QueueDefinition, Stop
 from scheduler.api.queues.lifecycles import Lifecycle
-from scheduler.api.queues.settings import ReadySettings
+from scheduler.api.queues.settings import QueueSettings, ReadySettings
 from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.tenancy.directory import MISCONFIGURED, SUSPENDED, Directory
 from scheduler.tenancy.works import Where, Work
@@ -37,11 +37,12 @@ class Steps:
 
     Args:
         directory: which queues there are.
-        ready: how long pods may take until they are ready; None: as long as they need.
+        settings: how long pods may take until they are ready, and whether time ends anything.
     """
 
-    def __init__(self, directory: Directory, ready: ReadySettings | None) -> None:
-        self._directory, self._ready = directory, ready
+    def __init__(self, directory: Directory, settings: QueueSettings) -> None:
+        self._directory, self._ready = directory, settings.ready
+        self._ends_runs = settings.ends_runs
 
     def find(self, work: Work, now: float) -> Step | None:
         """Find the next step of a workload as of now; None if nothing comes by itself."""
@@ -70,6 +71,8 @@ class Steps:
         at_once = _find_failed_check(work, now) or self._find_stop(work)
         if at_once is not None:
             return Step(0.0, at_once)
+        if not self._ends_runs:
+            return None
         timed = (*self._list_ready_steps(work, now), *_list_limit_steps(work))
         return min(timed, key=lambda one: one.due, default=None)
 

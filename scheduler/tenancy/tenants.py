@@ -58,7 +58,7 @@ class Tenants:
         self.book = self.directory.book
         self.works: dict[str, Work] = {}
         self.unplaced = Unplaced(self.works)
-        self.stops = Stops(Steps(self.directory, settings.ready), self.works)
+        self.stops = Stops(Steps(self.directory, settings), self.works)
         self.readiness = Readiness(blocks=settings.ready is not None and settings.ready.blocks)
         self.history = History(settings.history)
         self.usage = LocalUsage(self.directory, self.history, lambda: self._now)

@@ -147,6 +147,12 @@ def test_who_borrows_gives_back_to_its_owner_and_what_is_left_over_waits() -> No
     assert used == {"research": "16", "vision": "8", "speech": "8"}
 
 
+def test_jobs_with_a_queue_start_as_far_as_there_is_quota() -> None:
+    pods = schedule(examples.read("nodes.yaml") + examples.read("queued-jobs.yaml"))["pods"]
+    on_nodes = {pod["name"].partition("-")[0]: pod["node"] is not None for pod in pods}
+    assert on_nodes == {"segment": True, "dictate": True, "detect": False}
+
+
 def test_a_queue_of_kai_gets_its_own_back_and_the_others_wait() -> None:
     found = schedule(examples.read("kai-queues.yaml"))
     rows = {one["name"]: one for one in found["pods"]}

@@ -81,8 +81,15 @@ def test_a_kind_of_object_is_written_in_the_table_of_kinds_and_by_who_keeps_it()
     plurals -= {"deployments", "jobs", "queues"}
     # Rooms that read or write any kind; in the others are those who know some by name.
     rooms = ("kube/", "engine/", "cli/", "simulate/reading/")
-    # kubectl's words for what a user asks about.
-    words = {"explain/asked.py", "simulate/changes/scale.py", "simulate/run.py"}
+    # kubectl's words for what a user asks about, and the fields of answers.
+    words = {
+        "explain/asked.py",
+        "simulate/changes/quotas.py",
+        "simulate/changes/scale.py",
+        "simulate/quota_lines.py",
+        "simulate/report.py",
+        "simulate/run.py",
+    }
     found = set()
     for path in MODULES:
         where = str(path.relative_to(ROOT / "scheduler"))

@@ -111,6 +111,16 @@ def test_a_gang_with_quota_waits_until_there_is_a_place_for_all_of_it() -> None:
     assert not rows["three-nodes"]["uses"]
 
 
+def test_a_template_with_limits_alone_needs_a_place_for_them() -> None:
+    """Nobody fills the requests of a template in: the API server does that for pods."""
+    large = make_workload("large", "a", 3, 3)
+    for one in large["spec"]["podSets"][0]["template"]["spec"]["containers"]:
+        del one["resources"]["requests"]
+    nodes = [make_node("n0", "r0"), make_node("n1", "r1")]
+    rows = run(*nodes, make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": 100}), large)
+    assert rows["large"]["reason"] == "TopologyPlacementFailed"
+
+
 def test_the_next_flavor_is_tried_where_the_first_one_has_quota_but_no_place() -> None:
     """Kueue stays with the first flavor that has quota."""
     rows = run(

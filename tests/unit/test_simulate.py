@@ -60,6 +60,7 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
         "schemaVersion": 1,
         "queues": [],
         "workloads": [],
+        "queueChanges": None,
         "pods": [
             {
                 "namespace": "default",

@@ -150,7 +150,10 @@ def list_additions(workload: Json, flavors: Mapping[str, Json]) -> list[Addition
         KeyError: a flavor is not known.
     """
     queue = str(get_in(workload, ("status", "admission", "clusterQueue")) or "")
-    counts = {one["name"]: one.get("count", 0) for one in read_list(workload, "spec", "podSets")}
+    counts = {
+        str(one.get("name", "")): one.get("count", 0)
+        for one in read_list(workload, "spec", "podSets")
+    }
     return [
         _make_addition(workload, one, counts.get(str(one.get("name", "")), 0), queue, flavors)
         for one in read_list(workload, "status", "admission", "podSetAssignments")

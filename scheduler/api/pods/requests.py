@@ -100,18 +100,22 @@ def read_quota_amounts(spec: wire.PodSpec) -> tuple[tuple[str, int], ...]:
     Raises:
         BadInput: a quantity is malformed.
     """
-    filled = msgspec.structs.replace(
-        spec,
-        containers=[_fill_requests(one) for one in spec.containers],
-        init_containers=[_fill_requests(one) for one in spec.init_containers or ()],
-        node_name=None,
-    )
+    filled = msgspec.structs.replace(fill_requests(spec), node_name=None)
     total = _sum_pod(wire.Pod(spec=filled), {})
     return tuple(
         sorted(
             (name, min(quantities.INT64_MAX, n if name == names.CPU else -(-n // _THOUSAND)))
             for name, n in total.items()
         )
+    )
+
+
+def fill_requests(spec: wire.PodSpec) -> wire.PodSpec:
+    """Return a template's spec with limits as requests where there are none, as the API server fills them into pods."""
+    return msgspec.structs.replace(
+        spec,
+        containers=[_fill_requests(one) for one in spec.containers],
+        init_containers=[_fill_requests(one) for one in spec.init_containers or ()] or None,
     )
 
 

@@ -12,6 +12,7 @@ from scheduler.api.groups import table
 from scheduler.api.groups.definitions import Constraint
 from scheduler.api.groups.readers import kueue as words
 from scheduler.api.groups.readers.reading import Notes
+from scheduler.api.pods import requests
 from scheduler.api.queues.definitions import Flavor
 from scheduler.api.queues.workloads import PodSet, WorkloadDefinition
 
@@ -30,7 +31,7 @@ def make_pods(
 ) -> list[wire.Pod]:
     """Make the pods with some numbers of a pod set, as they would be started; it must have a mold."""
     mold = pod_set.mold or kueue.PodTemplate()
-    spec = _add_flavors(mold.spec, flavors)
+    spec = _add_flavors(requests.fill_requests(mold.spec), flavors)
     spec = msgspec.structs.replace(
         spec, scheduling_gates=None, scheduling_group=None, priority=defined.priority
     )

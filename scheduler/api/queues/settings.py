@@ -101,6 +101,7 @@ class QueueSettings:
         kueue: whether Kueue's objects are managed, in the place of Kueue.
         kai: how KAI's queues share; None if they are not managed.
         makes_workloads: whether somebody makes workloads of jobs and pods with a queue, so that these wait for them.
+        ends_runs: whether workloads are stopped that have run for as long as they may, or whose pods are not ready in time.
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         history: how what local queues have used counts, in queues where it does.
         by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
@@ -111,6 +112,7 @@ class QueueSettings:
     kueue: bool = False
     kai: KaiSettings | None = None
     makes_workloads: bool = True
+    ends_runs: bool = True
     strategies: tuple[str, ...] | None = None
     history: HistorySettings = _WEEK
     by_eviction: bool = True

@@ -6,17 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from scheduler.api.jobs.changes import Change
+from scheduler.api.jobs.importance import Ranked
 from scheduler.api.jobs.parts import Json
 
 # A type, a reason and a note of an event on the job.
 Words = tuple[str, str, str]
-
-
-class Ranked(NamedTuple):
-    """By what the priority of a job is found: the class of workloads that it names, else that of its pods."""
-
-    of_workloads: str
-    of_pods: str
 
 
 class MakeWorkload(NamedTuple):

@@ -8,11 +8,11 @@ from scheduler.api import kinds, kueue, names, wire
 from scheduler.api.door import events
 from scheduler.api.door.events import Event
 from scheduler.api.jobs import table
+from scheduler.api.jobs.owners import JobKey
 from scheduler.api.jobs.parts import Json
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs.importance import Classes
 from scheduler.kube.jobs.job_looks import JobLooks
-from scheduler.kube.jobs.known import JobKey
 from scheduler.kube.jobs.pod_looks import PodLooks
 from scheduler.kube.jobs.ties import JobTies
 from scheduler.kube.jobs.topology_gates import TopologyGates

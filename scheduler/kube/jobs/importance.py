@@ -1,19 +1,16 @@
-"""How important jobs are: by their classes, which are those of workloads or those of pods."""
+"""The classes by which jobs are important, as the API server has them."""
 
 from __future__ import annotations
 
 import asyncio
 
 from scheduler.api import kinds
+from scheduler.api.jobs.importance import Ranked, find_importance
 from scheduler.api.jobs.workloads import Importance
 from scheduler.kube.client import ApiClient
 
 # Classes of pods are read again after so long: their values do not change, but a class may be made anew.
 _FRESH_SECONDS = 60.0
-
-
-class ClassMissing(Exception):  # noqa: N818
-    """A job names a class that is not there."""
 
 
 class Classes:
@@ -34,28 +31,19 @@ class Classes:
         """Forget a class of workloads."""
         self._of_workloads.pop(name, None)
 
-    async def find_importance(self, of_workloads: str, of_pods: str) -> Importance:
+    async def find_importance(self, ranked: Ranked) -> Importance:
         """Find how important a job is, by the class of workloads that it names, else by that of its pods.
 
         Raises:
             ClassMissing: it names a class that is not there.
             ApiError: the classes cannot be read.
         """
-        if of_workloads:
-            value = self._of_workloads.get(of_workloads)
-            if value is None:
-                raise ClassMissing(f'WorkloadPriorityClass "{of_workloads}" not found')
-            return Importance(value, of_workloads, is_of_workloads=True)
-        name = of_pods
-        now = asyncio.get_running_loop().time()
-        if now - self._read_at > _FRESH_SECONDS or (name and name not in self._of_pods):
-            await self._read_all()
-            self._read_at = now
-        if not name:
-            return self._default
-        if name not in self._of_pods:
-            raise ClassMissing(f'PriorityClass "{name}" not found')
-        return Importance(self._of_pods[name], name)
+        if not ranked.of_workloads:
+            name, now = ranked.of_pods, asyncio.get_running_loop().time()
+            if now - self._read_at > _FRESH_SECONDS or (name and name not in self._of_pods):
+                await self._read_all()
+                self._read_at = now
+        return find_importance(ranked, self._of_workloads, self._of_pods, self._default)
 
     async def _read_all(self) -> None:
         found = await self._api.get(kinds.PRIORITY_CLASSES.path)

@@ -9,13 +9,14 @@ import msgspec
 
 from scheduler.api import kinds, kueue
 from scheduler.api.jobs import table, workloads
+from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import Json
 from scheduler.errors import BadInput
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
 from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import Deed, MakeWorkload, WriteJob
-from scheduler.kube.jobs.known import JobKey, KnownJob, KnownWorkload
+from scheduler.kube.jobs.known import KnownJob, KnownWorkload
 from scheduler.kube.jobs.looks import Looks, Named
 from scheduler.kube.jobs.scene import Scene
 from scheduler.kube.jobs.ties import JobTies
@@ -60,7 +61,7 @@ class JobLooks:
         """Take over what a watch says of a job; ``name``: of its kind."""
         meta = found.metadata
         key = name, meta.namespace, meta.name
-        owner = known.find_job_key(meta.owner_references, meta.namespace)
+        owner = find_job_key(meta.owner_references, meta.namespace)
         if owner is not None:
             self._makers[key] = owner
         if owner is not None and table.BY_NAME[owner[0]].made is not None:
@@ -101,7 +102,7 @@ class JobLooks:
     def see_workload(self, found: kueue.Workload) -> None:
         """Take over what a watch says of a workload; one that no job owns is left alone."""
         meta = found.metadata
-        owner = known.find_job_key(meta.owner_references, meta.namespace)
+        owner = find_job_key(meta.owner_references, meta.namespace)
         if owner is None:
             return
         one = known.read_workload(found)

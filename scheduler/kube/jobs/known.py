@@ -6,13 +6,10 @@ from typing import Any, NamedTuple
 
 from scheduler.api import kueue, names, wire
 from scheduler.api.jobs import changes, table, workloads
+from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import JobState, Json, has_condition
 from scheduler.api.jobs.table import JobKind
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED, PODS_READY
-
-# A kind of jobs by its name, a namespace and a name.
-JobKey = tuple[str, str, str]
-_NAMES = {(one.kind.kind, one.kind.group): name for name, one in table.BY_NAME.items()}
 
 
 class KnownJob(NamedTuple):
@@ -65,15 +62,6 @@ class KnownWorkload(NamedTuple):
     readiness: str
     has_quota: bool
     reclaimed: tuple[tuple[str, int], ...]
-
-
-def find_job_key(owners: list[wire.Owner] | None, namespace: str) -> JobKey | None:
-    """Find the job that controls an object; None if none does."""
-    for one in owners or ():
-        if one.controller:
-            name = _NAMES.get((one.kind, one.api_version.rpartition("/")[0]))
-            return (name, namespace, one.name) if name is not None else None
-    return None
 
 
 def read_job(name: str, found: Any) -> KnownJob:

@@ -9,11 +9,11 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from scheduler.api import wire
+from scheduler.api.jobs.importance import ClassMissing
 from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client
 from scheduler.kube.jobs.deeds import Words
-from scheduler.kube.jobs.importance import ClassMissing
 from scheduler.kube.report.reporter import Reporter
 
 K = TypeVar("K")

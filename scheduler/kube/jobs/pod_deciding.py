@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scheduler.api import kinds, names
+from scheduler.api import names
 from scheduler.api.jobs import plain_pods, pod_sets, templates, workloads
-from scheduler.api.jobs.parts import Json, get_in, has_condition, read_list, read_object
+from scheduler.api.jobs.parts import Json, get_in, has_condition, read_list
 from scheduler.api.jobs.templates import CannotStart, write_changes, write_operation
+from scheduler.api.jobs.units import IS_GROUP, make_owner
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.jobs import statuses
 from scheduler.kube.jobs.deeds import (
@@ -26,7 +27,6 @@ from scheduler.kube.jobs.deeds import (
 from scheduler.kube.jobs.pod_scene import PodScene
 from scheduler.kube.queues import conditions
 
-_IS_GROUP = "kueue.x-k8s.io/is-group-workload"
 _RETRIES = "kueue.x-k8s.io/retriable-in-group"
 _FINALIZER = names.KUEUE_MANAGED
 _TOO_MANY = "The group has more pods than it says"
@@ -40,7 +40,7 @@ def find_deed(scene: PodScene) -> PodDeed | None:
         BadInput: a pod says something that cannot be.
     """
     for one in scene.workloads:
-        if scene.group and get_in(one, ("metadata", "annotations", _IS_GROUP)) != "true":
+        if scene.group and get_in(one, ("metadata", "annotations", IS_GROUP)) != "true":
             # It stands for something else, and only has the name of the group.
             return None
     if not scene.pods:
@@ -78,32 +78,12 @@ def _let_go(scene: PodScene) -> PodDeed | None:
 
 def _begin(scene: PodScene) -> PodDeed | None:
     """Make a workload once all pods are there that it takes."""
-    n_needed = 1 if scene.is_fast else scene.total
-    if len(scene.coming) < n_needed or all(map(plain_pods.is_over, scene.coming)):
+    if not scene.is_known:
         return None
     extra = [one for one in scene.coming[scene.total :] if not plain_pods.is_going(one)]
     if extra:
         return StopPods(extra, "ExcessPod", _TOO_MANY)
-    first = scene.coming[0]
-    body = workloads.make_workload(kinds.PODS, first, scene.list_parts())
-    if scene.group:
-        owners = [
-            {key: one for key, one in _make_owner(pod).items() if key != "controller"}
-            for pod in scene.coming
-        ]
-        body["metadata"] |= {
-            "name": scene.group,
-            "ownerReferences": owners,
-            "annotations": body["metadata"]["annotations"] | {_IS_GROUP: "true"},
-        }
-        body["metadata"].pop("labels", None)
-    return MakeWorkload(body, scene.ranked)
-
-
-def _make_owner(pod: Json) -> Json:
-    meta = read_object(pod, "metadata")
-    kind = kinds.PODS
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "name": meta["name"], "uid": meta["uid"]}  # fmt: skip
+    return MakeWorkload(scene.make_workload(), scene.ranked)
 
 
 def _free_pods(pods: Sequence[Json]) -> ChangePods | None:
@@ -315,7 +295,7 @@ def _join_owners(scene: PodScene, workload: Json) -> PodDeed | None:
     found = read_list(workload, "metadata", "ownerReferences")
     known = {one.get("uid") for one in found}
     added = [
-        _make_owner(pod)
+        make_owner(pod)
         for pod in scene.coming
         if get_in(pod, ("metadata", "uid")) not in known and not plain_pods.is_going(pod)
     ]

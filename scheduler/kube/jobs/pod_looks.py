@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from scheduler.api import kinds, kueue, names, wire
-from scheduler.api.jobs import plain_pods
+from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import Json
+from scheduler.api.jobs.units import UnitKey, find_unit, name_unit
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
-from scheduler.kube.jobs.known import JobKey, KnownWorkload
+from scheduler.kube.jobs.known import KnownWorkload
 from scheduler.kube.jobs.looks import Looks, Named
 from scheduler.kube.jobs.pod_deciding import find_deed
 from scheduler.kube.jobs.pod_scene import PodScene
@@ -21,14 +22,6 @@ from scheduler.kube.jobs.writing import JobWrites, list_labelled, read_if_there
 _DEEDS = 8
 _GATES = frozenset({names.KUEUE_GATE, names.KUEUE_TOPOLOGY_GATE})
 _OVER = frozenset({"Succeeded", "Failed"})
-
-
-class UnitKey(NamedTuple):
-    """Pods that wait together: a group, or a pod by itself."""
-
-    namespace: str
-    name: str
-    is_group: bool
 
 
 class KnownPod(NamedTuple):
@@ -105,14 +98,14 @@ class PodLooks:
         if not (is_held or found.spec.scheduler_name in self._ties.schedulers):
             return False
         meta = found.metadata
-        return not self._is_managed(known.find_job_key(meta.owner_references, meta.namespace))
+        return not self._is_managed(find_job_key(meta.owner_references, meta.namespace))
 
     @staticmethod
     def _read(found: wire.Pod, labels: Mapping[str, str]) -> KnownPod:
-        meta, group = found.metadata, plain_pods.find_group(labels)
+        meta = found.metadata
         gates = {one.name for one in found.spec.scheduling_gates or ()}
         return KnownPod(
-            UnitKey(meta.namespace, group or meta.name, bool(group)),
+            name_unit(meta),
             known.pick_meta(meta),
             labels[names.KUEUE_QUEUE],
             bool(gates & _GATES),
@@ -137,12 +130,9 @@ class PodLooks:
 
     def see_workload(self, found: kueue.Workload) -> None:
         """Take over what a watch says of a workload; one that no pod owns is left alone."""
-        meta = found.metadata
-        owners = [one for one in meta.owner_references or () if one.kind == kinds.PODS.kind]
-        if not owners:
+        unit = find_unit(found.metadata)
+        if unit is None:
             return
-        is_group = not owners[0].controller
-        unit = UnitKey(meta.namespace, meta.name if is_group else owners[0].name, is_group)
         one = known.read_workload(found)
         if self._workloads.get(one.key) != (unit, one):
             self._workloads[one.key] = unit, one

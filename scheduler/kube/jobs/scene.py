@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from scheduler.api import names
-from scheduler.api.jobs import changes, workloads
+from scheduler.api.jobs import changes
+from scheduler.api.jobs.importance import Ranked, rank_job
 from scheduler.api.jobs.parts import JobPart, JobState, Json, get_in, read_list
 from scheduler.api.jobs.table import JobKind
 from scheduler.api.limits import shorten
-from scheduler.kube.jobs.deeds import Ranked, Words, WriteJob
+from scheduler.kube.jobs.deeds import Words, WriteJob
 
 _NOTE_MAX = 1000
 
@@ -69,8 +70,7 @@ class Case:
     @property
     def ranked(self) -> Ranked:
         """By what the priority of the job is found."""
-        of_pods = self.scene.row.find_class(self.job) or workloads.find_pod_class(self.parts)
-        return Ranked(workloads.find_class(self.job), of_pods)
+        return rank_job(self.scene.row, self.job, self.parts)
 
     def stop(self, workload: Json | None, message: str) -> WriteJob | None:
         """Find the next write by which the job stops; None if it has stopped, or has to end first."""

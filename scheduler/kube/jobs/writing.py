@@ -171,7 +171,7 @@ class JobWrites:
                 path = self._find_path(deed.workload) + ("/status" if deed.is_status else "")
                 return await self._merge(path, deed.workload, deed.patch), deed.words
             case SetImportance():
-                importance = await self._classes.find_importance(*deed.ranked)
+                importance = await self._classes.find_importance(deed.ranked)
                 spec = workloads.write_importance(importance, self._find_kind())
                 path, key = self._find_path(deed.workload), statuses.write_key(deed.workload)
                 words = "Normal", "UpdatedWorkload", f"Updated workload priority class: {key}"
@@ -181,7 +181,7 @@ class JobWrites:
         return None, None
 
     async def _make(self, deed: MakeWorkload) -> Json | None:
-        importance = await self._classes.find_importance(*deed.ranked)
+        importance = await self._classes.find_importance(deed.ranked)
         kind = self._find_kind()
         spec = deed.body["spec"] | workloads.write_importance(importance, kind)
         body = deed.body | {"apiVersion": kind.api_version, "spec": spec}

@@ -8,11 +8,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from scheduler.api import wire
+from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import Json, Place, get_in, write_place
 from scheduler.api.kinds import Kind
 from scheduler.errors import BadInput
-from scheduler.kube.jobs import known as known_jobs
-from scheduler.kube.jobs.known import JobKey
 
 T = TypeVar("T")
 
@@ -53,7 +52,7 @@ def find_owner(request: Request) -> tuple[bool, JobKey | None]:
     """
     owners = _convert(request.found, ("metadata", "ownerReferences"), list[wire.Owner]) or []
     has_one = any(one.controller for one in owners)
-    return has_one, known_jobs.find_job_key(owners, request.namespace)
+    return has_one, find_job_key(owners, request.namespace)
 
 
 def read_texts(found: Json, *place: str | int) -> dict[str, str]:

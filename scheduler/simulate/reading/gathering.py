@@ -46,6 +46,7 @@ class Gathered:
         baseline: the files whose objects are the cluster as it is; ``CLUSTER`` for the cluster itself.
         own: the files that are given beside the baseline; empty without a baseline.
         earlier: the workloads of one's own files, each with the object of the same name in the baseline; None without one.
+        replaced: the queues of the baseline that files replace by others of the same name.
     """
 
     objects: list[Mapping[str, Any]] = field(default_factory=list)
@@ -54,6 +55,7 @@ class Gathered:
     baseline: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
     earlier: dict[kinds.ObjectKey, Mapping[str, Any] | None] = field(default_factory=dict)
+    replaced: list[tuple[Origin, Mapping[str, Any]]] = field(default_factory=list)
 
 
 _Given = list[tuple[Origin, Mapping[str, Any]]]
@@ -197,3 +199,5 @@ def _add_baseline(gathered: Gathered, beneath: _Given, files_hold: list[Mapping[
             add_objects([(origin, body)], gathered.objects, gathered.origins)
         elif key in gathered.earlier:
             gathered.earlier[key] = body
+        elif key.kind in kinds.QUEUES:
+            gathered.replaced.append((origin, body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ from scheduler.api.kinds import (
     PODS,
     POLICIES,
     PRIORITY_CLASSES,
+    WORKLOADS,
 )
 from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
@@ -93,6 +95,7 @@ class Inventory:
     Attributes:
         objects: all objects that were given, so that an error can name one.
         strict: for a mistake everything is refused, once all mistakes are known; else the object is left out.
+        unlisted: kinds that a cluster would not list.
         priorities: the PriorityClasses.
         peers: objects that select pods which belong together, such as Services.
         grouping: objects that say which pods are a group, and topologies.
@@ -100,6 +103,7 @@ class Inventory:
         policies: BalancePolicies, reduced to known fields.
         budgets: PodDisruptionBudgets, as far as their status says.
         queueing: queues, flavors and the like, and Workloads that wait in queues.
+        made_workloads: of the Workloads among them that no file has, by namespace and name, the uids of the pods.
         workloads: objects from which controllers make pods; they are not read any further.
         limit_ranges: namespaces that have a LimitRange.
         positions: by uid of a pod, the place in ``objects`` of the pod or of the workload that it is made from.
@@ -113,6 +117,7 @@ class Inventory:
     objects: Sequence[Mapping[str, Any]]
     strict: bool
     priorities: Priorities
+    unlisted: AbstractSet[str] = frozenset()
     nodes: list[wire.Node] = field(default_factory=list)
     pods: list[wire.Pod] = field(default_factory=list)
     namespaces: list[steering.Namespace] = field(default_factory=list)
@@ -122,6 +127,7 @@ class Inventory:
     policies: list[steering.BalancePolicy] = field(default_factory=list)
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
     queueing: list[kueue.QueueObject | kai.Queue] = field(default_factory=list)
+    made_workloads: dict[str, tuple[str, ...]] = field(default_factory=dict)
     workloads: list[Given] = field(default_factory=list)
     limit_ranges: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)
@@ -130,6 +136,12 @@ class Inventory:
     mistakes: dict[tuple[int, Mistake], InputProblem] = field(default_factory=dict)
     passed_over: Counter[str] = field(default_factory=Counter)
     unknown: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def waits_for_quota(self) -> bool:
+        """Whether jobs with a queue wait for it: there are ClusterQueues, and it is known which Workloads there are."""
+        has_queues = any(isinstance(one, kueue.ClusterQueue) for one in self.queueing)
+        return has_queues and WORKLOADS.name not in self.unlisted
 
     def make_problem(self, uid: str, mistake: Mistake) -> InputProblem:
         """Make an error about a pod; for a pod that is made from a template, about the object with the template."""
@@ -183,14 +195,19 @@ class Inventory:
             raise first
 
 
-def read_inventory(objects: Sequence[Mapping[str, Any]], *, strict: bool = True) -> Inventory:
+def read_inventory(
+    objects: Sequence[Mapping[str, Any]],
+    *,
+    strict: bool = True,
+    unlisted: AbstractSet[str] = frozenset(),
+) -> Inventory:
     """Read Kubernetes objects. Workloads are only kept; objects of kinds that do not matter are only counted.
 
     A pod with a node is charged as far as it can be read, as in a cluster, so that one pod does not stop the reading
     of a whole cluster's dump; but its requests must be readable. An object that is malformed or given twice is among
-    the mistakes; with ``strict``, ``refuse_mistakes`` raises them.
+    the mistakes; with ``strict``, ``refuse_mistakes`` raises them. ``unlisted``: kinds that a cluster would not list.
     """
-    inventory = Inventory(objects, strict, Priorities(strict=strict))
+    inventory = Inventory(objects, strict, Priorities(strict=strict), unlisted)
     everything = [Given(position, body) for position, body in enumerate(objects)]
     for given in everything:
         if kinds.find_kind(given.body) == PRIORITY_CLASSES.name:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.api import values
+from scheduler.api.jobs.workloads import Importance
 from scheduler.errors import BadInput
 
 _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
@@ -28,6 +29,16 @@ class Priorities:
         self._default: int | None = None
         self._named_default = ""
         self.unknown: dict[str, None] = {}
+
+    @property
+    def by_name(self) -> Mapping[str, int]:
+        """The values of the classes, by name."""
+        return self._values
+
+    @property
+    def default(self) -> Importance:
+        """How important pods are that name no class."""
+        return Importance(self._default or 0, self._named_default)
 
     def see(self, body: Mapping[str, Any]) -> None:
         """Add a PriorityClass.
