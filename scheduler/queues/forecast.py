@@ -70,7 +70,8 @@ def foresee(
     Costs a decision for each end, at most ``ENDS_MAX``.
     """
     play = _Play(situation, config, is_live=is_live)
-    play.run(set(wanted))
+    if not (is_live and play.lacks_ends(wanted)):
+        play.run(set(wanted))
     return {key: play.describe(key) for key in wanted}
 
 
@@ -104,6 +105,15 @@ class _Play:
         self._ended: list[End] = []
         self._started: dict[str, tuple[float, int]] = {}
         self._is_cut = False
+
+    def lacks_ends(self, wanted: Collection[str]) -> bool:
+        """Whether workloads wait for others that do not say when they end, and nothing else is known of the future.
+
+        In a cluster, all is decided that can be decided now, so nobody starts before somebody ends.
+        """
+        busy = {root for key in self._running for root in self._roots.get(key, ())}
+        waits = all(busy.issuperset(self._roots.get(key, ())) for key in wanted)
+        return waits and self._find_next() == math.inf
 
     def run(self, wanted: set[str]) -> None:
         """Play until all of some workloads have started, or nothing more is known."""

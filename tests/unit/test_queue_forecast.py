@@ -216,3 +216,37 @@ def test_who_runs_longer_than_he_has_said_is_expected_to_end_now() -> None:
     objects = make_teams({"segment": 60, "detect": 5 * 3600, "transcribe": 2 * 3600})
     found = ask("why", "vision/depth", objects=objects)
     assert found["waitsFor"]["ends"][0]["at"] == "2026-01-05T10:05:00Z"
+
+
+def test_in_a_cluster_nothing_is_played_where_nobody_says_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A decision about many that wait takes long, and could not end anything."""
+    given = {"name": "main", "flavors": {"nvidia.com/gpu": "gpus"}, "resourceUsage": {"nvidia.com/gpu": "4"}, "count": 1}  # fmt: skip
+    runs = make_workload("runs", "a", 1, 4, **THEIRS)
+    since = {"status": "True", "reason": "Admitted", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    runs["status"] = {
+        "admission": {"clusterQueue": "a", "podSetAssignments": [given]},
+        "conditions": [{"type": kind, **since} for kind in ("QuotaReserved", "Admitted")],
+    }
+    waits = make_workload("waits", "a", 1, 4, second=1, **THEIRS)
+    world = [TEAM, make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": 4})]
+    situation = prepare([*world, runs, waits], Changes(), strict=True)
+    played: list[set[str]] = []
+    run = forecast._Play.run
+
+    def count_and_run(play: forecast._Play, wanted: set[str]) -> None:
+        played.append(wanted)
+        run(play, wanted)
+
+    monkeypatch.setattr(forecast._Play, "run", count_and_run)
+    [quick] = forecast.foresee(situation, Config(), ["team/waits"], is_live=True).values()
+    assert played == []
+    assert (quick.seconds, quick.undeclared) == (None, ("team/runs",))
+    [slow] = forecast.foresee(situation, Config(), ["team/waits"], is_live=False).values()
+    assert played == [{"team/waits"}]
+    assert quick.undeclared == slow.undeclared
+    ends = prepare([*world, limit(runs, 60), waits], Changes(), strict=True)
+    [known] = forecast.foresee(ends, Config(), ["team/waits"], is_live=True).values()
+    assert len(played) == 2
+    assert [one.key for one in known.ends] == ["team/runs"]
