@@ -394,7 +394,7 @@ def queue() -> Schema:
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)),
     )  # fmt: skip
     waiter = one(
-        namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, position=WHOLE, since=TEXT, state=states,
+        namespace=TEXT, name=TEXT, localQueue=TEXT, priority=WHOLE, position=WHOLE, since=maybe(TEXT), state=states,
         reason=TEXT, message=TEXT, **starts,
     )  # fmt: skip
     aside = one(namespace=TEXT, name=TEXT, localQueue=TEXT, reason=TEXT, message=TEXT)
@@ -413,7 +413,7 @@ def queue() -> Schema:
     )
     why = _answer(
         what={"const": "why"}, namespace=TEXT, name=TEXT, localQueue=TEXT, queue=maybe(TEXT), cohort=maybe(TEXT),
-        priority=WHOLE, since=TEXT, state=states, position=maybe(WHOLE), ofWaiting=WHOLE, ahead=NAMES, reason=TEXT,
+        priority=WHOLE, since=maybe(TEXT), state=states, position=maybe(WHOLE), ofWaiting=WHOLE, ahead=NAMES, reason=TEXT,
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)), **starts,
     )  # fmt: skip

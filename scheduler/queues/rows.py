@@ -19,6 +19,7 @@ from scheduler.engine.questions.queues import (
 from scheduler.queues.scene import Scene, is_aside
 from scheduler.queues.starts import write_start
 from scheduler.simulate.queues import write_queue
+from scheduler.simulate.reading.objects import NOT_YET
 
 Json = dict[str, Any]
 _ALL = 2**31
@@ -114,7 +115,7 @@ def show(scene: Scene, standing: QueueStanding, most: int) -> Json:
             | {
                 "priority": scene.workloads[one.key].priority,
                 "position": i,
-                "since": write_time(scene.workloads[one.key].since),
+                "since": write_since(scene.workloads[one.key].since),
                 "state": "behind" if is_strict and i and one.verdict != "goes" else one.verdict,
                 "reason": one.reason,
                 "message": one.message,
@@ -210,3 +211,9 @@ def _write_requirement(one: Requirement) -> str:
             return one.key
         case _:
             return f"!{one.key}"
+
+
+def write_since(at: float) -> str | None:
+    """Write since when a workload has its place; None for one that is not in a cluster yet."""
+    text = write_time(at)
+    return None if text == NOT_YET else text

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from scheduler import printing
+from scheduler.api import kueue
 from scheduler.api.door import events
 from scheduler.api.queues.definitions import QueueDefinition
 from scheduler.api.queues.settings import KaiSettings
@@ -79,6 +80,17 @@ class Scene:
         return {one.key: one for one in self.engine.ask(KnownWorkloads())}
 
     @cached_property
+    def _jobs(self) -> dict[str, str]:
+        """The namespace and name of the job of each workload that has one, by the workload's."""
+        return {
+            queues.read_key(one): f"{one.metadata.namespace}/{owner.name}"
+            for one in self._inventory.queueing
+            if isinstance(one, kueue.Workload)
+            for owner in one.metadata.owner_references or ()
+            if owner.controller
+        }
+
+    @cached_property
     def n_aside(self) -> Counter[str]:
         """How many workloads of each queue may not be tried."""
         return Counter(one.queue for one in self.workloads.values() if is_aside(one))
@@ -103,7 +115,7 @@ class Scene:
         raise BadInput(f"queue {name}", _say_unknown("queue", wanted, known))
 
     def find_workload(self, name: str) -> WorkloadStanding:
-        """Find a workload by namespace and name, or by a name that no other has.
+        """Find a workload by namespace and name, or by a name that no other has; also by the name of its job.
 
         Raises:
             BadInput: there is none, or there are several; the error names some that there are.
@@ -111,7 +123,10 @@ class Scene:
         found = self.workloads.get(name)
         if found is not None:
             return found
-        alike = [one for key, one in self.workloads.items() if key.endswith(f"/{name}")]
+        alike = [one for key, one in self.workloads.items() if _has_name(key, name)]
+        if not alike:
+            keys = [key for key, job in self._jobs.items() if _has_name(job, name)]
+            alike = [self.workloads[key] for key in keys if key in self.workloads]
         if len(alike) == 1:
             return alike[0]
         if alike:
@@ -119,6 +134,11 @@ class Scene:
             raise BadInput(f"workload {name}", f"there are several of this name: {shown}")
         known = [*self.workloads, *(one.key for one in self.kai.entities)]
         raise BadInput(f"workload {name}", _say_unknown("workload", name, known))
+
+
+def _has_name(key: str, name: str) -> bool:
+    """Whether a namespace and a name are those given, or only the name is."""
+    return key == name or key.endswith(f"/{name}")
 
 
 def is_aside(one: WorkloadStanding) -> bool:

@@ -36,7 +36,8 @@ def make_lines(answer: Json) -> Iterator[Line]:
     cohort = f" in cohort {answer['cohort']}" if answer["cohort"] else ""
     led = f"local queue {answer['localQueue']}"
     yield Line(f"{led}, queue {answer['queue']}{cohort}" if answer["queue"] else led, 2)
-    yield Line(f"priority {answer['priority']}, in its place since {answer['since']}", 2)
+    since = f", in its place since {answer['since']}" if answer["since"] else ""
+    yield Line(f"priority {answer['priority']}{since}", 2)
     if answer["position"] is not None:
         yield Line(f"position {answer['position'] + 1} of {answer['ofWaiting']}", 2)
     if answer["ahead"]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from scheduler.api.queues.amounts import write_amount, write_quota
 from scheduler.api.queues.definitions import Policy, QueueDefinition
-from scheduler.api.times import write_time
 from scheduler.engine.questions.queues import (
     FlavorOutlook,
     QuotaGiver,
@@ -18,7 +17,7 @@ from scheduler.engine.questions.queues import (
     WorkloadStanding,
 )
 from scheduler.printing import count_nouns
-from scheduler.queues.rows import write_uses
+from scheduler.queues.rows import write_since, write_uses
 from scheduler.queues.scene import Scene
 from scheduler.queues.starts import write_start
 
@@ -54,7 +53,7 @@ def explain(scene: Scene, one: WorkloadStanding) -> Json:
         "queue": one.queue or None,
         "cohort": (queue.cohort if queue is not None else "") or None,
         "priority": one.priority,
-        "since": write_time(one.since),
+        "since": write_since(one.since),
         "state": state,
         "position": one.position if one.position >= 0 else None,
         "ofWaiting": len(line),

@@ -316,3 +316,15 @@ def test_a_long_chain_of_cohorts_is_drawn_and_a_circle_is_named() -> None:
     circle = [make_cohort("x", "y"), make_cohort("y", "x")]
     objects = [FLAVOR, *circle, *make_queue("a", {"gpus": 2}, cohortName="x")]
     assert "CohortCycle" in queue("tree", objects=objects)
+
+
+def test_a_workload_is_found_by_its_job_and_one_that_is_not_in_a_cluster_has_no_time() -> None:
+    objects = examples.read("queued-jobs.yaml") + examples.read("nodes.yaml")
+    for name in ("vision/detect", "detect"):
+        found = ask("why", name, objects=objects)
+        assert found["name"].startswith("job-detect-")
+        assert found["since"] is None
+        assert "9999" not in queue("why", name, objects=objects)
+    waiters = ask("show", "vision", objects=objects)["waiters"]
+    assert [one["since"] for one in waiters] == [None, None]
+    assert "there is none" in queue("why", "vision/detec", objects=objects, code=2)
