@@ -6,6 +6,7 @@ admitted with its place, or not at all.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from scheduler.api.door.decisions import Bind, Plan
@@ -44,6 +45,39 @@ class WorkloadPlaces:
     def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
         """Whether there is a place for a workload, once the workloads ``gone`` have left theirs."""
         return self._try(work, assignment, gone) is not None
+
+    def can_move(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> bool:
+        """Whether there is a place for a workload, and another one for each of those who leave theirs for it."""
+        wanted = [(work, assignment)]
+        for key in gone:
+            one = self._tenants.works[key]
+            held = self._read_assignment(one, Counter())
+            if held is None:
+                return False
+            wanted.append((one, held))
+        return self._try_all(wanted, gone)
+
+    def _try_all(self, wanted: Sequence[tuple[Work, Assignment]], gone: Sequence[str]) -> bool:
+        """Place workloads one after the other in a trial; return whether there is a place for each of them."""
+        stand_ins = self._cluster.stand_ins
+        had = {pod.uid for work, _ in wanted for pod in stand_ins.list_of(work.key)}
+        leaving = [uid for key in gone for uid in self._list_on_nodes(key)]
+        entities = [self._make_entity(work, assignment) for work, assignment in wanted]
+        with self._cluster.trial() as trial:
+            trial.take_away(*leaving)
+            fits = all(
+                entity is None
+                or (
+                    isinstance(entity, Entity)
+                    and self._is_whole(entity, self._cycle.place_group(entity))
+                )
+                for entity in entities
+            )
+        for work, _ in wanted:
+            for pod in list(stand_ins.list_of(work.key)):
+                if pod.uid not in had:
+                    stand_ins.drop(pod.uid)
+        return fits
 
     def list_sites(
         self, work: Work, assignment: Assignment, keys: Sequence[str]
@@ -145,11 +179,16 @@ class WorkloadPlaces:
         """Take places for those pods of a workload with quota that do not exist; return whether none is left."""
         if self._cluster.stand_ins.list_of(work.key):
             return True
-        there, sets = self._pods.count_sets(work.defined), []
+        found = self._read_assignment(work, self._pods.count_sets(work.defined))
+        return found is not None and self.take(work, found)
+
+    def _read_assignment(self, work: Work, there: Counter[str]) -> Assignment | None:
+        """Read what a workload has been given, but for pods that are there; None if a flavor of it is gone."""
+        sets = []
         for one in work.defined.admission.assigned if work.defined.admission else ():
             flavors = {name: Chosen(flavor, Mode.FIT, 0) for name, flavor in one.flavors}
             if not all(chosen.flavor in self._book.flavors for chosen in flavors.values()):
-                return False
+                return None
             n_missing = max(0, one.n_pods - there[one.name])
             sets.append(
                 SetAssignment(
@@ -161,7 +200,7 @@ class WorkloadPlaces:
                     attempts=(),
                 )
             )
-        return self.take(work, Assignment(sets=sets))
+        return Assignment(sets=sets)
 
     def give_seat(self, pod: PodRecord) -> None:
         """Give a pod that has come the place that a stand-in of its workload holds for it."""

@@ -27,6 +27,8 @@ class Why(StrEnum):
     RECLAIM = "InCohortReclamation"
     FAIR = "InCohortFairSharing"
     BORROWING = "InCohortReclaimWhileBorrowing"
+    # It finds another place at once; Kueue has no such reason.
+    MOVED = "InCohortRelocation"
 
 
 class Rules(NamedTuple):
@@ -35,10 +37,12 @@ class Rules(NamedTuple):
     Attributes:
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         find_usage: finds how much a local queue has used, where that counts within a queue; else None.
+        moves: whether others are moved for a workload whose quota is there, but scattered.
     """
 
     strategies: tuple[str, ...] | None = None
     find_usage: Callable[[str, str], float | None] = lambda *_: None
+    moves: bool = False
 
     @property
     def is_fair(self) -> bool:
@@ -111,6 +115,35 @@ class Candidates:
                     rows += self._list_allowed(asker, node, asked.needed, preemption.reclaim)
         found = [Candidate(row, -1, False, Why.FAIR) for row in rows]
         return self._sort(found, asker.queue.name)
+
+    def list_movable(self, asker: Work, needs_place: Callable[[Work], bool]) -> list[Work]:
+        """List who may be moved for a workload: whoever holds a place in its tree, and is not more important.
+
+        Nobody is moved who is on the way out, or to whom the asker has given way. Those of the lowest priority are first,
+        of these the ones that hold the smallest part of what the tree has, then the last that came.
+        """
+        spared = list_spared(self._works, asker)
+        found = [
+            one
+            for one in (self._works[key] for key in self._tree.held.keys if key)
+            if one.priority <= asker.priority
+            and not one.is_going
+            and one.key not in spared
+            and needs_place(one)
+        ]
+        return sorted(
+            found, key=lambda one: (one.priority, self._find_part(one), -one.reserved_at, one.uid)
+        )
+
+    def _find_part(self, one: Work) -> float:
+        """Find the largest part that a workload holds of what its tree has of a resource in a flavor."""
+        root, columns = self._tree.handle.subtree[0], self._tree.columns
+        parts = (
+            amount / float(root[k])
+            for column, amount in one.list_used().items()
+            if (k := columns.get(column)) is not None and root[k]
+        )
+        return max(parts, default=0.0)
 
     def _list_within(self, needed: Ints) -> Flags:
         """List [N] which nodes use no more than their quota of some columns."""

@@ -17,9 +17,10 @@ from scheduler.kernels import quotas, reclaim
 from scheduler.schema.handles import Ints
 from scheduler.tenancy.assigning import Assigner
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
-from scheduler.tenancy.candidates import Asker, Rules
+from scheduler.tenancy.candidates import Asker, Rules, Why
 from scheduler.tenancy.concessions import defer_givers
 from scheduler.tenancy.flavors import FlavorBook
+from scheduler.tenancy.moves import MoveSearch, find_moves
 from scheduler.tenancy.ordering import Entry, Tournament, sort_entries
 from scheduler.tenancy.outcomes import AGAIN, PARKED, PREEMPTOR, Kept, Next, Outcome
 from scheduler.tenancy.places import Places
@@ -145,7 +146,7 @@ class TreeCycle:
         entry.assignment, entry.victims = full, []
         if full.mode == Mode.FIT:
             return
-        entry.victims = self._find_victims(entry)
+        entry.victims = self._find_victims(entry) or self._find_moves(entry)
         if entry.victims:
             return
         if (less := self._find_less(entry, assigner, tried, only)) is not None:
@@ -220,6 +221,27 @@ class TreeCycle:
             lambda keys: places.list_sites(entry.work, assignment, keys),
         )
         return self._reclaiming.find_victims(asker, search)
+
+    def _find_moves(self, entry: Entry) -> list[Victim]:
+        """Find who has to move for an entry that stays within its nominal quota, and lacks nothing but a place."""
+        work, assignment, places = entry.work, entry.assignment, self._ground.places
+        if not (self._ground.rules.moves and assignment.lacks_place and self._is_owed(entry)):
+            return []
+        # Those who are on their way out already make the place that was found.
+        found = [key for key in sorted(work.waits_for) if key in self._tree.held]
+        search = MoveSearch(
+            lambda gone: places.has_place(work, assignment, gone),
+            lambda gone: places.can_move(work, assignment, gone),
+            lambda keys: places.list_sites(work, assignment, keys),
+        )
+        movable = self._reclaiming.list_movable(work, places.needs_place)
+        return [Victim(key, Why.MOVED) for key in found or find_moves(movable, search)]
+
+    def _is_owed(self, entry: Entry) -> bool:
+        """Whether the queue of an entry is owed all that it would use with it."""
+        tree, node = self._tree.handle, self._tree.queues[entry.queue.name]
+        columns, amounts = self._make_arrays(entry.assignment.usage)
+        return bool((tree.usage[node, columns] + amounts <= tree.subtree[node, columns]).all())
 
     # What it gets.
 

@@ -18,6 +18,9 @@ class Places(Protocol):
     def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
         """Whether there is a place for a workload, once the workloads ``gone`` have left theirs."""
 
+    def can_move(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> bool:
+        """Whether there is a place for a workload, and another one for each of those who leave theirs for it."""
+
     def list_sites(
         self, work: Work, assignment: Assignment, keys: Sequence[str]
     ) -> Sequence[frozenset[str]]:
@@ -49,6 +52,11 @@ class Anywhere:
 
     def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
         """There always is."""
+        del work, assignment, gone
+        return True
+
+    def can_move(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> bool:
+        """Nobody has to."""
         del work, assignment, gone
         return True
 

@@ -62,7 +62,7 @@ class Tenants:
         self.readiness = Readiness(blocks=settings.ready is not None and settings.ready.blocks)
         self.history = History(settings.history)
         self.usage = LocalUsage(self.directory, self.history, lambda: self._now)
-        self.rules = Rules(settings.strategies, self.usage.find)
+        self.rules = Rules(settings.strategies, self.usage.find, settings.moves)
         self.lines: dict[str, Line] = {}
         self.index = WorkIndex()
         self._now = 0.0

@@ -132,6 +132,10 @@ class Reclaiming:
         """List all who may be asked to go for a workload, whether or not they are enough."""
         return self._list_candidates(asker, self._make_asked(asker))[0]
 
+    def list_movable(self, asker: Work, needs_place: Callable[[Work], bool]) -> list[Work]:
+        """List who may be moved for a workload, in the order in which they are tried."""
+        return self._candidates.list_movable(asker, needs_place)
+
     def simulate(self, asker: Asker, column: Column, amount: int, height: int) -> tuple[Mode, int]:
         """Find out whether others could give an amount of one column back, and how high the queue borrows afterwards.
 

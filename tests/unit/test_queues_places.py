@@ -149,15 +149,17 @@ def test_pods_of_other_schedulers_need_quota_only() -> None:
     assert rows["more"]["reason"] == "WaitingForQuota"
 
 
-def make_running(name: str, queue: str, node: str, flavor: str, second: int) -> list[Json]:
-    """Make a workload of one pod with four cards that has quota, and its pod on a node."""
-    workload = make_workload(name, queue, 1, 4, second=second)
+def make_running(
+    name: str, queue: str, node: str, flavor: str, second: int, *, gpus: int = 4, priority: int = 0
+) -> list[Json]:
+    """Make a workload of one pod that has quota, and its pod on a node."""
+    workload = make_workload(name, queue, 1, gpus, second=second, priority=priority)
     since = f"2026-01-01T01:00:{second:02}Z"
     assigned = {
         "name": "main",
         "count": 1,
         "flavors": {"nvidia.com/gpu": flavor},
-        "resourceUsage": {"nvidia.com/gpu": "4"},
+        "resourceUsage": {"nvidia.com/gpu": f"{gpus}"},
     }
     workload["status"] = {
         "admission": {"clusterQueue": queue, "podSetAssignments": [assigned]},

@@ -45,6 +45,7 @@ _WHY_PREEMPTED = {
     "InClusterQueue": "prioritization in the ClusterQueue",
     "InCohortReclamation": "reclamation within the cohort",
     "InCohortFairSharing": "Fair Sharing within the cohort",
+    "InCohortRelocation": "relocation within the cohort",
     "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
 }
 
