@@ -79,15 +79,22 @@ class Line:
         """Count those who wait for a change."""
         return sum(len(one) for one in self._kinds.values() if one.is_parked)
 
-    def count_reason(self, reason: str) -> int:
-        """Count those who wait for a reason; of those who may be tried, only the first of each kind was looked at."""
-        return sum(self._count_kind(one, reason) for one in self._kinds.values())
+    def count_reason(self, reason: str, still_holds: Callable[[Work], bool]) -> int:
+        """Count those who wait for a reason that still holds.
 
-    def _count_kind(self, kind: _Kind, reason: str) -> int:
-        if kind.is_parked:
-            return len(kind) if kind.reason == reason else 0
+        Of those who may be tried, only the first of each kind was looked at.
+        """
+        return sum(self._count_kind(one, reason, still_holds) for one in self._kinds.values())
+
+    def _count_kind(self, kind: _Kind, reason: str, still_holds: Callable[[Work], bool]) -> int:
         first = kind.find_first()
-        return int(first is not None and self._works[first[1]].reason == reason)
+        if first is None:
+            return 0
+        work = self._works[first[1]]
+        said = kind.reason if kind.is_parked else work.reason
+        if said != reason or not still_holds(work):
+            return 0
+        return len(kind) if kind.is_parked else 1
 
     def put(self, work: Work) -> None:
         """Add a workload. Where those who are like it wait for a change, it waits for it, too."""

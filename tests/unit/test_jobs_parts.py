@@ -145,6 +145,8 @@ def test_jobs_of_kubeflow_have_a_part_for_each_kind_of_replicas() -> None:
     assert _read("MPIJob", {"spec": {"mpiReplicaSpecs": specs}}) == [
         ("launcher", 1, "spec/mpiReplicaSpecs/Launcher/template"),
         ("worker", 3, "spec/mpiReplicaSpecs/Worker/template"),
+        # Whatever may become pods has quota.
+        ("other", 9, "spec/mpiReplicaSpecs/Other/template"),
     ]
     specs = {"Worker": {"replicas": 3}, "Master": {"replicas": 1}}
     job: Json = {"spec": {"pytorchReplicaSpecs": specs}}
@@ -169,8 +171,10 @@ def test_the_kinds_of_replicas_of_each_training_job_are_in_kueues_order(
     kind: str, key: str, order: list[str]
 ) -> None:
     """The first one with a class gives the job its priority, and Workloads of Kueue have this order."""
-    names = ("Worker", "PS", "Master", "Evaluator", "Chief")
-    job: Json = {"spec": {key: {name: {"replicas": 2} for name in names}}}
+    written = {"Worker": "worker", "PS": "ps", "Master": "MASTER", "Evaluator": "Evaluator", "Chief": "Chief"}  # fmt: skip
+    names = [one for one in written.values() if one.lower() in order]
+    job: Json = {"spec": {key: {name: {"replicas": 2} for name in reversed(names)}}}
+    # Operators take a kind in any spelling, and the template is where the user has it.
     assert _read(kind, job) == [
         (name, 2, f"spec/{key}/{next(one for one in names if one.lower() == name)}/template")
         for name in order

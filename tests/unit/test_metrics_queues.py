@@ -12,7 +12,7 @@ from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.engine.questions.queues import KnownQueues, QueueStanding, QuotaUse
 from scheduler.kube.queues import writer
-from scheduler.kube.report.metrics.queues import collect_standings
+from scheduler.kube.report.metrics.queues import QueueCounts, collect_standings
 from tests.make import node as make_node
 from tests.model.queue_shell import QueueShell
 from tests.oracles.kueue import cases
@@ -153,6 +153,26 @@ async def test_who_has_quota_and_no_place_is_counted() -> None:
     assert found["kueue_admitted_active_workloads", ("q",)] == 1
     assert found["kueue_pending_workloads", ("q", "inadmissible")] == 3
     assert found["evenkeel_cluster_queue_placeless_workloads", ("q",)] == 2
+    # The quota that was there for them goes to one that fits: they wait for quota now.
+    shell.now += 1
+    put_ours(shell, "small", 1)
+    await shell.settle()
+    found = read(collect_standings(shell.engine.ask(KnownQueues())))
+    assert found["kueue_admitted_active_workloads", ("q",)] == 2
+    assert found["evenkeel_cluster_queue_placeless_workloads", ("q",)] == 0
+
+
+def test_counters_of_a_queue_are_there_before_anything_happens() -> None:
+    """Prometheus sees no rise in a series that begins at 1."""
+    counts = QueueCounts()
+    counts.begin(["q"])
+    before = read(counts.collect())
+    assert before["kueue_quota_reserved_workloads_total", ("q",)] == 0
+    assert before["kueue_admitted_workloads_total", ("q",)] == 0
+    assert before["kueue_evicted_workloads_total", ("q", "Preempted", "")] == 0
+    counts.count_evicted("q", "Preempted")
+    counts.begin(["q"])
+    assert read(counts.collect())["kueue_evicted_workloads_total", ("q", "Preempted", "")] == 1
 
 
 def test_who_borrows_without_a_weight_has_no_share_and_who_admits_nobody_is_pending() -> None:

@@ -21,13 +21,18 @@ from scheduler.api.jobs.parts import (
 
 
 def make_lister(key: str, order: tuple[str, ...]) -> Callable[[Json], list[JobPart]]:
-    """Make the function that lists the parts of a job: one for each of its kinds of replicas, in an order."""
+    """Make the function that lists the parts of a job: one for each of its kinds of replicas, in an order.
+
+    The operators take a kind in any spelling (``ps`` for ``PS``). Kinds that they do not know come last: nothing that may
+    become pods is without quota.
+    """
+    ranks = {name.lower(): i for i, name in enumerate(order)}
 
     def list_parts(job: Json) -> list[JobPart]:
         replicas = read_object(job, "spec", key)
         parts = []
-        for name in order:
-            if replicas.get(name) is None:
+        for name in sorted(replicas, key=lambda one: (ranks.get(one.lower(), len(ranks)), one)):
+            if replicas[name] is None:
                 continue
             place = "spec", key, name, "template"
             count = read_count(job, "spec", key, name, "replicas")

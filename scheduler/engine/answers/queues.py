@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from scheduler.api.queues.definitions import UNLIMITED
 from scheduler.engine.answers.inside import Inside
@@ -67,9 +69,26 @@ def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int, int]:
     line = tenants.lines.get(queue)
     waits = (0, 0, 0)
     if line is not None:
-        waits = len(line), line.count_parked(), line.count_reason(NO_PLACE)
+        n_placeless = line.count_reason(NO_PLACE, partial(_has_quota, tenants, queue))
+        waits = len(line), line.count_parked(), n_placeless
     held = [tenants.works[key] for key in tenants.directory.forest.list_held(queue)]
     return *waits, len(held), sum(one.defined.is_admitted for one in held)
+
+
+def _has_quota(tenants: Tenants, queue: str, work: Work) -> bool:
+    """Whether there may be quota for a workload: of each resource in some flavor as much as all its pods ask for."""
+    tree = tenants.directory.forest.find_tree(queue)
+    if tree is None:
+        return False
+    amounts = Counter[str]()
+    for one, n_pods in zip(work.sets, work.counts, strict=True):
+        for resource, amount in one.shape.requests:
+            amounts[resource] += amount * n_pods
+    node, free = tree.queues[queue], dict[str, int]()
+    for (_, resource), k in tree.columns.items():
+        if amounts[resource]:
+            free[resource] = max(free.get(resource, 0), tree.find_available(node, k))
+    return all(free.get(resource, 0) >= amount for resource, amount in amounts.items() if amount)
 
 
 def list_pods(inside: Inside, question: ask.PodsOfWorkload) -> Sequence[str]:

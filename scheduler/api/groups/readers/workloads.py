@@ -7,6 +7,7 @@ only when others run have no minimum: waiting for them would have no end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from scheduler.api import names, steering, values, wire
@@ -157,17 +158,13 @@ def _plan_mpi_job(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
     return _plan_training(spec, found, "mpiReplicaSpecs", "Launcher")
 
 
-def _plan_pytorch_job(spec: Mapping[str, Any], found: objects.Raw) -> Plan:
-    plan = _plan_training(spec, found, "pytorchReplicaSpecs", "Master")
+def _plan_elastic_job(spec: Mapping[str, Any], found: objects.Raw, key: str) -> Plan:
+    """Plan a job of which some workers may be enough."""
+    plan = _plan_training(spec, found, key, "Master")
     field = "spec.elasticPolicy"
     elastic = values.read_mapping(spec.get("elasticPolicy"), field)
     least = reading.read_optional_count(elastic, "minReplicas", field, 1)
     return plan if plan.minimum is not None else plan._replace(minimum=least)
-
-
-def _make_planner(key: str, first: str) -> Callable[[Mapping[str, Any], objects.Raw], Plan]:
-    """Make the function that plans a job of Kubeflow which has nothing of its own."""
-    return lambda spec, found: _plan_training(spec, found, key, first)
 
 
 def _plan_ray_cluster(spec: Mapping[str, Any], _found: objects.Raw) -> Plan:
@@ -198,11 +195,11 @@ _PLANS: dict[type[wire.Object], Callable[[Mapping[str, Any], objects.Raw], Plan]
     objects.JobSet: _plan_job_set,
     objects.LeaderWorkerSet: _plan_leader_worker_set,
     objects.MPIJob: _plan_mpi_job,
-    objects.PyTorchJob: _plan_pytorch_job,
-    objects.TFJob: _make_planner("tfReplicaSpecs", "Chief"),
-    objects.XGBoostJob: _make_planner("xgbReplicaSpecs", "Master"),
-    objects.PaddleJob: _make_planner("paddleReplicaSpecs", "Master"),
-    objects.JAXJob: _make_planner("jaxReplicaSpecs", "Worker"),
+    objects.PyTorchJob: partial(_plan_elastic_job, key="pytorchReplicaSpecs"),
+    objects.TFJob: partial(_plan_training, key="tfReplicaSpecs", first="Chief"),
+    objects.XGBoostJob: partial(_plan_training, key="xgbReplicaSpecs", first="Master"),
+    objects.PaddleJob: partial(_plan_elastic_job, key="paddleReplicaSpecs"),
+    objects.JAXJob: partial(_plan_training, key="jaxReplicaSpecs", first="Worker"),
     objects.RayCluster: _plan_ray_cluster,
 }
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from prometheus_client import Metric
 
 from scheduler.api.queues.amounts import convert_amount
+from scheduler.api.queues.words import PREEMPTED
 from scheduler.engine.questions.queues import QueueStanding, QuotaUse
 from scheduler.kube.report.metrics import queue_catalogue as catalogue
 from scheduler.kube.report.metrics.families import CountedFamily, Family, Observed, Values
@@ -27,6 +28,13 @@ class QueueCounts:
         self._checks_wait = Observed(catalogue.CHECKS_WAIT)
         self._evicted = CountedFamily(catalogue.EVICTED)
         self._preempted = CountedFamily(catalogue.PREEMPTED)
+
+    def begin(self, queues: Iterable[str]) -> None:
+        """Let the counters of ClusterQueues be there with 0, so that the first event shows as a rise."""
+        for queue in queues:
+            self._reserved.add(queue, n=0)
+            self._admitted.add(queue, n=0)
+            self._evicted.add(queue, PREEMPTED, "", n=0)
 
     def count_reserved(self, queue: str, waited: float) -> None:
         """Count that a workload got quota, after so many seconds."""

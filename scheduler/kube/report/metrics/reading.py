@@ -49,11 +49,18 @@ def collect(sources: Sources, now: float) -> Iterator[Metric]:
     yield from _collect_queue(sources)
     yield from _collect_nodes(sources.engine)
     if sources.queues is not None:
-        yield from sources.queues.counts.collect()
+        yield from _collect_queues(sources, sources.queues)
     if sources.is_deciding():
-        if sources.queues is not None:
-            yield from collect_standings(sources.engine.ask(KnownQueues()))
         yield from namespaces.collect_waiting(sources.engine.ask(WaitsByNamespace()), now)
+
+
+def _collect_queues(sources: Sources, of: QueueSources) -> Iterator[Metric]:
+    """Yield what this replica has done with the queues of tenants, and, if it decides, how they are."""
+    if sources.is_deciding():
+        standings = sources.engine.ask(KnownQueues())
+        of.counts.begin(one.name for one in standings if not one.is_cohort)
+        yield from collect_standings(standings)
+    yield from of.counts.collect()
 
 
 def _collect_replica(sources: Sources) -> Iterator[Metric]:
