@@ -7,7 +7,7 @@ admitted with its place, or not at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from scheduler.api.door.decisions import Bind, Plan
 from scheduler.api.groups.definitions import GroupKey
@@ -26,6 +26,7 @@ from scheduler.tenancy.works import Work
 # No object of a cluster has this kind: the group is one only while it is placed.
 _KIND = "Workload.kueue.x-k8s.io"
 _IMPLIED = {"unconstrained": True}
+_NO_PODS: Mapping[str, int] = Counter()
 
 
 class WorkloadPlaces:
@@ -51,7 +52,7 @@ class WorkloadPlaces:
         wanted = [(work, assignment)]
         for key in gone:
             one = self._tenants.works[key]
-            held = self._read_assignment(one, Counter())
+            held = self._read_assignment(one, _NO_PODS, _NO_PODS)
             if held is None:
                 return False
             wanted.append((one, held))
@@ -179,17 +180,22 @@ class WorkloadPlaces:
         """Take places for those pods of a workload with quota that do not exist; return whether none is left."""
         if self._cluster.stand_ins.list_of(work.key):
             return True
-        found = self._read_assignment(work, self._pods.count_sets(work.defined))
+        found = self._read_assignment(work, *self._pods.count_sets(work.defined))
         return found is not None and self.take(work, found)
 
-    def _read_assignment(self, work: Work, there: Counter[str]) -> Assignment | None:
-        """Read what a workload has been given, but for pods that are there; None if a flavor of it is gone."""
+    def _read_assignment(
+        self, work: Work, living: Mapping[str, int], succeeded: Mapping[str, int]
+    ) -> Assignment | None:
+        """Read what a workload has been given, but for pods that are there or have ended; None if a flavor of it is gone."""
         sets = []
+        left = {one.name: n for one, n in zip(work.sets, work.counts, strict=True)}
         for one in work.defined.admission.assigned if work.defined.admission else ():
             flavors = {name: Chosen(flavor, Mode.FIT, 0) for name, flavor in one.flavors}
             if not all(chosen.flavor in self._book.flavors for chosen in flavors.values()):
                 return None
-            n_missing = max(0, one.n_pods - there[one.name])
+            # Pods that have ended may be gone by now, and their workload may not say yet that they have.
+            n_missing = one.n_pods - living[one.name] - succeeded[one.name]
+            n_missing = max(0, min(n_missing, left.get(one.name, one.n_pods) - living[one.name]))
             sets.append(
                 SetAssignment(
                     name=one.name,

@@ -9,7 +9,8 @@ from scheduler.api import kinds, names, wire
 from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition
 
-_FINISHED = frozenset({"Succeeded", "Failed"})
+_SUCCEEDED = "Succeeded"
+_FINISHED = frozenset({_SUCCEEDED, "Failed"})
 
 
 class _Says(NamedTuple):
@@ -20,58 +21,88 @@ class _Says(NamedTuple):
     queue: str
 
 
-class WorkloadPods:
-    """The pods that are not finished, by their owners. It is kept only where queues are managed."""
+class _Owned:
+    """Pods by their owners."""
 
     def __init__(self) -> None:
-        self._says: dict[str, _Says] = {}
+        self.says: dict[str, _Says] = {}
         self._by_key: dict[OwnerKey, dict[str, str]] = {}
 
-    def note(self, pod: wire.Pod) -> None:
-        """Note a pod that was added or has changed."""
-        uid = pod.metadata.uid
-        says = None if pod.status.phase in _FINISHED else _read(pod)
-        if self._says.get(uid) == says:
+    def put(self, uid: str, says: _Says) -> None:
+        if self.says.get(uid) == says:
             return
         self.drop(uid)
-        if says is not None:
-            self._says[uid] = says
-            for key in says.keys:
-                self._by_key.setdefault(key, {})[uid] = says.pod_set
+        self.says[uid] = says
+        for key in says.keys:
+            self._by_key.setdefault(key, {})[uid] = says.pod_set
 
     def drop(self, uid: str) -> None:
-        """Forget a pod that is gone."""
-        says = self._says.pop(uid, None)
+        says = self.says.pop(uid, None)
         for key in says.keys if says is not None else ():
             del self._by_key[key][uid]
             if not self._by_key[key]:
                 del self._by_key[key]
 
     def list_of(self, defined: WorkloadDefinition) -> dict[str, str]:
-        """Return the uids of the pods of a workload, each with the name of its pod set as far as it says it."""
         for key in list_keys(defined):
             if (found := self._by_key.get(key)) is not None:
                 return found
         return {}
 
+
+class WorkloadPods:
+    """The pods that are not finished, by their owners, and how many have succeeded. It is kept only where queues are managed."""
+
+    def __init__(self) -> None:
+        self._living, self._succeeded = _Owned(), _Owned()
+
+    def note(self, pod: wire.Pod) -> None:
+        """Note a pod that was added or has changed."""
+        uid, phase = pod.metadata.uid, pod.status.phase
+        if phase in _FINISHED:
+            self._living.drop(uid)
+        else:
+            self._living.put(uid, _read(pod))
+        if phase == _SUCCEEDED:
+            self._succeeded.put(uid, _read(pod))
+        else:
+            self._succeeded.drop(uid)
+
+    def drop(self, uid: str) -> None:
+        """Forget a pod that is gone."""
+        self._living.drop(uid)
+        self._succeeded.drop(uid)
+
+    def list_of(self, defined: WorkloadDefinition) -> dict[str, str]:
+        """Return the uids of the pods of a workload, each with the name of its pod set as far as it says it."""
+        return self._living.list_of(defined)
+
     def find_keys(self, uid: str) -> tuple[tuple[OwnerKey, ...], str]:
         """Return the keys under which the workload of a pod may be found, and the name of its pod set."""
-        says = self._says.get(uid)
+        says = self._living.says.get(uid)
         return ((), "") if says is None else (says.keys, says.pod_set)
 
     def find_queue(self, uid: str) -> str:
         """Return the queue that a pod names; empty for none."""
-        says = self._says.get(uid)
+        says = self._living.says.get(uid)
         return "" if says is None else says.queue
 
-    def count_sets(self, defined: WorkloadDefinition) -> Counter[str]:
-        """Count the pods of a workload by pod set; those that name none are of the first one."""
+    def count_sets(self, defined: WorkloadDefinition) -> tuple[Counter[str], Counter[str]]:
+        """Count the pods of a workload by pod set: those that are not finished, and those that have succeeded.
+
+        Pods that name no pod set are of the first one.
+        """
         known = {one.name for one in defined.sets}
         first = defined.sets[0].name
-        return Counter(one if one in known else first for one in self.list_of(defined).values())
+
+        def count(owned: _Owned) -> Counter[str]:
+            sets = owned.list_of(defined).values()
+            return Counter(one if one in known else first for one in sets)
+
+        return count(self._living), count(self._succeeded)
 
 
-def _read(pod: wire.Pod) -> _Says | None:
+def _read(pod: wire.Pod) -> _Says:
     meta = pod.metadata
     labels, annotations = meta.labels or {}, meta.annotations or {}
     keys: list[OwnerKey] = []

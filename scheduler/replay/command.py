@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from rich.console import Console
 
 from scheduler import printing
 from scheduler.errors import BadInput, make_visible
-from scheduler.replay import fan_out, policies, results, traces, words, workloads
+from scheduler.replay import fan_out, objects, policies, results, traces, words, workloads
 from scheduler.replay.experiment import RunOptions, Trace
 from scheduler.replay.fan_out import Engine, Job
 from scheduler.replay.measures.averages import Record
@@ -84,7 +84,8 @@ def execute(
             workloads.check_recorded(trace)
     if request.queues:
         for trace in known.values():
-            _check_teams(trace, jobs)
+            for remark in _check_teams(trace, jobs):
+                printing.complain(f"warning: {make_visible(remark)}", progress.file)
     finished = fan_out.run_jobs(
         jobs,
         known,
@@ -148,15 +149,15 @@ def _read_policies(request: Request) -> list[Policy | None]:
     return list(found.values())
 
 
-def _check_teams(trace: Trace, jobs: Sequence[Job]) -> None:
-    """Refuse a trace whose pods name queues that a policy does not have."""
+def _check_teams(trace: Trace, jobs: Sequence[Job]) -> Iterator[str]:
+    """Refuse a trace whose pods name queues that a policy does not have; yield what of a policy has no effect."""
     if not trace.teams:
         raise BadInput(
             "--queues", f"no pod of {trace.name} has a queue: pods.csv needs the column queue"
         )
-    for policy in {
-        job.options.policy.name: job.options.policy for job in jobs if job.options.policy
-    }.values():
+    requested = {name for pod in trace.pods if pod.queue for name in objects.list_resources(pod)}
+    found = {job.options.policy.name: job.options.policy for job in jobs if job.options.policy}
+    for policy in found.values():
         for pod in trace.pods:
             if pod.queue and pod.queue not in policy.teams:
                 there = printing.list_some(sorted(policy.teams))
@@ -164,6 +165,9 @@ def _check_teams(trace: Trace, jobs: Sequence[Job]) -> None:
                     f"pod {pod.name}",
                     f'queue: "{pod.queue}" is not in policy {policy.name}, which has {there}',
                 )
+        covered = {name for one in policy.queues.values() for group in one.groups for name in group.resources}  # fmt: skip
+        for name in sorted(covered - requested):
+            yield f"policy {policy.name}: no pod with a queue requests {name}, so its quotas have no effect"
 
 
 def _find_load(request: Request) -> float | None:

@@ -117,6 +117,14 @@ def make_spec(
     return spec, devices.annotate_models(pod.models)
 
 
+def list_resources(pod: TracePod) -> list[str]:
+    """List the resources that a pod requests."""
+    spec, _ = make_spec(pod, "")
+    return [
+        name for one in spec.containers if one.resources for name in one.resources.requests or {}
+    ]
+
+
 def annotate_waiting(pod: TracePod, group_size: int, *, says_run_time: bool) -> dict[str, str]:
     """Annotate a pod with its group, of so many pods, and if ``says_run_time`` with how long it says that it runs."""
     found = {}

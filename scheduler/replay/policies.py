@@ -6,14 +6,14 @@ matters in a cluster is not read: the namespaces of queues, and admission checks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from scheduler.api import kinds, kueue, wire
+from scheduler.api import kinds, kueue, selectors, wire
 from scheduler.api.queues import configuration, reading
 from scheduler.api.queues.definitions import LocalQueueDefinition, QueueDefinition
 from scheduler.api.queues.settings import QueueSettings
@@ -26,6 +26,11 @@ _OPTION = "--queues"
 _CONFIGURATION = "Configuration"
 # What is read of Kueue's own configuration: the rest is about a cluster.
 _SETTINGS = "fairSharing", "admissionFairSharing"
+# What no node or pod of a trace has.
+_NOT_IN_TRACES = {
+    "nodeTaints": "must be left out: pods of a trace tolerate no taints",
+    "topologyName": "must be left out: nodes of a trace have no topology",
+}
 _READERS: Mapping[str, Callable[[Any], object]] = {
     kinds.CLUSTER_QUEUES.name: reading.read_queue,
     kinds.LOCAL_QUEUES.name: reading.read_local_queue,
@@ -39,10 +44,10 @@ _SHAPES = {
 
 
 class Team(NamedTuple):
-    """A team: the ClusterQueue that its LocalQueue leads to, and which part of that is the team's, by the weights."""
+    """A team: the ClusterQueue that its LocalQueue leads to, and its weight among the teams there."""
 
     queue: str
-    part: float
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ def read_policy(path: Path) -> Policy:
     _check_names(queues, locals_, known[kinds.FLAVORS.name], file)
     teams = {name: Team(name, 1.0) for name in queues}
     if locals_:
-        teams = _divide_queues(locals_.values())
+        teams = {name: Team(one.queue, one.weight) for name, one in locals_.items()}
     else:
         objects += [_make_local_queue(name) for name in queues]
     try:
@@ -125,7 +130,9 @@ def _check_names(
 def _read_bodies(path: Path, file: str) -> Iterator[dict[str, Any]]:
     try:
         text = documents.decode(path.read_bytes())
-    except (OSError, UnicodeError) as error:
+    except OSError as error:
+        raise BadInput(_OPTION, f"{path}: {error.strerror}") from error
+    except UnicodeError as error:
         raise BadInput(_OPTION, f"{path}: {error}") from error
     for one in documents.read_all(text):
         where = f"{file}: document {one.number}"
@@ -160,8 +167,13 @@ def _read_object(body: Json, where: str) -> tuple[kueue.QueueObject, Any]:
         raise BadInput(where, f"is no {wanted} or {_CONFIGURATION} of Kueue")
     meta = body.get("metadata")
     meta = meta if isinstance(meta, dict) else {}
-    if not meta.get("name"):
+    name = meta.get("name")
+    if not name or not isinstance(name, str):
         raise BadInput(where, "metadata.name: is missing")
+    selectors.check_value(name, f"{where}: metadata.name")
+    for field, why in _NOT_IN_TRACES.items():
+        if kind == kinds.FLAVORS.name and (body.get("spec") or {}).get(field):
+            raise BadInput(where, f"spec.{field}: {why}")
     # Namespaces matter in a cluster; here all teams are in one.
     meta = {"name": meta["name"], "uid": f"{kind}/{meta['name']}"}
     spec = body.get("spec") or {}
@@ -178,19 +190,6 @@ def _read_object(body: Json, where: str) -> tuple[kueue.QueueObject, Any]:
         raise BadInput(where, str(error)) from error
     except BadInput as error:
         raise BadInput(where, str(error)) from error
-
-
-def _divide_queues(found: Iterable[LocalQueueDefinition]) -> dict[str, Team]:
-    """Divide each ClusterQueue among its LocalQueues by their weights; without any weights, in equal parts."""
-    by_queue: dict[str, list[LocalQueueDefinition]] = {}
-    for one in found:
-        by_queue.setdefault(one.queue, []).append(one)
-    teams = {}
-    for queue, some in by_queue.items():
-        total = sum(one.weight for one in some)
-        for one in some:
-            teams[one.name] = Team(queue, one.weight / total if total else 1 / len(some))
-    return teams
 
 
 def _make_local_queue(name: str) -> kueue.LocalQueue:

@@ -84,8 +84,8 @@ class Replay:
             known=known,
             seed=options.seed,
         )
-        # Pods that are drawn one by one form no groups, and those of a team are one workload.
-        self._has_groups = trace.has_groups and workload.is_recorded and options.policy is None
+        # Pods that are drawn one by one form no groups.
+        self._has_groups = trace.has_groups and workload.is_recorded
         self._nodes: dict[str, int] = {}
         has_hostname = objects.needs_hostnames(trace)
         for place, index in enumerate(workload.order.tolist()):
@@ -104,8 +104,11 @@ class Replay:
         if self._has_groups:
             sizes = Counter(pod.group for pod in trace.pods)
             says_run_time = options.waiting == "backfill"
+            # The group of a pod that waits in a queue is a workload there.
             self._notes = [
-                objects.annotate_waiting(pod, sizes[pod.group], says_run_time=says_run_time)
+                {}
+                if options.policy is not None and pod.queue
+                else objects.annotate_waiting(pod, sizes[pod.group], says_run_time=says_run_time)
                 for pod in trace.pods
             ]
         self._line: Line | None = None

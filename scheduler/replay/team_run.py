@@ -58,6 +58,7 @@ class _TeamReplay(Replay):
         pods, specs = [trace.pods[one] for one in which], [self._specs[one] for one in which]
         totals = objects.find_totals(trace, [spec for spec, _ in specs])
         self._works = Works(self.engine, policy, pods, specs, totals)
+        self._works.refuse_inactive()
         # When the pod of an arrival will end that has a place.
         self._ends: dict[int, float] = {}
         self._stays: list[tuple[int, int, float, float, bool]] = []
@@ -88,6 +89,8 @@ class _TeamReplay(Replay):
             for bind in binds:
                 self.engine.handle(events.BindDone(bind.uid), at)
                 self._note_placed(int(bind.uid), bind.node, at)
+                if self._has_groups and not self._works.is_member(int(bind.uid)):
+                    self._start_pod(int(bind.uid), bind.node, at)
             turns = self._works.carry_out(outcome.quotas, at)
             for i in turns.stopped:
                 self._note_stopped(i, at)

@@ -19,11 +19,16 @@ from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.words import ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED
 from scheduler.api.times import write_time
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.queues import KnownQueues
+from scheduler.errors import BadInput
 from scheduler.replay.experiment import TracePod
 from scheduler.replay.policies import NAMESPACE, Policy
 
 # The digits of a number in a name: what comes in the same second has its turn by name.
 _DIGITS = 9
+# The flavor of resources that a queue does not mention.
+_REST = "replay-rest"
+_STOPPED = "Stopped"
 
 
 @dataclass(slots=True)
@@ -34,11 +39,13 @@ class _Work:
         found: its object, as the engine has seen it last.
         sets: the arrivals of each pod set, by the set's name.
         left: the arrivals whose pods have not ended.
+        is_started: whether these pods exist.
     """
 
     found: kueue.Workload
     sets: Mapping[str, Sequence[int]]
-    left: set[int] = field(default_factory=set)
+    left: set[int]
+    is_started: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +83,23 @@ class Works:
         self._works: dict[str, _Work] = {}
         self._key_of: dict[int, str] = {}
         self._n_waiting = 0
+        self._see(kueue.ResourceFlavor(metadata=wire.GuardedMeta(name=_REST, uid=_REST), spec={}))
         for found in policy.objects:
             if isinstance(found, kueue.ClusterQueue):
                 self._see(cover_rest(found, totals))
             else:
                 self._see(found)
+
+    def refuse_inactive(self) -> None:
+        """Refuse a policy with a queue that admits nothing, unless it says so itself by its ``stopPolicy``.
+
+        Raises:
+            BadInput: names the queue, and says why.
+        """
+        for one in self._engine.ask(KnownQueues()):
+            for reason, message in one.inactive:
+                if reason != _STOPPED:
+                    raise BadInput(f"--queues: ClusterQueue {one.name}", f"{reason}: {message}")
 
     def _see(self, found: kueue.QueueObject, at: float = 0.0) -> None:
         self._engine.handle(events.Seen(found), at)
@@ -114,7 +133,7 @@ class Works:
             name=name, namespace=NAMESPACE, uid=name, creation_timestamp=write_time(at)
         )
         spec = kueue.WorkloadSpec(pod_sets=pod_sets, queue_name=first.queue, priority=0)
-        work = _Work(kueue.Workload(metadata=meta, spec=spec), sets)
+        work = _Work(kueue.Workload(metadata=meta, spec=spec), sets, set(members))
         key = f"{NAMESPACE}/{name}"
         self._works[key] = work
         self._key_of |= dict.fromkeys(members, key)
@@ -150,7 +169,7 @@ class Works:
                 work = self._works[one.key]
                 conditions = (QUOTA_RESERVED, QUOTA_RESERVED), (ADMITTED, ADMITTED)
                 self._write_status(work, at, conditions, write_admission(one))
-                work.left = {i for some in work.sets.values() for i in some}
+                work.is_started = True
                 turns.started.extend(sorted(work.left))
                 self._n_waiting -= 1
             elif isinstance(one, Preempt | EvictWorkload):
@@ -160,10 +179,10 @@ class Works:
     def _evict(self, one: Preempt | EvictWorkload, at: float) -> Iterator[int]:
         """Stop a workload: its pods are gone, and it waits again."""
         work = self._works[one.key]
-        for i in sorted(work.left):
+        for i in sorted(work.left) if work.is_started else ():
             self._engine.handle(events.Gone(kinds.PODS.name, f"{i}"), at)
             yield i
-        work.left = set()
+        work.is_started = False
         self._n_waiting += 1
         is_preempted = isinstance(one, Preempt)
         conditions = [(EVICTED, PREEMPTED if is_preempted else one.reason)]
@@ -184,7 +203,9 @@ class Works:
             )
             for kind, reason in conditions
         ]
-        status = kueue.WorkloadStatus(admission=admission, conditions=written)
+        status = kueue.WorkloadStatus(
+            admission=admission, conditions=written, reclaimable_pods=_list_ended(work)
+        )
         work.found = msgspec.structs.replace(work.found, status=status)
         self._see(work.found, at)
 
@@ -197,28 +218,30 @@ class Works:
             del self._works[key]
             self._engine.handle(events.Gone(kinds.WORKLOADS.name, key), at)
             return
-        ended = [
-            kueue.ReclaimablePods(name=name, count=n)
-            for name, some in work.sets.items()
-            if (n := sum(k not in work.left for k in some))
-        ]
-        status = msgspec.structs.replace(work.found.status, reclaimable_pods=ended)
+        status = msgspec.structs.replace(work.found.status, reclaimable_pods=_list_ended(work))
         work.found = msgspec.structs.replace(work.found, status=status)
         self._see(work.found, at)
 
 
+def _list_ended(work: _Work) -> list[kueue.ReclaimablePods]:
+    """List how many pods of each pod set have ended: they need no quota any more, and do not come again."""
+    return [
+        kueue.ReclaimablePods(name=name, count=n)
+        for name, some in work.sets.items()
+        if (n := sum(i not in work.left for i in some))
+    ]
+
+
 def cover_rest(queue: kueue.ClusterQueue, totals: Mapping[str, str | int]) -> kueue.ClusterQueue:
-    """Cover the resources that a queue does not mention: it may use all that there is of them."""
-    groups = [dict(one) for one in queue.spec["resourceGroups"]]
+    """Cover the resources that a queue does not mention: it may use all that there is of them, on any nodes."""
+    groups = list(queue.spec["resourceGroups"])
     covered = {name for one in groups for name in one["coveredResources"]}
-    more = [
+    rest = [
         {"name": name, "nominalQuota": amount}
         for name, amount in totals.items()
         if name not in covered
     ]
-    first = groups[0]
-    first["coveredResources"] = [*first["coveredResources"], *(one["name"] for one in more)]
-    first["flavors"] = [
-        {**one, "resources": [*one["resources"], *more]} for one in first["flavors"]
-    ]
+    if rest:
+        flavor = {"name": _REST, "resources": rest}
+        groups.append({"coveredResources": [one["name"] for one in rest], "flavors": [flavor]})
     return msgspec.structs.replace(queue, spec={**queue.spec, "resourceGroups": groups})

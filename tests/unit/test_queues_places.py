@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -212,3 +213,32 @@ def test_those_give_quota_back_whose_going_makes_one_place(is_fair: bool) -> Non
     assert len(gone) == 2
     assert {nodes[name] for name in gone} in ({"n0", "n1"}, {"n2", "n3"})
     assert rows["gang"]["state"] == "admitted"
+
+
+@pytest.mark.parametrize("is_reclaimed", [False, True])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_no_place_is_kept_for_a_pod_that_has_succeeded(is_reclaimed: bool, is_there: bool) -> None:
+    """Of a workload with quota: neither while its pod is there, nor once its status says so."""
+    if not is_there and not is_reclaimed:
+        # Nobody knows of it: a controller may be about to make the pod.
+        return
+    workload, pod = make_running("runs", "a", "n0", "gpus", 0)
+    workload["spec"]["podSets"][0]["count"] = 2
+    assigned = workload["status"]["admission"]["podSetAssignments"][0]
+    assigned |= {"count": 2, "resourceUsage": {"nvidia.com/gpu": "8"}}
+    if is_reclaimed:
+        workload["status"]["reclaimablePods"] = [{"name": "main", "count": 1}]
+    ended = copy.deepcopy(pod)
+    ended["metadata"] |= {"name": "ended", "uid": "uid-ended"}
+    ended["spec"]["nodeName"] = "n1"
+    ended["status"] = {"phase": "Succeeded"}
+    rows = run(
+        *FOUR_NODES[:2],
+        make_flavor("gpus", "gpu"),
+        *make_queue("a", {"gpus": 12}),
+        workload,
+        pod,
+        *([ended] if is_there else []),
+        make_workload("next", "a", 1, 4, second=9),
+    )
+    assert rows["next"]["state"] == "admitted"

@@ -124,7 +124,7 @@ def test_where_nobody_lends_a_team_lacks_what_is_idle(play: Play) -> None:
     curves = teams.make_curves(trace, workload, series, policy)
     assert curves is not None
     assert curves.teams == ("speech", "vision")
-    assert curves.owed.tolist() == [50, 50]
+    assert [teams.read_owed(trace, policy, one) for one in curves.teams] == [4000, 4000]
     # Speech would have had all eight GPUs but for the time in which vision had work.
     at = [np.searchsorted(curves.x, x) for x in (20, 100, 300, 500)]
     fair_parts_ = [[100, 0], [50, 50], [100, 0], [50, 50]]
@@ -142,14 +142,70 @@ def test_flavors_have_the_model_of_their_nodes_and_local_queues_are_teams(play: 
     policy = flavors + write_queue("all", quota=8, flavor="a10")
     policy += write_local("speech", "all", 3) + write_local("vision", "all")
     trace, workload, series, read = play(policy)
-    assert {name: (one.queue, one.part) for name, one in read.teams.items()} == {
-        "speech": ("all", 0.75),
-        "vision": ("all", 0.25),
+    assert {name: tuple(one) for name, one in read.teams.items()} == {
+        "speech": ("all", 3),
+        "vision": ("all", 1),
     }
     # Eight GPUs are owed, but only four are of the model: what gets quota gets a place.
     node = {trace.pods[i].name: trace.nodes[n].name for i, n in zip(workload.pod, series.node, strict=True) if n >= 0}  # fmt: skip
     assert node["s1"] == "b"
-    assert teams.read_claims(trace, read)[0].tolist() == [6000, 2000]
+    # Both have work for all of it.
+    wanted = np.full((2, 1), 8000.0)
+    parts = teams.find_fair_parts(trace, read, np.array([8000.0]), wanted)
+    assert parts.tolist() == [[6000], [2000]]
+    # What one has no work for, the other may have: a team of weight 0 as well, if nobody else wants it.
+    assert teams.find_fair_parts(trace, read, np.array([8000.0]), np.array([[0.0], [9000.0]])).tolist() == [[0], [8000]]  # fmt: skip
+
+
+def test_pods_of_a_group_that_have_ended_do_not_come_again(play: Play) -> None:
+    """The rest of a group that is evicted begins anew; what its pods had done by then stays done."""
+    pods = """name,cpu,memory,gpus,arrival,departure,queue,group
+a1,1,1Gi,2,0,10,speech,g
+a2,1,1Gi,4,0,200,speech,g
+v1,1,1Gi,4,50,150,vision,
+v2,1,1Gi,4,50,100,vision,
+end,1,1Gi,0,900,901,,
+"""
+    policy = FLAVOR + write_queue("speech", COHORT, 0) + write_queue("vision", COHORT + RECLAIM, 8)
+    trace, workload, series, _ = play(policy, pods)
+    assert list_stays(trace, workload, series) == [
+        ("a1", 0, 10, False),
+        ("a2", 0, 50, True),
+        ("v1", 50, 150, False),
+        ("v2", 50, 100, False),
+        ("a2", 100, 300, False),
+        ("end", 900, 901, False),
+    ]
+
+
+def test_a_group_without_a_queue_is_placed_all_at_once_beside_queues(play: Play) -> None:
+    pods = """name,cpu,memory,gpus,arrival,departure,queue,group
+s1,1,1Gi,4,0,100,speech,
+g1,1,1Gi,4,10,50,,g
+g2,1,1Gi,4,10,50,,g
+end,1,1Gi,0,900,901,,
+"""
+    trace, workload, series, _ = play(APART, pods)
+    starts = {name: start for name, start, *_ in list_stays(trace, workload, series)}
+    assert starts == {"s1": 0, "g1": 100, "g2": 100, "end": 900}
+
+
+def test_resources_that_no_queue_mentions_are_free_on_all_nodes(play: Play) -> None:
+    """A pod without GPUs may go to a node of which no flavor has the label."""
+    flavors = FLAVOR.replace("{name: gpus}", "{name: gpus}\nspec: {nodeLabels: {model: T4}}")
+    pods = "name,cpu,memory,gpus,arrival,departure,queue\nlarge,60,1Gi,0,0,9,speech\nsmall,60,1Gi,0,1,9,speech\nend,1,1Gi,0,20,21,\n"  # fmt: skip
+    trace, workload, series, _ = play(flavors + write_queue("speech") + write_queue("vision"), pods)
+    assert [one[:2] for one in list_stays(trace, workload, series)] == [("large", 0), ("small", 1), ("end", 20)]  # fmt: skip
+
+
+def test_a_share_of_a_gpu_is_owed_by_its_compute_where_that_has_quota(play: Play) -> None:
+    policy = APART.replace("nvidia.com/gpu", "nvidia.com/gpucores").replace("nominalQuota: 4", "nominalQuota: 400")  # fmt: skip
+    pods = "name,cpu,memory,gpus,gpu_share,arrival,departure,queue\n"
+    pods += "".join(f"p{i},1,1Gi,1,0.5,{i},100,speech\n" for i in range(10))
+    trace, workload, series, read = play(policy, pods + "end,1,1Gi,0,,50,51,\n")
+    assert teams.read_owed(trace, read, "speech") == 4000
+    # Eight halves are four GPUs.
+    assert [one[0] for one in list_stays(trace, workload, series)] == [*(f"p{i}" for i in range(8)), "end"]  # fmt: skip
 
 
 @given(
@@ -264,6 +320,9 @@ BAD = {
     "Configuration.fairSharing.preemptionStrategies": SHARED + "---\napiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfairSharing: {preemptionStrategies: [Never]}\n",
     "document 1: is no object": "- a\n",
     "document 1": "a: [\n",
+    "spec.nodeTaints: must be left out": FLAVOR + "spec: {nodeTaints: [{key: a, effect: NoSchedule}]}\n" + write_queue("q"),
+    "spec.topologyName: must be left out": FLAVOR + "spec: {topologyName: t}\n" + write_queue("q"),
+    "metadata.name": FLAVOR + write_queue("'[bold]\\u001b'").replace("'[bold]\\u001b'", '"a\\eb"'),
 }  # fmt: skip
 
 
@@ -298,6 +357,28 @@ def test_what_does_not_go_with_queues_is_refused(tmp_path: Path, problem: str) -
     )
     assert result.exit_code == 2
     assert problem in unwrapped(result.stderr)
+
+
+def test_a_group_of_two_queues_and_a_queue_that_admits_nothing_are_refused(tmp_path: Path) -> None:
+    circle = "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: all}\nspec: {parentName: all}\n"  # fmt: skip
+    for pods, policy, problem in (
+        (PODS.replace("600,vision,g", "600,speech,g"), SHARED, "pods.csv, line 6, column queue"),
+        (PODS, SHARED + circle, "CohortCycle"),
+    ):
+        for name, text in (("nodes.csv", NODES), ("pods.csv", pods), ("p.yaml", policy)):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        result = CliRunner().invoke(cli.app, ["replay", str(tmp_path), "--experiment", "recorded", "--queue", "--queues", str(tmp_path / "p.yaml")])  # fmt: skip
+        assert result.exit_code == 2, result.output
+        assert problem in unwrapped(result.stderr)
+
+
+def test_a_quota_of_what_nobody_requests_is_said(tmp_path: Path) -> None:
+    policy = SHARED.replace("nvidia.com/gpu", "nvidia.com/gpus")
+    for name, text in (("nodes.csv", NODES), ("pods.csv", PODS), ("p.yaml", policy)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(cli.app, ["replay", str(tmp_path), "--experiment", "recorded", "--queue", "--queues", str(tmp_path / "p.yaml")])  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "no pod with a queue requests nvidia.com/gpus, so its quotas have no effect" in unwrapped(result.stderr)  # fmt: skip
 
 
 def test_a_trace_without_teams_needs_no_policy(tmp_path: Path) -> None:

@@ -25,17 +25,26 @@ def find_parts(total: Floats, wanted: Floats, owed: Floats, weights: Floats) -> 
 
 
 def divide(total: Floats, wanted: Floats, weights: Floats) -> Floats:
-    """Divide [S] totals among [T, S] wants by [T] weights, and give no team more than it wants; return [T, S]."""
+    """Divide [S] totals among [T, S] wants by [T] weights, and give no team more than it wants; return [T, S].
+
+    What each gets is its weight times a level, which is the same for all that want more. Those that want least for their
+    weight have enough first: the level is found among them in their order. O(S · T · log T).
+    """
     parts = np.zeros_like(wanted)
-    # Each team with a weight takes part until it has what it wants; in each round at least one of them gets there.
-    for _ in range(len(weights)):
-        open_ = np.where(wanted > parts, weights[:, None], 0.0)
-        sums = open_.sum(axis=0)
-        left = np.maximum(0.0, total - parts.sum(axis=0))
-        level = np.divide(left, sums, out=np.zeros_like(left), where=sums > 0)
-        given = open_ * level
-        is_full = (open_ > 0) & (given >= wanted - parts)
-        full = np.where(is_full, wanted - parts, 0.0)
-        # Where no team has enough, what is left is divided; else those that have enough go first.
-        parts += np.where(is_full.any(axis=0), full, given)
+    has_weight = weights > 0
+    if not has_weight.any():
+        return parts
+    want, weight = wanted[has_weight], weights[has_weight][:, None]
+    full = want / weight
+    order = np.argsort(full, axis=0, kind="stable")
+    before = np.cumsum(np.take_along_axis(want, order, axis=0), axis=0)
+    sums = np.cumsum(np.broadcast_to(weight, want.shape)[order, np.arange(want.shape[1])], axis=0)
+    # [T, S] the level if those before each have enough: what they leave is divided by the weights of the others.
+    left = total - np.concatenate([np.zeros((1, want.shape[1])), before[:-1]])
+    rest = sums[-1] - np.concatenate([np.zeros((1, want.shape[1])), sums[:-1]])
+    levels = left / rest
+    is_found = levels < np.take_along_axis(full, order, axis=0)
+    first = is_found.argmax(axis=0)[None, :]
+    level = np.where(is_found.any(axis=0), np.take_along_axis(levels, first, axis=0)[0], np.inf)
+    parts[has_weight] = np.minimum(want, np.maximum(0.0, level) * weight)
     return parts

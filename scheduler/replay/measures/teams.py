@@ -26,13 +26,11 @@ class TeamCurves:
     Attributes:
         teams: the names of the teams.
         x: [S] the middle of each step, in seconds from the first arrival on.
-        owed: [T] what each is owed.
         used, fair: [T, S] means over each step.
     """
 
     teams: tuple[str, ...]
     x: Floats
-    owed: Floats
     used: Floats
     fair: Floats
 
@@ -62,11 +60,10 @@ def make_curves(
     others = _measure(
         stays.start[is_other], stays.end[is_other], amounts[stays.arrival[is_other]], edges
     )
-    owed, weights = read_claims(trace, policy)
-    parts = fair.find_parts(capacity - others, wanted, owed, weights)
+    parts = find_fair_parts(trace, policy, capacity - others, wanted)
     percent = 100.0 / capacity
     middles: Floats = (edges[:-1] + edges[1:]) / 2.0 - start
-    return TeamCurves(teams, middles, owed * percent, used * percent, parts * percent)
+    return TeamCurves(teams, middles, used * percent, parts * percent)
 
 
 def make_figures(
@@ -106,31 +103,45 @@ def _find_missing(curves: TeamCurves, team: int | slice = slice(None)) -> float 
     return 100.0 * float(missing / parts) if parts > 0 else None
 
 
-def read_claims(trace: Trace, policy: Policy) -> tuple[Floats, Floats]:
-    """Read [T] what each team is owed of the load's resource, in its unit, and [T] the teams' weights."""
-    claims = [_read_claim(trace, policy, team) for team in trace.teams]
-    owed, weights = np.array(claims, np.float64).reshape(len(claims), 2).T
-    return owed, weights
+def find_fair_parts(trace: Trace, policy: Policy, total: Floats, wanted: Floats) -> Floats:
+    """Find [T, S] the fair parts of teams: first of their ClusterQueues, then of the teams of each."""
+    names_ = list(dict.fromkeys(policy.teams[team].queue for team in trace.teams))
+    of_queue = np.array([names_.index(policy.teams[team].queue) for team in trace.teams])
+    together = np.zeros((len(names_), total.size))
+    np.add.at(together, of_queue, wanted)
+    owed = np.array([read_owed(trace, policy, name) for name in names_])
+    weights = np.array([policy.queues[name].weight for name in names_])
+    parts_of_queues = fair.find_parts(total, together, owed, weights)
+    parts = np.zeros_like(wanted)
+    for k in range(len(names_)):
+        own = np.flatnonzero(of_queue == k)
+        of_teams = np.array([policy.teams[trace.teams[i]].weight for i in own])
+        parts[own] = fair.find_parts(parts_of_queues[k], wanted[own], of_teams * 0.0, of_teams)
+        # What is left is for teams without a weight.
+        left = parts_of_queues[k] - parts[own].sum(axis=0)
+        parts[own] += fair.divide(left, wanted[own] - parts[own], np.ones(own.size))
+    return parts
 
 
-def _read_claim(trace: Trace, policy: Policy, name: str) -> tuple[float, float]:
+def read_owed(trace: Trace, policy: Policy, queue: str) -> float:
+    """Read what a ClusterQueue is owed of the load's resource, in its unit; of GPUs by their compute where that has quota."""
     load, capacity = demand.read_demand(trace).load_name, workloads.read_load(trace)[1]
-    resource = names.GPU if load == demand.GPU else load
-    team = policy.teams[name]
-    queue = policy.queues[team.queue]
-    owed = 0.0
-    for group in queue.groups:
+    nominal: dict[str, float] = {}
+    for group in policy.queues[queue].groups:
         for quotas in group.flavors:
-            for covered, quota in zip(group.resources, quotas.quotas, strict=True):
-                if covered == resource:
-                    owed += capacity if quota.nominal == UNLIMITED else _convert(load, quota.nominal)  # fmt: skip
-    return min(owed, capacity) * team.part, queue.weight * team.part
+            for resource, quota in zip(group.resources, quotas.quotas, strict=True):
+                is_endless = quota.nominal == UNLIMITED
+                amount = capacity if is_endless else _convert(load, resource, quota.nominal)
+                nominal[resource] = nominal.get(resource, 0.0) + amount
+    resources = (names.GPU_CORES, names.GPU) if load == demand.GPU else (load,)
+    return min(capacity, next((nominal[one] for one in resources if one in nominal), 0.0))
 
 
-def _convert(load: str, amount: int) -> float:
+def _convert(load: str, resource: str, amount: int) -> float:
     """Convert an amount of a quota to the unit of a trace."""
     if load == demand.GPU:
-        return float(amount * WHOLE)
+        # Compute is in percent of a GPU.
+        return float(amount * WHOLE / 100 if resource == names.GPU_CORES else amount * WHOLE)
     return amount / _MIB if load == demand.MEMORY else float(amount)
 
 

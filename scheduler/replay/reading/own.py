@@ -58,9 +58,16 @@ def read_pods(path: Path, *, strict: bool) -> tuple[list[TracePod], tuple[str, .
     readings = Readings(path.name)
     found: list[TracePod] = []
     limits: dict[str, int] = {}
+    queues: dict[str, str] = {}
     for row in tables.read_rows(path, _COLUMNS, _POD_EXTRAS, _RESOURCE):
         one = _read_pod(row, readings, strict=strict)
         found.append(one)
+        if one.group and queues.setdefault(one.group, one.queue) != one.queue:
+            raise row.make_error(
+                "queue",
+                f'"{one.queue}": all lines of a group must have the same queue, and an earlier line of {one.group} has'
+                f' "{queues[one.group]}"',
+            )
         if not one.app:
             continue
         before = limits.setdefault(one.app, one.max_per_node)
@@ -151,7 +158,7 @@ def _read_pod(row: Row, readings: Readings, *, strict: bool) -> TracePod:
         departure,
         _read_group(row),
         row.read_seconds("run_time") if row.cells.get("run_time") else math.inf,
-        row.cells.get("queue", ""),
+        _read_queue(row),
     )
 
 
@@ -178,6 +185,13 @@ def _read_group(row: Row) -> str:
     group = row.cells.get("group", "")
     selectors.check_value(group, row.name_place("group"))
     return group
+
+
+def _read_queue(row: Row) -> str:
+    """Read the name of the queue."""
+    queue = row.cells.get("queue", "")
+    selectors.check_value(queue, row.name_place("queue"))
+    return queue
 
 
 def _read_stay(row: Row) -> tuple[float, float]:
