@@ -188,13 +188,14 @@ KAI_USAGE = "scheduling.evenkeel.dev/usage"
 # Where KAI is installed by default.
 KAI_NAMESPACE = "kai-scheduler"
 
-# Shares of cards: KAI. Three annotations, and the label by which pods that share a card, and the pod that holds the card
-# for them, have the same group; and the namespace of the latter.
+# Shares of cards: KAI. Three annotations; the label by which pods that share a card, and the pod that holds the card for
+# them, have the same group, and how the labels begin by which a pod has several; the namespace of the pods that hold cards.
 KAI_FRACTION = "gpu-fraction"
 KAI_GPU_MEMORY = "gpu-memory"
 KAI_SHARED_CARDS = "gpu-fraction-num-devices"
 KAI_SHARES = frozenset({KAI_FRACTION, KAI_GPU_MEMORY, KAI_SHARED_CARDS})
 KAI_CARD_GROUP = "runai-gpu-group"
+KAI_CARD_GROUPS = f"{KAI_CARD_GROUP}/"
 KAI_RESERVATIONS = "kai-resource-reservation"
 
 # Queues: KAI. Labels; of those that name the queue the first one that is there counts.

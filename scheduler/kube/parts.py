@@ -137,7 +137,7 @@ class Parts:
         needed = rights.list_needed(
             options.lease_namespace,
             options.lease_name,
-            with_queues=has_queues,
+            kueue_namespace=config.queues.kueue_namespace if has_queues else "",
             with_kai=has_kai,
             webhook=config.queues.webhook,
         )

@@ -42,7 +42,7 @@ def list_needed(
     lease_namespace: str,
     lease_name: str,
     *,
-    with_queues: bool = False,
+    kueue_namespace: str = "",
     with_kai: bool = False,
     webhook: WebhookSettings | None = None,
 ) -> list[Right]:
@@ -51,7 +51,7 @@ def list_needed(
     Args:
         lease_namespace: the namespace of the Lease; empty without leader election.
         lease_name: the name of the Lease.
-        with_queues: whether Kueue's queues are managed.
+        kueue_namespace: the namespace in which Kueue may run; empty: its queues are not managed.
         with_kai: whether KAI's queues are managed.
         webhook: how the webhook is served; None: it is not.
     """
@@ -71,8 +71,8 @@ def list_needed(
         _make_right("get", kinds.POLICIES),
         _make_right("patch", kinds.POLICIES, "status"),
     ]
-    if with_queues:
-        rights += _list_of_queues()
+    if kueue_namespace:
+        rights += _list_of_queues(kueue_namespace)
     if webhook is not None and not webhook.certificates:
         rights += _list_of_webhook(webhook)
     if with_kai:
@@ -85,12 +85,12 @@ def list_needed(
     return rights
 
 
-def _list_of_queues() -> list[Right]:
+def _list_of_queues(kueue_namespace: str) -> list[Right]:
     """List what else is needed where queues are managed."""
     written = kinds.WORKLOADS, kinds.CLUSTER_QUEUES, kinds.LOCAL_QUEUES, kinds.COHORTS
     # Kueue's finalizer keeps them while they are used.
     kept = kinds.KUEUE_TOPOLOGIES, kinds.FLAVORS, kinds.CLUSTER_QUEUES, kinds.ADMISSION_CHECKS
-    leases = kinds.LEASES.group, kinds.LEASES.plural
+    leases = kinds.LEASES.group, kinds.LEASES.plural, "", kueue_namespace
     return [
         *(_make_right(verb, kind) for kind in kinds.OF_QUEUES for verb in ("list", "watch")),
         *(_make_right(verb, kinds.WORKLOADS) for verb in ("get", "create", "patch", "delete")),
@@ -100,7 +100,7 @@ def _list_of_queues() -> list[Right]:
         _make_right("patch", kinds.JOBS, "status"),
         _make_right("patch", kinds.PODS),
         _make_right("list", kinds.PRIORITY_CLASSES),
-        Right("list", *leases, name=names.KUEUE_LEASE),
+        Right("get", *leases, names.KUEUE_LEASE),
     ]
 
 

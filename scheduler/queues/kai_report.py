@@ -32,7 +32,7 @@ def list_queues(queues: Sequence[Json], edge: int | None) -> Iterator[Line]:
             values = (use[key] for key in ("resource", "quota", "limit"))
             amounts = (use[key] for key in ("fairShare", "held", "nonPreemptible", "requested"))
             shown = name if i == 0 or edge is not None else ""
-            rows.append((shown, *values, f"{use['weight']:g}", *amounts))
+            rows.append((shown, *values, f"{use['weight']:.13g}", *amounts))
     yield from make_table(_SHARES, rows, edge)
     for one in queues:
         if one["problem"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler.api import names
 from scheduler.api.queues.amounts import write_amount
-from scheduler.api.queues.kai import CARD, CPU, MEMORY, NAMES, UNLIMITED, Vector
+from scheduler.api.queues.kai import CPU, MEMORY, NAMES, UNLIMITED, Vector, write_in_units
 from scheduler.engine.questions.kai_queues import InKaiQueue
 from scheduler.engine.questions.queues import KaiFigures
 from scheduler.queues.scene import Scene
@@ -117,4 +117,4 @@ def write(resource: int, amount: int) -> str:
         return write_amount(names.CPU, amount)
     if resource == MEMORY:
         return min(write_amount(names.MEMORY, amount), write_amount("", amount), key=len)
-    return f"{amount / CARD:.15g}"
+    return write_in_units(resource, amount)

@@ -39,8 +39,18 @@ class KaiScene:
         return self.queues.get(wanted) if name != wanted or not is_taken else None
 
     def find_entity(self, name: str) -> InKaiQueue | None:
-        """Find a pod or group by namespace and name, or by a name that no other has: what of it waits, if anything does."""
+        """Find a pod or group by namespace and name, or by a name that no other has: what of it waits, if anything does.
+
+        The name of a pod of a group finds the group.
+        """
         found = [one for one in self.entities if name in {one.key, one.name}]
+        if not found:
+            namespace, _, pod = name.rpartition("/")
+            found = [
+                one
+                for one in self.entities
+                if pod in one.pods and (not namespace or namespace == one.namespace)
+            ]
         if len({one.key for one in found}) != 1:
             return None
         return max(found, key=lambda one: one.is_waiting)

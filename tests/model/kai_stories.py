@@ -89,33 +89,43 @@ class KaiStory:
         """One thing or another, and then a decision that may fail to be carried out."""
         rng = self.rng
         self.now += rng.expovariate(1 / 60)
-        what = rng.randrange(12)
+        what = rng.randrange(14)
         if what < 5:
             self._come()
         elif what < 7 and self.pods:
             self._leave(rng.choice(sorted(self.pods)))
         elif what == 7:
-            name = rng.choice(sorted(_PARENTS))
-            if rng.random() < 0.2:
-                self.engine.handle(events.Gone("Queue.scheduling.run.ai", name), self.now)
-            else:
-                self._see(self._draw_queue(name))
+            self._change_queue(rng.choice(sorted(_PARENTS)))
         elif what == 8 and self._groups:
             self._see(self._draw_group(rng.choice(sorted(self._groups)), rng.randint(1, 3)))
         elif what == 9:
-            taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
-            raw = make.raw(make.node(name="plain0", cpu="16", memory="64Gi", gpus=4))
-            raw["spec"] = {**raw.get("spec", {}), "taints": taints if rng.random() < 0.5 else []}
-            self._see(raw)
-        elif what == 10 and (self.rival or rng.random() < 0.3):
+            self._change_node()
+        elif what == 10 and (self.rival or rng.random() < 0.5):
             self.rival = "" if self.rival else "KAI-Scheduler runs"
             self.engine.handle(events.KaiQueuesHeld(self.rival), self.now)
+        elif what >= 12:
+            self._share_card()
         outcome = self.engine.decide(self.now, Unlimited())
         self.outcomes.append(outcome)
         for bind in outcome.binds:
             self._carry_out(bind)
         for evict in outcome.evicts:
             self._evict(evict)
+
+    def _change_queue(self, name: str) -> None:
+        if self.rng.random() < 0.2:
+            self.engine.handle(events.Gone("Queue.scheduling.run.ai", name), self.now)
+        else:
+            self._see(self._draw_queue(name))
+
+    def _change_node(self) -> None:
+        rng = self.rng
+        taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+        raw = make.raw(make.node(name="plain0", cpu="16", memory="64Gi", gpus=4))
+        if rng.random() < 0.5:
+            raw["metadata"]["labels"] = {names.GPU_MIB: "40960"}
+        raw["spec"] = {**raw.get("spec", {}), "taints": taints if rng.random() < 0.5 else []}
+        self._see(raw)
 
     def _draw_group(self, name: str, least: int) -> Json:
         spec: Json = {"minMember": least}
@@ -155,6 +165,47 @@ class KaiStory:
             pod.metadata.creation_timestamp = write_time(self.now)
             self.pods[uid] = make.raw(pod)
             self._put(uid)
+
+    def _share_card(self) -> None:
+        """A pod comes or changes that KAI has placed on a shared card, or one that holds the card for others."""
+        rng = self.rng
+        node, group = rng.choice(("plain0", "plain1")), rng.choice(("g1", "g2"))
+        labels = {names.KAI_CARD_GROUP: group}
+        uid = f"reservation-{node}-{group}"
+        notes: Json = {}
+        figures: Json = {"cpu": "1"}
+        if rng.random() < 0.4:
+            namespace, figures = names.KAI_RESERVATIONS, {"cpu": "1", "gpu": 1}
+        else:
+            uid, namespace = f"share-{rng.randrange(6)}", "team"
+            notes = rng.choice(
+                (
+                    {names.KAI_FRACTION: rng.choice(("0.5", "0.3", "NaN"))},
+                    {names.KAI_GPU_MEMORY: "20000", names.KAI_SHARED_CARDS: "9"},
+                    {},
+                )
+            )
+            labels[names.KAI_QUEUE] = rng.choice(_LEAVES)
+            labels[f"{names.KAI_CARD_GROUPS}g2"] = "g2"
+            if rng.random() < 0.2:
+                del labels[names.KAI_QUEUE]
+        before = self.pods.get(uid)
+        pod = make.pod(
+            name=uid,
+            namespace=namespace,
+            uid=uid,
+            node=before["spec"]["nodeName"] if before else node,
+            labels=labels,
+            annotations=notes,
+            scheduler_name="kai-scheduler",
+            **figures,
+        )
+        pod.metadata.creation_timestamp = write_time(self.now)
+        self.pods[uid] = make.raw(pod)
+        if before and "deletionTimestamp" in before["metadata"]:
+            stamp = before["metadata"]["deletionTimestamp"]
+            self.pods[uid]["metadata"]["deletionTimestamp"] = stamp
+        self._put(uid)
 
     def _put(self, uid: str) -> None:
         self._see(self.pods[uid])

@@ -16,7 +16,7 @@ API = "/apis/kueue.x-k8s.io/v1beta2"
 WORKLOADS = f"{API}/namespaces/default/workloads"
 QUEUES = f"{API}/clusterqueues"
 LOCALS = f"{API}/namespaces/default/localqueues"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
 
 
 async def serve(world: World) -> None:
@@ -112,6 +112,8 @@ async def hold_lease(world: World) -> None:
     spec = {"holderIdentity": "kueue-controller-manager-0_x", "leaseDurationSeconds": 15}
     kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
     lease = {**kind, "metadata": {"name": names.KUEUE_LEASE}, "spec": spec}
+    # A namespace in which Kueue was installed.
+    await world.call("POST", "/api/v1/namespaces", {"metadata": {"name": "kueue-system"}})
     await world.call("POST", LEASES, lease)
     while True:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

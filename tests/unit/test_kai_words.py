@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given as given_any
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.api import kai, wire
 from scheduler.api.queues import configuration
-from scheduler.api.queues.kai import UNLIMITED, read_queue
+from scheduler.api.queues.kai import UNITS, UNLIMITED, read_queue, write_in_units
 from scheduler.api.queues.settings import KaiSettings
 from scheduler.errors import BadInput
 from tests import make
@@ -20,6 +24,13 @@ from tests.prose import unwrapped
 from tests.unit.kai_worlds import INFERENCE, Job, Queue, decide, make_objects
 
 Json = dict[str, Any]
+
+
+@given_any(st.integers(0, 2), st.integers(-(10**20), 10**20))
+def test_amounts_are_written_exactly_as_plain_decimals(resource: int, amount: int) -> None:
+    text = write_in_units(resource, amount)
+    assert re.fullmatch(r"-?[0-9]+(\.[0-9]*[1-9])?", text)
+    assert Fraction(text) * UNITS[resource] == amount
 
 
 def test_it_is_explained_why_a_queue_holds_a_pod() -> None:

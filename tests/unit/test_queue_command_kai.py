@@ -66,6 +66,37 @@ def test_it_is_explained_why_a_pod_waits_and_who_may_go_for_it() -> None:
     assert found["limits"] == ["queue b has no preemptible pods of lower priority that may go"]
 
 
+@pytest.mark.parametrize("name", ["default/first-1", "first-1"])
+def test_a_pod_of_a_group_is_answered_by_its_group(name: str) -> None:
+    found = ask("why", name, objects=world())
+    assert found == ask("why", "default/first", objects=world())
+    assert "PodGroup default/first waits" in queue("why", name, objects=world())
+
+
+def test_of_a_group_that_runs_in_part_each_pod_is_answered_for_itself() -> None:
+    gang = Job("a", n=3, least=1, on=["n1", "n1"], age=50, ran=5)
+    states = [ask("why", f"gang-{i}", objects=world(gang=gang))["state"] for i in range(3)]
+    assert states == ["holds", "holds", "held"]
+    # A pod that there is not, or whose group is in another namespace.
+    assert "similar: " in queue("why", "default/gang-3", objects=world(gang=gang), code=2)
+    queue("why", "other/gang-0", objects=world(gang=gang), code=2)
+
+
+def test_small_and_large_amounts_are_plain_numbers() -> None:
+    labels = {"runai-gpu-group": "g"}
+    jobs = {
+        "tiny": Job("a", gpus=0, on=["n1"], notes={"gpu-fraction": "0.000001"}, labels=labels),
+        "holder": Job("", on=["n1"], labels=labels, namespace="kai-resource-reservation"),
+        "x": Job("a", gpus=123_456_789),
+    }
+    objects = make_objects({"n1": 8}, {"a": Queue(1, limit=1)}, jobs)
+    found = ask("why", "x", objects=objects)
+    assert found["message"].endswith("0.000001 are held, and 123456789 more are wanted")
+    (row,) = found["queues"]
+    uses = row["uses"][2]
+    assert (uses["held"], uses["requested"]) == ("0.000001", "123456789.000001")
+
+
 def test_it_is_said_by_which_rules_nobody_goes() -> None:
     found = ask("why", "more", objects=world())
     assert (found["state"], found["reason"], found["givers"]) == ("held", "OverLimit", [])

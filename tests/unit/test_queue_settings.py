@@ -99,6 +99,17 @@ def test_a_mistake_of_the_webhook_is_named_with_its_field(given: Any, field: str
         read_settings({"kueue": True, "webhook": given})
 
 
+def test_kueue_may_run_in_another_namespace_than_by_default() -> None:
+    assert read_settings({"kueue": True}).kueue_namespace == "kueue-system"
+    assert read_settings({"kueueNamespace": "queues"}).kueue_namespace == "queues"
+
+
+@pytest.mark.parametrize("given", ["", "Kueue", "a/b", "a" * 64, None, 5])
+def test_a_mistake_in_the_namespace_of_kueue_is_named(given: Any) -> None:
+    with pytest.raises(BadInput, match=re.escape("queues.kueueNamespace: ")):
+        read_settings({"kueueNamespace": given})
+
+
 def test_a_webhook_needs_queues() -> None:
     with pytest.raises(BadInput, match=re.escape("queues.webhook: needs queues.kueue: true")):
         read_settings({"webhook": {}})

@@ -171,7 +171,7 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
 @pytest.mark.parametrize(
     ("folder", "given"),
     [
-        ("queues", {"with_queues": True}),
+        ("queues", {"kueue_namespace": "kueue-system"}),
         ("kai-queues", {"with_kai": True}),
         ("queues-webhook", {"webhook": WebhookSettings()}),
     ],

@@ -8,7 +8,8 @@ Source: KAI-Scheduler (2026-03), ``pkg/scheduler/api/pod_info``, ``pkg/binder/pl
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
+import re
+from fractions import Fraction
 from typing import NamedTuple
 
 from scheduler.api import names, values, wire
@@ -19,14 +20,15 @@ _PERCENT = 100
 _NUMBER_MAX = 2**31
 # No number has more characters.
 _TEXT_MAX = 32
-_NONE = Decimal(0)
+# With a point or without one; neither a sign nor an exponent.
+_DECIMAL = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 
 
 class Share(NamedTuple):
     """A share of cards.
 
     Attributes:
-        cards: of so many cards.
+        cards: of so many cards; 0: it is not known of how many.
         millionths: so much of each, rounded up; 0 for a share in MiB.
         mib: so many MiB of each; 0 for a share that is a part.
     """
@@ -34,6 +36,10 @@ class Share(NamedTuple):
     cards: int
     millionths: int
     mib: int
+
+
+# What pods that share cards hold if their annotations cannot be read: each card as a whole.
+UNREADABLE = Share(0, _MILLIONTHS, 0)
 
 
 def read_share(pod: wire.Pod) -> Share | None:
@@ -89,11 +95,9 @@ def _read_count(texts: dict[str, str], key: str) -> int:
 
 def _read_part(text: str) -> int:
     """Read a part in millionths, rounded up."""
-    try:
-        found = Decimal(text) if len(text) <= _TEXT_MAX else _NONE
-    except InvalidOperation:
-        found = _NONE
-    if not (found.is_finite() and 0 < found < 1):
-        quoted = values.quote(text)
-        raise BadInput(_name(names.KAI_FRACTION), f"{quoted} is not a number between 0 and 1")
-    return int((found * _MILLIONTHS).to_integral_value(ROUND_CEILING))
+    is_decimal = len(text) <= _TEXT_MAX and _DECIMAL.fullmatch(text)
+    found = Fraction(text) if is_decimal else Fraction(0)
+    if not 0 < found < 1:
+        wanted = "a decimal between 0 and 1, such as 0.5"
+        raise BadInput(_name(names.KAI_FRACTION), f"{values.quote(text)} is not {wanted}")
+    return -(-found * _MILLIONTHS // 1)

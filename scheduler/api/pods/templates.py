@@ -51,7 +51,8 @@ class PodTemplate:
         most: what its containers may hold on cards of that family, empty for none; also of a malformed
             request.
         size: the size class of what it asks, see ``gpus.find_size``; -1 for none.
-        share: the share of cards that it has if KAI has placed it, None for none. Evenkeel places no such pod.
+        share: the share of cards that it has if KAI has placed it, ``UNREADABLE`` if its annotations cannot be read, None
+            for none. Evenkeel places no such pod.
         steering: the pod's own placement annotations, sorted.
         kinds: the kind of every container, init containers first (slots of HAMi's annotations).
         unsupported: fields that Evenkeel cannot honour yet; a pod with any is not placed.
@@ -234,7 +235,7 @@ def _read_share(pod: wire.Pod) -> tuple[kai_shares.Share | None, Mistake | None]
     try:
         share = kai_shares.read_share(pod)
     except BadInput as error:
-        return None, error.mistake
+        return kai_shares.UNREADABLE, error.mistake
     return share, None if share is None else kai_shares.refuse_share(share)
 
 

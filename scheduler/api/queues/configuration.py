@@ -20,8 +20,8 @@ from scheduler.api.queues.settings import (
 from scheduler.errors import BadInput
 
 _FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
-_WEBHOOK, _MOVES = "webhook", "moves"
-FIELDS = "kueue", "kai", _FAIR, _HISTORY, _READY, _WEBHOOK, _MOVES
+_WEBHOOK, _MOVES, _KUEUE_NAMESPACE = "webhook", "moves", "kueueNamespace"
+FIELDS = "kueue", _KUEUE_NAMESPACE, "kai", _FAIR, _HISTORY, _READY, _WEBHOOK, _MOVES
 _STAMPS = ("Eviction", "Creation")
 _OF_KAI = "kValue", "usage", "usageHalfLifeTime", "saturationMultiplier", "reclaimMinRuntimeMethod"
 _METHODS = ("lca", "queue")
@@ -45,6 +45,7 @@ def read_settings(given: Any, field: str = "queues") -> QueueSettings:
         raise BadInput(f"{field}.{_WEBHOOK}", f"needs {field}.kueue: true")
     return QueueSettings(
         kueue=kueue,
+        kueue_namespace=_read_name(raw, field, _KUEUE_NAMESPACE, QueueSettings().kueue_namespace),
         kai=_read_kai(raw.get("kai", False), f"{field}.kai"),
         strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),
         moves=values.read_flag(raw.get(_MOVES, False), f"{field}.{_MOVES}"),
@@ -60,18 +61,21 @@ def _read_webhook(given: Any, field: str) -> WebhookSettings | None:
         return None
     raw, default = values.read_mapping(given, field), WebhookSettings()
     values.refuse_unknown(raw, field, ("port", "name", "namespace", "certificates"))
-    texts = {
-        key: _read_text(raw, field, key, getattr(default, key))
-        for key in ("name", "namespace", "certificates")
-    }
-    for key in ("name", "namespace"):
-        if not _DNS_LABEL.fullmatch(texts[key]):
-            raise BadInput(
-                f"{field}.{key}",
-                f"{values.quote(texts[key])} is not a name: 1 to 63 lower-case letters, digits and '-'",
-            )
-    port = values.read_integer(raw.get("port", default.port), f"{field}.port", 0, 2**16 - 1)
-    return WebhookSettings(port=port, **texts)
+    return WebhookSettings(
+        port=values.read_integer(raw.get("port", default.port), f"{field}.port", 0, 2**16 - 1),
+        name=_read_name(raw, field, "name", default.name),
+        namespace=_read_name(raw, field, "namespace", default.namespace),
+        certificates=_read_text(raw, field, "certificates", default.certificates),
+    )
+
+
+def _read_name(raw: Mapping[str, Any], under: str, key: str, default: str) -> str:
+    """Read the name of an object or a namespace."""
+    text = _read_text(raw, under, key, default)
+    if not _DNS_LABEL.fullmatch(text):
+        allowed = "1 to 63 lower-case letters, digits and '-'"
+        raise BadInput(f"{under}.{key}", f"{values.quote(text)} is not a name: {allowed}")
+    return text
 
 
 def _read_text(raw: Mapping[str, Any], under: str, key: str, default: str) -> str:

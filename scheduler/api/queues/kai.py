@@ -147,6 +147,15 @@ def _read_seconds(spec: Mapping[str, Any], name: str) -> float | None:
     return 0.0 if _ZERO.fullmatch(given) else reading.parse_seconds(given, field)
 
 
+def write_in_units(resource: int, amount: int) -> str:
+    """Write an amount in KAI's units, as a plain decimal number."""
+    unit = UNITS[resource]
+    whole, rest = divmod(abs(amount), unit)
+    places = len(str(unit)) - 1
+    text = f"{whole}.{rest:0{places}d}".rstrip("0").rstrip(".") if rest else str(whole)
+    return f"-{text}" if amount < 0 else text
+
+
 def add(one: Vector, other: Vector, sign: int = 1) -> Vector:
     """Add amounts, or take the second ones from the first ones."""
     return one[0] + sign * other[0], one[1] + sign * other[1], one[2] + sign * other[2]

@@ -99,6 +99,7 @@ class QueueSettings:
 
     Attributes:
         kueue: whether Kueue's objects are managed, in the place of Kueue.
+        kueue_namespace: where Kueue itself may run: its lease there says whether it does.
         kai: how KAI's queues share; None if they are not managed.
         makes_workloads: whether somebody makes workloads of jobs and pods with a queue, so that these wait for them.
         ends_runs: whether workloads are stopped that have run for as long as they may, or whose pods are not ready in time.
@@ -111,6 +112,7 @@ class QueueSettings:
     """
 
     kueue: bool = False
+    kueue_namespace: str = "kueue-system"
     kai: KaiSettings | None = None
     makes_workloads: bool = True
     ends_runs: bool = True

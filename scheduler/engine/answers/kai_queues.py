@@ -15,6 +15,7 @@ from scheduler.disruption.queue_victims import Action, QueueVictims
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import kai_queues as ask
 from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.pods import Life
 from scheduler.telling import sayings
 from scheduler.tenancy.kai.rules import find_over, make_taker, may_reclaim
 from scheduler.tenancy.kai.turns import list_next
@@ -55,6 +56,7 @@ def _list_holders(inside: Inside) -> Iterator[ask.InKaiQueue]:
                 is_waiting=False,
                 n_pods=1 if before is None else before.n_pods + 1,
                 amounts=add(NOTHING if before is None else before.amounts, shares.find_held(uid)),
+                pods=() if root is None else (*(before.pods if before else ()), pod.name),
             )
         yield from found.values()
 
@@ -82,7 +84,16 @@ def _list_waiters(inside: Inside) -> Iterator[ask.InKaiQueue]:
                 amounts=shares.sum_wants(turn),
                 position=position,
                 **_find_hold(inside, entry),
+                pods=_list_waiting(inside, entity),
             )
+
+
+def _list_waiting(inside: Inside, entity: AnyEntity) -> tuple[str, ...]:
+    """List the names of those pods of a group that have no node yet."""
+    if not isinstance(entity, Entity):
+        return ()
+    there = (inside.cluster.pods.get(pod.uid) for pod in entity.members)
+    return tuple(pod.name for pod in there if pod is not None and pod.life == Life.PENDING)
 
 
 def _name_group(key: GroupKey) -> _Name:

@@ -21,6 +21,7 @@ class InKaiQueue(NamedTuple):
         amounts: what they hold, or what the next turn of those that wait wants.
         position: of those that wait: the place in the order of the queue, from 0; else -1.
         reason: why it may not be tried, in one word, empty if it may; ``message`` says it in full.
+        pods: of a group the names of those of its pods that wait, or that hold something; empty for a single pod.
     """
 
     namespace: str
@@ -36,6 +37,7 @@ class InKaiQueue(NamedTuple):
     position: int = -1
     reason: str = ""
     message: str = ""
+    pods: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -2,9 +2,9 @@
 
 Each system has its own sign of who manages its queues.
 
-Kueue's controller holds a Lease, in a namespace that its installation chose. It is held as long as it changes, or as its
-time of renewal says that it was renewed a short time ago; the one is true whatever the clocks say, the other before a
-change was seen.
+Kueue's controller holds a Lease in the namespace in which it is installed; tenants may create Leases of the same name in
+namespaces of their own, and these count for nothing. It is held as long as it changes, or as its time of renewal says
+that it was renewed a short time ago; the one is true whatever the clocks say, the other before a change was seen.
 
 KAI-Scheduler elects no leader unless its installation says so, so it often has no lease. Its sign are the pods that
 decide about queues, or carry such decisions out, in the namespace in which KAI is installed by default: tenants create no
@@ -22,13 +22,15 @@ import structlog
 
 from scheduler.api import kinds, names
 from scheduler.errors import ApiError
-from scheduler.kube import troubles, wall_clock
+from scheduler.kube import answers, troubles, wall_clock
 from scheduler.kube.client import ApiClient
 from scheduler.kube.troubles import Trouble
 
 _LOOK_SECONDS = 3.0
 # How long a lease lasts that does not say so, and how much longer it counts: clocks differ.
 _SECONDS, _MORE_SECONDS = 15.0, 5.0
+# No lease lasts longer, whatever it says.
+_SECONDS_MAX = 300.0
 # By these service accounts KAI's scheduler, its binder and its queue controller run.
 _KAI_ACCOUNTS = frozenset({"scheduler", "binder", "queue-controller"})
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -119,31 +121,39 @@ class KueueLease:
         "stop Kueue's controller, or set queues.kueue to false",
     )
 
-    def __init__(self) -> None:
-        # By namespace: the record of the lease, and since when it has been the same, by the loop's time.
-        self._seen: dict[str, tuple[Any, float]] = {}
+    def __init__(self, namespace: str) -> None:
+        """``namespace``: where Kueue may run."""
+        self._namespace = namespace
+        # The record of the lease as it was read last, and since when it has been the same, by the loop's time.
+        self._record: Any = None
+        self._since = 0.0
 
     async def find_holder(self, api: ApiClient) -> str:
-        """Find who holds one of the leases; empty if there is none."""
-        params = {"fieldSelector": f"metadata.name={names.KUEUE_LEASE}"}
-        leases = (await api.get(kinds.LEASES.path, params)).get("items") or []
-        now, at = wall_clock.now(), asyncio.get_running_loop().time()
-        seen, self._seen = self._seen, {}
-        found = ""
-        for lease in leases:
-            meta, spec = lease["metadata"], lease.get("spec") or {}
-            namespace, holder = meta["namespace"], spec.get("holderIdentity") or ""
-            record = meta.get("resourceVersion"), holder
-            before, since = seen.get(namespace, (None, 0.0))
-            if before != record:
-                # What is seen for the first time was perhaps left by one that has ended.
-                since = at if before is not None else 0.0
-            self._seen[namespace] = record, since
-            seconds = float(spec.get("leaseDurationSeconds") or _SECONDS) + _MORE_SECONDS
-            is_changing = since > 0.0 and at - since < seconds
-            if holder and (is_changing or _find_age(spec, now) < seconds):
-                found = f"{holder} in namespace {namespace}"
-        return found
+        """Find who holds the lease; empty if it has no holder."""
+        try:
+            lease = await api.get(kinds.LEASES.find_path(names.KUEUE_LEASE, self._namespace))
+        except ApiError as error:
+            if not answers.is_not_found(error):
+                raise
+            self._record = None
+            return ""
+        spec = lease.get("spec") or {}
+        holder = spec.get("holderIdentity") or ""
+        record = lease["metadata"].get("resourceVersion"), holder
+        at = asyncio.get_running_loop().time()
+        if self._record != record:
+            # What is seen for the first time was perhaps left by one that has ended.
+            self._since = at if self._record is not None else 0.0
+        self._record = record
+        seconds = _read_seconds(spec)
+        is_changing = self._since > 0.0 and at - self._since < seconds
+        # A clock may be ahead, but a time that is further ahead than a lease lasts is none of a renewal.
+        is_fresh = abs(_find_age(spec, wall_clock.now())) < seconds
+        return (
+            f"{holder} in namespace {self._namespace}"
+            if holder and (is_changing or is_fresh)
+            else ""
+        )
 
 
 class KaiPods:
@@ -166,6 +176,12 @@ class KaiPods:
             and (one.get("status") or {}).get("phase") not in _ENDED
         )
         return f"KAI's pod {found[0]} in namespace {names.KAI_NAMESPACE}" if found else ""
+
+
+def _read_seconds(spec: dict[str, Any]) -> float:
+    """Read for how many seconds a lease counts after it was renewed."""
+    given = float(spec.get("leaseDurationSeconds") or _SECONDS)
+    return min(max(0.0, given), _SECONDS_MAX) + _MORE_SECONDS
 
 
 def _find_age(spec: dict[str, Any], now: dt.datetime) -> float:

@@ -70,7 +70,12 @@ class QueueHands:
         self._reporter, self._get_term = ties.reporter, ties.get_term
         self._streams = {one.source.kind.name: one for one in streams}
         self._shown = ShownWorkloads()
-        self.guard = Guard(api, KueueLease(), self._tell_engine, ties.troubles)
+        self.guard = Guard(
+            api,
+            KueueLease(ties.engine.config.queues.kueue_namespace),
+            self._tell_engine,
+            ties.troubles,
+        )
         self.counts = QueueCounts()
         self._reports = WorkloadReports(
             ties.reporter,

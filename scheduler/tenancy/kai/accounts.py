@@ -15,15 +15,8 @@ from scheduler.api.queues.kai import CARD, NOTHING, Vector, add
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import AnyEntity, Entity
 from scheduler.state.pods import Life, PodRecord
-from scheduler.tenancy.kai.terms import (
-    Terms,
-    find_in_slices,
-    find_shared,
-    find_wants,
-    is_reservation,
-    read_card_mib,
-    read_terms,
-)
+from scheduler.tenancy.kai.reservations import Reservations, is_reservation
+from scheduler.tenancy.kai.terms import Terms, find_in_slices, find_wants, read_terms
 from scheduler.tenancy.kai.totals import Totals
 from scheduler.tenancy.kai.tree import Figures, Queue, Tree
 from scheduler.tenancy.kai.usage import Usage
@@ -78,6 +71,7 @@ class Accounts:
         self._moving: dict[str, tuple[str, Figures]] = {}
         self._moved_at: object = None
         self._totals = Totals(cluster)
+        self._reservations = Reservations(cluster)
 
     # Pods.
 
@@ -98,7 +92,7 @@ class Accounts:
             self._count_apart(pod, node_row, 1)
             return
         wants = self._find_wants(pod) if known is None else known.wants
-        holds = None if pod.deleting else self._find_holds(pod, wants, node_row)
+        holds = None if pod.deleting else self._find_holds(pod, wants)
         waits = known is not None and known.waits and not pod.deleting
         self._put(pod.uid, _Counted(terms, wants, holds, waits))
 
@@ -118,7 +112,10 @@ class Accounts:
 
     def note_pod(self, pod: PodRecord) -> None:
         """Note a pod that was added or has changed; one that does not wait counts by its charge."""
-        if len(self.tree) and pod.life == Life.PENDING:
+        if not len(self.tree):
+            return
+        self._reservations.note_pod(pod)
+        if pod.life == Life.PENDING:
             waits = pod.ours and not pod.deleting and not pod.gated
             terms = self.find_terms(pod)
             self._put(pod.uid, _Counted(terms, self._find_wants(pod), waits=True) if waits and terms.queue else None)  # fmt: skip
@@ -126,6 +123,7 @@ class Accounts:
     def drop_pod(self, uid: str) -> None:
         """Forget a pod that is gone."""
         if len(self.tree):
+            self._reservations.drop_pod(uid)
             self._put(uid, None)
 
     def note_group(self, key: GroupKey) -> None:
@@ -145,7 +143,12 @@ class Accounts:
         self._moving.clear()
         self.tree.forget_figures()
         self._moved_at = None
-        for pod in list(self.cluster.pods.values()) if len(self.tree) else ():
+        self._reservations.forget()
+        pods = list(self.cluster.pods.values()) if len(self.tree) else []
+        for pod in pods:
+            self._reservations.note_pod(pod)
+        self._reservations.settle()
+        for pod in pods:
             self._count(pod)
 
     def _count(self, pod: PodRecord) -> None:
@@ -180,7 +183,7 @@ class Accounts:
 
     def _count_apart(self, pod: PodRecord, node_row: int, sign: int) -> None:
         if sign > 0:
-            holds = self._find_holds(pod, self._find_wants(pod), node_row)
+            holds = self._find_holds(pod, self._find_wants(pod))
             if is_reservation(pod):
                 # The pods that share its card hold it.
                 holds = holds[0], holds[1], 0
@@ -224,13 +227,11 @@ class Accounts:
     def _find_wants(self, pod: PodRecord) -> Vector:
         return find_wants(pod.template, self._totals.card_mib)
 
-    def _find_holds(self, pod: PodRecord, wants: Vector, node_row: int) -> Vector:
+    def _find_holds(self, pod: PodRecord, wants: Vector) -> Vector:
         """Find what a pod on a node holds, of shared cards the part that it holds."""
-        share = pod.template.share
-        if share is not None and share.mib:
-            facts = self.cluster.nodes.facts[node_row] if node_row >= 0 else None
-            mib = read_card_mib(facts.labels if facts is not None else {})
-            return wants[0], wants[1], find_shared(share, mib) + find_in_slices(pod.template)
+        if not pod.template.most:
+            cards = self._reservations.find_held(pod.uid)
+            return wants[0], wants[1], cards + find_in_slices(pod.template)
         held = self.cluster.read_held(pod)
         if not held:
             return wants
@@ -253,6 +254,9 @@ class Accounts:
         if self._totals.settle():
             # What waiting pods want in MiB is another part of a card.
             self.recount()
+        for uid in self._reservations.settle():
+            if (pod := self.cluster.pods.get(uid)) is not None:
+                self._count(pod)
         self.settle_promises()
 
     # Promises.

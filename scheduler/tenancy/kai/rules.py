@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from scheduler.api.queues.kai import NAMES, UNITS, UNLIMITED, Vector, add
+from scheduler.api.queues.kai import NAMES, UNITS, UNLIMITED, Vector, add, write_in_units
 from scheduler.state.entities import AnyEntity
 from scheduler.tenancy.kai.accounts import Accounts
 from scheduler.tenancy.kai.ordering import is_within
@@ -50,9 +50,9 @@ class Over(NamedTuple):
 
     def describe(self) -> str:
         """Say it to people."""
-        unit, word = UNITS[self.resource], _WORDS[self.resource]
         most, held, wanted = (
-            f"{one / unit:g}{word}" for one in (self.most, self.held, self.wanted)
+            f"{write_in_units(self.resource, one)}{_WORDS[self.resource]}"
+            for one in (self.most, self.held, self.wanted)
         )
         name = NAMES[self.resource]
         if self.reason == Reason.OVER_LIMIT:

@@ -66,7 +66,7 @@ def find_wants(template: PodTemplate, card_mib: int) -> Vector:
         else:
             later += cards
     if template.share is not None:
-        later += find_shared(template.share, card_mib)
+        later += template.share.cards * find_part(template.share, card_mib)
     return (
         amounts.get(names.CPU, 0),
         amounts.get(names.MEMORY, 0),
@@ -79,12 +79,12 @@ def find_in_slices(template: PodTemplate) -> int:
     return CARD * sum(n * count_mig_cards(name) for name, n in template.requests.amounts)
 
 
-def find_shared(share: Share, card_mib: int) -> int:
-    """Find how much of cards a share is, in millionths; of cards of so many MiB, 0: unknown."""
+def find_part(share: Share, card_mib: int) -> int:
+    """Find how much of each card a share is, in millionths; of cards of so many MiB, 0: unknown."""
     if share.mib and card_mib <= 0:
-        return share.cards * CARD
+        return CARD
     part = -(-share.mib * CARD // card_mib) if share.mib else share.millionths
-    return share.cards * min(CARD, part)
+    return min(CARD, part)
 
 
 def read_card_mib(labels: Mapping[str, str]) -> int:
@@ -92,12 +92,6 @@ def read_card_mib(labels: Mapping[str, str]) -> int:
     text = labels.get(names.GPU_MIB, "")
     is_number = text.isascii() and text.isdecimal() and len(text) < _DIGITS_MAX
     return int(text) // _MIB_STEP * _MIB_STEP if is_number else 0
-
-
-def is_reservation(pod: PodRecord) -> bool:
-    """Whether a pod holds a card for pods that share it."""
-    is_there = pod.namespace == names.KAI_RESERVATIONS
-    return is_there and names.KAI_CARD_GROUP in (pod.labels or {})
 
 
 def _find_part(one: ContainerAsk, card_mib: int) -> int:
