@@ -78,7 +78,7 @@ def test_a_simulation_in_a_pipe_is_that_of_a_terminal_without_colours() -> None:
         "message": "long " * 40, "unschedulable": None, "nominated": None, "victims": [], "group": None,
     }  # fmt: skip
     summary = {"scheduled": 0, "pods": 1, "pending": 1, "nodes": 0}
-    result = {"pods": [pod], "groups": [], "summary": summary, "passedOver": {}, "suspended": {}}
+    result = {"pods": [pod], "groups": [], "workloads": [], "summary": summary, "passedOver": {}, "suspended": {}}  # fmt: skip
     shown = {}
     for file in (io.StringIO(), Screen()):
         console = Console(file=file, force_terminal=True, width=80, _environ={"TERM": "xterm"})
