@@ -82,6 +82,7 @@ class Works:
         self._forming: dict[str, list[int]] = {}
         self._works: dict[str, _Work] = {}
         self._key_of: dict[int, str] = {}
+        self._set_of: dict[int, str] = {}
         self._n_waiting = 0
         self._see(kueue.ResourceFlavor(metadata=wire.GuardedMeta(name=_REST, uid=_REST), spec={}))
         for found in policy.objects:
@@ -137,6 +138,8 @@ class Works:
         key = f"{NAMESPACE}/{name}"
         self._works[key] = work
         self._key_of |= dict.fromkeys(members, key)
+        for one, some in sets.items():
+            self._set_of |= dict.fromkeys(some, one)
         return work
 
     def _make_template(self, i: int) -> kueue.PodTemplate:
@@ -158,8 +161,7 @@ class Works:
 
     def label(self, i: int) -> dict[str, str]:
         """Label the pod of an arrival with its pod set."""
-        work = self._works[self._key_of[i]]
-        return {names.KUEUE_POD_SET: next(name for name, some in work.sets.items() if i in some)}
+        return {names.KUEUE_POD_SET: self._set_of[i]}
 
     def carry_out(self, decisions: Iterable[QuotaDecision], at: float) -> Turns:
         """Do to workloads what their controllers would do."""

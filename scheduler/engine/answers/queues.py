@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from scheduler.api.queues.definitions import UNLIMITED
@@ -69,25 +69,30 @@ def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int, int]:
     line = tenants.lines.get(queue)
     waits = (0, 0, 0)
     if line is not None:
-        n_placeless = line.count_reason(NO_PLACE, partial(_has_quota, tenants, queue))
+        # One look at the queue for all who wait in it: there may be thousands of kinds.
+        free = _find_free(tenants, queue)
+        n_placeless = line.count_reason(NO_PLACE, partial(_has_quota, free))
         waits = len(line), line.count_parked(), n_placeless
     held = [tenants.works[key] for key in tenants.directory.forest.list_held(queue)]
     return *waits, len(held), sum(one.defined.is_admitted for one in held)
 
 
-def _has_quota(tenants: Tenants, queue: str, work: Work) -> bool:
-    """Whether there may be quota for a workload: of each resource in some flavor as much as all its pods ask for."""
-    tree = tenants.directory.forest.find_tree(queue)
-    if tree is None:
-        return False
+def _find_free(tenants: Tenants, queue: str) -> dict[str, int]:
+    """Find how much more of each resource a queue may use, in the flavor in which it is most."""
+    tree, free = tenants.directory.forest.find_tree(queue), dict[str, int]()
+    if tree is not None:
+        node = tree.queues[queue]
+        for (_, resource), k in tree.columns.items():
+            free[resource] = max(free.get(resource, 0), tree.find_available(node, k))
+    return free
+
+
+def _has_quota(free: Mapping[str, int], work: Work) -> bool:
+    """Whether there may be quota for a workload: of each resource as much as all its pods ask for."""
     amounts = Counter[str]()
     for one, n_pods in zip(work.sets, work.counts, strict=True):
         for resource, amount in one.shape.requests:
             amounts[resource] += amount * n_pods
-    node, free = tree.queues[queue], dict[str, int]()
-    for (_, resource), k in tree.columns.items():
-        if amounts[resource]:
-            free[resource] = max(free.get(resource, 0), tree.find_available(node, k))
     return all(free.get(resource, 0) >= amount for resource, amount in amounts.items() if amount)
 
 
