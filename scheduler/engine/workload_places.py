@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from scheduler.api.door.decisions import Bind, Plan
 from scheduler.api.groups.definitions import GroupKey
+from scheduler.api.groups.readers.owners import KEY_KINDS
 from scheduler.api.queues import molding
 from scheduler.api.queues.workloads import PodSet
 from scheduler.cycle.schedule import Cycle
@@ -56,10 +57,10 @@ class WorkloadPlaces:
             if held is None:
                 return False
             wanted.append((one, held))
-        return self._try_all(wanted, gone)
+        return self.has_places(wanted, gone)
 
-    def _try_all(self, wanted: Sequence[tuple[Work, Assignment]], gone: Sequence[str]) -> bool:
-        """Place workloads one after the other in a trial; return whether there is a place for each of them."""
+    def has_places(self, wanted: Sequence[tuple[Work, Assignment]], gone: Sequence[str]) -> bool:
+        """Whether there is a place for each of some workloads, once the workloads ``gone`` have left theirs."""
         stand_ins = self._cluster.stand_ins
         had = {pod.uid for work, _ in wanted for pod in stand_ins.list_of(work.key)}
         leaving = [uid for key in gone for uid in self._list_on_nodes(key)]
@@ -79,6 +80,16 @@ class WorkloadPlaces:
                 if pod.uid not in had:
                     stand_ins.drop(pod.uid)
         return fits
+
+    def find_run_seconds(self, work: Work) -> float | None:
+        """Find for how many seconds a workload runs at most: what it says itself, or what its owner says if that is less."""
+        said, owner = work.defined.run_seconds, work.defined.owner
+        kind = None if owner is None else KEY_KINDS.get(owner[0])
+        if owner is None or kind is None:
+            return said
+        definition = self._cluster.groups.find_definition(GroupKey(kind, *owner[1:]))
+        of_owner = None if definition is None else definition.run_seconds
+        return min((one for one in (said, of_owner) if one is not None), default=None)
 
     def list_sites(
         self, work: Work, assignment: Assignment, keys: Sequence[str]
@@ -127,6 +138,20 @@ class WorkloadPlaces:
                 return True
         self._cluster.stand_ins.drop_all(work.key)
         return False
+
+    def take_beside(
+        self,
+        work: Work,
+        assignment: Assignment,
+        first: tuple[Work, Assignment],
+        gone: Sequence[str],
+    ) -> bool:
+        """Take a place as ``take`` does, but none that ``first`` will have once the workloads ``gone`` have left theirs."""
+        self.promise(*first, gone)
+        try:
+            return self.take(work, assignment)
+        finally:
+            self.let_go(first[0].key)
 
     def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:
         """Nominate stand-ins to the nodes that they will have once the workloads ``gone`` have left theirs."""

@@ -10,16 +10,16 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from scheduler.api import kueue, wire
+from scheduler.api import kueue
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Admit, Queued, QuotaDecision, SetPriority
 from scheduler.api.groups import table
 from scheduler.api.groups.objects import GroupObject
 from scheduler.api.queues.lifecycles import find_requeue_time, read_lifecycle
+from scheduler.api.queues.run_times import find_run_seconds
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.queues import KnownWorkloads, QueuePath
-from scheduler.errors import BadInput
 from scheduler.simulate import queues, stalling
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, find_time, make_engine
@@ -224,22 +224,11 @@ def _find_seconds(found: kueue.Workload, owners: Mapping[_Key, float]) -> float 
 
 
 def _list_seconds(found: kueue.Workload, owners: Mapping[_Key, float]) -> Iterator[float]:
-    """List what is said of it: by itself, by its job, and by the templates of all its pods."""
-    limit = found.spec.maximum_execution_time_seconds
-    if limit is not None:
-        yield max(0.0, limit - (found.status.accumulated_past_execution_time_seconds or 0))
+    """List what is said of it: by itself and its pods, and by its job."""
+    said = find_run_seconds(found)
+    if said is not None:
+        yield said
     meta = found.metadata
     for owner in meta.owner_references or ():
         if owner.controller and (owner.kind, meta.namespace, owner.name) in owners:
             yield owners[owner.kind, meta.namespace, owner.name]
-    of_sets = [_read_template(one.template) for one in found.spec.pod_sets or () if one.count]
-    if of_sets and None not in of_sets:
-        yield max(one for one in of_sets if one is not None)
-
-
-def _read_template(template: kueue.PodTemplate) -> float | None:
-    try:
-        return table.read_run_seconds(wire.Pod(metadata=template.metadata, spec=template.spec))
-    except BadInput:
-        # The pods say the same, and what is wrong with them.
-        return None

@@ -12,10 +12,10 @@ from scheduler.state.pods import PodRecord
 
 NEVER = float("inf")
 # A pod that is being deleted is gone after its grace period, which is 30 s unless somebody says otherwise.
-_LEAVING_SECONDS = 30.0
+LEAVING_SECONDS = 30.0
 # A pod that runs longer than was said is given at least so much time more, and at least as long as it is late. Once it
 # is as late as it was to run, nobody knows when it ends.
-_LATE_SECONDS = 60.0
+LATE_SECONDS = 60.0
 
 
 class Ends:
@@ -49,22 +49,22 @@ class Ends:
         A pod that has not started yet is expected to start now. ``is_leaving``: it is being evicted.
         """
         if pod.deleting or is_leaving:
-            return now + _LEAVING_SECONDS
+            return now + LEAVING_SECONDS
         seconds = self.find_run_seconds(pod)
         if seconds is None:
             return NEVER
         end = self._find_start(pod, now) + seconds
         late = now - end
-        if late > max(_LATE_SECONDS, seconds):
+        if late > max(LATE_SECONDS, seconds):
             return NEVER
-        return end if late < 0 else now + max(_LATE_SECONDS, late)
+        return end if late < 0 else now + max(LATE_SECONDS, late)
 
     def is_late(self, pod: PodRecord, now: float) -> bool:
         """Whether a pod on a node runs clearly longer than was said."""
         seconds = self.find_run_seconds(pod)
         if seconds is None or pod.deleting:
             return False
-        return self._find_start(pod, now) + seconds + _LATE_SECONDS < now
+        return self._find_start(pod, now) + seconds + LATE_SECONDS < now
 
     def _find_start(self, pod: PodRecord, now: float) -> float:
         start = int(self._ledger.pods.columns.start[pod.row]) if pod.row >= 0 else c.NOT_STARTED

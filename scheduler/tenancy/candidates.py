@@ -38,11 +38,13 @@ class Rules(NamedTuple):
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         find_usage: finds how much a local queue has used, where that counts within a queue; else None.
         moves: whether others are moved for a workload whose quota is there, but scattered.
+        promises: whether the first workload of a queue that waits in vain is promised quota for a later time.
     """
 
     strategies: tuple[str, ...] | None = None
     find_usage: Callable[[str, str], float | None] = lambda *_: None
     moves: bool = False
+    promises: bool = True
 
     @property
     def is_fair(self) -> bool:

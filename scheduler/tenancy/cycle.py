@@ -8,51 +8,39 @@ Source: Kueue (2026-08), ``pkg/scheduler/scheduler.go``: ``schedule``, ``nominat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
-import numpy as np
-
-from scheduler.api.queues.definitions import UNLIMITED, Policy, QueueDefinition
-from scheduler.kernels import quotas, reclaim
-from scheduler.schema.handles import Ints
+from scheduler.api.queues.definitions import UNLIMITED, Policy
+from scheduler.kernels import quotas
 from scheduler.tenancy.assigning import Assigner
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
-from scheduler.tenancy.candidates import Asker, Rules, Why
+from scheduler.tenancy.candidates import Asker, Why
 from scheduler.tenancy.concessions import defer_givers
-from scheduler.tenancy.flavors import FlavorBook
+from scheduler.tenancy.fitting import assign_with_place
+from scheduler.tenancy.ground import Ground
 from scheduler.tenancy.moves import MoveSearch, find_moves
 from scheduler.tenancy.ordering import Entry, Tournament, sort_entries
-from scheduler.tenancy.outcomes import AGAIN, PARKED, PREEMPTOR, Kept, Next, Outcome
-from scheduler.tenancy.places import Places
-from scheduler.tenancy.readiness import SAID, WAITS_FOR_PODS, Readiness
+from scheduler.tenancy.outcomes import (
+    AGAIN,
+    KEPT_BACK,
+    NO_PLACE,
+    PARKED,
+    PREEMPTOR,
+    WAITS_FOR_QUOTA,
+    WAITS_FOR_VICTIMS,
+    Kept,
+    Next,
+    Outcome,
+)
+from scheduler.tenancy.promises import Promise, Promises
+from scheduler.tenancy.readiness import SAID, WAITS_FOR_PODS
 from scheduler.tenancy.trees import Amounts, Column, Tree
 from scheduler.tenancy.victims import PlaceSearch, Reclaiming, Victim
 from scheduler.tenancy.works import Work
 
-WAITS_FOR_QUOTA, WAITS_FOR_VICTIMS = "WaitingForQuota", "WaitingForPreemptedWorkloads"
-NO_PLACE = "TopologyPlacementFailed"
 _OVERLAP = "Workload has overlapping preemption targets with another workload"
 _DEFERRED = f"{_OVERLAP}, but will fit after these preemptions complete"
 _NO_LONGER = "Workload no longer fits after processing another workload"
 _NOBODY: frozenset[str] = frozenset()
-
-
-class Ground(Protocol):
-    """What a cycle needs to know beside the tree."""
-
-    @property
-    def book(self) -> FlavorBook: ...  # noqa: D102 - the flavors
-    @property
-    def works(self) -> Mapping[str, Work]: ...  # noqa: D102 - all workloads, by key
-    @property
-    def rules(self) -> Rules: ...  # noqa: D102 - how queues take quota back from each other
-    @property
-    def places(self) -> Places: ...  # noqa: D102 - who finds places for workloads
-    @property
-    def readiness(self) -> Readiness: ...  # noqa: D102 - whether others have to wait until pods are ready
-
-    def find_queue(self, name: str) -> QueueDefinition: ...  # noqa: D102
-    def admit(self, work: Work, assignment: Assignment) -> None: ...  # noqa: D102 - hold quota
 
 
 class TreeCycle:
@@ -68,6 +56,7 @@ class TreeCycle:
         self._preempted: dict[str, Work] = {}
         # What is set aside until the end of the cycle, by queue.
         self._aside: list[tuple[int, Amounts]] = []
+        self._promises = Promises(tree, ground)
 
     def run(self, heads: Iterable[Work]) -> Outcome:
         """Deal with the first one of each queue."""
@@ -78,7 +67,7 @@ class TreeCycle:
         for entry in defer_givers(drawn, entries, self._ground.works):
             self._process(entry)
         for queue, amounts in reversed(self._aside):
-            self._charge(queue, amounts, -1)
+            self._tree.charge(queue, amounts, -1)
         self._aside.clear()
         if self._outcome.admitted or self._outcome.preempted:
             self._kept.clear()
@@ -111,6 +100,12 @@ class TreeCycle:
             self._go_on(entry)
         return entry
 
+    def find_promise(self, entry: Entry) -> str:
+        """Find why an entry waits though it could get quota: another one is promised it. Empty if it need not wait."""
+        promises = self._promises.list_binding(entry)
+        promise = self._promises.find_broken(promises, entry, has_place=False)
+        return "" if promise is None else self._promises.describe(promise)
+
     def _go_on(self, entry: Entry) -> None:
         """Try the next flavors until one of them does, or there are no more."""
         for _ in range(max((len(group.flavors) for group in entry.queue.groups), default=0)):
@@ -142,7 +137,7 @@ class TreeCycle:
             simulate,
             is_fair=self._ground.rules.is_fair,
         )
-        full = self._assign_with_place(work, assigner, tried, only)
+        full = assign_with_place(assigner, self._ground.places, work, tried, only)
         entry.assignment, entry.victims = full, []
         if full.mode == Mode.FIT:
             return
@@ -153,26 +148,6 @@ class TreeCycle:
             entry.assignment, entry.victims = less
         else:
             entry.assignment = full
-
-    def _assign_with_place(
-        self,
-        work: Work,
-        assigner: Assigner,
-        tried: Sequence[Mapping[str, int]],
-        only: Mapping[str, Mapping[str, str]] | None,
-    ) -> Assignment:
-        """Choose flavors in which there is a place; if there are none, those in which there would be quota."""
-        places, barred = self._ground.places, frozenset[str]()
-        first = full = assigner.assign(work.sets, work.counts, tried, only)
-        if not places.needs_place(work):
-            return first
-        while full.mode == Mode.FIT:
-            if places.has_place(work, full):
-                return full
-            first.lacks_place = True
-            barred |= {flavor for flavor, _ in full.usage}
-            full = assigner.assign(work.sets, work.counts, (), only, barred)
-        return first
 
     def _find_tried(self, work: Work) -> list[dict[str, int]]:
         """Find the flavors after which a try goes on: none if much has changed since the last try."""
@@ -240,7 +215,7 @@ class TreeCycle:
     def _is_owed(self, entry: Entry) -> bool:
         """Whether the queue of an entry is owed all that it would use with it."""
         tree, node = self._tree.handle, self._tree.queues[entry.queue.name]
-        columns, amounts = self._make_arrays(entry.assignment.usage)
+        columns, amounts = self._tree.make_arrays(entry.assignment.usage)
         return bool((tree.usage[node, columns] + amounts <= tree.subtree[node, columns]).all())
 
     # What it gets.
@@ -280,12 +255,29 @@ class TreeCycle:
         work, assignment = entry.work, entry.assignment
         if self._ground.readiness.is_blocked:
             self._leave(entry, WAITS_FOR_PODS, SAID, PARKED)
-        elif not self._takes_place(work, assignment):
+            return
+        promises = self._promises.list_binding(entry)
+        if not self._takes_place(work, assignment):
             self._leave(entry, NO_PLACE, _NO_LONGER, AGAIN)
+        elif broken := self._find_broken(entry, promises):
+            self._ground.places.let_go(work.key)
+            self._keep_back(entry, broken)
         else:
             work.waits_for, work.tried = _NOBODY, []
             self._ground.admit(work, assignment)
             self._outcome.admitted.append((work, assignment))
+
+    def _find_broken(self, entry: Entry, promises: Sequence[Promise]) -> Promise | None:
+        """Find a promise that an entry breaks that has taken its place, and would break in another place, too."""
+        broken = self._promises.find_broken(promises, entry, has_place=True)
+        work, places = entry.work, self._ground.places
+        if broken is None or not (places.needs_place(work) and places.needs_place(broken.work)):
+            return broken
+        places.let_go(work.key)
+        first = broken.work, broken.assignment
+        if not places.take_beside(work, entry.assignment, first, broken.ended):
+            return broken
+        return self._promises.find_broken(promises, entry, has_place=True)
 
     def _takes_place(self, work: Work, assignment: Assignment) -> bool:
         """Take the place of a workload that needs one; return whether it has all that it needs."""
@@ -300,9 +292,19 @@ class TreeCycle:
             work.waits_for = _NOBODY
         self._outcome.left.append((work, what))
 
+    def _keep_back(self, entry: Entry, promise: Promise) -> None:
+        """Let an entry wait, so that another workload starts when it was promised to."""
+        entry.work.tried = []
+        self._leave(entry, WAITS_FOR_QUOTA, self._promises.describe(promise), KEPT_BACK)
+        self._ground.passed.keep_back(entry.work, promise.work, self._ground.now)
+
     def _preempt(self, entry: Entry) -> None:
         """Ask the victims to go, and set aside what the entry gets once they have gone."""
         work = entry.work
+        promises = self._promises.list_binding(entry)
+        if broken := self._promises.find_broken(promises, entry, has_place=False):
+            self._keep_back(entry, broken)
+            return
         for victim in entry.victims:
             holder = self._preempted[victim.key] = self._ground.works[victim.key]
             if not holder.is_going:
@@ -325,11 +327,11 @@ class TreeCycle:
         """Whether there is quota for an entry once all have gone who were asked to go in this cycle, and its victims."""
         gone = self._preempted.keys() | {one.key for one in entry.victims}
         rows = [self._tree.held.find_row(key) for key in sorted(gone)]
-        self._move(rows, -1)
-        columns, amounts = self._make_arrays(entry.assignment.usage)
+        self._tree.move_rows(rows, -1)
+        columns, amounts = self._tree.make_arrays(entry.assignment.usage)
         node = self._tree.queues[entry.queue.name]
         fits = quotas.fits_within(self._tree.handle, node, columns, amounts, True)
-        self._move(rows, 1)
+        self._tree.move_rows(rows, 1)
         return fits
 
     def _judge_without_preempted(self, entry: Entry) -> None:
@@ -337,12 +339,12 @@ class TreeCycle:
         held = self._tree.held.handle
         rows = [self._tree.held.find_row(key) for key in sorted(self._preempted)]
         nodes = held.node[rows].copy()
-        self._move(rows, -1)
+        self._tree.move_rows(rows, -1)
         # Nobody finds them among those who could go.
         held.node[rows] = -1
         self._judge(entry, [], entry.assignment.list_flavors())
         held.node[rows] = nodes
-        self._move(rows, 1)
+        self._tree.move_rows(rows, 1)
         if entry.assignment.mode == Mode.FIT:
             entry.assignment.is_deferred = True
 
@@ -364,21 +366,8 @@ class TreeCycle:
 
     def _set_aside(self, entry: Entry, amounts: Amounts) -> None:
         node = self._tree.queues[entry.queue.name]
-        self._charge(node, amounts, 1)
+        self._tree.charge(node, amounts, 1)
         self._aside.append((node, dict(amounts)))
-
-    def _charge(self, node: int, amounts: Amounts, sign: int) -> None:
-        columns, values = self._make_arrays(amounts)
-        quotas.charge_queue(self._tree.handle, node, columns, values, sign)
-
-    def _make_arrays(self, amounts: Amounts) -> tuple[Ints, Ints]:
-        columns = np.array([self._tree.columns[one] for one in amounts], np.int64)
-        return columns, np.array(list(amounts.values()), np.int64)
-
-    def _move(self, rows: Sequence[int], sign: int) -> None:
-        for row in rows:
-            if row >= 0:
-                reclaim.move_workload(self._tree.handle, self._tree.held.handle, row, sign)
 
 
 def _has_more(tried: Sequence[Mapping[str, int]]) -> bool:

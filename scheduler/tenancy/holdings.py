@@ -35,6 +35,10 @@ class Holdings:
     def __contains__(self, key: str) -> bool:
         return key in self._rows
 
+    def list_keys(self) -> list[str]:
+        """List the keys of those who hold quota."""
+        return list(self._rows)
+
     def find_row(self, key: str) -> int:
         """Return the row of a workload; -1 if it holds nothing."""
         return self._rows.get(key, -1)

@@ -182,9 +182,13 @@ class Line:
 
     def list_in_order(self) -> list[Work]:
         """List all who wait, in the order in which they would be tried if all could be."""
+        return sorted(self._works.values(), key=self.find_order)
 
-        def make_key(work: Work) -> tuple[float, bool, Place]:
-            used = 0.0 if self._find_usage is None else self._find_usage(work.local)
-            return used, self.is_strict or work.key != self.preemptor, work.place
+    def list_first(self, most: int) -> list[Work]:
+        """List the first so many of those who wait, in their order."""
+        return heapq.nsmallest(most, self._works.values(), key=self.find_order)
 
-        return sorted(self._works.values(), key=make_key)
+    def find_order(self, work: Work) -> tuple[float, bool, Place]:
+        """Find by what a workload is compared with others of the queue: the least is tried first."""
+        used = 0.0 if self._find_usage is None else self._find_usage(work.local)
+        return used, self.is_strict or work.key != self.preemptor, work.place

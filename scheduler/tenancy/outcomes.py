@@ -9,6 +9,10 @@ from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.victims import Victim
 from scheduler.tenancy.works import Work
 
+# Why a workload waits, in Kueue's words.
+WAITS_FOR_QUOTA, WAITS_FOR_VICTIMS = "WaitingForQuota", "WaitingForPreemptedWorkloads"
+NO_PLACE = "TopologyPlacementFailed"
+
 
 class Next(NamedTuple):
     """What becomes of a workload that gets nothing in this cycle.
@@ -16,13 +20,16 @@ class Next(NamedTuple):
     Attributes:
         is_parked: it waits for a change in the tree, like all that are alike; else it is tried again in the next cycle.
         is_preemptor: it waits for victims.
+        is_kept_back: it could have had quota, but waits because of what another one is promised.
     """
 
     is_parked: bool = False
     is_preemptor: bool = False
+    is_kept_back: bool = False
 
 
 AGAIN, PARKED, PREEMPTOR = Next(), Next(is_parked=True), Next(is_preemptor=True)
+KEPT_BACK = Next(is_parked=True, is_kept_back=True)
 
 
 @dataclass(slots=True)

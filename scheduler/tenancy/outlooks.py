@@ -6,17 +6,21 @@ Nothing here changes who has quota or who waits: the search for victims is undon
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from scheduler.api import names
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
 from scheduler.tenancy.candidates import Asker
-from scheduler.tenancy.cycle import NO_PLACE, WAITS_FOR_QUOTA, WAITS_FOR_VICTIMS, TreeCycle
+from scheduler.tenancy.cycle import TreeCycle
+from scheduler.tenancy.outcomes import NO_PLACE, WAITS_FOR_QUOTA, WAITS_FOR_VICTIMS
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Column, Tree
 from scheduler.tenancy.victims import Reclaiming
 from scheduler.tenancy.works import Likeness, Where, Work
+
+# So many of those who come before a workload are looked at for one that may be promised what it needs.
+_LOOKED_AT_MOST = 16
 
 
 class Giver(NamedTuple):
@@ -78,22 +82,37 @@ def find_outlook(tenants: Tenants, work: Work) -> Outlook:
     tree = tenants.directory.forest.find_tree(work.queue)
     if work.where != Where.WAITS or tree is None:
         return Outlook("aside", work.reason, work.message)
-    entry = TreeCycle(tree, tenants).nominate(work)
+    cycle = TreeCycle(tree, tenants)
+    entry = cycle.nominate(work)
     assignment = entry.assignment
     going = [key for key in sorted(work.waits_for) if key in tree.held]
     if going:
         givers = tuple(_make_giver(tenants, key, "") for key in going)
         return Outlook("goes", *tenants.find_reason(work), givers, assignment)
-    mode, message = generalize(assignment.mode), assignment.describe()
+    mode = generalize(assignment.mode)
+    if mode != Mode.FIT and not entry.victims:
+        lacks = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
+        reason = assignment.why.word if mode == Mode.NO_FIT else lacks
+        return Outlook("waits", reason, assignment.describe(), (), assignment)
+    with tenants.passed.suppose_vain(work.queue, _list_vain(tenants, cycle, work)):
+        why = cycle.find_promise(entry)
+    if why:
+        return Outlook("waits", WAITS_FOR_QUOTA, why, (), assignment)
     if mode == Mode.FIT:
         return Outlook("fits", assignment=assignment)
-    if entry.victims:
-        givers = tuple(_make_giver(tenants, one.key, one.why) for one in entry.victims)
-        return Outlook("preempts", WAITS_FOR_VICTIMS, message, givers, assignment)
-    if mode == Mode.NO_FIT:
-        return Outlook("waits", assignment.why.word, message, (), assignment)
-    reason = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
-    return Outlook("waits", reason, message, (), assignment)
+    givers = tuple(_make_giver(tenants, one.key, one.why) for one in entry.victims)
+    return Outlook("preempts", WAITS_FOR_VICTIMS, assignment.describe(), givers, assignment)
+
+
+def _list_vain(tenants: Tenants, cycle: TreeCycle, work: Work) -> Iterator[Work]:
+    """List those before a workload who get nothing; they may not have been tried yet."""
+    if not tenants.rules.promises:
+        return
+    first = tenants.lines[work.queue].list_first(_LOOKED_AT_MOST)
+    for one in takewhile(lambda one: one is not work, first):
+        entry = cycle.nominate(one)
+        if generalize(entry.assignment.mode) == Mode.PREEMPT and not entry.victims:
+            yield one
 
 
 def list_outlooks(tenants: Tenants, queue: str, most: int) -> Iterator[tuple[Work, Outlook]]:

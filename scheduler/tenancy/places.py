@@ -21,6 +21,12 @@ class Places(Protocol):
     def can_move(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> bool:
         """Whether there is a place for a workload, and another one for each of those who leave theirs for it."""
 
+    def has_places(self, wanted: Sequence[tuple[Work, Assignment]], gone: Sequence[str]) -> bool:
+        """Whether there is a place for each of some workloads, once the workloads ``gone`` have left theirs."""
+
+    def find_run_seconds(self, work: Work) -> float | None:
+        """Find for how many seconds a workload runs at most, once it is admitted; None if nobody says it."""
+
     def list_sites(
         self, work: Work, assignment: Assignment, keys: Sequence[str]
     ) -> Sequence[frozenset[str]]:
@@ -28,6 +34,15 @@ class Places(Protocol):
 
     def take(self, work: Work, assignment: Assignment) -> bool:
         """Take a place for a workload; return whether there was one."""
+
+    def take_beside(
+        self,
+        work: Work,
+        assignment: Assignment,
+        first: tuple[Work, Assignment],
+        gone: Sequence[str],
+    ) -> bool:
+        """Take a place as ``take`` does, but none that ``first`` will have once the workloads ``gone`` have left theirs."""
 
     def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:
         """Promise a workload the place that it will have once the workloads ``gone`` have left theirs."""
@@ -60,6 +75,15 @@ class Anywhere:
         del work, assignment, gone
         return True
 
+    def has_places(self, wanted: Sequence[tuple[Work, Assignment]], gone: Sequence[str]) -> bool:
+        """There always is."""
+        del wanted, gone
+        return True
+
+    def find_run_seconds(self, work: Work) -> float | None:
+        """Only the workload itself says it."""
+        return work.defined.run_seconds
+
     def list_sites(
         self, work: Work, assignment: Assignment, keys: Sequence[str]
     ) -> Sequence[frozenset[str]]:
@@ -70,6 +94,17 @@ class Anywhere:
     def take(self, work: Work, assignment: Assignment) -> bool:
         """There always is one."""
         del work, assignment
+        return True
+
+    def take_beside(
+        self,
+        work: Work,
+        assignment: Assignment,
+        first: tuple[Work, Assignment],
+        gone: Sequence[str],
+    ) -> bool:
+        """There always is one."""
+        del work, assignment, first, gone
         return True
 
     def promise(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> None:

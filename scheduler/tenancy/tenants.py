@@ -16,17 +16,19 @@ from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
-from scheduler.tenancy.cycle import NO_PLACE, TreeCycle
+from scheduler.tenancy.cycle import TreeCycle
 from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.history import History
 from scheduler.tenancy.index import WorkIndex
 from scheduler.tenancy.lines import Line
-from scheduler.tenancy.outcomes import Kept, Outcome
+from scheduler.tenancy.outcomes import NO_PLACE, PARKED, WAITS_FOR_QUOTA, Kept, Outcome
+from scheduler.tenancy.passed import Passed
 from scheduler.tenancy.places import Anywhere, Places
 from scheduler.tenancy.readiness import WAITS_FOR_PODS, Readiness
 from scheduler.tenancy.steps import Steps
 from scheduler.tenancy.stops import Stops
 from scheduler.tenancy.trees import Amounts, Tree
+from scheduler.tenancy.tries import Tries
 from scheduler.tenancy.unplaced import Unplaced
 from scheduler.tenancy.usage import LocalUsage
 from scheduler.tenancy.works import Where, Work
@@ -45,6 +47,9 @@ class Tenants:
         rules: how queues take quota back from each other.
         history, usage: what local queues have used, and how much that is where it counts.
         places: who finds places for workloads.
+        tries: the queues that are to be dealt with.
+        passed: those who were tried in vain, and those who wait because of what these are promised.
+        now: the time, in seconds since 1970.
     """
 
     def __init__(
@@ -61,17 +66,16 @@ class Tenants:
         self.stops = Stops(Steps(self.directory, settings), self.works)
         self.readiness = Readiness(blocks=settings.ready is not None and settings.ready.blocks)
         self.history = History(settings.history)
-        self.usage = LocalUsage(self.directory, self.history, lambda: self._now)
-        self.rules = Rules(settings.strategies, self.usage.find, settings.moves)
+        self.usage = LocalUsage(self.directory, self.history, lambda: self.now)
+        self.rules = Rules(settings.strategies, self.usage.find, settings.moves, settings.promises)
         self.lines: dict[str, Line] = {}
         self.index = WorkIndex()
-        self._now = 0.0
-        # Queues in whose trees somebody may get quota.
-        self._due: dict[str, None] = {}
+        self.tries, self.passed = Tries(self.directory, self.lines), Passed(self.works, self.lines)
+        self.now = 0.0
 
     def note_time(self, now: float) -> None:
         """Note when the next things happen."""
-        self._now = now
+        self.now = now
 
     # Objects.
 
@@ -84,7 +88,7 @@ class Tenants:
         if before is None or (before.is_strict, before.by_usage) != (queue.is_strict, queue.by_usage):  # fmt: skip
             self.lines[queue.name] = self.usage.make_line(queue)
         self._place_all(self._list_of_queue(queue.name))
-        self._due[queue.name] = None
+        self.tries.note(queue.name)
 
     def drop_queue(self, name: str) -> None:
         """Remove a queue of the cluster; those who have quota in it keep it."""
@@ -93,7 +97,7 @@ class Tenants:
         self.lines.pop(name, None)
         self._place_all(self._list_of_queue(name))
         for other in together:
-            self._retry(other)
+            self.tries.retry(other)
 
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or replace a flavor."""
@@ -118,7 +122,7 @@ class Tenants:
     def put_local_queue(self, local: LocalQueueDefinition) -> None:
         """Add or replace the queue of a namespace."""
         key = f"{local.namespace}/{local.name}"
-        self.history.open(key, dict(local.consumed), local.consumed_at, self._now)
+        self.history.open(key, dict(local.consumed), local.consumed_at, self.now)
         if self.directory.locals.get(key) != local:
             self.directory.locals[key] = local
             self._place_all(self.index.list_of_local(key))
@@ -146,7 +150,7 @@ class Tenants:
         self.directory.hide_inactive(names)
         for name in names:
             self._place_all(self._list_of_queue(name))
-            self._retry(name)
+            self.tries.retry(name)
 
     def _list_of_queue(self, queue: str) -> list[str]:
         """List the workloads that name a queue."""
@@ -182,7 +186,7 @@ class Tenants:
 
     def drop_workload(self, key: str, now: float) -> None:
         """Remove a workload."""
-        self._now = now
+        self.now = now
         work = self.works.pop(key, None)
         if work is not None:
             self._release(work)
@@ -214,7 +218,7 @@ class Tenants:
         self._release(work)
         local = self.directory.find_local(defined)
         queue = local.queue if local else ""
-        why = ("", "") if defined.is_finished else self.directory.find_obstacle(defined, self._now)
+        why = ("", "") if defined.is_finished else self.directory.find_obstacle(defined, self.now)
         if why is None and work.queue == queue and work.key in self.lines[queue]:
             return
         self._leave_line(work)
@@ -222,18 +226,18 @@ class Tenants:
         if why is None:
             work.where, work.reason, work.message = Where.WAITS, "", ""
             self.lines[queue].put(work)
-            self._due[queue] = None
+            self.tries.note(queue)
             return
         work.reason, work.message = why
         self.unplaced.note_aside(work)
-        if defined.not_before is not None and defined.not_before > self._now:
+        if defined.not_before is not None and defined.not_before > self.now:
             self.unplaced.later.add(work.key)
 
     @property
     def has_due(self) -> bool:
         """Whether somebody may get quota now."""
         return (
-            bool(self._due or self.unplaced.aside)
+            bool(self.tries or self.unplaced.aside)
             or self.stops.has_any
             or self.directory.forest.has_changed
         )
@@ -245,9 +249,9 @@ class Tenants:
         used = work.list_used()
         held = self.directory.forest.list_held(queue).get(work.key)
         if work.where != Where.HOLDS or work.queue != queue or held != used:
-            at = (work.defined.admission.at if work.defined.admission else 0.0) or self._now
+            at = (work.defined.admission.at if work.defined.admission else 0.0) or self.now
             # What it has used before is known already if it had quota.
-            since = self._now if work.where == Where.HOLDS else at
+            since = self.now if work.where == Where.HOLDS else at
             self._release(work)
             # Somebody else has let it in, or an earlier process: its pods may be somewhere or not.
             self.unplaced.somewhere[work.key] = None
@@ -261,24 +265,24 @@ class Tenants:
         work.queue, work.where, work.reserved_at, work.is_owed = queue, Where.HOLDS, at[0], False
         work.reason = work.message = ""
         self.directory.forest.hold(queue, work.key, used)
-        self.history.start(work.local, work.key, used, self._now, at[1])
+        self.history.start(work.local, work.key, used, self.now, at[1])
         self._note_ready(work.key, is_ready=False)
 
     def _note_ready(self, key: str, *, is_ready: bool) -> None:
         """Note whether the pods of a workload with quota are ready; those who have waited for it are tried again."""
         for queue in self.readiness.note(key, is_ready=is_ready):
             if queue in self.lines:
-                self._retry(queue)
+                self.tries.retry(queue)
 
     def _release(self, work: Work) -> None:
         """Let a workload hold nothing any more; others of its tree may have it."""
         if work.where != Where.HOLDS:
             return
         used = self.directory.forest.list_held(work.queue).get(work.key, {})
-        self.history.end(work.local, work.key, used, self._now)
+        self.history.end(work.local, work.key, used, self.now)
         self.directory.forest.release(work.queue, work.key)
         self.places.let_go(work.key)
-        self._retry(work.queue)
+        self.tries.retry(work.queue)
         self._note_ready(work.key, is_ready=True)
         work.where, work.is_going, work.is_assumed = Where.ASIDE, False, False
 
@@ -286,23 +290,15 @@ class Tenants:
         line = self.lines.get(work.queue)
         if line is not None:
             line.drop(work.key)
+        for queue in self.passed.take_freed(work.key, work.queue):
+            self.tries.retry(queue)
 
     def look_for_places(self) -> None:
         """Look again for places: nodes have come, or more is free."""
         self.unplaced.restore_places(self.places)
         for queue in self.unplaced.take_lacking():
             if queue in self.lines:
-                self._retry(queue)
-
-    def _retry(self, queue: str) -> None:
-        """Try those again who wait in the tree of a queue: what has happened was between two cycles."""
-        tree = self.directory.forest.find_tree(queue)
-        if tree is not None:
-            tree.n_cycles += 1
-        for name in self.directory.list_together(queue):
-            self._due[name] = None
-            if name in self.lines:
-                self.lines[name].retry_all()
+                self.tries.retry(queue)
 
     def find_queue(self, name: str) -> QueueDefinition:
         """Return a queue of the cluster."""
@@ -311,7 +307,7 @@ class Tenants:
     def admit(self, work: Work, assignment: Assignment) -> None:
         """Let a workload hold what it gets; its object says so later."""
         self._leave_line(work)
-        self._take_up(work, work.queue, dict(assignment.usage), (self._now, self._now))
+        self._take_up(work, work.queue, dict(assignment.usage), (self.now, self.now))
         work.is_assumed = True
 
     def take_over(self, key: str, queue: str, amounts: Amounts, now: float) -> None:
@@ -332,7 +328,7 @@ class Tenants:
 
     def undo_admit(self, key: str, now: float) -> None:
         """Take quota back from a workload whose object could not be written."""
-        self._now = now
+        self.now = now
         work = self.works.get(key)
         if work is not None and work.is_assumed:
             self._release(work)
@@ -344,7 +340,7 @@ class Tenants:
         work = self.works.get(key)
         if work is not None and (work.is_assumed or not work.defined.evicted):
             work.is_going = False
-            self._due[work.queue] = None
+            self.tries.note(work.queue)
         if work is not None:
             self.stops.note(work)
 
@@ -354,17 +350,17 @@ class Tenants:
         """List the trees in which somebody may get quota."""
         self.make_ready(now)
         self._place_all(self.unplaced.list_over(now))
-        due, self._due = self._due, {}
-        trees = {id(tree): tree for name in due if (tree := self.directory.forest.find_tree(name))}
-        yield from trees.values()
+        for name in self.passed.take_due(now):
+            self.tries.retry(name)
+        yield from self.tries.take_trees()
 
     def make_ready(self, now: float) -> None:
         """Make the trees anew that have changed, and look again at the workloads of their queues."""
-        self._now = now
+        self.now = now
         changed = self.directory.forest.take_changed()
         self.directory.hide_inactive(changed)
         for name in changed:
-            self._retry(name)
+            self.tries.retry(name)
             self._place_all(self._list_of_queue(name))
 
     def find_heads(self, tree: Tree) -> list[Work]:
@@ -377,7 +373,7 @@ class Tenants:
         self, tree: Tree, heads: Iterable[Work], now: float, kept: Kept | None = None
     ) -> Outcome:
         """Deal with the first one of each queue of a tree; ``kept`` as in ``TreeCycle``. Whoever gets quota holds it at once."""
-        self._now = now
+        self.now = now
         outcome = TreeCycle(tree, self, kept).run(heads)
         for work, what in outcome.left:
             line = self.lines[work.queue]
@@ -385,6 +381,8 @@ class Tenants:
                 line.preemptor = work.key
             elif what.is_parked and not line.is_strict:
                 line.park(work)
+            if what == PARKED and work.reason in {WAITS_FOR_QUOTA, NO_PLACE}:
+                self.passed.note_vain(work)
             if work.reason == NO_PLACE:
                 self.unplaced.lacking[work.queue] = None
             elif work.reason == WAITS_FOR_PODS:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.api.queues.definitions import UNLIMITED, Quota, ResourceGroup
-from scheduler.kernels import quotas
+from scheduler.kernels import quotas, reclaim
 from scheduler.schema import quotas as q
 from scheduler.schema.handles import Ints
 from scheduler.tenancy.holdings import Holdings
@@ -171,8 +171,7 @@ class Tree:
             KeyError: the tree has no such column.
         """
         self.generations[self.queues[queue]] += 1
-        columns = np.array([self.columns[one] for one in amounts], np.int64)
-        values = np.array(list(amounts.values()), np.int64)
+        columns, values = self.make_arrays(amounts)
         self.held.add(self.handle, key, self.queues[queue], columns, values)
 
     def release(self, key: str) -> None:
@@ -180,6 +179,22 @@ class Tree:
         row = self.held.find_row(key)
         self.generations[self.held.handle.node[row]] += 1
         self.held.drop(self.handle, key)
+
+    def charge(self, node: int, amounts: Amounts, sign: int) -> None:
+        """Let a queue, by its place, use more of some columns, or less if ``sign`` is -1; nobody holds it."""
+        columns, values = self.make_arrays(amounts)
+        quotas.charge_queue(self.handle, node, columns, values, sign)
+
+    def make_arrays(self, amounts: Amounts) -> tuple[Ints, Ints]:
+        """Return the places of columns, and the amounts."""
+        columns = np.array([self.columns[one] for one in amounts], np.int64)
+        return columns, np.array(list(amounts.values()), np.int64)
+
+    def move_rows(self, rows: Iterable[int], sign: int) -> None:
+        """Let those who hold quota in some rows give it back for now (-1), or have it again (1); a row of -1 is nobody's."""
+        for row in rows:
+            if row >= 0:
+                reclaim.move_workload(self.handle, self.held.handle, row, sign)
 
     def find_available(self, node: int, column: int) -> int:
         """Return how much more a node may use of a column; negative if it uses more than there is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+import math
 from typing import Any, NamedTuple
 
 import pytest
@@ -44,25 +44,50 @@ class Task(NamedTuple):
     seconds: int | None
 
 
-def find_starts(tasks: list[Task], quota: int, *, is_strict: bool) -> list[int | None]:
-    """The slow twin: go from end to end, and start in order whoever fits."""
-    starts: list[int | None] = [None] * len(tasks)
-    free, now, ends = quota, 0, list[tuple[int, int]]()
-    while True:
-        for i, task in enumerate(tasks):
-            if starts[i] is not None:
+class Twin:
+    """A slow queue: it goes from end to end, and starts in order whoever fits and keeps what the first one is promised."""
+
+    def __init__(self, tasks: list[Task], quota: int) -> None:
+        self.tasks, self.quota, self.now = tasks, quota, 0
+        self.starts: list[int | None] = [None] * len(tasks)
+        self.ends: list[tuple[float, int]] = []
+
+    def count_free(self, at: float) -> int:
+        return self.quota - sum(gpus for end, gpus in self.ends if end > at)
+
+    def find_time(self, task: Task) -> float | None:
+        times = sorted({float(self.now), *(end for end, _ in self.ends if end < math.inf)})
+        return next((at for at in times if self.count_free(at) >= task.gpus), None)
+
+    def keeps_promise(self, task: Task, end: float, vain: list[Task]) -> bool:
+        promised = next((one for one in vain[:4] if self.find_time(one) is not None), None)
+        if promised is None:
+            return True
+        until = self.find_time(promised) or 0
+        beside = self.count_free(until) - (task.gpus if end > until else 0)
+        return beside >= promised.gpus
+
+    def start_all(self, *, is_strict: bool) -> None:
+        vain = list[Task]()
+        for i, task in enumerate(self.tasks):
+            end = math.inf if task.seconds is None else self.now + task.seconds
+            if self.starts[i] is not None:
                 continue
-            if task.gpus <= free:
-                starts[i], free = now, free - task.gpus
-                if task.seconds is not None:
-                    heapq.heappush(ends, (now + task.seconds, task.gpus))
-            elif is_strict:
-                break
-        if not ends:
-            return starts
-        now = ends[0][0]
-        while ends and ends[0][0] == now:
-            free += heapq.heappop(ends)[1]
+            if task.gpus > self.count_free(self.now):
+                vain.append(task)
+            elif not (is_strict and vain) and self.keeps_promise(task, end, vain):
+                self.starts[i] = self.now
+                self.ends.append((end, task.gpus))
+
+
+def find_starts(tasks: list[Task], quota: int, *, is_strict: bool) -> list[int | None]:
+    twin = Twin(tasks, quota)
+    while True:
+        twin.start_all(is_strict=is_strict)
+        later = [end for end, _ in twin.ends if twin.now < end < math.inf]
+        if not later:
+            return twin.starts
+        twin.now = int(min(later))
 
 
 TASKS = st.lists(

@@ -20,8 +20,8 @@ from scheduler.api.queues.settings import (
 from scheduler.errors import BadInput
 
 _FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
-_WEBHOOK, _MOVES, _KUEUE_NAMESPACE = "webhook", "moves", "kueueNamespace"
-FIELDS = "kueue", _KUEUE_NAMESPACE, "kai", _FAIR, _HISTORY, _READY, _WEBHOOK, _MOVES
+_WEBHOOK, _MOVES, _PROMISES, _KUEUE_NAMESPACE = "webhook", "moves", "promises", "kueueNamespace"
+FIELDS = "kueue", _KUEUE_NAMESPACE, "kai", _FAIR, _HISTORY, _READY, _WEBHOOK, _MOVES, _PROMISES
 _STAMPS = ("Eviction", "Creation")
 _OF_KAI = "kValue", "usage", "usageHalfLifeTime", "saturationMultiplier", "reclaimMinRuntimeMethod"
 _METHODS = ("lca", "queue")
@@ -49,6 +49,7 @@ def read_settings(given: Any, field: str = "queues") -> QueueSettings:
         kai=_read_kai(raw.get("kai", False), f"{field}.kai"),
         strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),
         moves=values.read_flag(raw.get(_MOVES, False), f"{field}.{_MOVES}"),
+        promises=values.read_flag(raw.get(_PROMISES, True), f"{field}.{_PROMISES}"),
         history=_read_history(raw.get(_HISTORY), f"{field}.{_HISTORY}"),
         by_eviction=_read_stamp(ready, f"{field}.{_READY}"),
         ready=None if raw.get(_READY) is None else _read_ready(ready, f"{field}.{_READY}"),

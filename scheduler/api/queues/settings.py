@@ -105,6 +105,7 @@ class QueueSettings:
         ends_runs: whether workloads are stopped that have run for as long as they may, or whose pods are not ready in time.
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         moves: whether workloads are moved for one whose queue is owed the quota, but scattered over nodes.
+        promises: whether the first workload of a queue that waits in vain is promised quota for a later time.
         history: how what local queues have used counts, in queues where it does.
         by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
         ready: how long pods may take until they are ready; None: as long as they need.
@@ -118,6 +119,7 @@ class QueueSettings:
     ends_runs: bool = True
     strategies: tuple[str, ...] | None = None
     moves: bool = False
+    promises: bool = True
     history: HistorySettings = _WEEK
     by_eviction: bool = True
     ready: ReadySettings | None = None

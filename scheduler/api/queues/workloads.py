@@ -20,6 +20,7 @@ from scheduler.api.queues.lifecycles import (
     find_requeue_time,
     read_lifecycle,
 )
+from scheduler.api.queues.run_times import find_run_seconds
 from scheduler.api.queues.words import (
     ADMITTED,
     BY_CHECK,
@@ -130,6 +131,7 @@ class WorkloadDefinition:
         owner: whose workload it is; None if nobody owns it.
         priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
         life: what else its object says of its life.
+        run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not.
     """
 
     key: str
@@ -149,6 +151,7 @@ class WorkloadDefinition:
     owner: OwnerKey | None = None
     priority_class: str = ""
     life: Lifecycle = FRESH
+    run_seconds: float | None = None
 
 
 class Shapes:
@@ -284,6 +287,7 @@ def read_workload(
         owner=_find_owner(meta),
         priority_class=_find_class(spec),
         life=read_lifecycle(found),
+        run_seconds=find_run_seconds(found),
     )
 
 

@@ -10,7 +10,7 @@ from scheduler.api.queues.definitions import UNLIMITED
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
 from scheduler.tenancy import outlooks
-from scheduler.tenancy.cycle import NO_PLACE
+from scheduler.tenancy.outcomes import NO_PLACE
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.trees import Tree
 from scheduler.tenancy.works import Where, Work
