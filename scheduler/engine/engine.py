@@ -110,8 +110,7 @@ class Engine:
                 config, self._cluster, self._policies, self._pending, self._queues, self._kai
             ),
         }
-        self._intake = Intake()
-        self._held = HeldGroups(self._cluster, self._pending)
+        self._intake, self._held = Intake(), HeldGroups(self._cluster, self._pending)
         self._backfill = Backfill(self._cluster, self._cycle, self._pending, self._pace.promise)
         self._below = BelowMinimum(
             self._cluster, self._cycle, self._pending, is_on=self._pace.restarts, is_left=self._kai.is_left
@@ -206,6 +205,7 @@ class Engine:
             if not self._pending.has_active:
                 break
         self._kai.make_room(now, outcome)
+        self._queues.evict_seats(outcome)
         self._backfill.work(now, allowance)
         self._cluster.groups.shortages.urgency.end_start()
         # Who carries the decisions out puts questions, which would form all groups of victims at once.

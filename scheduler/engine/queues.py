@@ -20,6 +20,7 @@ from scheduler.api.queues.definitions import QueueDefinition
 from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_workload
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine import seats_taken
 from scheduler.engine.keeping import Keeper
 from scheduler.engine.workload_gate import WorkloadGate
 from scheduler.engine.workload_places import WorkloadPlaces
@@ -73,7 +74,7 @@ class Queues:
     def __init__(self, config: Config, cluster: Cluster, cycle: Cycle) -> None:
         """Queues that have no object yet."""
         settings = config.queues
-        self._settings, self._pauses = settings, cluster.pauses
+        self._settings, self._cluster, self._pauses = settings, cluster, cluster.pauses
         self.is_on, self.pods = settings.kueue, WorkloadPods()
         self.is_held = False
         # The changes of nodes when those who wait for a place were tried last, and the time.
@@ -313,6 +314,11 @@ class Queues:
             self._add_reason(work, outcome)
         # What was placed here has moved rows, too.
         self._seen = self._moved.position
+
+    def evict_seats(self, outcome: Outcome) -> None:
+        """Evict the workloads of pods that do not exist and were chosen as victims."""
+        if self.is_on:
+            seats_taken.evict_workloads(outcome, self._cluster, self.tenants)
 
     def _add_round(self, found: Round, outcome: Outcome) -> None:
         for work, assignment in found.admitted:
