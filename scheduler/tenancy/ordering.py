@@ -5,7 +5,7 @@ Source: Kueue (2026-08), ``makeClassicalIterator`` of ``scheduler.go``, and ``fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,7 +56,7 @@ class Tournament:
         for node in self._left:
             self._rank(node)
         while self._left:
-            node = self._find_winner(0)
+            node = self._find_winner()
             entry = self._left.pop(node)
             del self._ranks[node]
             yield entry
@@ -89,14 +89,22 @@ class Tournament:
             ranks[int(path[i + 1])] = bool(borrows[i]), is_endless, share, entry.work.place[:2]
         self._ranks[node] = ranks
 
-    def _find_winner(self, cohort: int) -> int:
-        """Find the queue below a cohort whose entry wins; -1 if there is none."""
+    def _find_winner(self) -> int:
+        """Find the queue whose entry wins below the root; -1 if there is none."""
+        winners: dict[int, int] = {}
+        # Each node is behind its parent.
+        for node in range(len(self._tree.nodes) - 1, -1, -1):
+            if self._tree.nodes[node].is_queue:
+                winners[node] = node if node in self._left else -1
+            else:
+                winners[node] = self._find_winner_of(node, winners)
+        return winners[0]
+
+    def _find_winner_of(self, cohort: int, winners: Mapping[int, int]) -> int:
+        """Find which of the winners below the children of a cohort wins; -1 if there is none."""
         best, best_rank = -1, None
         for child in self._tree.list_children(cohort):
-            if self._tree.nodes[child].is_queue:
-                node = child if child in self._left else -1
-            else:
-                node = self._find_winner(child)
+            node = winners[child]
             if node < 0:
                 continue
             rank = self._ranks[node][cohort]

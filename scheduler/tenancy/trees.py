@@ -151,11 +151,14 @@ class Tree:
 
     def list_queues_below(self, node: int) -> Iterator[int]:
         """List the queues below a node, or the node itself if it is a queue."""
-        if self.nodes[node].is_queue:
-            yield node
-            return
-        for child in self._children[node]:
-            yield from self.list_queues_below(child)
+        # Cohorts may be deeper in each other than Python's calls may be.
+        left = [node]
+        while left:
+            one = left.pop()
+            if self.nodes[one].is_queue:
+                yield one
+            else:
+                left += reversed(self._children[one])
 
     def hide_queues(self, hidden: Collection[int]) -> None:
         """Let some queues, by their places, be nobody's neighbours: they lend and use what they have, and admit nobody."""
