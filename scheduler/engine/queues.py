@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduler.api import kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, Outcome, Preempt, Queued, SetGiven
+from scheduler.api.door.decisions import Admit, DomainsGiven, Outcome, Preempt, Queued, SetGiven
 from scheduler.api.door.notes import Note
 from scheduler.api.groups.definitions import Topology
 from scheduler.api.queues import bounds, reading
@@ -29,7 +29,7 @@ from scheduler.errors import BadInput
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
 from scheduler.tenancy import concessions
-from scheduler.tenancy.assignments import Assignment
+from scheduler.tenancy.assignments import Assignment, SetAssignment
 from scheduler.tenancy.rounds import Round, run_rounds
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
@@ -323,12 +323,17 @@ class Queues:
     def _add_round(self, found: Round, outcome: Outcome) -> None:
         for work, assignment in found.admitted:
             self._said.pop(work.key, None)
-            outcome.quotas.append(_make_admit(work, assignment))
+            outcome.quotas.append(self._make_admit(work, assignment))
         for victim, by in found.preempted:
             work = self.tenants.works[victim.key]
             outcome.quotas.append(Preempt(work.key, work.uid, by.key, victim.why))
         for work in found.left:
             self._add_reason(work, outcome)
+
+    def _make_admit(self, work: Work, assignment: Assignment) -> Admit:
+        domains = self._places.find_domains(work, assignment)
+        sets = (_make_given(one, domains.get(one.name)) for one in assignment.sets)
+        return Admit(work.key, work.uid, work.queue, tuple(sets))
 
     def _add_reason(self, work: Work, outcome: Outcome) -> None:
         """Say why a workload waits, if that has not been said."""
@@ -366,14 +371,11 @@ def _make_keeper(
     return Keeper(see, gone, list_keys)
 
 
-def _make_admit(work: Work, assignment: Assignment) -> Admit:
-    sets = tuple(
-        SetGiven(
-            one.name,
-            one.n_pods,
-            tuple(sorted((resource, chosen.flavor) for resource, chosen in one.flavors.items())),
-            tuple(sorted((resource, one.requests[resource]) for resource in one.flavors)),
-        )
-        for one in assignment.sets
+def _make_given(one: SetAssignment, domains: DomainsGiven | None) -> SetGiven:
+    return SetGiven(
+        one.name,
+        one.n_pods,
+        tuple(sorted((resource, chosen.flavor) for resource, chosen in one.flavors.items())),
+        tuple(sorted((resource, one.requests[resource]) for resource in one.flavors)),
+        domains,
     )
-    return Admit(work.key, work.uid, work.queue, sets)

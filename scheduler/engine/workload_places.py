@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from scheduler.api.door.decisions import Bind, Plan
+from scheduler.api import names
+from scheduler.api.door.decisions import Bind, DomainsGiven, Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.readers.owners import KEY_KINDS
 from scheduler.api.queues import molding
@@ -123,6 +124,25 @@ class WorkloadPlaces:
                 if level >= 0:
                     return where.labels[: level + 1]
         return ()
+
+    def find_domains(self, work: Work, assignment: Assignment) -> dict[str, DomainsGiven]:
+        """Find by pod set in which domains of their topology the stand-ins of a workload are.
+
+        As Kueue has it, a domain is named by its node alone if nodes are the lowest level.
+        """
+        found: dict[str, DomainsGiven] = {}
+        of_sets = self._cluster.stand_ins.list_sets(work.key)
+        for one in assignment.sets:
+            levels = self._book.get_levels(self._find_topology(one))
+            levels = levels[-1:] if levels[-1:] == (names.HOSTNAME,) else levels
+            domains: Counter[tuple[str, ...]] = Counter()
+            for uid in of_sets.get(one.name, ()) if levels else ():
+                facts = self._cluster.find_facts(self._cluster.pods[uid].node or "")
+                labels = {} if facts is None else facts.labels
+                domains[tuple(labels.get(label, "") for label in levels)] += 1
+            if domains and all(map(all, domains)):
+                found[one.name] = DomainsGiven(levels, tuple(sorted(domains.items())))
+        return found
 
     def take(self, work: Work, assignment: Assignment) -> bool:
         """Take a place for a workload, with stand-ins for its pods."""
@@ -311,14 +331,7 @@ class WorkloadPlaces:
 
     def _find_where(self, pod_set: PodSet, given: SetAssignment) -> Where | str | None:
         """Find where in a topology a pod set goes; a text if its topology, or a level, is not there."""
-        topology = next(
-            (
-                flavor.topology
-                for chosen in given.flavors.values()
-                if (flavor := self._book.flavors[chosen.flavor]).topology
-            ),
-            "",
-        )
+        topology = self._find_topology(given)
         asked = pod_set.shape.topology
         if topology and not pod_set.shape.asks_topology:
             # All flavors of the queue have a topology: nothing else is wished for than few domains.
@@ -328,3 +341,8 @@ class WorkloadPlaces:
         except BadInput as error:
             return str(error)
         return None if constraint is None else self._cluster.groups.resolve(constraint)
+
+    def _find_topology(self, given: SetAssignment) -> str:
+        """Find the topology of the flavors of a pod set; empty for none."""
+        flavors = (self._book.flavors[chosen.flavor] for chosen in given.flavors.values())
+        return next((flavor.topology for flavor in flavors if flavor.topology), "")

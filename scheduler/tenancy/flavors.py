@@ -58,6 +58,10 @@ class FlavorBook:
         """Whether there is a topology."""
         return name in self._levels
 
+    def get_levels(self, name: str) -> tuple[str, ...]:
+        """Return the labels of nodes that are the levels of a topology, the widest first; none if it is not there."""
+        return self._levels.get(name, ())
+
     def is_of_topologies(self, flavors: Collection[str]) -> bool:
         """Whether there are flavors, and all of them have a topology: their pods are placed by it without asking."""
         return bool(flavors) and all(

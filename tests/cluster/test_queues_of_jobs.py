@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -228,6 +229,43 @@ async def _one_with_a_mistake_is_told_so(world: World) -> None:
     await world.wait_until(partial(world.events, "WorkloadPriorityClassNotFound", "lost"))
     await world.call("POST", _JOBS, make_job("well", "team", suspend=True))
     await wait_until_placed(world, "well", 1)
+
+
+async def test_a_job_of_a_topology_has_its_domains_written(world: World) -> None:
+    """Kueue's own schema takes them, and Kueue finds them if it takes over again."""
+    await tenants.prepare(world)
+    levels = [{"nodeLabel": "rack"}, {"nodeLabel": names.HOSTNAME}]
+    await tenants.create(
+        world, f"{tenants.API}/topologies", "Topology", "racks", {"levels": levels}
+    )
+    flavor = {"nodeLabels": {"pool": "racks"}, "topologyName": "racks"}
+    await tenants.create(world, f"{tenants.API}/resourceflavors", "ResourceFlavor", "racks", flavor)
+    quota = {"name": "cpu", "nominalQuota": "40"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "racks", "resources": [quota]}]}
+    await tenants.make_queue(world, "racks", "racks", resourceGroups=[group])
+    for i in range(4):
+        node = nodes.make_plain_node(f"t{i}", cpu="4")
+        node["metadata"].setdefault("labels", {}).update({"pool": "racks", "rack": f"r{i // 2}"})
+        await world.create(node)
+    operator = await world.start_operator(args=("--config", str(_CONFIG)))
+    await world.leads(operator)
+    job = make_job("ring", "racks", n=3, cpu=2, suspend=True)
+    job["spec"]["template"]["metadata"] = {
+        "annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}
+    }
+    await world.call("POST", _JOBS, job)
+    pods = await wait_until_placed(world, "ring", 3)
+    workload = await find_workload(world, "ring")
+    (assigned,) = workload["status"]["admission"]["podSetAssignments"]
+    (one,) = assigned["topologyAssignment"]["slices"]
+    (values,) = one["valuesPerLevel"]
+    assert assigned["topologyAssignment"]["levels"] == [names.HOSTNAME]
+    counts = one["podCounts"]["individual"]
+    domains = dict(zip(values["individual"]["roots"], counts, strict=True))
+    # The pods are where it says.
+    assert domains == Counter(pod["spec"]["nodeName"] for pod in pods)
+    assert set(domains) in ({"t0", "t1"}, {"t2", "t3"})
+    assert operator.stop().code == 0
 
 
 _GROUP_LABELS = {names.KUEUE_QUEUE: "pods", names.KUEUE_GROUP: "crew"}

@@ -230,6 +230,18 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     group: GroupResult | None = None
 
 
+class DomainsGiven(NamedTuple):
+    """In which domains of a topology the pods of a pod set are placed.
+
+    Attributes:
+        levels: the labels of nodes that make a domain.
+        domains: (the values of these labels, how many pods) by value.
+    """
+
+    levels: tuple[str, ...]
+    domains: tuple[tuple[tuple[str, ...], int], ...]
+
+
 class SetGiven(NamedTuple):
     """What a pod set of a workload is given.
 
@@ -238,12 +250,14 @@ class SetGiven(NamedTuple):
         n_pods: for how many pods.
         flavors: (resource, flavor) by name.
         used: (resource, amount in base units) of all these pods.
+        domains: where its pods are placed, if its flavor has a topology and they are ours; else None.
     """
 
     name: str
     n_pods: int
     flavors: tuple[tuple[str, str], ...]
     used: tuple[tuple[str, int], ...]
+    domains: DomainsGiven | None = None
 
 
 class Admit(msgspec.Struct, frozen=True, tag=True, gc=False):

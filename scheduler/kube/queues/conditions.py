@@ -112,13 +112,23 @@ def admit(
     decision: Admit,
     checks: Sequence[str],
     now: float,
+    version: str,
 ) -> Json:
-    """Return the changes of a status with which a workload gets quota; ``checks`` it has to pass before it may run."""
+    """Return the changes of a status with which a workload gets quota.
+
+    Args:
+        status: as it is.
+        conditions: its conditions, which are changed.
+        decision: what the workload gets.
+        checks: what it has to pass before it may run.
+        now: the time, in seconds since 1970.
+        version: of Kueue's API in which the status is written.
+    """
     message = f"Quota reserved in ClusterQueue {decision.queue}"
     conditions.set(QUOTA_RESERVED, QUOTA_RESERVED, message, is_true=True)
     for kind in (EVICTED, PREEMPTED, _BLOCKED):
         conditions.reset(kind, QUOTA_RESERVED)
-    made: Json = {"admission": msgspec.to_builtins(write_admission(decision))}
+    made: Json = {"admission": msgspec.to_builtins(write_admission(decision, version))}
     if status.requeue_state is not None and status.requeue_state.requeue_at:
         made["requeueState"] = {"requeueAt": None}
     if may_run(status, checks):

@@ -297,7 +297,9 @@ class QuotaWriter:
         """Make the changes of a status, and what is said of them afterwards."""
         decision, changing, reports = job.decision, shown.make_conditions(now), self._reports
         if isinstance(decision, Admit):
-            status = conditions.admit(shown.status, changing, decision, job.facts.checks, now)
+            version = self._permit.find_kind().version
+            checks = job.facts.checks
+            status = conditions.admit(shown.status, changing, decision, checks, now, version)
             return status, partial(reports.report_admitted, decision)
         if isinstance(decision, LetRun):
             return conditions.let_run(changing), partial(reports.report_running, decision.queue)
