@@ -18,8 +18,8 @@ import pytest
 
 from scheduler.api import quantities
 from scheduler.embedded.agents import nodes
-from tests.cluster.test_queues_of_jobs import make_job
 from tests.operator import installed, servers, tenants
+from tests.operator.kueue_jobs import make_job
 from tests.operator.world import PODS, Refused, World
 
 Json = dict[str, Any]

@@ -14,12 +14,12 @@ import pytest
 from scheduler.api import names
 from scheduler.embedded.agents import nodes
 from tests.operator import installed, servers, tenants
+from tests.operator.kueue_jobs import JOBS, find_workload, make_job, read_job, wait_until_placed
 from tests.operator.manifests import container, pod
 from tests.operator.world import PODS, World
 
 Json = dict[str, Any]
 _CONFIG = Path(installed.QUEUES) / "config.yaml"
-_JOBS = "/apis/batch/v1/namespaces/default/jobs"
 _CONTROLLERS = ("job-controller", "garbage-collector-controller")
 
 
@@ -28,54 +28,6 @@ def server(kueue_crds: list[Json], peers: None) -> Iterator[servers.Server]:  # 
     """An API server with Kueue's kinds, Kubernetes' Job controller, and Evenkeel in the place of Kueue."""
     with servers.with_queues(kueue_crds, controllers=_CONTROLLERS) as running:
         yield running
-
-
-def make_job(name: str, queue: str, *, n: int = 1, cpu: int = 1, **more: Any) -> Json:
-    """A Job as a user writes it, with Evenkeel as its scheduler."""
-    template = {
-        "spec": {
-            "schedulerName": names.SCHEDULER,
-            "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [container(requests={"cpu": str(cpu)})],
-        }
-    }
-    labels = {names.KUEUE_QUEUE: queue} | more.pop("labels", {})
-    meta = {"name": name, "labels": labels, "annotations": more.pop("annotations", {})}
-    spec = {"parallelism": n, "completions": n, "template": template, **more}
-    return {"metadata": meta, "spec": spec}
-
-
-async def read_job(world: World, name: str) -> Json:
-    """Read a Job."""
-    return await world.call("GET", f"{_JOBS}/{name}")
-
-
-async def find_workload(world: World, job: str) -> Json:
-    """The one workload of a job, once there is one."""
-
-    async def find() -> list[Json]:
-        return [
-            one
-            for one in await world.listed(tenants.WORKLOADS)
-            if [owner["name"] for owner in one["metadata"].get("ownerReferences", ())] == [job]
-        ]
-
-    (found,) = await world.wait_until(find, lambda found: len(found) == 1)
-    return found
-
-
-async def wait_until_placed(world: World, name: str, n: int) -> list[Json]:
-    """Wait until so many pods of a job have nodes."""
-
-    async def find() -> list[Json]:
-        return [
-            one
-            for one in await world.pods()
-            if one["metadata"]["labels"].get("job-name") == name and one["spec"].get("nodeName")
-        ]
-
-    return await world.wait_until(find, lambda found: len(found) == n)
 
 
 async def _end_pod(world: World, found: Json) -> None:
@@ -118,7 +70,7 @@ async def test_jobs_wait_start_give_way_and_end(world: World) -> None:
 
 async def _one_waits_while_anotherwait_until_placed(world: World) -> None:
     # Nobody has suspended it: that is done for it, and pods that it has already go.
-    await world.call("POST", _JOBS, make_job("first", "team", n=3))
+    await world.call("POST", JOBS, make_job("first", "team", n=3))
     await world.wait_until(partial(world.events, "Started", "first"))
     pods = await wait_until_placed(world, "first", 3)
     assert {one["spec"]["nodeName"] for one in pods} == {"n0"}
@@ -136,7 +88,7 @@ async def _one_waits_while_anotherwait_until_placed(world: World) -> None:
     await world.wait_until(partial(world.events, "Started", "first"))
     # Of two workloads of the same second the one with the lower uid would come first.
     await asyncio.sleep(1.0)
-    await world.call("POST", _JOBS, make_job("second", "team", n=2, suspend=True))
+    await world.call("POST", JOBS, make_job("second", "team", n=2, suspend=True))
     second = await find_workload(world, "second")
     name = second["metadata"]["name"]
     waits = await tenants.becomes(world, name, "QuotaReserved", "False")
@@ -148,7 +100,7 @@ async def _one_waits_while_anotherwait_until_placed(world: World) -> None:
 
 async def _an_urgent_one_takes_its_place(world: World) -> None:
     labels = {names.KUEUE_CLASS: "urgent"}
-    await world.call("POST", _JOBS, make_job("third", "team", cpu=4, labels=labels))
+    await world.call("POST", JOBS, make_job("third", "team", cpu=4, labels=labels))
     third = await find_workload(world, "third")
     assert third["spec"]["priority"] == 100
     assert third["spec"]["priorityClassRef"]["name"] == "urgent"
@@ -191,14 +143,14 @@ async def _the_quota_of_one_that_has_ended_is_free(world: World) -> None:
     first = await find_workload(world, "first")
     assert first["status"]["reclaimablePods"] == [{"name": "main", "count": 1}]
     for name in ("first", "second"):
-        await world.call("DELETE", f"{_JOBS}/{name}", {"propagationPolicy": "Background"})
+        await world.call("DELETE", f"{JOBS}/{name}", {"propagationPolicy": "Background"})
     await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
 
 
 async def _one_may_start_with_fewer_pods(world: World) -> None:
     least = {names.KUEUE_LEAST: "2"}
     job = make_job("elastic", "team", n=6, annotations=least, suspend=True)
-    await world.call("POST", _JOBS, job)
+    await world.call("POST", JOBS, job)
     await wait_until_placed(world, "elastic", 4)
     assert (await read_job(world, "elastic"))["spec"]["parallelism"] == 4
     workload = await find_workload(world, "elastic")
@@ -207,7 +159,7 @@ async def _one_may_start_with_fewer_pods(world: World) -> None:
 
 
 async def _one_that_is_deleted_leaves_nothing(world: World) -> None:
-    await world.call("DELETE", f"{_JOBS}/elastic", {"propagationPolicy": "Background"})
+    await world.call("DELETE", f"{JOBS}/elastic", {"propagationPolicy": "Background"})
 
     async def list_held() -> list[Json]:
         """The garbage collector hears late of Kueue's kinds: nothing keeps it from what it will delete then."""
@@ -221,51 +173,14 @@ async def _one_that_is_deleted_leaves_nothing(world: World) -> None:
 async def _one_with_a_mistake_is_told_so(world: World) -> None:
     wrong = make_job("wrong", "team", suspend=True)
     wrong["spec"]["template"]["metadata"] = {"annotations": {names.KUEUE_UNCONSTRAINED: "perhaps"}}
-    await world.call("POST", _JOBS, wrong)
+    await world.call("POST", JOBS, wrong)
     (event,) = await world.wait_until(partial(world.events, "InvalidJob", "wrong"))
     assert names.KUEUE_UNCONSTRAINED in event["note"]
     unknown = make_job("lost", "team", labels={names.KUEUE_CLASS: "nowhere"}, suspend=True)
-    await world.call("POST", _JOBS, unknown)
+    await world.call("POST", JOBS, unknown)
     await world.wait_until(partial(world.events, "WorkloadPriorityClassNotFound", "lost"))
-    await world.call("POST", _JOBS, make_job("well", "team", suspend=True))
+    await world.call("POST", JOBS, make_job("well", "team", suspend=True))
     await wait_until_placed(world, "well", 1)
-
-
-async def test_a_job_of_a_topology_has_its_domains_written(world: World) -> None:
-    """Kueue's own schema takes them, and Kueue finds them if it takes over again."""
-    await tenants.prepare(world)
-    levels = [{"nodeLabel": "rack"}, {"nodeLabel": names.HOSTNAME}]
-    await tenants.create(
-        world, f"{tenants.API}/topologies", "Topology", "racks", {"levels": levels}
-    )
-    flavor = {"nodeLabels": {"pool": "racks"}, "topologyName": "racks"}
-    await tenants.create(world, f"{tenants.API}/resourceflavors", "ResourceFlavor", "racks", flavor)
-    quota = {"name": "cpu", "nominalQuota": "40"}
-    group = {"coveredResources": ["cpu"], "flavors": [{"name": "racks", "resources": [quota]}]}
-    await tenants.make_queue(world, "racks", "racks", resourceGroups=[group])
-    for i in range(4):
-        node = nodes.make_plain_node(f"t{i}", cpu="4")
-        node["metadata"].setdefault("labels", {}).update({"pool": "racks", "rack": f"r{i // 2}"})
-        await world.create(node)
-    operator = await world.start_operator(args=("--config", str(_CONFIG)))
-    await world.leads(operator)
-    job = make_job("ring", "racks", n=3, cpu=2, suspend=True)
-    job["spec"]["template"]["metadata"] = {
-        "annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}
-    }
-    await world.call("POST", _JOBS, job)
-    pods = await wait_until_placed(world, "ring", 3)
-    workload = await find_workload(world, "ring")
-    (assigned,) = workload["status"]["admission"]["podSetAssignments"]
-    (one,) = assigned["topologyAssignment"]["slices"]
-    (values,) = one["valuesPerLevel"]
-    assert assigned["topologyAssignment"]["levels"] == [names.HOSTNAME]
-    counts = one["podCounts"]["individual"]
-    domains = dict(zip(values["individual"]["roots"], counts, strict=True))
-    # The pods are where it says.
-    assert domains == Counter(pod["spec"]["nodeName"] for pod in pods)
-    assert set(domains) in ({"t0", "t1"}, {"t2", "t3"})
-    assert operator.stop().code == 0
 
 
 _GROUP_LABELS = {names.KUEUE_QUEUE: "pods", names.KUEUE_GROUP: "crew"}
@@ -390,17 +305,17 @@ async def test_a_job_whose_pods_are_late_is_put_back_and_at_last_deactivated(wor
     await world.create(nodes.make_plain_node("n9", cpu="16"))
     operator = await world.start_operator(args=("--config", str(path)))
     await world.leads(operator)
-    await world.call("POST", _JOBS, make_job("slow", "late", suspend=True))
+    await world.call("POST", JOBS, make_job("slow", "late", suspend=True))
     name = (await find_workload(world, "slow"))["metadata"]["name"]
     ready_now = await tenants.becomes(world, name, "PodsReady", "False")
     assert tenants.list_conditions(ready_now)["PodsReady"] == ("False", "WaitForStart")
-    await world.call("POST", _JOBS, make_job("next", "late", suspend=True))
+    await world.call("POST", JOBS, make_job("next", "late", suspend=True))
     other = (await find_workload(world, "next"))["metadata"]["name"]
     waits = await tenants.becomes(world, other, "QuotaReserved", "False")
     assert tenants.list_conditions(waits)["QuotaReserved"][1] == "WaitingForPodsReady"
     await world.wait_until(partial(world.events, "EvictedDueToPodsReadyTimeout", name))
     # Another one gets its turn, and ends: then the first one is tried again, and deactivated.
-    await world.call("DELETE", f"{_JOBS}/next", {"propagationPolicy": "Background"})
+    await world.call("DELETE", f"{JOBS}/next", {"propagationPolicy": "Background"})
     found = await world.wait_until(
         partial(tenants.read_workload, world, name),
         lambda found: found["spec"]["active"] is False and "admission" not in found["status"],
@@ -414,4 +329,41 @@ async def test_a_job_whose_pods_are_late_is_put_back_and_at_last_deactivated(wor
     assert counts == {"PodsReadyTimeout": 1, "Deactivated": 1}
     assert found["status"]["accumulatedPastExecutionTimeSeconds"] >= 6
     assert (await read_job(world, "slow"))["spec"]["suspend"]
+    assert operator.stop().code == 0
+
+
+async def test_a_job_of_a_topology_has_its_domains_written(world: World) -> None:
+    """Kueue's own schema takes them, and Kueue finds them if it takes over again."""
+    await tenants.prepare(world)
+    levels = [{"nodeLabel": "rack"}, {"nodeLabel": names.HOSTNAME}]
+    await tenants.create(
+        world, f"{tenants.API}/topologies", "Topology", "racks", {"levels": levels}
+    )
+    flavor = {"nodeLabels": {"pool": "racks"}, "topologyName": "racks"}
+    await tenants.create(world, f"{tenants.API}/resourceflavors", "ResourceFlavor", "racks", flavor)
+    quota = {"name": "cpu", "nominalQuota": "40"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "racks", "resources": [quota]}]}
+    await tenants.make_queue(world, "racks", "racks", resourceGroups=[group])
+    for i in range(4):
+        node = nodes.make_plain_node(f"t{i}", cpu="4")
+        node["metadata"].setdefault("labels", {}).update({"pool": "racks", "rack": f"r{i // 2}"})
+        await world.create(node)
+    operator = await world.start_operator(args=("--config", str(_CONFIG)))
+    await world.leads(operator)
+    job = make_job("ring", "racks", n=3, cpu=2, suspend=True)
+    job["spec"]["template"]["metadata"] = {
+        "annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}
+    }
+    await world.call("POST", JOBS, job)
+    pods = await wait_until_placed(world, "ring", 3)
+    workload = await find_workload(world, "ring")
+    (assigned,) = workload["status"]["admission"]["podSetAssignments"]
+    (one,) = assigned["topologyAssignment"]["slices"]
+    (values,) = one["valuesPerLevel"]
+    assert assigned["topologyAssignment"]["levels"] == [names.HOSTNAME]
+    counts = one["podCounts"]["individual"]
+    domains = dict(zip(values["individual"]["roots"], counts, strict=True))
+    # The pods are where it says.
+    assert domains == Counter(pod["spec"]["nodeName"] for pod in pods)
+    assert set(domains) in ({"t0", "t1"}, {"t2", "t3"})
     assert operator.stop().code == 0
