@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues jobs webhook domains end-to-end starts hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues queue-scenarios jobs webhook domains end-to-end starts hostile recording dumps storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -29,6 +29,7 @@ from bench import (
     jobs,
     kernels,
     learning,
+    queue_scenarios,
     queues,
     recording,
     replay,
@@ -88,6 +89,10 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "groups": (lambda given: groups.run(given.quick), lambda _: groups.FLOORS),
     "backfill": (lambda given: backfill.run(given.quick), lambda _: backfill.FLOORS),
     "queues": (lambda given: queues.run(given.quick), lambda _: queues.FLOORS),
+    "queue-scenarios": (
+        lambda given: queue_scenarios.run(given.quick),
+        lambda _: queue_scenarios.FLOORS,
+    ),
     "jobs": (lambda given: jobs.run(given.quick), lambda _: jobs.FLOORS),
     "webhook": (lambda given: webhook.run(given.quick), lambda _: webhook.FLOORS),
     "domains": (lambda given: domains.run(given.quick), lambda _: domains.FLOORS),

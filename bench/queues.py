@@ -13,26 +13,18 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from bench.floors import Floor
-from scheduler.api import kueue
+from bench.queue_cluster import NOW, QueueCluster
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt
-from scheduler.api.kinds import BY_KIND
-from scheduler.api.queues.admissions import write_admission
-from scheduler.api.queues.settings import QueueSettings
-from scheduler.api.times import write_time
-from scheduler.config import Config
+from scheduler.api.door.decisions import Admit, Preempt
 from scheduler.engine.allowance import Unlimited
-from scheduler.engine.engine import Engine
 from tests.controlplane import build
 from tests.differential.queues import throughput
-from tests.differential.queues.quotas import NAMESPACE
 
 Json = dict[str, Any]
 
@@ -42,7 +34,6 @@ _QUICK_COHORTS = 5
 _ENOUGH, _SCARCE = 500, 20
 _N_EVENTS = 500
 _N_BASELINE, _N_KUEUE = 15_000, 3_000
-_NOW = 1_800_000_000.0
 
 FLOORS = (
     Floor("large.all_fit.admitted_a_second", at_least=5000),
@@ -70,66 +61,19 @@ def run(quick: bool) -> Json:
     return found
 
 
-class _Cluster:
-    """An engine with queues, and whoever carries its decisions out at once."""
-
-    def __init__(self, objects: Iterable[Json]) -> None:
-        self.engine = Engine(Config(queues=QueueSettings(kueue=True)))
-        self.workloads: dict[str, kueue.Workload] = {}
-        self.running: dict[str, None] = {}
-        namespace = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
-        for body in (namespace, *objects):
-            (kind,) = (
-                one for one in BY_KIND[body["kind"]] if one.group in body.get("apiVersion", "")
-            )
-            found = msgspec.convert({**body, "kind": kind.name}, kind.shape)
-            if isinstance(found, kueue.Workload):
-                self.workloads[f"{found.metadata.namespace}/{found.metadata.name}"] = found
-            self.engine.handle(events.Seen(found), _NOW)
-
-    def decide(self) -> list[Any]:
-        """Let the engine decide, and do what it says; return its decisions."""
-        quotas = list(self.engine.decide(_NOW, Unlimited()).quotas)
-        for one in quotas:
-            if isinstance(one, Admit):
-                self.running[one.key] = None
-                self._write(one.key, write_admission(one), "QuotaReserved", "Admitted")
-            elif isinstance(one, Preempt | EvictWorkload):
-                self.running.pop(one.key, None)
-                self._write(one.key, None, "Evicted")
-        return quotas
-
-    def _write(self, key: str, admission: kueue.Admission | None, *kinds: str) -> None:
-        conditions = [
-            kueue.TimedCondition(
-                type=kind, status="True", reason=kind, last_transition_time=write_time(_NOW)
-            )
-            for kind in kinds
-        ]
-        status = kueue.WorkloadStatus(admission=admission, conditions=conditions)
-        found = msgspec.structs.replace(self.workloads[key], status=status)
-        self.workloads[key] = found
-        self.engine.handle(events.Seen(found), _NOW)
-
-    def end(self, key: str) -> None:
-        """Let a workload that runs end."""
-        self.running.pop(key)
-        self.engine.handle(events.Gone("Workload", key), _NOW)
-
-
 def _measure_large(n_cohorts: int, cores: int) -> Json:
     n_queues = n_cohorts * _QUEUES
     workloads = throughput.make_workloads(n_queues * _WORKLOADS, n_queues)
-    cluster = _Cluster([*throughput.make_queues(n_cohorts, _QUEUES, cores), *workloads])
+    cluster = QueueCluster([*throughput.make_queues(n_cohorts, _QUEUES, cores), *workloads])
     began = time.perf_counter()
-    quotas = list(cluster.engine.decide(_NOW, Unlimited()).quotas)
+    quotas = list(cluster.engine.decide(NOW, Unlimited()).quotas)
     seconds = time.perf_counter() - began
     admitted = [one.key for one in quotas if isinstance(one, Admit)]
     spent = []
     for key in admitted[:_N_EVENTS]:
         began = time.perf_counter()
-        cluster.engine.handle(events.Gone("Workload", key), _NOW)
-        cluster.engine.decide(_NOW, Unlimited())
+        cluster.engine.handle(events.Gone("Workload", key), NOW)
+        cluster.engine.decide(NOW, Unlimited())
         spent.append((time.perf_counter() - began) * 1e3)
     p50, p99 = np.percentile(spent, [50, 99]).tolist()
     return {
@@ -146,7 +90,7 @@ def _measure_large(n_cohorts: int, cores: int) -> Json:
 
 def _measure_baseline(n_workloads: int) -> Json:
     bodies = [*throughput.make_queues(), *throughput.make_workloads(n_workloads)]
-    cluster = _Cluster(bodies)
+    cluster = QueueCluster(bodies)
     n_evicted, n_ended = 0, 0
     began = time.perf_counter()
     while n_ended < n_workloads:

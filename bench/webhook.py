@@ -23,6 +23,7 @@ import numpy as np
 from bench.floors import Floor
 from scheduler.api import kinds, names
 from scheduler.kube.loop_thread import LoopThread
+from scheduler.kube.report.metrics.reviews import ReviewCounts
 from scheduler.kube.webhook import certificates
 from scheduler.kube.webhook.keeping import Pair
 from scheduler.kube.webhook.known import Known
@@ -169,7 +170,7 @@ def _work() -> None:
 
 
 async def _start(pair: Pair) -> ReviewServer:
-    server = ReviewServer(Known(lambda key: key is not None, lambda _: False))
+    server = ReviewServer(Known(lambda key: key is not None, lambda _: False), ReviewCounts())
     server.use(pair)
     await server.start("127.0.0.1", 0)
     return server

@@ -234,6 +234,8 @@ class Parts:
             self.is_deciding,
             metadata.version("evenkeel-scheduler"),
             self._make_queue_sources(),
+            self.webhook.counts if self.webhook is not None else None,
+            lambda: self.kai.guard.holder if self.kai is not None else "",
         )
         return Exposition(metrics, read, self.stranded, self.options.config.metrics)
 
@@ -254,6 +256,6 @@ class Parts:
 
     def _make_queue_sources(self) -> QueueSources | None:
         queues = self.queues
-        return (
-            QueueSources(queues.counts, lambda: queues.guard.holder) if queues is not None else None
-        )
+        if queues is None:
+            return None
+        return QueueSources(queues.counts, lambda: queues.guard.holder, queues.list_figures)

@@ -27,6 +27,7 @@ class Holdings:
         self._given = np.zeros((_LEAST, n_columns), np.bool_)
         self.keys: list[str | None] = [None] * _LEAST
         self._rows: dict[str, int] = {}
+        self._of_node: dict[int, set[int]] = {}
         self._free = list(range(_LEAST - 1, -1, -1))
 
     def __len__(self) -> int:
@@ -50,6 +51,7 @@ class Holdings:
         row = self._rows[key] = self._free.pop()
         self.keys[row] = key
         self.handle.node[row] = node
+        self._of_node.setdefault(node, set()).add(row)
         self.handle.amounts[row, columns] = amounts
         self._given[row, columns] = True
         reclaim.move_workload(tree, self.handle, row, 1)
@@ -59,6 +61,7 @@ class Holdings:
         row = self._rows.pop(key)
         reclaim.move_workload(tree, self.handle, row, -1)
         self.keys[row] = None
+        self._of_node[int(self.handle.node[row])].discard(row)
         self.handle.node[row] = -1
         self.handle.amounts[row] = 0
         self._given[row] = False
@@ -66,10 +69,13 @@ class Holdings:
 
     def list_rows(self, node: int, needed: Ints) -> list[int]:
         """List the rows of those in a queue who were given some columns, even if they ask for nothing of them."""
-        rows = np.flatnonzero(self.handle.node == node)
-        if rows.size:
-            rows = rows[self._given[rows][:, needed].any(axis=1)]
-        found: list[int] = rows.tolist()
+        known = self._of_node.get(node)
+        if not known:
+            return []
+        rows = np.array(sorted(known), np.int64)
+        # A cycle hides those who were asked to go: their node in the table is another one for a while.
+        is_there = self.handle.node[rows] == node
+        found: list[int] = rows[is_there & self._given[rows][:, needed].any(axis=1)].tolist()
         return found
 
     def _grow(self) -> None:

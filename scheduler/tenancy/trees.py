@@ -51,7 +51,7 @@ class Tree:
         """``more`` are columns that somebody uses though no quota names them."""
         self.nodes = tuple(nodes)
         self.queues = {one.name: i for i, one in enumerate(self.nodes) if one.is_queue}
-        named = {column for one in self.nodes for column, _ in _list_quotas(one.groups)}
+        named = {column for one in self.nodes for column, _ in list_quotas(one.groups)}
         ordered = sorted(named | set(more), key=lambda column: (column[1], column[0]))
         self.names = ordered
         self.columns = {column: i for i, column in enumerate(ordered)}
@@ -92,7 +92,7 @@ class Tree:
         )
         lending = np.full(shape, -1, np.int64)
         for i, node in enumerate(self.nodes):
-            for column, quota in _list_quotas(node.groups):
+            for column, quota in list_quotas(node.groups):
                 k = self.columns[column]
                 tree.named[i, k] = True
                 tree.subtree[i, k] = quota.nominal
@@ -215,7 +215,8 @@ class Tree:
         return (float(ratio[0]) / weight if weight else float("inf")), named
 
 
-def _list_quotas(groups: Iterable[ResourceGroup]) -> Iterator[tuple[Column, Quota]]:
+def list_quotas(groups: Iterable[ResourceGroup]) -> Iterator[tuple[Column, Quota]]:
+    """List the quotas of a node with their columns."""
     for group in groups:
         for flavor in group.flavors:
             for resource, quota in zip(group.resources, flavor.quotas, strict=True):

@@ -207,18 +207,20 @@ class Reclaiming:
         """Put back all who can stay, the last who was taken but one first; return who goes. All are back in the end."""
         tree, held = self._tree.handle, self._tree.held.handle
         taken = going.taken[: going.n_taken[0]].tolist()
-        left = list(taken)
+        left = dict.fromkeys(taken)
+        # Most searches are for quota alone, and the list of names grows with the square of the victims.
+        asks_for_place = has_place is not needs_no_place
         for k in range(len(taken) - 2, -1, -1):
             if not reclaim.spare_next(tree, held, asked, going, k, may_borrow):
                 continue
-            left.remove(taken[k])
-            if not has_place([self._name(candidates, i) for i in left]):
-                left.append(taken[k])
+            del left[taken[k]]
+            if asks_for_place and not has_place([self._name(candidates, i) for i in left]):
+                left[taken[k]] = None
                 reclaim.move_workload(tree, held, candidates[taken[k]].row, -1)
         for i in left:
             reclaim.move_workload(tree, held, candidates[i].row, 1)
         # In the order in which they were taken, the last one in the place of each that stays.
-        return _order_as_taken(taken, set(left))
+        return [i for i in taken if i in left]
 
     # By shares.
 
@@ -306,7 +308,3 @@ def _make_going(candidates: Sequence[Candidate]) -> q.Going:
         n_taken=np.zeros(1, np.int64),
         at=np.zeros(1, np.int64),
     )
-
-
-def _order_as_taken(taken: Sequence[int], left: set[int]) -> list[int]:
-    return [i for i in taken if i in left]

@@ -57,10 +57,12 @@ async def test_a_cluster_as_kai_leaves_it_goes_on_and_so_could_kai(
     await world.refused("waits-0", f"KAI's pod {_KAI} in namespace {names.KAI_NAMESPACE} runs")
     assert await world.bound("in-no-queue") == ["g0"]
     assert [one for one in await world.listed(_QUEUES) if one.get("status")] == []
+    await world.measured(operator, lambda found: found["evenkeel_kai_queues_held"] == 1)
     await world.delete(f"/api/v1/namespaces/{names.KAI_NAMESPACE}/pods/{_KAI}")
     del before[_KAI]
     # One card is free: the card that the two shares are on is none.
     assert await world.bound("waits-0") == ["g0"]
+    await world.measured(operator, lambda found: found["evenkeel_kai_queues_held"] == 0)
     await world.refused("pg-waits-1", "Insufficient nvidia.com/gpu")
     await world.refused("pg-too-much", "OverLimit: queue speech is limited to 2 of gpu")
     await _becomes(world, "speech", allocated="2", requested="3")

@@ -155,10 +155,25 @@ async def test_the_webhook(world: World) -> None:
     await _pods_of_a_deployment_wait_one_by_one(world)
     await _a_stateful_set_waits_as_one(world)
     await _a_replica_of_a_leader_worker_set_waits_as_one(world)
+    await world.measured(operator, _counts_reviews)
     await _a_replica_that_does_not_lead_serves_it_too(world)
     await _lead_to(world, port)
     assert operator.stop().code == 0
     await _a_dead_webhook_blocks_only_what_has_a_queue(world)
+
+
+def _counts_reviews(found: dict[str, float]) -> bool:
+    """Whether a replica reports what it has answered."""
+    name, seconds = "evenkeel_webhook_requests_total", "evenkeel_webhook_request_seconds_count"
+    paths, results = ("mutate", "validate"), ("allowed", "changed", "refused", "failed")
+    n = {
+        (path, result): found.get(f'{name}{{result="{result}",webhook="{path}"}}', 0)
+        for path in paths
+        for result in results
+    }
+    n_timed = sum(found.get(f'{seconds}{{webhook="{path}"}}', 0) for path in paths)
+    some = n["mutate", "changed"], n["validate", "allowed"], n["validate", "refused"]
+    return sum(n.values()) == n_timed and all(some) and not n["validate", "failed"]
 
 
 async def _it_has_its_certificate_in_the_secret(world: World) -> None:

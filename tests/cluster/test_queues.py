@@ -126,6 +126,8 @@ def _measures_the_queue(found: dict[str, float]) -> bool:
         'kueue_admitted_active_workloads{cluster_queue="handed"}': 2,
         'kueue_pending_workloads{cluster_queue="handed",status="inadmissible"}': 1,
         'kueue_admitted_workloads_total{cluster_queue="handed"}': 1,
+        'kueue_local_queue_admitted_active_workloads{name="handed",namespace="default"}': 2,
+        'kueue_local_queue_pending_workloads{name="handed",namespace="default",status="inadmissible"}': 1,
         'kueue_admission_wait_time_seconds_count{cluster_queue="handed"}': 1,
     }
     return wanted.items() <= found.items()

@@ -1,6 +1,7 @@
 """A replica's metrics without an API server, and what a scrape of them says."""
 
 import asyncio
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,13 @@ from scheduler.api.queues.settings import QueueSettings
 from scheduler.config import Config, MetricsConfig
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.engine.questions.queues import QueueFigures, StatusesOfQueues
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.exposition import Exposition
 from scheduler.kube.report.metrics.queues import QueueCounts, QueueSources
 from scheduler.kube.report.metrics.reading import Sources
+from scheduler.kube.report.metrics.reviews import ReviewCounts
 from scheduler.kube.report.metrics.stranded import Stranded
 from scheduler.kube.report.metrics.tally import Tally
 from tests import make
@@ -51,9 +54,20 @@ class Replica:
 
         self.stranded = Stranded(self.engine, leads, per_node=per_node)
         self.queue_counts = QueueCounts()
-        queues = QueueSources(self.queue_counts, lambda: "")
-        sources = Sources(signs, self.engine, reporter, self.tally, leads, "1.2.3", queues)
+        queues = QueueSources(self.queue_counts, lambda: "", self.list_figures)
+        sources = Sources(
+            signs, self.engine, reporter, self.tally, leads, "1.2.3", queues, ReviewCounts()
+        )
         self.exposition = Exposition(self.metrics, sources, self.stranded, config.metrics)
+
+    def list_figures(self) -> Sequence[QueueFigures]:
+        """List the figures of statuses, in one go."""
+        steps = self.engine.ask(StatusesOfQueues())
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return tuple(end.value)
 
     def see(self, *objects: wire.Node | wire.Pod) -> None:
         for one in objects:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,9 +11,15 @@ from prometheus_client import Metric
 
 from scheduler.api import names
 from scheduler.api.door import events
-from scheduler.engine.questions.queues import KnownQueues, QueueStanding, QuotaUse
+from scheduler.engine.questions.queues import (
+    KnownQueues,
+    QueueFigures,
+    QueueStanding,
+    QuotaUse,
+    StatusesOfQueues,
+)
 from scheduler.kube.queues import writer
-from scheduler.kube.report.metrics.queues import QueueCounts, collect_standings
+from scheduler.kube.report.metrics.queues import QueueCounts, collect_locals, collect_standings
 from tests.make import node as make_node
 from tests.model.queue_shell import QueueShell
 from tests.oracles.kueue import cases
@@ -21,6 +28,14 @@ QUEUE: dict[str, Any] = {
     "quotas": [{"plain": {"cpu": 4}}],
     "cohort": "all",
     "within": "LowerPriority",
+}
+_ACTIVE = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+CHECK: dict[str, Any] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "AdmissionCheck",
+    "metadata": {"name": "c"},
+    "spec": {"controllerName": "example.com/budget"},
+    "status": {"conditions": [_ACTIVE | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]},
 }
 Found = dict[tuple[str, tuple[str, ...]], float]
 
@@ -41,9 +56,9 @@ def make(**more: Any) -> QueueShell:
     return shell
 
 
-def put(shell: QueueShell, name: str, cpu: int, priority: int = 0) -> None:
+def put(shell: QueueShell, name: str, cpu: int, priority: int = 0, namespace: str = "team") -> None:
     asked = {"in": "q", "asks": {"cpu": cpu}, "priority": priority}
-    shell.put(cases.make_workload(f"team/{name}", asked))
+    shell.put(cases.make_workload(f"{namespace}/{name}", asked))
 
 
 def put_ours(shell: QueueShell, name: str, cpu: int) -> None:
@@ -63,6 +78,16 @@ def read(metrics: Any) -> Found:
         for sample in metric.samples
         if not sample.name.endswith("_bucket")
     }
+
+
+def read_figures(shell: QueueShell) -> Sequence[QueueFigures]:
+    """Read the figures of statuses, in all their steps."""
+    steps = shell.engine.ask(StatusesOfQueues())
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return tuple(end.value)
 
 
 async def test_what_happens_to_workloads_is_counted_once_each() -> None:
@@ -94,16 +119,7 @@ async def test_the_time_for_checks_is_counted_apart() -> None:
     queue = cases.make_queue("q", QUEUE)
     queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "c"}]}
     shell.put(queue)
-    controlled = {"controllerName": "example.com/budget"}
-    active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
-    check = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "AdmissionCheck",
-        "metadata": {"name": "c"},
-        "spec": controlled,
-        "status": {"conditions": [active | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]},
-    }
-    shell.put(check)
+    shell.put(CHECK)
     put(shell, "w", 1)
     await shell.settle(2)
     found = read(shell.counts.collect())
@@ -134,9 +150,55 @@ async def test_a_scrape_says_how_queues_are() -> None:
     where = ("all", "q", "plain", "cpu")
     assert found["kueue_cluster_queue_nominal_quota", where] == 4
     assert found["kueue_cluster_queue_resource_reservation", where] == 3
+    assert found["kueue_cluster_queue_resource_usage", where] == 3
+    assert found["kueue_cluster_queue_borrowing_limit", where] == math.inf
+    assert found["kueue_cluster_queue_lending_limit", where] == math.inf
     assert found["evenkeel_cluster_queue_borrowed", where] == 0
     assert found["kueue_cluster_queue_weighted_share", ("q", "all")] == 0
     assert found["kueue_cohort_weighted_share", ("all",)] == 0
+
+
+async def test_what_waits_for_a_check_has_quota_and_uses_nothing() -> None:
+    shell = make(quotas=[{"plain": {"cpu": "4 borrow 2 lend 1"}}])
+    put(shell, "runs", 1)
+    await shell.settle()
+    queue = cases.make_queue("q", QUEUE | {"quotas": [{"plain": {"cpu": "4 borrow 2 lend 1"}}]})
+    queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "c"}]}
+    shell.put(queue)
+    shell.put(CHECK)
+    put(shell, "checked", 2)
+    await shell.settle()
+    found = read(collect_standings(shell.engine.ask(KnownQueues())))
+    where = ("all", "q", "plain", "cpu")
+    assert found["kueue_cluster_queue_resource_reservation", where] == 3
+    assert found["kueue_cluster_queue_resource_usage", where] == 1
+    assert found["kueue_cluster_queue_borrowing_limit", where] == 2
+    assert found["kueue_cluster_queue_lending_limit", where] == 1
+    found = read(collect_locals(read_figures(shell)))
+    assert found["kueue_local_queue_resource_reservation", ("q", "team", "plain", "cpu")] == 3
+    assert found["kueue_local_queue_resource_usage", ("q", "team", "plain", "cpu")] == 1
+    assert found["kueue_local_queue_reserving_active_workloads", ("q", "team")] == 2
+    assert found["kueue_local_queue_admitted_active_workloads", ("q", "team")] == 1
+
+
+async def test_a_local_queue_says_who_waits_for_a_change() -> None:
+    shell = make()
+    shell.put(cases.make_local_queue("other/q", "nowhere"))
+    put(shell, "big", 5)
+    await shell.settle()
+    put(shell, "next", 1)
+    found = read(collect_locals(read_figures(shell)))
+    assert found["kueue_local_queue_pending_workloads", ("q", "team", "active")] == 1
+    assert found["kueue_local_queue_pending_workloads", ("q", "team", "inadmissible")] == 1
+    assert found["kueue_local_queue_status", ("q", "team", "True")] == 1
+    # Of a queue that leads nowhere nothing is tried.
+    put(shell, "nowhere", 1, namespace="other")
+    found = read(collect_locals(read_figures(shell)))
+    assert found["kueue_local_queue_pending_workloads", ("q", "other", "inadmissible")] == 1
+    assert found["kueue_local_queue_pending_workloads", ("q", "other", "active")] == 0
+    assert found["kueue_local_queue_status", ("q", "team", "False")] == 0
+    assert found["kueue_local_queue_status", ("q", "other", "True")] == 0
+    assert found["kueue_local_queue_status", ("q", "other", "False")] == 1
 
 
 async def test_who_has_quota_and_no_place_is_counted() -> None:

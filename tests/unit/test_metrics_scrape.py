@@ -40,7 +40,8 @@ async def test_a_scrape_is_read_in_both_formats_and_says_the_same() -> None:
 def see_queues(replica: Replica) -> None:
     """Have queues, and something of each kind happen to their workloads."""
     plain = {"quotas": [{"plain": {"cpu": 4}}], "cohort": "all"}
-    for body in cases.make_objects({"queues": {"q": plain}, "cohorts": {"all": {}}}):
+    objects = cases.make_objects({"queues": {"q": plain}, "cohorts": {"all": {}}})
+    for body in (*objects, cases.make_local_queue("team/q", "q")):
         for kind in (one for one in BY_KIND[body["kind"]] if one.is_of_queues):
             found = msgspec.convert({**body, "kind": kind.name}, kind.shape)
             replica.engine.handle(events.Seen(found), replica.now)

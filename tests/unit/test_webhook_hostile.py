@@ -59,7 +59,7 @@ _OBJECTS = st.fixed_dictionaries({"metadata": _META | _VALUES, "spec": _SPEC | _
 
 def _answer(body: bytes) -> None:
     for answer in (reviews.answer_defaults, reviews.answer_checks):
-        decoded = msgspec.json.decode(answer(body, KNOWN))
+        decoded = msgspec.json.decode(answer(body, KNOWN).body)
         assert decoded["kind"] == "AdmissionReview"
         assert decoded["response"]["uid"] == "u1"
 

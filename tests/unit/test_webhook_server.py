@@ -14,10 +14,11 @@ import aiohttp
 import msgspec
 import pytest
 
-from scheduler.api import kinds
+from scheduler.api import kinds, names
 from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import BadInput
 from scheduler.kube.client import Access
+from scheduler.kube.report.metrics.reviews import ReviewCounts
 from scheduler.kube.webhook import certificates
 from scheduler.kube.webhook.certificates import Certificates
 from scheduler.kube.webhook.keeping import Pair
@@ -41,7 +42,7 @@ def _trust(made: Certificates) -> ssl.SSLContext:
 
 @pytest.fixture
 async def served() -> AsyncIterator[tuple[ReviewServer, Certificates]]:
-    made, server = make_certificates(), ReviewServer(KNOWN)
+    made, server = make_certificates(), ReviewServer(KNOWN, ReviewCounts())
     server.use(Pair(made.certificate, made.key))
     await server.start("127.0.0.1", 0)
     try:
@@ -87,7 +88,7 @@ async def test_a_failure_of_ours_is_an_answer(
         raise ZeroDivisionError
 
     _, made = served
-    broken = ReviewServer(KNOWN._replace(is_managed=fail))  # type: ignore[arg-type]
+    broken = ReviewServer(KNOWN._replace(is_managed=fail), ReviewCounts())  # type: ignore[arg-type]
     broken.use(Pair(made.certificate, made.key))
     await broken.start("127.0.0.1", 0)
     try:
@@ -96,6 +97,30 @@ async def test_a_failure_of_ours_is_an_answer(
         ] == 500
     finally:
         await broken.stop()
+
+
+async def test_reviews_are_counted_by_what_was_answered(
+    served: tuple[ReviewServer, Certificates],
+) -> None:
+    server, made = served
+    tls = _trust(made)
+    bad = {**_JOB, "metadata": {**_JOB["metadata"], "labels": {names.KUEUE_QUEUE: "no/name"}}}
+    await _post(server, tls, "/mutate", write_review(kinds.JOBS, _JOB))
+    await _post(server, tls, "/validate", write_review(kinds.JOBS, _JOB))
+    await _post(server, tls, "/validate", write_review(kinds.JOBS, bad))
+    await _post(server, tls, "/validate", b"{")
+    await _post(server, tls, "/elsewhere", b"{")
+    counted, seconds = server._counts.collect()
+    found = {tuple(one.labels.values()): one.value for one in counted.samples}
+    assert {key: n for key, n in found.items() if n} == {
+        ("mutate", "changed"): 1,
+        ("validate", "allowed"): 1,
+        ("validate", "refused"): 1,
+        ("validate", "failed"): 1,
+    }
+    assert found["mutate", "refused"] == 0
+    n = {one.labels["webhook"]: one.value for one in seconds.samples if one.name.endswith("_count")}
+    assert n == {"mutate": 1, "validate": 3}
 
 
 async def test_a_new_certificate_is_used_without_a_restart(
@@ -122,7 +147,7 @@ async def test_a_certificate_that_is_none_is_refused_and_the_old_one_stays(
 
 async def test_a_port_that_is_taken_is_named(served: tuple[ReviewServer, Certificates]) -> None:
     server, made = served
-    other = ReviewServer(KNOWN)
+    other = ReviewServer(KNOWN, ReviewCounts())
     other.use(Pair(made.certificate, made.key))
     with pytest.raises(BadInput, match=r"queues\.webhook\.port"):
         await other.start("127.0.0.1", server.port)

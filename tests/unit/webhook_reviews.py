@@ -38,9 +38,8 @@ def write_review(kind: Kind, found: Any, before: Any = None, namespace: str = "t
 
 def find_patch(kind: Kind, found: Json, before: Json | None = None, namespace: str = "team") -> list[Json]:  # fmt: skip
     """What the object gets."""
-    answer = msgspec.json.decode(
-        reviews.answer_defaults(write_review(kind, found, before, namespace), KNOWN)
-    )
+    made = reviews.answer_defaults(write_review(kind, found, before, namespace), KNOWN)
+    answer = msgspec.json.decode(made.body)
     response = answer["response"]
     assert (response["uid"], response["allowed"]) == ("u1", True), response
     if "patch" not in response:
@@ -57,7 +56,8 @@ def default(kind: Kind, found: Json, before: Json | None = None, namespace: str 
 
 def find_objection(kind: Kind, found: Json, before: Json | None = None) -> str:
     """Why the object is refused; empty if it is not."""
-    answer = msgspec.json.decode(reviews.answer_checks(write_review(kind, found, before), KNOWN))
+    made = reviews.answer_checks(write_review(kind, found, before), KNOWN)
+    answer = msgspec.json.decode(made.body)
     response = answer["response"]
     assert response["allowed"] is ("status" not in response)
     return str(response.get("status", {}).get("message", ""))

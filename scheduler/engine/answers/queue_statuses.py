@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from scheduler.api import kueue
 from scheduler.api.groups import objects
@@ -179,7 +180,15 @@ def _describe_local(
         inactive=inactive,
         consumed=tuple(sorted(consumed.items())),
         consumed_at=consumed_at,
+        parked=sum(map(partial(_is_parked, tenants), works)) if n_waiting else 0,
     )
+
+
+def _is_parked(tenants: Tenants, work: Work) -> bool:
+    """Whether a workload waits for a change: of quota or of the cluster, or of what is written on it."""
+    if work.where == Where.WAITS:
+        return tenants.lines[work.queue].is_parked(work.key)
+    return _is_waiting(work)
 
 
 def _sum_up(

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from scheduler.api.queues.definitions import UNLIMITED
+from scheduler.api.queues.definitions import UNLIMITED, Quota
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
 from scheduler.tenancy import outlooks
 from scheduler.tenancy.outcomes import NO_PLACE
 from scheduler.tenancy.tenants import Tenants
-from scheduler.tenancy.trees import Tree
+from scheduler.tenancy.trees import Column, Tree, list_quotas
 from scheduler.tenancy.works import Where, Work
+
+_NO_QUOTA = Quota()
 
 
 def list_queues(inside: Inside, _: ask.KnownQueues) -> Sequence[ask.QueueStanding]:
@@ -47,13 +49,16 @@ def _list_nodes(tenants: Tenants, tree: Tree) -> Iterator[ask.QueueStanding]:
             share,
             dominant,
             *(_count(tenants, node.name) if node.is_queue else (0, 0, 0, 0, 0)),
-            tuple(_list_uses(tree, i)),
+            tuple(_list_uses(tenants, tree, i)),
             tuple(inactive),
         )
 
 
-def _list_uses(tree: Tree, node: int) -> Iterator[ask.QuotaUse]:
+def _list_uses(tenants: Tenants, tree: Tree, node: int) -> Iterator[ask.QuotaUse]:
     handle = tree.handle
+    defined, is_queue = tree.nodes[node], tree.nodes[node].is_queue
+    quotas = dict(list_quotas(defined.groups))
+    checked = _sum_up_checked(tenants, defined.name) if is_queue else {}
     for (flavor, resource), k in tree.columns.items():
         if handle.named[node, k] or handle.usage[node, k]:
             nominal, used = int(handle.subtree[node, k]), int(handle.usage[node, k])
@@ -61,7 +66,30 @@ def _list_uses(tree: Tree, node: int) -> Iterator[ask.QuotaUse]:
             borrowed = max(0, used - nominal)
             # What has no limit is not lent as long as any is left.
             lent = 0 if nominal == UNLIMITED else max(0, nominal - used - max(0, available))
-            yield ask.QuotaUse(flavor, resource, nominal, used, borrowed, lent, available)
+            _, borrowing, lending = quotas.get((flavor, resource), _NO_QUOTA)
+            admitted = used - checked.get((flavor, resource), 0) if is_queue else 0
+            yield ask.QuotaUse(
+                flavor,
+                resource,
+                nominal,
+                used,
+                borrowed,
+                lent,
+                available,
+                admitted,
+                borrowing,
+                lending,
+            )
+
+
+def _sum_up_checked(tenants: Tenants, queue: str) -> dict[Column, int]:
+    """Sum up what those workloads of a queue hold that may not run yet: these are few."""
+    found: dict[Column, int] = {}
+    for key, amounts in tenants.directory.forest.list_held(queue).items():
+        if not tenants.works[key].defined.is_admitted:
+            for column, amount in amounts.items():
+                found[column] = found.get(column, 0) + amount
+    return found
 
 
 def _count(tenants: Tenants, queue: str) -> tuple[int, int, int, int, int]:

@@ -23,6 +23,8 @@ class QuotaUse(NamedTuple):
         borrowed: what it uses beyond what it is owed.
         lent: what it is owed, does not use and could not use now, because others do.
         available: how much more it may use; negative if there is less than is used.
+        admitted: what of ``used`` is used by workloads that may run; 0 for a cohort.
+        borrowing, lending: its limits; None for none.
     """
 
     flavor: str
@@ -32,6 +34,9 @@ class QuotaUse(NamedTuple):
     borrowed: int
     lent: int
     available: int
+    admitted: int = 0
+    borrowing: int | None = None
+    lending: int | None = None
 
 
 class QueueStanding(NamedTuple):
@@ -279,6 +284,7 @@ class QueueFigures(NamedTuple):
         key: its name, with its namespace if it has one.
         share: as in ``QueueStanding``; 0 for a queue of a namespace.
         pending, reserving, admitted: how many workloads wait, have quota, and may run.
+        parked: of a queue of a namespace, how many of those that wait do so for a change.
         uses: by flavors and resources in their order; nothing for a cohort.
         inactive: why it admits nobody, as a reason and a message; empty if it does.
         consumed: of a queue of a namespace whose usage counts, what it has used on average, in cores, bytes and counts.
@@ -295,6 +301,7 @@ class QueueFigures(NamedTuple):
     inactive: tuple[str, str] = ("", "")
     consumed: tuple[tuple[str, float], ...] = ()
     consumed_at: float = 0.0
+    parked: int = 0
 
 
 class KaiFigures(NamedTuple):

@@ -14,7 +14,7 @@ from scheduler.api.door.notes import Note
 from scheduler.api.kinds import Kind
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine
-from scheduler.engine.questions.queues import ChecksToPass, QueuePath
+from scheduler.engine.questions.queues import ChecksToPass, QueueFigures, QueuePath
 from scheduler.kube.client import ApiClient
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.finalizers import Finalizers
@@ -117,6 +117,10 @@ class QueueHands:
     def may_write(self) -> bool:
         """Whether anything may be written: this replica leads, knows all, and manages the queues."""
         return not self._is_held and self._get_term() == self._caught_up_term
+
+    def list_figures(self) -> Sequence[QueueFigures]:
+        """List the figures of the statuses as they were read last; nothing where no statuses are written."""
+        return self._statuses.figures if self.may_write() else ()
 
     # Terms.
 

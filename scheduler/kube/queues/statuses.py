@@ -53,6 +53,9 @@ class _Known(NamedTuple):
 class QueueStatuses:
     """Writes the statuses of queues.
 
+    Attributes:
+        figures: as they were read last.
+
     Args:
         engine: knows the figures.
         reporter: writes them.
@@ -80,6 +83,7 @@ class QueueStatuses:
         self._known: dict[tuple[str, str], _Known] = {}
         self._writes = StatusWrites(reporter)
         self._has_changed = False
+        self.figures: Sequence[QueueFigures] = ()
 
     def note_change(self) -> None:
         """Note that figures may have changed."""
@@ -127,6 +131,7 @@ class QueueStatuses:
 
     def write(self, found: Sequence[QueueFigures]) -> None:
         """Write the statuses that differ from what the objects say."""
+        self.figures = found
         figures = {(one.kind, one.key): one for one in found}
         for (kind, key), known in self._known.items():
             self._write_one(known, figures.get((kind, key), QueueFigures(kind, key)))

@@ -17,6 +17,7 @@ from scheduler.api.jobs import table
 from scheduler.api.jobs.parts import Json
 from scheduler.api.kinds import Kind
 from scheduler.errors import BadInput, make_visible
+from scheduler.kube.report.metrics.reviews import Review
 from scheduler.kube.webhook import checks, defaults
 from scheduler.kube.webhook.known import Known, Request
 
@@ -66,11 +67,18 @@ _TABLE = (
 _BY_KIND = {(one.kind.group, one.kind.kind): one for one in _TABLE}
 
 
+class Answer(NamedTuple):
+    """What is sent back, and what it says in one word."""
+
+    body: bytes
+    result: Review
+
+
 class NotReview(Exception):  # noqa: N818
     """What has come is no AdmissionReview."""
 
 
-def answer_defaults(body: bytes, known: Known) -> bytes:
+def answer_defaults(body: bytes, known: Known) -> Answer:
     """Answer what an object gets.
 
     Raises:
@@ -79,7 +87,7 @@ def answer_defaults(body: bytes, known: Known) -> bytes:
     return _answer(body, lambda row, request: row.default(request, known))
 
 
-def answer_checks(body: bytes, known: Known) -> bytes:
+def answer_checks(body: bytes, known: Known) -> Answer:
     """Answer whether an object may be.
 
     Raises:
@@ -94,7 +102,7 @@ def answer_checks(body: bytes, known: Known) -> bytes:
     return _answer(body, check)
 
 
-def _answer(body: bytes, find_patch: Callable[[_Row, Request], list[Json]]) -> bytes:
+def _answer(body: bytes, find_patch: Callable[[_Row, Request], list[Json]]) -> Answer:
     try:
         review = msgspec.json.decode(body, type=_Review)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -104,16 +112,20 @@ def _answer(body: bytes, find_patch: Callable[[_Row, Request], list[Json]]) -> b
     raw = review.request
     row = _BY_KIND.get((raw.kind.group, raw.kind.kind))
     answer: Json = {"uid": raw.uid, "allowed": True}
+    result = Review.ALLOWED
     if row is not None and not raw.sub_resource and raw.object is not None:
         try:
             patch = find_patch(row, _read_request(row.kind, raw))
         except BadInput as error:
+            result = Review.REFUSED
             answer |= _refuse(row.kind, raw, error)
         else:
             if patch:
+                result = Review.CHANGED
                 text = base64.b64encode(msgspec.json.encode(patch)).decode()
                 answer |= {"patchType": "JSONPatch", "patch": text}
-    return msgspec.json.encode({"apiVersion": _VERSION, "kind": _KIND, "response": answer})
+    made = msgspec.json.encode({"apiVersion": _VERSION, "kind": _KIND, "response": answer})
+    return Answer(made, result)
 
 
 def _read_request(kind: Kind, raw: _Raw) -> Request:

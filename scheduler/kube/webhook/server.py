@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import tempfile
+import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -13,6 +14,8 @@ import structlog
 from aiohttp import web
 
 from scheduler.errors import BadInput, join_lines
+from scheduler.kube.report.metrics.catalogue import WEBHOOKS
+from scheduler.kube.report.metrics.reviews import Review, ReviewCounts
 from scheduler.kube.webhook import reviews
 from scheduler.kube.webhook.keeping import Pair
 from scheduler.kube.webhook.known import Known
@@ -31,13 +34,15 @@ class ReviewServer:
         port: where it listens; 0 before the start.
     """
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, known: Known, counts: ReviewCounts) -> None:
+        """``counts``: what was answered."""
+        self._known, self._counts = known, counts
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
         app = web.Application(client_max_size=_BODY_BYTES)
-        app.router.add_post("/mutate", self._make_handler(reviews.answer_defaults))
-        app.router.add_post("/validate", self._make_handler(reviews.answer_checks))
+        answers = reviews.answer_defaults, reviews.answer_checks
+        for path, answer in zip(WEBHOOKS, answers, strict=True):
+            app.router.add_post(f"/{path}", self._make_handler(path, answer))
         self._runner = web.AppRunner(app, access_log=None)
         self.port = 0
 
@@ -74,13 +79,15 @@ class ReviewServer:
         await self._runner.cleanup()
 
     def _make_handler(
-        self, answer: Callable[[bytes, Known], bytes]
+        self, path: str, answer: Callable[[bytes, Known], reviews.Answer]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.Response:
+            began, result = time.perf_counter(), Review.FAILED
             try:
                 async with asyncio.timeout(_BODY_SECONDS):
                     body = await request.read()
-                return web.Response(body=answer(body, self._known), content_type=_JSON)
+                made, result = answer(body, self._known)
+                return web.Response(body=made, content_type=_JSON)
             except TimeoutError:
                 return web.Response(status=HTTPStatus.REQUEST_TIMEOUT.value)
             except reviews.NotReview as error:
@@ -90,5 +97,7 @@ class ReviewServer:
             except Exception as error:  # noqa: BLE001 - what a stranger writes must not end the server
                 _log.exception("a review has no answer", error=join_lines(error))
                 return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR.value)
+            finally:
+                self._counts.count(path, result, time.perf_counter() - began)
 
         return handle

@@ -13,6 +13,7 @@ from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube.client import Access, ApiClient, get_backoff
 from scheduler.kube.loop_thread import LoopThread
+from scheduler.kube.report.metrics.reviews import ReviewCounts
 from scheduler.kube.troubles import Trouble, add_failure
 from scheduler.kube.webhook.keeping import FileKeeper, Keeper, Pair
 from scheduler.kube.webhook.known import Known
@@ -38,6 +39,7 @@ class Webhook:
         known: what has to be known of the cluster.
 
     Attributes:
+        counts: what it has answered.
         trouble: what keeps it from being served, or its certificate from being kept; None for nothing.
         port: where it listens; 0 before the start.
     """
@@ -46,6 +48,7 @@ class Webhook:
         self._settings, self._access, self._host = settings, access, host
         self._known = known
         self._of_secret = None if settings.certificates else _import_secret_keeper()
+        self.counts = ReviewCounts()
         self.trouble: Trouble | None = None
         self.port = 0
 
@@ -70,7 +73,7 @@ class Webhook:
     async def _serve(self, stop: asyncio.Event) -> None:
         async with AsyncExitStack() as left_open:
             keeper = self._make_keeper(left_open)
-            server = ReviewServer(self._known)
+            server = ReviewServer(self._known, self.counts)
             left_open.push_async_callback(server.stop)
             used, failures = None, 0
             while not stop.is_set():

@@ -100,10 +100,14 @@ async def measure_throughput(
 
 
 def make_queues(
-    n_cohorts: int = _COHORTS, n_queues: int = _QUEUES, cores: int = _NOMINAL
+    n_cohorts: int = _COHORTS,
+    n_queues: int = _QUEUES,
+    cores: int = _NOMINAL,
+    *,
+    flavor_spec: Json | None = None,
 ) -> Iterator[Json]:
     """A flavor, and so many ClusterQueues in each of so many cohorts, with so many cores each."""
-    yield make("ResourceFlavor", _FLAVOR, spec={})
+    yield make("ResourceFlavor", _FLAVOR, spec=flavor_spec or {})
     for i in range(n_cohorts * n_queues):
         quota = {"name": "cpu", "nominalQuota": str(cores), "borrowingLimit": str(_BORROWING)}
         spec = {

@@ -198,6 +198,26 @@ QUEUES_HELD = Family(
     _GAUGE,
     "1 while Kueue's own controller manages the queues that Evenkeel is to manage, so that Evenkeel writes nothing about them.",
 )
+KAI_QUEUES_HELD = Family(
+    "evenkeel_kai_queues_held",
+    _GAUGE,
+    "1 while KAI-Scheduler itself runs, so that Evenkeel decides and writes nothing in the KAI queues that it is to manage.",
+)
+# The paths of the webhook.
+WEBHOOKS = "mutate", "validate"
+REVIEWS = Family(
+    "evenkeel_webhook_requests",
+    _COUNTER,
+    "Reviews that the webhook got, by its path and by what it answered.",
+    ("webhook", "result"),
+)
+REVIEW_SECONDS = Family(
+    "evenkeel_webhook_request_seconds",
+    _HISTOGRAM,
+    "Time from when a review came to the webhook until it was answered.",
+    ("webhook",),
+    (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0),
+)
 REPORTS_WAITING = Family(
     "evenkeel_reports_waiting", _GAUGE, "Events and conditions of pods that are not written yet."
 )

@@ -1,7 +1,7 @@
 """Metrics of Kueue's queues, with Kueue's names where the meaning is the same.
 
 Source: Kueue (2026-08), ``pkg/metrics/metrics.go``. Its labels ``priority_class`` and ``replica_role`` are left out, and
-so are its metrics of LocalQueues: people who may make workloads choose the values.
+so are its counters and times of LocalQueues: these would stay after a LocalQueue is gone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ _COUNTER, _GAUGE, _HISTOGRAM = FamilyKind.COUNTER, FamilyKind.GAUGE, FamilyKind.
 # As Kueue's: from a second to almost three hours.
 _WAIT = (1.0, *(2.5 * 2**i for i in range(13)))
 _QUEUE, _QUOTA = ("cluster_queue",), ("cohort", "cluster_queue", "flavor", "resource")
+_LOCAL = "name", "namespace"
 
 # How queues are now.
 PENDING = Family(
@@ -44,10 +45,28 @@ NOMINAL = Family(
     "Nominal quota of a ClusterQueue, in cores, bytes or counts.",
     _QUOTA,
 )
+BORROWING_LIMIT = Family(
+    "kueue_cluster_queue_borrowing_limit",
+    _GAUGE,
+    "Borrowing limit of a ClusterQueue, in cores, bytes or counts; infinite if it has none.",
+    _QUOTA,
+)
+LENDING_LIMIT = Family(
+    "kueue_cluster_queue_lending_limit",
+    _GAUGE,
+    "Lending limit of a ClusterQueue, in cores, bytes or counts; infinite if it has none.",
+    _QUOTA,
+)
 RESERVED_AMOUNT = Family(
     "kueue_cluster_queue_resource_reservation",
     _GAUGE,
     "Quota that the workloads of a ClusterQueue have, in cores, bytes or counts.",
+    _QUOTA,
+)
+USED_AMOUNT = Family(
+    "kueue_cluster_queue_resource_usage",
+    _GAUGE,
+    "Quota that the workloads of a ClusterQueue have which may run, in cores, bytes or counts.",
     _QUOTA,
 )
 BORROWED_AMOUNT = Family(
@@ -67,6 +86,43 @@ COHORT_SHARE = Family(
     _GAUGE,
     "Share of a Cohort, as of a ClusterQueue.",
     ("cohort",),
+)
+
+LOCAL_PENDING = Family(
+    "kueue_local_queue_pending_workloads",
+    _GAUGE,
+    "Workloads that wait in a LocalQueue, by status: active will be tried, inadmissible wait for a change.",
+    (*_LOCAL, "status"),
+)
+LOCAL_RESERVING = Family(
+    "kueue_local_queue_reserving_active_workloads",
+    _GAUGE,
+    "Workloads of a LocalQueue with quota.",
+    _LOCAL,
+)
+LOCAL_ADMITTED = Family(
+    "kueue_local_queue_admitted_active_workloads",
+    _GAUGE,
+    "Workloads of a LocalQueue that may run.",
+    _LOCAL,
+)
+LOCAL_STATUS = Family(
+    "kueue_local_queue_status",
+    _GAUGE,
+    "1 for whether a LocalQueue is active: True, or False if its workloads are not admitted.",
+    (*_LOCAL, "active"),
+)
+LOCAL_RESERVED_AMOUNT = Family(
+    "kueue_local_queue_resource_reservation",
+    _GAUGE,
+    "Quota that the workloads of a LocalQueue have, in cores, bytes or counts.",
+    (*_LOCAL, "flavor", "resource"),
+)
+LOCAL_USED_AMOUNT = Family(
+    "kueue_local_queue_resource_usage",
+    _GAUGE,
+    "Quota that the workloads of a LocalQueue have which may run, in cores, bytes or counts.",
+    (*_LOCAL, "flavor", "resource"),
 )
 
 # What happens to workloads.

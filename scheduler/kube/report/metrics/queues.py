@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from prometheus_client import Metric
 
+from scheduler.api import kinds
 from scheduler.api.queues.amounts import convert_amount
 from scheduler.api.queues.words import PREEMPTED
-from scheduler.engine.questions.queues import QueueStanding, QuotaUse
+from scheduler.engine.questions.queues import FlavorUse, QueueFigures, QueueStanding, QuotaUse
 from scheduler.kube.report.metrics import queue_catalogue as catalogue
 from scheduler.kube.report.metrics.families import CountedFamily, Family, Observed, Values
 
@@ -78,10 +79,12 @@ class QueueSources(NamedTuple):
     Attributes:
         counts: what has happened to workloads.
         find_holder: finds which other controller manages the queues; empty if none does.
+        list_figures: lists the figures of all statuses as they were read last, those of LocalQueues among them.
     """
 
     counts: QueueCounts
     find_holder: Callable[[], str]
+    list_figures: Callable[[], Sequence[QueueFigures]] = tuple
 
 
 def collect_standings(standings: Sequence[QueueStanding]) -> Iterator[Metric]:
@@ -102,7 +105,10 @@ def collect_standings(standings: Sequence[QueueStanding]) -> Iterator[Metric]:
         ((one, _PENDING, bool(one.inactive)) for one in queues),
     )
     yield _make_amounts(catalogue.NOMINAL, queues, lambda use: use.nominal)
+    yield _make_amounts(catalogue.BORROWING_LIMIT, queues, lambda use: use.borrowing)
+    yield _make_amounts(catalogue.LENDING_LIMIT, queues, lambda use: use.lending)
     yield _make_amounts(catalogue.RESERVED_AMOUNT, queues, lambda use: use.used)
+    yield _make_amounts(catalogue.USED_AMOUNT, queues, lambda use: use.admitted)
     yield _make_amounts(catalogue.BORROWED_AMOUNT, queues, lambda use: use.borrowed)
     shares = (((one.name, one.parent), _write_share(one.share)) for one in queues)
     yield catalogue.SHARE.make_metric(shares)
@@ -117,15 +123,52 @@ def _make_pair(family: Family, *parts: Iterable[tuple[QueueStanding, str, int]])
 
 
 def _make_amounts(
-    family: Family, queues: Iterable[QueueStanding], get: Callable[[QuotaUse], int]
+    family: Family, queues: Iterable[QueueStanding], get: Callable[[QuotaUse], int | None]
 ) -> Metric:
     def make_samples() -> Iterator[tuple[Values, float]]:
         for one in queues:
             for use in one.uses:
-                values = one.parent, one.name, use.flavor, use.resource
-                yield values, convert_amount(use.resource, get(use))
+                values, amount = (one.parent, one.name, use.flavor, use.resource), get(use)
+                yield values, math.inf if amount is None else convert_amount(use.resource, amount)
 
     return family.make_metric(make_samples())
+
+
+def collect_locals(figures: Sequence[QueueFigures]) -> Iterator[Metric]:
+    """Yield how all LocalQueues are now."""
+    found = [(_read_name(one.key), one) for one in figures if one.kind == kinds.LOCAL_QUEUES.name]
+    yield catalogue.LOCAL_PENDING.make_metric(
+        ((*values, status), figure)
+        for values, one in found
+        for status, figure in (
+            (_ACTIVE, one.pending - one.parked),
+            (_INADMISSIBLE, one.parked),
+        )
+    )
+    yield catalogue.LOCAL_RESERVING.make_metric((values, one.reserving) for values, one in found)
+    yield catalogue.LOCAL_ADMITTED.make_metric((values, one.admitted) for values, one in found)
+    yield catalogue.LOCAL_STATUS.make_metric(
+        ((*values, active), (active == "True") != bool(one.inactive[0]))
+        for values, one in found
+        for active in ("True", "False")
+    )
+    yield _make_uses(catalogue.LOCAL_RESERVED_AMOUNT, found, lambda use: use.reserved)
+    yield _make_uses(catalogue.LOCAL_USED_AMOUNT, found, lambda use: use.admitted)
+
+
+def _read_name(key: str) -> Values:
+    namespace, _, name = key.partition("/")
+    return name, namespace
+
+
+def _make_uses(
+    family: Family, found: Iterable[tuple[Values, QueueFigures]], get: Callable[[FlavorUse], int]
+) -> Metric:
+    return family.make_metric(
+        ((*values, use.flavor, use.resource), convert_amount(use.resource, get(use)))
+        for values, one in found
+        for use in one.uses
+    )
 
 
 def _write_share(share: float) -> float:

@@ -14,7 +14,8 @@ from scheduler.engine.questions.queues import KnownQueues
 from scheduler.engine.questions.waiting import QueueCounts, WaitsByNamespace
 from scheduler.kube.lead.holding import Holder
 from scheduler.kube.report.metrics import catalogue, namespaces
-from scheduler.kube.report.metrics.queues import QueueSources, collect_standings
+from scheduler.kube.report.metrics.queues import QueueSources, collect_locals, collect_standings
+from scheduler.kube.report.metrics.reviews import ReviewCounts
 from scheduler.kube.report.metrics.tally import Tally
 from scheduler.kube.report.probes import Signs
 from scheduler.kube.report.reporter import Reporter
@@ -31,6 +32,8 @@ class Sources(NamedTuple):
         is_deciding: whether this replica leads.
         version: the version of Evenkeel.
         queues: where the figures of Kueue's queues are read; None if these are not managed here.
+        reviews: what the webhook has answered; None if there is none.
+        find_kai_holder: finds which other scheduler decides in KAI's queues; empty if none does.
     """
 
     signs: Signs
@@ -40,6 +43,8 @@ class Sources(NamedTuple):
     is_deciding: Callable[[], bool]
     version: str
     queues: QueueSources | None = None
+    reviews: ReviewCounts | None = None
+    find_kai_holder: Callable[[], str] = str
 
 
 def collect(sources: Sources, now: float) -> Iterator[Metric]:
@@ -50,6 +55,8 @@ def collect(sources: Sources, now: float) -> Iterator[Metric]:
     yield from _collect_nodes(sources.engine)
     if sources.queues is not None:
         yield from _collect_queues(sources, sources.queues)
+    if sources.reviews is not None:
+        yield from sources.reviews.collect()
     if sources.is_deciding():
         yield from namespaces.collect_waiting(sources.engine.ask(WaitsByNamespace()), now)
 
@@ -60,6 +67,7 @@ def _collect_queues(sources: Sources, of: QueueSources) -> Iterator[Metric]:
         standings = sources.engine.ask(KnownQueues())
         of.counts.begin(one.name for one in standings if not one.is_cohort)
         yield from collect_standings(standings)
+        yield from collect_locals(of.list_figures())
     yield from of.counts.collect()
 
 
@@ -75,6 +83,7 @@ def _collect_replica(sources: Sources) -> Iterator[Metric]:
     yield catalogue.REPORTS_DROPPED.make_single(reporter.n_dropped)
     queues = sources.queues
     yield catalogue.QUEUES_HELD.make_single(queues is not None and bool(queues.find_holder()))
+    yield catalogue.KAI_QUEUES_HELD.make_single(bool(sources.find_kai_holder()))
     build = (sources.version, platform.python_version(), platform.machine())
     yield catalogue.BUILD.make_metric([(build, 1)])
 
