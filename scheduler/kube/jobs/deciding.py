@@ -18,7 +18,7 @@ from scheduler.api.jobs.parts import (
 )
 from scheduler.api.jobs.templates import CannotStart
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
-from scheduler.kube.jobs import statuses
+from scheduler.kube.jobs import prebuilt, statuses
 from scheduler.kube.jobs.deeds import (
     Deed,
     DropWorkload,
@@ -50,10 +50,15 @@ def find_deed(scene: Scene) -> Deed | None:
 
     Raises:
         BadInput: the job says something that cannot be.
+        CannotTakeOver: it names a workload that it cannot have.
     """
     if scene.job is None or get_in(scene.job, ("metadata", "deletionTimestamp")) is not None:
         return _let_go(scene)
-    case = _sort_workloads(Case(scene, scene.job))
+    case = Case(scene, scene.job)
+    sorted_out = prebuilt.take_over(case) if case.prebuilt else _sort_workloads(case)
+    if not isinstance(sorted_out, Case):
+        return sorted_out
+    case = sorted_out
     for step in _STEPS if case.workload is not None else _STEPS_WITHOUT:
         found = step(case, case.workload or {})
         if found is not None:
@@ -76,13 +81,7 @@ def _sort_workloads(case: Case) -> Case:
     """Find the first workload that fits the job, and all others."""
     scene, fitting, others = case.scene, None, []
     for one in scene.workloads:
-        fits = fitting is None and (
-            has_condition(one, FINISHED)
-            or workloads.fits_job(
-                one, case.job, case.parts, scene.flavors, is_suspended=case.is_suspended
-            )
-        )
-        if fits:
+        if fitting is None and (has_condition(one, FINISHED) or case.fits(one)):
             fitting = one
         else:
             others.append(one)
@@ -257,7 +256,12 @@ def _follow_queue(case: Case, workload: Json) -> _Found:
 
 
 def _follow_class(case: Case, workload: Json) -> _Found:
-    """Follow a job to another class; once a workload without one has quota, it can get none."""
+    """Follow a job to another class; once a workload without one has quota, it can get none.
+
+    A workload that was made before its job has the priority with which it was made.
+    """
+    if case.prebuilt:
+        return None
     wanted = workloads.find_class(case.job)
     name, is_of_workloads = statuses.read_class(workload)
     if name == wanted or (name and not is_of_workloads):

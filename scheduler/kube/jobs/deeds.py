@@ -13,6 +13,18 @@ from scheduler.api.jobs.parts import Json
 Words = tuple[str, str, str]
 
 
+class CannotTakeOver(Exception):  # noqa: N818
+    """A job cannot have the workload that it names, and waits until something changes.
+
+    Attributes:
+        reason: of the event on the job.
+    """
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(why)
+        self.reason = reason
+
+
 class MakeWorkload(NamedTuple):
     """Make a workload, with the priority of its job."""
 

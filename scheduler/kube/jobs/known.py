@@ -19,7 +19,8 @@ class KnownJob(NamedTuple):
         row: its kind.
         meta: its name, namespace, uid and generation.
         queue: the queue that it names.
-        priority_class: the class of workloads that it names; empty for none.
+        priority_class: the class that its workload is to have; empty for none, or for any.
+        prebuilt: the key of the workload, made before it, that it names; empty for none.
         is_suspended: whether it may not run.
         is_going: whether it is being deleted.
         state: how far it is.
@@ -30,6 +31,7 @@ class KnownJob(NamedTuple):
     meta: wire.Meta
     queue: str
     priority_class: str
+    prebuilt: str
     is_suspended: bool
     is_going: bool
     state: JobState
@@ -73,11 +75,13 @@ def read_job(name: str, found: Any) -> KnownJob:
     row, meta = table.BY_NAME[name], found.metadata
     metadata: Json = {"labels": meta.labels, "annotations": meta.annotations}
     job: Json = {"metadata": metadata, "spec": found.spec, "status": found.status}
+    name_of_prebuilt = workloads.find_prebuilt(job)
     return KnownJob(
         row,
         pick_meta(meta),
         workloads.find_queue(job),
-        workloads.find_class(job),
+        "" if name_of_prebuilt else workloads.find_class(job),
+        f"{meta.namespace}/{name_of_prebuilt}" if name_of_prebuilt else "",
         changes.is_suspended(row, job),
         meta.deletion_timestamp is not None,
         row.read_state(job),
@@ -141,6 +145,8 @@ def needs_look(
     if not owned:
         return job.state.end is None
     (one,) = owned
+    if job.prebuilt and job.prebuilt != one.key:
+        return True
     if one.is_going or not is_known_to_fit or FINISHED in one.true:
         return True
     if job.state.end or job.state.is_on_hold or job.state.ended != one.reclaimed:

@@ -1,0 +1,125 @@
+"""Jobs that name a Workload that was made before them, and Workloads whose owner is gone, on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.api import names
+from scheduler.embedded.agents import nodes
+from tests.cluster.test_queues_of_jobs import make_job, read_job, wait_until_placed
+from tests.operator import installed, servers, tenants
+from tests.operator.world import World
+
+Json = dict[str, Any]
+_CONFIG = Path(installed.QUEUES) / "config.yaml"
+_JOBS = "/apis/batch/v1/namespaces/default/jobs"
+_CONTROLLERS = ("job-controller", "garbage-collector-controller")
+
+
+@pytest.fixture(scope="module")
+def server(kueue_crds: list[Json], peers: None) -> Iterator[servers.Server]:  # noqa: ARG001 - builds them
+    """An API server with Kueue's kinds, Kubernetes' Job controller, and Evenkeel in the place of Kueue."""
+    with servers.with_queues(kueue_crds, controllers=_CONTROLLERS) as running:
+        yield running
+
+
+async def _make_before(world: World, name: str, job: Json, path: str = tenants.WORKLOADS) -> None:
+    """Make the Workload of a job, before the job, as whoever plans jobs does."""
+    template = copy.deepcopy(job["spec"]["template"])
+    pod_set = {"name": "main", "count": job["spec"]["parallelism"], "template": template}
+    spec = {"queueName": job["metadata"]["labels"][names.KUEUE_QUEUE], "podSets": [pod_set]}
+    kind = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
+    await world.call("POST", path, {**kind, "metadata": {"name": name}, "spec": spec})
+
+
+def _name(job: Json, workload: str) -> Json:
+    """Have a job name a Workload."""
+    job["metadata"]["labels"][names.KUEUE_PREBUILT] = workload
+    return job
+
+
+async def test_jobs_take_over_the_workloads_that_they_name(world: World) -> None:
+    await tenants.prepare(world)
+    await tenants.make_queue(world, "team", "teams")
+    await world.create(nodes.make_plain_node("n0", cpu="16"))
+    operator = await world.start_operator(args=("--config", str(_CONFIG)))
+    await world.leads(operator)
+    await _one_starts_with_its_own(world)
+    await _one_waits_until_it_is_there(world)
+    await _one_that_does_not_fit_never_starts(world)
+    await _no_job_has_that_of_another_namespace(world)
+    assert operator.stop().code == 0
+
+
+async def _one_starts_with_its_own(world: World) -> None:
+    job = make_job("first", "team", n=2, suspend=True)
+    await _make_before(world, "before", job)
+    await tenants.becomes(world, "before", "Admitted", "True")
+    await world.call("POST", _JOBS, _name(job, "before"))
+    pods = await wait_until_placed(world, "first", 2)
+    assert {one["metadata"]["annotations"][names.KUEUE_WORKLOAD] for one in pods} == {"before"}
+    taken = await tenants.read_workload(world, "before")
+    (owner,) = taken["metadata"]["ownerReferences"]
+    found = await read_job(world, "first")
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("Job", "first", found["metadata"]["uid"])  # fmt: skip
+    assert taken["metadata"]["labels"][names.KUEUE_JOB_UID] == owner["uid"]
+    assert len(await world.listed(tenants.WORKLOADS)) == 1
+    # It is that of this job by now.
+    other = _name(make_job("thief", "team", n=2, suspend=True), "before")
+    await world.call("POST", _JOBS, other)
+    (event,) = await world.wait_until(partial(world.events, "PrebuiltWorkloadInUse", "thief"))
+    assert "that of Job 'first'" in event["note"]
+    assert (await read_job(world, "thief"))["spec"]["suspend"]
+    await world.call("DELETE", f"{_JOBS}/first", {"propagationPolicy": "Background"})
+    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
+
+
+async def _one_waits_until_it_is_there(world: World) -> None:
+    """Nobody has suspended it, so it runs for a moment."""
+    job = make_job("second", "team", n=3)
+    await world.call("POST", _JOBS, _name(copy.deepcopy(job), "later"))
+    (event,) = await world.wait_until(partial(world.events, "PrebuiltWorkloadNotFound", "second"))
+    assert "'later'" in event["note"]
+    assert (await read_job(world, "second"))["spec"]["suspend"]
+    await asyncio.sleep(1.0)
+    assert not [
+        one
+        for one in await world.listed(tenants.WORKLOADS)
+        for owner in one["metadata"].get("ownerReferences", ())
+        if owner["name"] == "second"
+    ]
+    await _make_before(world, "later", job)
+    await wait_until_placed(world, "second", 3)
+    await world.call("DELETE", f"{_JOBS}/second", {"propagationPolicy": "Background"})
+    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
+
+
+async def _one_that_does_not_fit_never_starts(world: World) -> None:
+    job = make_job("third", "team", n=2, suspend=True)
+    await _make_before(world, "small", make_job("third", "team", n=1))
+    await world.call("POST", _JOBS, _name(job, "small"))
+    found = await tenants.becomes(world, "small", "Finished", "True")
+    assert tenants.list_conditions(found)["Finished"][1] == "OutOfSync"
+    await world.wait_until(partial(world.events, "PrebuiltWorkloadFinished", "third"))
+    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
+    assert (await read_job(world, "third"))["spec"]["suspend"]
+
+
+async def _no_job_has_that_of_another_namespace(world: World) -> None:
+    await world.call("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+    job = make_job("fourth", "team", suspend=True)
+    await _make_before(world, "foreign", job, f"{tenants.API}/namespaces/other/workloads")
+    texts = {names.KUEUE_PREBUILT: "../../other/workloads/foreign"}
+    job["metadata"]["annotations"] = texts
+    await world.call("POST", _JOBS, job)
+    (event,) = await world.wait_until(partial(world.events, "InvalidJob", "fourth"))
+    assert "is not the name of a Workload" in event["note"]
+    path = f"{tenants.API}/namespaces/other/workloads/foreign"
+    assert "ownerReferences" not in (await world.call("GET", path))["metadata"]
