@@ -13,7 +13,7 @@ import pytest
 
 from scheduler.api import names
 from scheduler.embedded.agents import nodes
-from tests.cluster.test_queues_of_jobs import make_job, read_job, wait_until_placed
+from tests.cluster.test_queues_of_jobs import find_workload, make_job, read_job, wait_until_placed
 from tests.operator import installed, servers, tenants
 from tests.operator.world import World
 
@@ -55,6 +55,7 @@ async def test_jobs_take_over_the_workloads_that_they_name(world: World) -> None
     await _one_waits_until_it_is_there(world)
     await _one_that_does_not_fit_never_starts(world)
     await _no_job_has_that_of_another_namespace(world)
+    await _an_elastic_one_is_refused(world)
     assert operator.stop().code == 0
 
 
@@ -123,3 +124,18 @@ async def _no_job_has_that_of_another_namespace(world: World) -> None:
     assert "is not the name of a Workload" in event["note"]
     path = f"{tenants.API}/namespaces/other/workloads/foreign"
     assert "ownerReferences" not in (await world.call("GET", path))["metadata"]
+
+
+async def _an_elastic_one_is_refused(world: World) -> None:
+    job = make_job("fifth", "team", annotations={names.KUEUE_ELASTIC: "true"}, suspend=True)
+    await world.call("POST", _JOBS, job)
+    (event,) = await world.wait_until(partial(world.events, "NotSupported", "fifth"))
+    assert names.KUEUE_ELASTIC in event["note"]
+    workload = await find_workload(world, "fifth")
+    name = workload["metadata"]["name"]
+    waits = await tenants.becomes(world, name, "QuotaReserved", "False")
+    assert tenants.list_conditions(waits)["QuotaReserved"][1] == "NotSupported"
+    # Without the annotation it is as any other.
+    patch = {"metadata": {"annotations": {names.KUEUE_ELASTIC: None}}}
+    await world.call("PATCH", f"{_JOBS}/fifth", patch)
+    await wait_until_placed(world, "fifth", 1)

@@ -17,7 +17,7 @@ from scheduler.api.jobs import workloads
 from scheduler.errors import BadInput
 from scheduler.kube.jobs import known, prebuilt
 from scheduler.kube.jobs.deciding import find_deed
-from scheduler.kube.jobs.deeds import CannotTakeOver, MakeWorkload, WriteWorkload
+from scheduler.kube.jobs.deeds import MakeWorkload, Refusal, WriteWorkload
 from tests.unit.batch_jobs import ROW
 from tests.unit.small_jobs import Small
 
@@ -44,8 +44,8 @@ def make_before(job: Json) -> Json:
     return {"metadata": meta, "spec": spec}
 
 
-def find_refusal(small: Small) -> CannotTakeOver:
-    with pytest.raises(CannotTakeOver) as caught:
+def find_refusal(small: Small) -> Refusal:
+    with pytest.raises(Refusal) as caught:
         find_deed(small.make_scene())
     return caught.value
 
@@ -98,7 +98,7 @@ def test_a_job_that_runs_is_stopped_while_it_is_not_there() -> None:
     small.carry_out(stop)
     # Its pods have not gone yet.
     assert find_deed(small.make_scene()) is None
-    with pytest.raises(CannotTakeOver):
+    with pytest.raises(Refusal):
         small.settle_with_pods()
     assert small.is_suspended
 
@@ -123,7 +123,7 @@ def test_a_workload_of_an_earlier_job_of_the_same_name_goes_first() -> None:
     small = make_small()
     owner = {"kind": "Job", "name": "j", "uid": "gone", "controller": True}
     small.workloads[0]["metadata"]["ownerReferences"] = [owner]
-    with pytest.raises(CannotTakeOver) as caught:
+    with pytest.raises(Refusal) as caught:
         small.settle()
     assert caught.value.reason == prebuilt.NOT_FOUND
     assert small.workloads == []
@@ -132,7 +132,7 @@ def test_a_workload_of_an_earlier_job_of_the_same_name_goes_first() -> None:
 def test_a_workload_that_does_not_fit_is_finished_and_the_job_never_starts() -> None:
     small = make_small()
     small.workloads[0]["spec"]["podSets"][0]["count"] = 2
-    with pytest.raises(CannotTakeOver) as caught:
+    with pytest.raises(Refusal) as caught:
         small.settle()
     (finished,) = small.workloads[0]["status"]["conditions"]
     assert (finished["type"], finished["reason"]) == ("Finished", "OutOfSync")
@@ -152,7 +152,7 @@ def test_a_job_that_changes_while_it_runs_stops_before_its_quota_is_free() -> No
     small.settle()
     assert small.is_true("Admitted")
     assert not small.is_true("Finished")
-    with pytest.raises(CannotTakeOver):
+    with pytest.raises(Refusal):
         small.settle_with_pods()
     assert small.is_suspended
     assert small.is_true("Finished")

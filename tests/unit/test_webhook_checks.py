@@ -54,6 +54,7 @@ _RUNS: Json = {"suspend": False}
             make_topology(**{names.KUEUE_SLICE_LEVEL: "rack", names.KUEUE_SLICE_SIZE: "5"}),
             (names.KUEUE_SLICE_SIZE, "5 is more than the 4 pods"),
         ),
+        (make_job(texts={names.KUEUE_ELASTIC: "true"}), (names.KUEUE_ELASTIC, "is not supported")),
         (make_job({names.KUEUE_PREBUILT: "A"}), (names.KUEUE_PREBUILT, "'A' is not the name of a Workload")),
         (make_job(texts={names.KUEUE_PREBUILT: "../other/workloads/w"}), (names.KUEUE_PREBUILT, "is not the name")),
         (make_job(parallelism="four"), ("spec.parallelism",)),
@@ -93,6 +94,7 @@ def test_a_job_of_more_kinds_of_pods_than_a_workload_has_is_refused() -> None:
 _TO_OTHER: Json = {names.KUEUE_QUEUE: "other"}
 _CLASS: Json = {names.KUEUE_CLASS: "urgent"}
 _TIME: Json = {names.KUEUE_RUN_TIME: "60"}
+_ELASTIC: Json = {names.KUEUE_ELASTIC: "true"}
 _MADE, _OTHER = {names.KUEUE_PREBUILT: "w1"}, {names.KUEUE_PREBUILT: "w2"}
 
 
@@ -116,6 +118,9 @@ _MADE, _OTHER = {names.KUEUE_PREBUILT: "w1"}, {names.KUEUE_PREBUILT: "w2"}
         (make_job(_MADE, **_RUNS), make_job(texts=_MADE, **_RUNS), ""),
         (make_job(_MADE), make_job(_OTHER), ""),
         (make_job(_MADE, **_RUNS), make_job(_OTHER), ""),
+        (make_job(), make_job(texts=_ELASTIC), "is not supported"),
+        (make_job(texts=_ELASTIC), make_job(texts=_ELASTIC), ""),
+        (make_job(texts=_ELASTIC), make_job(), ""),
         (make_job(_TIME), make_job(), ""),
         (make_job(_TIME), make_job(**_RUNS), "may not change while it runs"),
         (

@@ -102,6 +102,8 @@ def find_controller(workload: Json) -> Json | None:
 def _list_annotations(meta: Mapping[str, object]) -> Json:
     texts = read_object(meta, "annotations")
     kept = {key: one for key, one in texts.items() if key.startswith(names.KUEUE_PROVISIONING)}
+    if texts.get(names.KUEUE_ELASTIC) == "true":
+        kept[names.KUEUE_ELASTIC] = "true"
     generation = meta.get("generation")
     return kept | ({names.FITS_GENERATION: str(generation)} if generation else {})
 
@@ -156,6 +158,11 @@ def find_prebuilt(job: Json) -> str:
         if name:
             return name
     return ""
+
+
+def is_elastic(found: Json) -> bool:
+    """Whether a job or a workload says that it changes its size while it runs."""
+    return read_object(found, "metadata", "annotations").get(names.KUEUE_ELASTIC) == "true"
 
 
 def find_class(job: Json) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scheduler.api import names
+
 # Types of conditions.
 QUOTA_RESERVED, ADMITTED, EVICTED, FINISHED = "QuotaReserved", "Admitted", "Evicted", "Finished"
 REQUEUED, PODS_READY, PREEMPTED = "Requeued", "PodsReady", "Preempted"
@@ -19,3 +21,6 @@ REACTIVATED, BACKOFF_FINISHED = "Reactivated", "BackoffFinished"
 LOCAL_QUEUE_RESTARTED, CLUSTER_QUEUE_RESTARTED = "LocalQueueRestarted", "ClusterQueueRestarted"
 # What a check says if the workload has to wait for it no longer, and why it may not start at all.
 CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Ready", "Retry", "Rejected"
+# Why a workload never starts whose job wants what is not supported: the reason, and of elastic jobs the message.
+NOT_SUPPORTED = "NotSupported"
+ELASTIC = f"elastic jobs by slices of workloads are not supported: annotation {names.KUEUE_ELASTIC}"

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import kueue, selectors, times, wire
+from scheduler.api import kueue, names, selectors, times, wire
 from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
 from scheduler.api.queues import amounts, bounds
@@ -129,6 +129,7 @@ class WorkloadDefinition:
         checks: the state of each admission check.
         owner: whose workload it is; None if nobody owns it.
         priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
+        is_elastic: whether its job wants to change its size while it runs.
         life: what else its object says of its life.
     """
 
@@ -148,6 +149,7 @@ class WorkloadDefinition:
     checks: tuple[tuple[str, str], ...] = ()
     owner: OwnerKey | None = None
     priority_class: str = ""
+    is_elastic: bool = False
     life: Lifecycle = FRESH
 
 
@@ -283,6 +285,7 @@ def read_workload(
         checks=tuple((one.name, one.state) for one in status.admission_checks or ()),
         owner=_find_owner(meta),
         priority_class=_find_class(spec),
+        is_elastic=(meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
         life=read_lifecycle(found),
     )
 

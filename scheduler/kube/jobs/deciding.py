@@ -18,7 +18,7 @@ from scheduler.api.jobs.parts import (
 )
 from scheduler.api.jobs.templates import CannotStart
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
-from scheduler.kube.jobs import prebuilt, statuses
+from scheduler.kube.jobs import elastic, prebuilt, statuses
 from scheduler.kube.jobs.deeds import (
     Deed,
     DropWorkload,
@@ -50,7 +50,7 @@ def find_deed(scene: Scene) -> Deed | None:
 
     Raises:
         BadInput: the job says something that cannot be.
-        CannotTakeOver: it names a workload that it cannot have.
+        Refusal: it wants what it cannot have.
     """
     if scene.job is None or get_in(scene.job, ("metadata", "deletionTimestamp")) is not None:
         return _let_go(scene)
@@ -80,8 +80,9 @@ def _let_go(scene: Scene) -> Deed | None:
 def _sort_workloads(case: Case) -> Case:
     """Find the first workload that fits the job, and all others."""
     scene, fitting, others = case.scene, None, []
-    for one in scene.workloads:
-        if fitting is None and (has_condition(one, FINISHED) or case.fits(one)):
+    for one in elastic.sort_slices(case):
+        is_over = has_condition(one, FINISHED)
+        if fitting is None and (is_over or case.fits(one) or elastic.stays(case, one)):
             fitting = one
         else:
             others.append(one)
@@ -132,7 +133,8 @@ def _make(case: Case, workload: Json) -> _Found:
     if case.state.end is not None or case.state.is_active:
         return None
     body = workloads.make_workload(case.scene.row.kind, case.job, case.parts)
-    return MakeWorkload(body, case.ranked)
+    words = elastic.WORDS if workloads.is_elastic(case.job) else None
+    return MakeWorkload(body, case.ranked, words)
 
 
 def _drop_others(case: Case, workload: Json) -> _Found:
@@ -309,9 +311,11 @@ _STEPS: tuple[Callable[[Case, Json], _Found], ...] = (
     _note_ended,
     _note_readiness,
     _follow_eviction,
+    elastic.refuse,
     _start,
     _follow_queue,
     _follow_class,
     _stop_unadmitted,
     _stop_astray,
+    elastic.refuse_size,
 )

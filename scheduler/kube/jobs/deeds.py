@@ -13,8 +13,8 @@ from scheduler.api.jobs.parts import Json
 Words = tuple[str, str, str]
 
 
-class CannotTakeOver(Exception):  # noqa: N818
-    """A job cannot have the workload that it names, and waits until something changes.
+class Refusal(Exception):  # noqa: N818
+    """A job wants what it cannot have, and this changes only if the job or its workload changes.
 
     Attributes:
         reason: of the event on the job.
@@ -26,10 +26,11 @@ class CannotTakeOver(Exception):  # noqa: N818
 
 
 class MakeWorkload(NamedTuple):
-    """Make a workload, with the priority of its job."""
+    """Make a workload, with the priority of its job; ``words``: reported on the job; None for what is usual."""
 
     body: Json
     ranked: Ranked
+    words: Words | None = None
 
 
 class DropWorkload(NamedTuple):

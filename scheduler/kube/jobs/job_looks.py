@@ -205,7 +205,7 @@ class JobLooks:
             ApiError: the API server refuses.
             BadInput: the job says something that cannot be.
             ClassMissing: its priority is not known.
-            CannotTakeOver: it names a workload that it cannot have.
+            Refusal: it names a workload that it cannot have.
         """
         for _ in range(_DEEDS):
             if not self._ties.may_write():

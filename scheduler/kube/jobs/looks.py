@@ -13,7 +13,7 @@ from scheduler.api.jobs.importance import ClassMissing
 from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client
-from scheduler.kube.jobs.deeds import CannotTakeOver, Words
+from scheduler.kube.jobs.deeds import Refusal, Words
 from scheduler.kube.report.reporter import Reporter
 
 K = TypeVar("K")
@@ -42,7 +42,7 @@ class Subject(Protocol[K]):
             ApiError: the API server refuses.
             BadInput: an object says something that cannot be.
             ClassMissing: a priority is not known.
-            CannotTakeOver: a job names a workload that it cannot have.
+            Refusal: a job names a workload that it cannot have.
         """
 
     def find_object(self, key: K) -> Named | None:
@@ -121,7 +121,7 @@ class Looks(Generic[K]):
                 self._note_missing_class(key, error)
             except BadInput as error:
                 self.note_mistake(key, self._subject.find_object(key), error)
-            except CannotTakeOver as error:
+            except Refusal as error:
                 self.note_mistake(key, self._subject.find_object(key), error, error.reason)
             except ApiError as error:
                 self._note_refusal(key, error)

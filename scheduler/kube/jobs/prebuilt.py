@@ -13,7 +13,7 @@ from scheduler.api.jobs import workloads
 from scheduler.api.jobs.parts import Json, get_in, has_condition
 from scheduler.api.queues.words import FINISHED
 from scheduler.kube.jobs import statuses
-from scheduler.kube.jobs.deeds import CannotTakeOver, Deed, DropWorkload, WriteWorkload
+from scheduler.kube.jobs.deeds import Deed, DropWorkload, Refusal, WriteWorkload
 from scheduler.kube.jobs.scene import Case
 
 NOT_FOUND, NOT_FREE, IS_OVER = (
@@ -29,7 +29,7 @@ def take_over(case: Case) -> Case | Deed | None:
 
     Raises:
         BadInput: the job says something that cannot be.
-        CannotTakeOver: the job has stopped, and cannot have the workload.
+        Refusal: the job has stopped, and cannot have the workload.
     """
     name, found = case.prebuilt, case.scene.prebuilt
     owner = workloads.find_controller(found) if found is not None else None
@@ -56,7 +56,7 @@ def _refuse(case: Case, others: Sequence[Json], reason: str, why: str) -> Deed |
     """Stop a job that cannot have the workload that it names, and drop others that it may have had.
 
     Raises:
-        CannotTakeOver: the job has stopped.
+        Refusal: the job has stopped.
     """
     if case.state.end is not None:
         return DropWorkload(others[0]) if others else None
@@ -65,7 +65,7 @@ def _refuse(case: Case, others: Sequence[Json], reason: str, why: str) -> Deed |
         return stopped
     if others:
         return DropWorkload(others[0])
-    raise CannotTakeOver(reason, why)
+    raise Refusal(reason, why)
 
 
 def _adopt(case: Case, found: Json) -> Deed:
@@ -81,7 +81,7 @@ def _keep(case: Case, found: Json, others: Sequence[Json]) -> Case | Deed | None
 
     Raises:
         BadInput: the job says something that cannot be.
-        CannotTakeOver: the workload is finished, and the job has not ended.
+        Refusal: the workload is finished, and the job has not ended.
     """
     taken = Case(case.scene, case.job, found, others)
     if case.state.end is not None or statuses.is_going(found):
@@ -103,7 +103,7 @@ def _leave(case: Case, found: Json, others: Sequence[Json]) -> Deed | None:
     """Stop a job whose workload is finished, though the job has not ended, and let go of the workload.
 
     Raises:
-        CannotTakeOver: that has been done.
+        Refusal: that has been done.
     """
     message = statuses.get_message(found, FINISHED)
     stopped = case.stop(found, message)
@@ -113,6 +113,4 @@ def _leave(case: Case, found: Json, others: Sequence[Json]) -> Deed | None:
         return DropWorkload(found, may_stay=True)
     if others:
         return DropWorkload(others[0])
-    raise CannotTakeOver(
-        IS_OVER, f"the Workload {values.quote(case.prebuilt)} is finished: {message}"
-    )
+    raise Refusal(IS_OVER, f"the Workload {values.quote(case.prebuilt)} is finished: {message}")

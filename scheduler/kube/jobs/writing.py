@@ -165,7 +165,7 @@ class JobWrites:
         match deed:
             case MakeWorkload():
                 key = statuses.write_key(deed.body)
-                words = "Normal", "CreatedWorkload", f"Created Workload: {key}"
+                words = deed.words or ("Normal", "CreatedWorkload", f"Created Workload: {key}")
                 return await self._make(deed), words
             case WriteWorkload():
                 path = self._find_path(deed.workload) + ("/status" if deed.is_status else "")

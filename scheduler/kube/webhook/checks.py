@@ -36,6 +36,9 @@ def check_job(request: Request) -> None:
     waited = before is None or get_in(before, row.suspend) is True
     _check_labels(request, is_waiting=is_waiting, waited=waited)
     _check_prebuilt(request, is_waiting=is_waiting)
+    if workloads.is_elastic(job) and not (before and workloads.is_elastic(before)):
+        field = f"metadata.annotations[{names.KUEUE_ELASTIC}]"
+        raise BadInput(field, "is not supported: a job has one size as long as it runs")
     if row.kind == kinds.JOBS:
         _check_counts(request, is_waiting=is_waiting, waited=waited)
     # The templates of a job that runs are as its start has left them.
