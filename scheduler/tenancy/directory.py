@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from scheduler.api.queues import bounds
 from scheduler.api.queues.bounds import Ranges
@@ -154,6 +154,14 @@ class Directory:
             if one.controller in REFUSED_CHECKS:
                 said = f"AdmissionCheck {name} of the controller {one.controller} is not supported"
                 yield NOT_SUPPORTED, said
+
+    def list_checks(self, queue: str, flavors: Collection[str]) -> list[str]:
+        """List the admission checks that a workload has to pass that gets some flavors of a queue."""
+        found = self.forest.queues.get(queue)
+        checks = found.checks if found else ()
+        return sorted(
+            {one.name for one in checks if not one.flavors or not one.flavors.isdisjoint(flavors)}
+        )
 
     def find_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
         """Find why a workload may not even be tried; None if it may."""

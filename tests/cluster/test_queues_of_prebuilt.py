@@ -39,6 +39,11 @@ async def _make_before(world: World, name: str, job: Json, path: str = tenants.W
     await world.call("POST", path, {**kind, "metadata": {"name": name}, "spec": spec})
 
 
+async def _delete(world: World, name: str, how: str = "Background") -> None:
+    await world.call("DELETE", f"{_JOBS}/{name}", {"propagationPolicy": how})
+    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
+
+
 def _name(job: Json, workload: str) -> Json:
     """Have a job name a Workload."""
     job["metadata"]["labels"][names.KUEUE_PREBUILT] = workload
@@ -56,6 +61,8 @@ async def test_jobs_take_over_the_workloads_that_they_name(world: World) -> None
     await _one_that_does_not_fit_never_starts(world)
     await _no_job_has_that_of_another_namespace(world)
     await _an_elastic_one_is_refused(world)
+    await _one_that_has_lost_its_job_has_no_quota(world)
+    await _checks_that_change_are_listed(world)
     assert operator.stop().code == 0
 
 
@@ -78,8 +85,7 @@ async def _one_starts_with_its_own(world: World) -> None:
     (event,) = await world.wait_until(partial(world.events, "PrebuiltWorkloadInUse", "thief"))
     assert "that of Job 'first'" in event["note"]
     assert (await read_job(world, "thief"))["spec"]["suspend"]
-    await world.call("DELETE", f"{_JOBS}/first", {"propagationPolicy": "Background"})
-    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
+    await _delete(world, "first")
 
 
 async def _one_waits_until_it_is_there(world: World) -> None:
@@ -98,8 +104,7 @@ async def _one_waits_until_it_is_there(world: World) -> None:
     ]
     await _make_before(world, "later", job)
     await wait_until_placed(world, "second", 3)
-    await world.call("DELETE", f"{_JOBS}/second", {"propagationPolicy": "Background"})
-    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
+    await _delete(world, "second")
 
 
 async def _one_that_does_not_fit_never_starts(world: World) -> None:
@@ -139,3 +144,72 @@ async def _an_elastic_one_is_refused(world: World) -> None:
     patch = {"metadata": {"annotations": {names.KUEUE_ELASTIC: None}}}
     await world.call("PATCH", f"{_JOBS}/fifth", patch)
     await wait_until_placed(world, "fifth", 1)
+    await _delete(world, "fifth")
+
+
+async def _one_that_has_lost_its_job_has_no_quota(world: World) -> None:
+    await world.call("POST", _JOBS, make_job("sixth", "team", suspend=True))
+    await wait_until_placed(world, "sixth", 1)
+    name = (await find_workload(world, "sixth"))["metadata"]["name"]
+    await _delete(world, "sixth", "Orphan")
+    found = await tenants.becomes(world, name, "Finished", "True")
+    assert tenants.list_conditions(found)["Finished"] == ("True", "OwnerNotFound")
+    # As the garbage collector leaves it, and as whoever takes the owner from it.
+    await tenants.submit(world, "stray", "team", 1)
+    await tenants.becomes(world, "stray", "Admitted", "True")
+    labels = {names.KUEUE_JOB_UID: "gone"}
+    patch = {"metadata": {"labels": labels, "finalizers": [names.KUEUE_IN_USE]}}
+    await world.call("PATCH", f"{tenants.WORKLOADS}/stray", patch)
+    found = await tenants.becomes(world, "stray", "Finished", "True")
+    assert tenants.list_conditions(found)["Finished"][1] == "OwnerNotFound"
+    await world.wait_until(
+        partial(tenants.read_workload, world, "stray"),
+        lambda found: not found["metadata"].get("finalizers"),
+    )
+    await tenants.has_status(world, f"{tenants.QUEUES}/team", reservingWorkloads=0)
+
+
+async def _checks_that_change_are_listed(world: World) -> None:
+    """While a job has quota and waits for them, and while it runs."""
+    for name in ("budget", "late"):
+        spec = {"controllerName": "test.evenkeel.dev/by-hand"}
+        await tenants.create(world, f"{tenants.API}/admissionchecks", "AdmissionCheck", name, spec)
+    await _require(world, "budget")
+    await world.call("POST", _JOBS, make_job("seventh", "team", suspend=True))
+    name = (await find_workload(world, "seventh"))["metadata"]["name"]
+    await tenants.becomes(world, name, "QuotaReserved", "True")
+    await _lists(world, name, budget="Pending")
+    await _require(world, "budget", "late")
+    found = await _lists(world, name, budget="Pending", late="Pending")
+    states = [one | {"state": "Ready"} for one in found["status"]["admissionChecks"][:1]]
+    patch = {"status": {"admissionChecks": [*states, *found["status"]["admissionChecks"][1:]]}}
+    await world.call("PATCH", f"{tenants.WORKLOADS}/{name}/status", patch)
+    await asyncio.sleep(1.0)
+    assert (await read_job(world, "seventh"))["spec"]["suspend"]
+    # Nothing else keeps it from starting.
+    await _require(world, "budget")
+    await _lists(world, name, budget="Ready")
+    await wait_until_placed(world, "seventh", 1)
+    await _require(world, "budget", "late")
+    found = await _lists(world, name, budget="Ready", late="Pending")
+    assert tenants.list_conditions(found)["Admitted"][0] == "True"
+    await _require(world)
+    await _lists(world, name)
+    assert not (await read_job(world, "seventh"))["spec"]["suspend"]
+
+
+async def _require(world: World, *checks: str) -> None:
+    strategy = {"admissionChecks": [{"name": name} for name in checks]} if checks else None
+    patch = {"spec": {"admissionChecksStrategy": strategy}}
+    await world.call("PATCH", f"{tenants.QUEUES}/team", patch)
+
+
+async def _lists(world: World, name: str, **states: str) -> Json:
+    """Wait until a workload lists some checks."""
+    return await world.wait_until(
+        partial(tenants.read_workload, world, name),
+        lambda found: (
+            {one["name"]: one["state"] for one in found["status"].get("admissionChecks") or ()}
+            == states
+        ),
+    )

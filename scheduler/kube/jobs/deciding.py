@@ -70,8 +70,8 @@ def _let_go(scene: Scene) -> Deed | None:
     """Let go of the workloads of a job that is going: one that would stay has quota no longer."""
     for one in scene.workloads:
         if scene.job is None and not statuses.is_going(one) and not has_condition(one, FINISHED):
-            message = "The workload's owner no longer exists"
-            return statuses.write_status(one, scene.now, statuses.finish, "OwnerNotFound", message)
+            why = "OwnerNotFound", statuses.NO_OWNER
+            return statuses.write_status(one, scene.now, statuses.finish, *why)
         if statuses.is_held(one):
             return DropWorkload(one, may_stay=True)
     return None
