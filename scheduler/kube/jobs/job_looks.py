@@ -234,20 +234,21 @@ class JobLooks:
         if row.made is not None and job is not None:
             made = await read_if_there(self._api, row.made.find_path(name, namespace))
         find = self._ties.find_workloads().find_path
-        owned = []
+        owned = {}
         for one in list(self._owned.get(key, {})):
             found = await read_if_there(self._api, find(*reversed(kinds.split_key(one))))
             if found is not None:
-                owned.append(found)
-        prebuilt = workloads.find_prebuilt(job) if job is not None else ""
+                owned[one] = found
+        named = workloads.find_prebuilt(job) if job is not None else ""
+        prebuilt = owned.get(f"{namespace}/{named}")
+        if named and prebuilt is None:
+            prebuilt = await read_if_there(self._api, find(named, namespace))
         return Scene(
             row=row,
             job=job,
             made=made,
-            workloads=owned,
-            prebuilt=await read_if_there(self._api, find(prebuilt, namespace))
-            if prebuilt
-            else None,
+            workloads=list(owned.values()),
+            prebuilt=prebuilt,
             flavors=self._flavors,
             now=self._ties.clock(),
             watches_pods=self._ties.watches_pods,
