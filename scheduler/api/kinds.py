@@ -258,6 +258,7 @@ TRAIN_JOBS = _make_group_kind(
 )
 RAY_CLUSTERS = _make_group_kind(objects.RayCluster, "ray.io/v1", "rayclusters", makes_pods=True)
 RAY_JOBS = _make_group_kind(objects.RayJob, "ray.io/v1", "rayjobs", makes_pods=True)
+RAY_SERVICES = _make_group_kind(objects.RayService, "ray.io/v1", "rayservices", makes_pods=True)
 KUEUE_TOPOLOGIES = _make_group_kind(
     objects.KueueTopology,
     "kueue.x-k8s.io/v1beta2",
@@ -334,6 +335,7 @@ TABLE: tuple[Kind, ...] = (
     TRAIN_JOBS,
     RAY_CLUSTERS,
     RAY_JOBS,
+    RAY_SERVICES,
     FLAVORS,
     COHORTS,
     CLUSTER_QUEUES,

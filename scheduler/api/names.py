@@ -151,7 +151,9 @@ KUEUE_TOGETHER = "kueue.x-k8s.io/podset-group-name"
 # Kueue, jobs: of which queue and class a job is, and what is written on the pods of one that was started.
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 KUEUE_CLASS = "kueue.x-k8s.io/priority-class"
-KUEUE_MADE_BEFORE = "kueue.x-k8s.io/prebuilt-workload-name"
+KUEUE_PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
+# On jobs, and on their workloads: they want to change their size while they run. The same text names a gate of pods.
+KUEUE_ELASTIC = "kueue.x-k8s.io/elastic-job"
 KUEUE_LEAST = "kueue.x-k8s.io/job-min-parallelism"
 KUEUE_EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 KUEUE_STOPPING = "kueue.x-k8s.io/stopping"

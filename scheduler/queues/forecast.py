@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, Queued, QuotaDecision, SetPriority
+from scheduler.api.door.decisions import Admit, Queued, QuotaDecision, SetPriority, SyncChecks
 from scheduler.api.groups import table
 from scheduler.api.groups.objects import GroupObject
 from scheduler.api.queues.lifecycles import find_requeue_time, read_lifecycle
@@ -165,7 +165,7 @@ class _Play:
             key = decision.key
             self._running[key], self._uses[key] = self._time, tuple(_list_uses(decision))
             self._started.setdefault(key, (self._time, len(self._ended)))
-        elif not isinstance(decision, Queued | SetPriority):
+        elif not isinstance(decision, Queued | SetPriority | SyncChecks):
             self._running.pop(decision.key, None)
 
     def describe(self, key: str) -> Start:

@@ -21,12 +21,14 @@ from scheduler.api.door.decisions import (
     Queued,
     QuotaDecision,
     SetPriority,
+    SyncChecks,
 )
 from scheduler.api.jobs.templates import CannotStart
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.amounts import write_amount, write_quota
 from scheduler.api.queues.words import (
     ADMITTED,
+    CHECK_PENDING,
     DEACTIVATION_TARGET,
     EVICTED,
     FINISHED,
@@ -95,6 +97,8 @@ class Queues:
             spec = msgspec.structs.replace(found.spec, priority=decision.priority)
             found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
             self._engine.handle(events.Seen(found), at)
+        elif isinstance(decision, SyncChecks):
+            self._sync_checks(decision, at)
         elif not isinstance(decision, Queued):
             return self._stop(decision.key, (), at)
         return ()
@@ -124,6 +128,16 @@ class Queues:
         found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
         target = DEACTIVATION_TARGET, decision.reason
         self._see(decision.key, found.status.admission, at, (target,))
+
+    def _sync_checks(self, decision: SyncChecks, at: float) -> None:
+        """Let a workload list the admission checks that it has to pass."""
+        found = self._workloads[decision.key]
+        known = {one.name: one for one in found.status.admission_checks or ()}
+        fresh = {name: kueue.CheckState(name=name, state=CHECK_PENDING) for name in decision.names}
+        checks = [known.get(name, one) for name, one in fresh.items()]
+        status = msgspec.structs.replace(found.status, admission_checks=checks)
+        found = self._workloads[decision.key] = msgspec.structs.replace(found, status=status)
+        self._engine.handle(events.Seen(found), at)
 
     def _wait(self, decision: EvictWorkload) -> None:
         """Let a workload that is evicted wait until it may be tried again."""

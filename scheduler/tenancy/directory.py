@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from scheduler.api.queues import bounds
 from scheduler.api.queues.bounds import Ranges
@@ -13,7 +13,7 @@ from scheduler.api.queues.definitions import (
     QueueDefinition,
     Stop,
 )
-from scheduler.api.queues.words import CHECK_REJECTED, CHECK_RETRY
+from scheduler.api.queues.words import CHECK_REJECTED, CHECK_RETRY, ELASTIC, NOT_SUPPORTED
 from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.flavors import FlavorBook
@@ -135,7 +135,7 @@ class Directory:
         found += self._list_obstacles_of_checks(queue)
         if self.forest.is_in_circle(name):
             found.append(("CohortCycle", "its cohorts are in a circle"))
-        found += [("NotSupported", f"{one} is not supported") for one in queue.refused]
+        found += [(NOT_SUPPORTED, f"{one} is not supported") for one in queue.refused]
         if queue.mistake:
             found.append(("Misconfigured", queue.mistake))
         return found
@@ -153,12 +153,22 @@ class Directory:
         for name, one in known.items():
             if one.controller in REFUSED_CHECKS:
                 said = f"AdmissionCheck {name} of the controller {one.controller} is not supported"
-                yield "NotSupported", said
+                yield NOT_SUPPORTED, said
+
+    def list_checks(self, queue: str, flavors: Collection[str]) -> list[str]:
+        """List the admission checks that a workload has to pass that gets some flavors of a queue."""
+        found = self.forest.queues.get(queue)
+        checks = found.checks if found else ()
+        return sorted(
+            {one.name for one in checks if not one.flavors or not one.flavors.isdisjoint(flavors)}
+        )
 
     def find_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
         """Find why a workload may not even be tried; None if it may."""
         if not defined.is_active:
             return SUSPENDED, "The workload is deactivated"
+        if defined.is_elastic:
+            return NOT_SUPPORTED, ELASTIC
         return self._find_obstacle_of_queue(defined) or self._find_own_obstacle(defined, now)
 
     def _find_obstacle_of_queue(self, defined: WorkloadDefinition) -> Obstacle | None:

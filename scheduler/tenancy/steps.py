@@ -14,6 +14,7 @@ from scheduler.api.door.decisions import (
     Requeue,
     SetPriority,
     StepDecision,
+    SyncChecks,
     Unreserve,
 )
 from scheduler.api.queues import words
@@ -62,9 +63,35 @@ class Steps:
             return _find_end(work)
         if defined.life.target is not None:
             return Step(0.0, Deactivate(work.key, work.uid, *defined.life.target))
+        if (synced := self._find_other_checks(work)) is not None:
+            return Step(0.0, synced)
         if work.where != Where.HOLDS:
             return self._find_return(work)
         return None if work.is_going else self._find_end_of_run(work, now)
+
+    def _find_other_checks(self, work: Work) -> StepDecision | None:
+        """Find whether a workload lists other admission checks than it has to pass.
+
+        One that waits gets those of its flavors with its quota; until then it only drops what its queue no longer has.
+        """
+        defined, given = work.defined, work.defined.admission
+        if work.is_going or (given is None and not defined.checks):
+            return None
+        local = None if given else self._directory.find_local(defined)
+        name = given.queue if given else local.queue if local else ""
+        queue = self._directory.forest.queues.get(name)
+        if queue is None or not (queue.checks or defined.checks):
+            return None
+        known = {name for name, _ in defined.checks}
+        if given is None:
+            wanted = known & {one.name for one in queue.checks}
+        else:
+            flavors = {flavor for one in given.assigned for _, flavor in one.flavors}
+            wanted = set(self._directory.list_checks(name, flavors))
+        if wanted == known:
+            return None
+        has_quota = given is not None
+        return SyncChecks(work.key, work.uid, tuple(sorted(wanted)), has_quota)
 
     def _find_end_of_run(self, work: Work, now: float) -> Step | None:
         """Find when a workload with quota has to give it back."""

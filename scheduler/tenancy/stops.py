@@ -5,9 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 
-from scheduler.api.door.decisions import SetPriority, StepDecision
+from scheduler.api.door.decisions import SetPriority, StepDecision, SyncChecks
 from scheduler.tenancy.steps import Steps
 from scheduler.tenancy.works import Where, Work
+
+_KEEP_QUOTA = SetPriority, SyncChecks
 
 
 class Stops:
@@ -86,6 +88,6 @@ class Stops:
                 self.note(work)
                 continue
             self.under_way.add(key)
-            if work.where == Where.HOLDS and not isinstance(step.decision, SetPriority):
+            if work.where == Where.HOLDS and not isinstance(step.decision, _KEEP_QUOTA):
                 work.is_going = True
             yield step.decision

@@ -241,7 +241,7 @@ async def _two_are_admitted_and_the_second_borrows(world: World) -> None:
 
 async def _one_queue_takes_back_what_it_is_owed(world: World) -> None:
     """From the newest one that borrows."""
-    await tenants.submit(world, "owner", "left", 4, labels={names.KUEUE_JOB_UID: "the-job"})
+    await tenants.submit(world, "owner", "left", 4, job="the-job")
     evicted = await tenants.becomes(world, "second", "Evicted", "True")
     assert tenants.list_conditions(evicted)["Evicted"] == ("True", "Preempted")
     assert tenants.list_conditions(evicted)["Preempted"] == ("True", "InCohortReclamation")

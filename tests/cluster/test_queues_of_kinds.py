@@ -32,6 +32,7 @@ _SETS = {
     "TrainJob": {"leader": 1, "workers": 4},
     "RayCluster": {"head": 1, "workers": 2},
     "RayJob": {"head": 1, "workers": 2, "submitter": 1},
+    "RayService": {"head": 1, "workers": 2},
 }
 
 

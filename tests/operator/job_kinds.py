@@ -25,6 +25,7 @@ _CRDS = {
     "github.com/ray-project/kuberay/ray-operator": (
         "config/crd/bases/ray.io_rayclusters.yaml",
         "config/crd/bases/ray.io_rayjobs.yaml",
+        "config/crd/bases/ray.io_rayservices.yaml",
     ),
 }
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -85,6 +86,7 @@ def make_jobs(queue: str) -> dict[str, Json]:
             "shutdownAfterJobFinishes": True,
             "rayClusterSpec": ray,
         },
+        "RayService": {"rayClusterConfig": {"suspend": True, **ray}},
     }
     meta = {"labels": {names.KUEUE_QUEUE: queue}, "namespace": "default"}
     return {

@@ -51,13 +51,17 @@ async def make_queue(world: World, name: str, cohort: str, **more: Any) -> None:
     await create(world, LOCALS, "LocalQueue", name, {"clusterQueue": name})
 
 
-async def submit(world: World, name: str, queue: str, cpu: int, *, labels: Any = None) -> None:
+async def submit(world: World, name: str, queue: str, cpu: int, *, job: str = "") -> None:
+    """Make a workload; ``job``: the uid of the job that owns it."""
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": str(cpu)}}}
     pods = {"spec": {"containers": [container], "restartPolicy": "Never"}}
     spec = {"queueName": queue, "podSets": [{"name": "main", "count": 1, "template": pods}]}
     kind = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
-    made = {**kind, "metadata": {"name": name, "labels": labels or {}}, "spec": spec}
-    await world.call("POST", WORKLOADS, made)
+    meta: Json = {"name": name}
+    if job:
+        owner = {"apiVersion": "test.evenkeel.dev/v1", "kind": "Other", "name": name, "uid": job}
+        meta |= {"labels": {names.KUEUE_JOB_UID: job}, "ownerReferences": [owner]}
+    await world.call("POST", WORKLOADS, {**kind, "metadata": meta, "spec": spec})
 
 
 async def read_workload(world: World, name: str) -> Json:

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from scheduler.api import names
-from scheduler.api.jobs import changes, table
+from scheduler.api.jobs import changes, table, workloads
 from scheduler.api.jobs.parts import has_condition
 from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import (
@@ -40,6 +40,12 @@ def merge(found: Any, patch: Any) -> Any:
     return made
 
 
+def _is_owned(workload: Json) -> bool:
+    """Whether the watch shows a workload as one of the job, by kind and name."""
+    owner = workloads.find_controller(workload)
+    return owner is not None and (owner["kind"], owner["name"]) == ("Job", "j")
+
+
 class Small:
     """A job, its workloads, and what an API server, the Job's controller and the scheduler do with them."""
 
@@ -53,10 +59,13 @@ class Small:
         self.watches_pods = False
 
     def make_scene(self) -> Scene:
+        prebuilt = workloads.find_prebuilt(self.job) if self.job is not None else ""
+        named = [one for one in self.workloads if one["metadata"]["name"] == prebuilt]
         return Scene(
             row=_ROW,
             job=self.job,
-            workloads=self.workloads,
+            workloads=[one for one in self.workloads if _is_owned(one)],
+            prebuilt=named[0] if named else None,
             flavors={"spot": _SPOT},
             now=1e9,
             watches_pods=self.watches_pods,

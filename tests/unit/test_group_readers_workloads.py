@@ -65,6 +65,7 @@ SPECS: list[tuple[type[objects.Raw], Json]] = [
     (objects.RayCluster, RAY),
     (objects.TrainJob, {}),
     (objects.RayJob, {}),
+    (objects.RayService, {}),
 ]
 
 
@@ -298,6 +299,13 @@ def test_a_train_job_and_a_ray_job_speak_of_another_object() -> None:
     there = group.make_object(objects.RayJob, spec, status={"rayClusterName": "g-x"})
     assert table.find_group(there) is None
     assert "the RayCluster that is made of it" in group.find_mistake(ray)
+    active = {"activeServiceStatus": {"rayClusterName": "g-x"}}
+    serves = group.make_object(objects.RayService, {}, status=active)
+    assert table.find_group(serves) == GroupKey("RayCluster.ray.io", "ns", "g-x")
+    assert "the RayCluster that is made of it" in group.find_mistake(serves)
+    odd: list[Any] = [{}, [], {"activeServiceStatus": [1]}, {"activeServiceStatus": {"rayClusterName": 1}}]  # fmt: skip
+    for status in odd:
+        assert table.find_group(group.make_object(objects.RayService, {}, status=status)) is None
 
 
 def test_a_stateful_set_is_a_group_if_it_makes_its_pods_at_once() -> None:

@@ -128,7 +128,9 @@ def test_an_admission_check_adds_to_what_a_job_is_given() -> None:
     assert template["spec"]["tolerations"] == [*SPOT["tolerations"], {"key": "t"}]
 
 
-@pytest.mark.parametrize("kind", ["JobSet", "MPIJob", "PyTorchJob", "RayCluster", "RayJob"])
+@pytest.mark.parametrize(
+    "kind", ["JobSet", "MPIJob", "PyTorchJob", "RayCluster", "RayJob", "RayService"]
+)
 def test_every_kind_starts_and_stops_as_it_was(kind: str) -> None:
     row, job = table.BY_NAME[kind], _make_any(kind)
     parts = row.list_parts(job)
@@ -181,6 +183,7 @@ def _make_any(kind: str) -> Json:
         },
         "RayCluster": {"suspend": True, **ray},
         "RayJob": {"suspend": True, "submissionMode": "K8sJobMode", "rayClusterSpec": ray},
+        "RayService": {"rayClusterConfig": {"suspend": True, **ray}},
     }
     return {"metadata": {"name": "x", "namespace": "n", "uid": "u"}, "spec": specs[kind]}
 

@@ -192,6 +192,8 @@ def test_ray_adds_containers_and_pods_of_its_own() -> None:
     }
     found = [("head", 1), ("small", 1), ("tpu", 8)]
     assert [one[:2] for one in _read("RayCluster", {"spec": cluster})] == found
+    service = {"spec": {"rayClusterConfig": cluster}}
+    assert [one[:2] for one in _read("RayService", service)] == found
     job: Json = {"spec": {"rayClusterSpec": cluster, "submissionMode": "K8sJobMode"}}
     assert _read("RayJob", job)[-1] == ("submitter", 1, "spec/submitterPodTemplate")
     head, *_, submitter = table.BY_NAME["RayJob"].list_parts(job)
@@ -203,6 +205,13 @@ def test_ray_adds_containers_and_pods_of_its_own() -> None:
     head, *_ = table.BY_NAME["RayJob"].list_parts(job)
     assert len(head.template["spec"]["containers"]) == 3
     assert len(cluster["headGroupSpec"]["template"]["spec"]["containers"]) == 1
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_ray_service_is_ready_and_never_ends(is_ready: bool) -> None:
+    condition = {"type": "Ready", "status": str(is_ready)}
+    found = _read_state("RayService", {"spec": {}, "status": {"conditions": [condition]}})
+    assert found == JobState(is_active=is_ready, is_ready=is_ready)
 
 
 @pytest.mark.parametrize(

@@ -189,58 +189,6 @@ async def test_a_workload_runs_no_longer_than_it_may_in_all() -> None:
     ]
 
 
-def make_checks(**states: str) -> list[dict[str, Any]]:
-    since = "2027-01-15T08:00:00Z"
-    return [
-        {"name": name, "state": state, "message": "no money", "lastTransitionTime": since}
-        for name, state in states.items()
-    ]
-
-
-async def test_a_workload_that_a_check_rejects_is_deactivated_for_good() -> None:
-    shell = make("w")
-    await shell.settle()
-    shell.patch("w", status={"admissionChecks": make_checks(budget="Rejected", other="Ready")})
-    target, decision = await shell.settle(1)
-    assert isinstance(target, Deactivate)
-    assert isinstance(decision, EvictWorkload)
-    found = shell.get("w")
-    assert found["spec"]["active"] is False
-    reason, why = "DeactivatedDueToAdmissionCheck", 'AdmissionCheck in Rejected state: "budget" (no money)'  # fmt: skip
-    assert shell.list_conditions("w")["Evicted"] == ("True", reason)
-    assert shell.said[-2:] == [
-        ("w", "AdmissionCheckRejected", f"Deactivated due to {why}"),
-        ("w", f"EvictedDueTo{reason}", f"The workload is deactivated due to {why}"),
-    ]
-    # All checks are to be passed anew, if a person ever wants that.
-    assert {one["state"] for one in found["status"]["admissionChecks"]} == {"Pending"}
-    shell.end_job("w")
-    await shell.settle()
-    assert shell.list_conditions("w")["Requeued"] == ("False", reason)
-    shell.patch("w", spec={"active": True})
-    decisions = await shell.settle(1)
-    assert [type(one) for one in decisions] == [Requeue, Admit]
-    assert shell.list_conditions("w")["Requeued"] == ("True", "Reactivated")
-
-
-async def test_a_check_says_when_it_wants_to_be_tried_again() -> None:
-    shell = make("w")
-    await shell.settle()
-    (check,) = make_checks(budget="Retry")
-    shell.patch("w", status={"admissionChecks": [check | {"requeueAfterSeconds": 90}]})
-    await shell.settle()
-    status = shell.get("w")["status"]
-    assert status["requeueState"] == {"requeueAt": "2027-01-15T08:01:30Z"}
-    (checked,) = status["admissionChecks"]
-    assert (checked["state"], checked["retryCount"]) == ("Pending", 1)
-    shell.end_job("w")
-    await shell.settle(89)
-    assert "admission" not in shell.get("w")["status"]
-    await shell.settle(1)
-    assert shell.list_conditions("w")["Requeued"] == ("True", "BackoffFinished")
-    assert "admission" in shell.get("w")["status"]
-
-
 async def test_what_waits_and_is_deactivated_says_so_and_comes_back() -> None:
     shell = make("a", "b", cpu=4)
     await shell.settle()

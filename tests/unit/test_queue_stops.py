@@ -91,6 +91,10 @@ def test_a_workload_that_may_not_go_on_gives_its_quota_back(
     fields: dict[str, Any], reason: str
 ) -> None:
     tenants = make()
+    body = cases.make_queue("q", QUEUE)
+    rules = [{"name": name} for name, _ in fields.get("checks", ())]
+    body["spec"]["admissionChecksStrategy"] = {"admissionChecks": rules}
+    put_object(tenants, Shapes(), body, AT)
     change(tenants, **fields)
     assert take(tenants) == [("team/runs", reason)]
 

@@ -69,6 +69,10 @@ def ray_job(**more: Any) -> Json:
     return owner("ray.io/v1", "RayJob", {"rayClusterSpec": cluster_spec(), **more})
 
 
+def ray_service(**more: Any) -> Json:
+    return owner("ray.io/v1", "RayService", {"rayClusterConfig": cluster_spec(), **more})
+
+
 def read(*objects: Json) -> Inventory:
     return prepare(list(objects), Changes(), strict=True).inventory
 
@@ -86,7 +90,8 @@ def list_made(body: Json) -> list[tuple[str, str, str, int]]:
     for one in read(body).pods:
         found = find_owner(one)
         assert found is not None
-        assert found.kind == body["kind"].replace("RayJob", "RayCluster")
+        made_of_it = "RayCluster" if body["kind"].startswith("Ray") else body["kind"]
+        assert found.kind == made_of_it
         assert (one.metadata.labels or {})["app"] == "x"
         above = find_above(one)
         rows.append((one.metadata.name, f"{above.kind} {above.name}", found.part, found.index))
@@ -142,7 +147,9 @@ def test_pods_of_kubeflow_are_numbered_by_role() -> None:
     assert list_made(mpi_job("v1")) == [("o-launcher", "MPIJob o", "launcher", -1), *workers]
 
 
-@pytest.mark.parametrize("body", [ray_cluster(), ray_job()], ids=["RayCluster", "RayJob"])
+@pytest.mark.parametrize(
+    "body", [ray_cluster(), ray_job(), ray_service()], ids=lambda body: body["kind"]
+)
 def test_a_ray_cluster_has_a_head_and_groups_of_workers_within_their_bounds(body: Json) -> None:
     made = list_made(body)
     name = made[0][1].removeprefix("RayCluster ")
@@ -215,11 +222,12 @@ def test_what_is_suspended_or_finished_makes_no_pods(body: Json, why: str) -> No
 
 
 def test_kinds_that_make_pods_are_not_named_as_unknown() -> None:
-    found = schedule([node("a", pods=999), *ALL, ray_job()])
+    found = schedule([node("a", pods=999), *ALL, ray_job(), ray_service()])
     assert found["unknownWorkloads"] == []
     assert found["warnings"] == []
     assert {one["owner"]["kind"] for one in found["pods"]} == {
         "JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster", "RayJob",
+        "RayService",
     }  # fmt: skip
 
 
@@ -234,6 +242,12 @@ def test_a_train_job_needs_its_job_set() -> None:
     )
     found = schedule([node("a"), train, job_set()])
     assert (len(found["pods"]), found["warnings"]) == (5, [])
+
+
+def test_a_ray_service_makes_no_second_cluster() -> None:
+    active = {"activeServiceStatus": {"rayClusterName": "o"}}
+    service = ray_service() | {"status": active}
+    assert len(read(ray_cluster(), service).pods) == len(read(ray_cluster()).pods)
 
 
 def test_a_ray_job_makes_no_second_cluster() -> None:

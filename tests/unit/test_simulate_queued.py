@@ -103,6 +103,7 @@ JOBS: dict[str, Json] = {
     },
     "RayCluster": {"suspend": True, **RAY},
     "RayJob": {"suspend": True, "rayClusterSpec": RAY},
+    "RayService": {"rayClusterConfig": {"suspend": True, **RAY}},
 }  # fmt: skip
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from scheduler.api import names
 from scheduler.simulate import schedule
 from tests.unit.test_queues_places import make_workload
 from tests.unit.test_simulate_queued import (
@@ -39,6 +42,48 @@ def test_no_workload_is_made_twice() -> None:
     }  # fmt: skip
     assert find_nodes(found)["m"] == [None]
     assert None not in find_nodes(found)["j"] + find_nodes(found)["p"]
+
+
+def make_named(name: str, n_pods: int, workload: str, **texts: str) -> Json:
+    job = make_job(name, n_pods)
+    job["metadata"]["labels"][names.KUEUE_PREBUILT] = workload
+    job["metadata"]["annotations"] = texts
+    return job
+
+
+def test_a_job_takes_the_workload_that_it_names() -> None:
+    before = make_workload("before", "a", 2, 1, priority=5)
+    job = make_named("j", 2, "before")
+    found = schedule([*make_world(2), before, job, make_job("k", 2)], strict=True)
+    assert {one["name"]: one["state"] for one in found["workloads"] if one["name"] == "before"} == {
+        "before": "admitted"
+    }
+    assert find_states(found) == {"j": "admitted", "k": "waits"}
+    assert None not in find_nodes(found)["j"]
+
+
+@pytest.mark.parametrize(
+    ("job", "problem"),
+    [
+        (make_named("j", 2, "none"), "there is no Workload 'none'"),
+        (make_named("j", 2, "of-k"), "the Workload 'of-k' is that of Job 'k'"),
+        (make_named("j", 3, "before"), "the Workload 'before' has [2] pods in its pod sets, and the job has [3]"),
+        (make_named("j", 2, "before", **{names.KUEUE_PREBUILT: "../x"}), "'../x' is not the name of a Workload"),
+    ],
+)  # fmt: skip
+def test_a_job_that_cannot_have_the_workload_that_it_names_is_a_mistake(
+    job: Json, problem: str
+) -> None:
+    of_k = make_workload("of-k", "a", 2, 1)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "k", "uid": "", "controller": True}
+    of_k["metadata"]["ownerReferences"] = [owner]
+    there = [make_workload("before", "a", 2, 1), of_k, make_job("k", 2)]
+    found = schedule([*make_world(9), *there, job])
+    (mistake,) = found["mistakes"]
+    assert mistake["object"] == "Job team/j"
+    assert problem in mistake["problem"]
+    # No other Workload is made for it.
+    assert {one["name"] for one in found["workloads"]} == {"before", "of-k"}
 
 
 def test_the_pods_of_a_job_wait_for_the_workload_that_stands_there() -> None:

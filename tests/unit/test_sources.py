@@ -68,6 +68,7 @@ def test_one_name_has_a_stream_of_its_pods_and_one_of_all_others() -> None:
         "trainjobs",
         "rayclusters",
         "rayjobs",
+        "rayservices",
     ]
     assert raw == ["pods-ours", "pods-others", "nodes", *peers, *storage, "budgets", *of_groups]
 

@@ -54,6 +54,9 @@ _RUNS: Json = {"suspend": False}
             make_topology(**{names.KUEUE_SLICE_LEVEL: "rack", names.KUEUE_SLICE_SIZE: "5"}),
             (names.KUEUE_SLICE_SIZE, "5 is more than the 4 pods"),
         ),
+        (make_job(texts={names.KUEUE_ELASTIC: "true"}), (names.KUEUE_ELASTIC, "is not supported")),
+        (make_job({names.KUEUE_PREBUILT: "A"}), (names.KUEUE_PREBUILT, "'A' is not the name of a Workload")),
+        (make_job(texts={names.KUEUE_PREBUILT: "../other/workloads/w"}), (names.KUEUE_PREBUILT, "is not the name")),
         (make_job(parallelism="four"), ("spec.parallelism",)),
         ({"metadata": {"labels": {names.KUEUE_QUEUE: 5}}}, ("metadata.labels: cannot be read",)),
         ({"metadata": {"labels": QUEUE}, "spec": []}, ("spec: must be an object",)),
@@ -91,6 +94,8 @@ def test_a_job_of_more_kinds_of_pods_than_a_workload_has_is_refused() -> None:
 _TO_OTHER: Json = {names.KUEUE_QUEUE: "other"}
 _CLASS: Json = {names.KUEUE_CLASS: "urgent"}
 _TIME: Json = {names.KUEUE_RUN_TIME: "60"}
+_ELASTIC: Json = {names.KUEUE_ELASTIC: "true"}
+_MADE, _OTHER = {names.KUEUE_PREBUILT: "w1"}, {names.KUEUE_PREBUILT: "w2"}
 
 
 @pytest.mark.parametrize(
@@ -107,6 +112,15 @@ _TIME: Json = {names.KUEUE_RUN_TIME: "60"}
         (make_job(_CLASS), make_job(), "may not be removed"),
         (make_job(_CLASS, **_RUNS), make_job({names.KUEUE_CLASS: "low"}, **_RUNS), ""),
         (make_job(_TIME, **_RUNS), make_job(**_RUNS), "may not change while it runs"),
+        (make_job(_MADE, **_RUNS), make_job(_OTHER, **_RUNS), "may not change while it runs; it is 'w1'"),
+        (make_job(_MADE, **_RUNS), make_job(**_RUNS), "may not change while it runs; it is 'w1'"),
+        (make_job(_MADE, **_RUNS), make_job(_MADE, _OTHER, **_RUNS), "may not change while it runs; it is 'w1'"),
+        (make_job(_MADE, **_RUNS), make_job(texts=_MADE, **_RUNS), ""),
+        (make_job(_MADE), make_job(_OTHER), ""),
+        (make_job(_MADE, **_RUNS), make_job(_OTHER), ""),
+        (make_job(), make_job(texts=_ELASTIC), "is not supported"),
+        (make_job(texts=_ELASTIC), make_job(texts=_ELASTIC), ""),
+        (make_job(texts=_ELASTIC), make_job(), ""),
         (make_job(_TIME), make_job(), ""),
         (make_job(_TIME), make_job(**_RUNS), "may not change while it runs"),
         (
@@ -141,6 +155,7 @@ _TOTAL = {names.KUEUE_TOTAL: "2"}
         (make_pod({**QUEUE, names.KUEUE_GROUP: "Crew"}, _TOTAL), (names.KUEUE_GROUP, "a group of pods")),
         (make_pod(QUEUE, {names.KUEUE_UNCONSTRAINED: "x"}), (names.KUEUE_UNCONSTRAINED,)),
         (make_pod({names.KUEUE_QUEUE: "A"}), (names.KUEUE_QUEUE, "LocalQueue")),
+        (make_pod({**QUEUE, names.KUEUE_PREBUILT: "w"}), (names.KUEUE_PREBUILT, "is only for jobs")),
     ],
 )  # fmt: skip
 def test_a_pod_with_a_mistake_is_refused(pod: Json, words: tuple[str, ...]) -> None:

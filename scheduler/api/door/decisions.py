@@ -347,8 +347,22 @@ class SetPriority(msgspec.Struct, frozen=True, tag=True, gc=False):
     priority: int
 
 
+class SyncChecks(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Let a workload list the admission checks that it has to pass by now: new ones are pending, others are dropped.
+
+    Attributes:
+        names: of all of them.
+        has_quota: whether the workload has quota. The checks hang on the flavors that it has.
+    """
+
+    key: str
+    uid: str
+    names: tuple[str, ...]
+    has_quota: bool
+
+
 # Decisions about workloads that no other workload has a part in.
-StepDecision = EvictWorkload | Deactivate | Unreserve | Requeue | SetPriority
+StepDecision = EvictWorkload | Deactivate | Unreserve | Requeue | SetPriority | SyncChecks
 QuotaDecision = Admit | Preempt | StepDecision | Queued
 
 

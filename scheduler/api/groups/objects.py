@@ -132,6 +132,10 @@ class RayJob(Raw):
     """A job with a RayCluster of its own."""
 
 
+class RayService(Raw):
+    """What serves from a RayCluster of its own."""
+
+
 GroupObject = (
     KubePodGroup
     | CompositePodGroup
@@ -151,6 +155,7 @@ GroupObject = (
     | TrainJob
     | RayCluster
     | RayJob
+    | RayService
 )
 # Those of Kubeflow's training operator that have the same fields.
 TRAINING_JOBS = PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob

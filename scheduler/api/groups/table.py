@@ -239,7 +239,7 @@ def read_checkpoint_seconds(pod: wire.Pod) -> float | None:
 def find_group(found: GroupSource) -> GroupKey | None:
     """Find the key of the group that an object speaks of, or of the object that stands for its groups.
 
-    None for a RayJob that has no RayCluster of its own, or not yet.
+    None for a RayJob or a RayService that has no RayCluster of its own, or not yet.
     """
     meta = found.metadata
     if type(found) in _BY_OBJECT:
@@ -249,6 +249,8 @@ def find_group(found: GroupSource) -> GroupKey | None:
         kind = objects.JobSet.__name__
     elif isinstance(found, objects.RayJob):
         kind, name = objects.RayCluster.__name__, _read_ray_cluster(found)
+    elif isinstance(found, objects.RayService):
+        kind, name = objects.RayCluster.__name__, _read_active_cluster(found)
     return GroupKey(owners.KEY_KINDS[kind], meta.namespace, name) if name else None
 
 
@@ -257,6 +259,14 @@ def _read_ray_cluster(found: objects.RayJob) -> str:
     spec, status = ({} if not isinstance(one, dict) else one for one in (found.spec, found.status))
     name = status.get("rayClusterName")
     return name if isinstance(name, str) and not spec.get("clusterSelector") else ""
+
+
+def _read_active_cluster(found: objects.RayService) -> str:
+    """Read from which cluster a service serves; empty for none yet."""
+    status = found.status if isinstance(found.status, dict) else {}
+    active = status.get("activeServiceStatus")
+    name = active.get("rayClusterName") if isinstance(active, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def find_object(group: GroupKey) -> GroupKey:
@@ -279,7 +289,7 @@ def read_definition(found: GroupSource, key: GroupKey | None = None, asker: Grou
     Args:
         found: the object.
         key: the group, of an object that stands for several.
-        asker: the owner of the object that asks for the group in its stead: a TrainJob or a RayJob.
+        asker: the owner of the object that asks for the group in its stead: a TrainJob, a RayJob or a RayService.
     """
     meta = found.metadata
     key = key or find_group(found) or GroupKey(type(found).__name__, meta.namespace, meta.name)
@@ -293,7 +303,7 @@ def read_definition(found: GroupSource, key: GroupKey | None = None, asker: Grou
 
 
 def _define(found: GroupSource, key: GroupKey, asker: GroupSource) -> Definition:
-    if isinstance(found, objects.TrainJob | objects.RayJob):
+    if isinstance(found, objects.TrainJob | objects.RayJob | objects.RayService):
         kind = "JobSet" if isinstance(found, objects.TrainJob) else "RayCluster"
         raise BadInput("", f"the {kind} that is made of it says what the group is")
     if type(found) not in _BY_OBJECT:

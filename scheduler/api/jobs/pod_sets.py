@@ -18,6 +18,17 @@ from scheduler.errors import BadInput
 
 _CONTAINERS = "containers", "initContainers"
 _DEFAULT_PROTOCOL = "TCP"
+# What the API server writes in the containers of a job that do not say it, and not in those of a workload.
+_DEFAULTS = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "timeoutSeconds": 1,
+    "periodSeconds": 10,
+    "successThreshold": 1,
+    "failureThreshold": 3,
+    "scheme": "HTTP",
+    "apiVersion": "v1",
+}
 
 
 def write_pod_set(part: JobPart) -> Json:
@@ -112,10 +123,23 @@ def _make_plain(value: Any, key: str = "") -> Any:
         found = {name: _make_plain(one, name) for name, one in value.items()}
         if key == "ports" and "containerPort" in found:
             found = {"protocol": _DEFAULT_PROTOCOL} | found
-        return {name: one for name, one in found.items() if one not in (None, "", 0, {}, [])}
+        if found.get("imagePullPolicy") == _find_pull_policy(str(found.get("image", ""))):
+            del found["imagePullPolicy"]
+        return {
+            name: one
+            for name, one in found.items()
+            if one not in (None, "", 0, {}, []) and _DEFAULTS.get(name) != one
+        }
     if isinstance(value, list):
         return [_make_plain(one, key) for one in value]
     return value
+
+
+def _find_pull_policy(image: str) -> str:
+    """Find the policy that the API server writes for an image if its container has none."""
+    _, at, _ = image.partition("@")
+    _, colon, tag = image.rpartition("/")[2].partition(":")
+    return "Always" if not at and (not colon or tag == "latest") else "IfNotPresent"
 
 
 def _read_number(amount: Any) -> Any:

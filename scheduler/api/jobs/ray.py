@@ -1,6 +1,6 @@
-"""Clusters and jobs of Ray.
+"""Clusters, jobs and services of Ray.
 
-Source: Kueue (2026-08), ``pkg/controller/jobs/raycluster`` and ``pkg/controller/jobs/rayjob``; what KubeRay adds to
+Source: Kueue (2026-08), ``raycluster``, ``rayjob`` and ``rayservice`` below ``pkg/controller/jobs``; what KubeRay adds to
 pods is as it stands there.
 """
 
@@ -16,6 +16,7 @@ from scheduler.api.jobs.parts import (
     Json,
     Place,
     get_in,
+    has_condition,
     read_count,
     read_list,
     read_object,
@@ -23,6 +24,7 @@ from scheduler.api.jobs.parts import (
 
 _HEAD, _SUBMITTER = "head", "submitter"
 _OF_JOB = "spec", "rayClusterSpec"
+_OF_SERVICE = "spec", "rayClusterConfig"
 _SUBMITTER_PLACE = "spec", "submitterPodTemplate"
 _BY_JOB, _BY_SIDECAR = "K8sJobMode", "SidecarMode"
 _SUBMITS: Json = {
@@ -79,6 +81,11 @@ def list_job_parts(job: Json) -> list[JobPart]:
     return parts
 
 
+def list_service_parts(job: Json) -> list[JobPart]:
+    """List the parts of a RayService: those of its cluster."""
+    return _list_parts(job, _OF_SERVICE)
+
+
 def _make_submitter(head: JobPart) -> Json:
     """Make the template of the pod that submits a job, as KubeRay makes it where the job has none."""
     containers = read_list(head.template, "spec", "containers")
@@ -95,6 +102,12 @@ def is_elsewhere(job: Json) -> bool:
 def read_cluster_state(job: Json) -> JobState:
     """Read how far a RayCluster is; it has no end."""
     is_ready = _read_text(job, "state") == "ready"
+    return JobState(is_active=is_ready, is_ready=is_ready)
+
+
+def read_service_state(job: Json) -> JobState:
+    """Read how far a RayService is; it has no end."""
+    is_ready = has_condition(job, "Ready")
     return JobState(is_active=is_ready, is_ready=is_ready)
 
 

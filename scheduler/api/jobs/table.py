@@ -87,5 +87,11 @@ TABLE: tuple[JobKind, ...] = (
         read_state=ray.read_job_state,
         is_elsewhere=ray.is_elsewhere,
     ),
+    JobKind(
+        kind=kinds.RAY_SERVICES,
+        suspend=("spec", "rayClusterConfig", "suspend"),
+        list_parts=ray.list_service_parts,
+        read_state=ray.read_service_state,
+    ),
 )
 BY_NAME = {one.kind.name: one for one in TABLE}

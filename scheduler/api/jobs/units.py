@@ -14,6 +14,7 @@ from scheduler.api import kinds, names, wire
 from scheduler.api.jobs import plain_pods, workloads
 from scheduler.api.jobs.importance import Ranked, rank_pod
 from scheduler.api.jobs.parts import JobPart, Json, get_in, read_object
+from scheduler.errors import BadInput
 
 IS_GROUP = "kueue.x-k8s.io/is-group-workload"
 
@@ -104,6 +105,8 @@ class PodUnit:
         Raises:
             BadInput: a pod says something that cannot be.
         """
+        for pod in self.coming:
+            refuse_prebuilt(pod)
         body = workloads.make_workload(kinds.PODS, self.coming[0], self.list_parts())
         if self.group:
             owners = [
@@ -117,6 +120,19 @@ class PodUnit:
             }
             body["metadata"].pop("labels", None)
         return body
+
+
+def refuse_prebuilt(pod: Json) -> None:
+    """Refuse a pod that names a workload that was made before it: only jobs can.
+
+    Raises:
+        BadInput: it names one.
+    """
+    if workloads.find_prebuilt(pod):
+        raise BadInput(
+            f"metadata.labels[{names.KUEUE_PREBUILT}]",
+            "is only for jobs; pods by themselves get a Workload of their own",
+        )
 
 
 def make_owner(pod: Json) -> Json:

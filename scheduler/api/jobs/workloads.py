@@ -7,10 +7,11 @@ Source: Kueue (2026-08), ``pkg/controller/jobframework``: ``workload_names.go``,
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from scheduler.api import names
+from scheduler.api import names, values
 from scheduler.api.jobs import pod_sets, templates
 from scheduler.api.jobs.parts import JobPart, Json, get_in, read_count, read_list, read_object
 from scheduler.api.jobs.templates import Addition, CannotStart
@@ -18,6 +19,8 @@ from scheduler.api.kinds import PRIORITY_CLASSES, WORKLOAD_CLASSES, WORKLOADS, K
 from scheduler.errors import BadInput
 
 _NAME_MAX, _HASH_LENGTH, _LABEL_MAX = 63, 5, 63
+_PREBUILT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_PREBUILT_MAX = 253
 
 
 class Importance(NamedTuple):
@@ -58,22 +61,13 @@ def make_workload(
     """
     meta = read_object(job, "metadata")
     name, uid = str(meta.get("name", "")), str(meta.get("uid", ""))
-    owner = {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
-        "name": name,
-        "uid": uid,
-        "controller": True,
-    }
     made: Json = {
         "name": make_name(kind, name, uid),
         "namespace": meta.get("namespace", ""),
         "finalizers": [names.KUEUE_IN_USE],
-        "ownerReferences": [owner],
         "annotations": _list_annotations(meta),
+        **write_ownership(kind, job, ()),
     }
-    if 0 < len(uid) <= _LABEL_MAX:
-        made["labels"] = {names.KUEUE_JOB_UID: uid}
     return {
         "apiVersion": version.api_version,
         "kind": version.kind,
@@ -82,9 +76,34 @@ def make_workload(
     }
 
 
+def write_ownership(kind: Kind, job: Json, others: Sequence[Json]) -> Json:
+    """Write the metadata of a workload by which a job controls it; ``others``: its owners beside the job."""
+    meta = read_object(job, "metadata")
+    name, uid = str(meta.get("name", "")), str(meta.get("uid", ""))
+    owner = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+    }
+    made: Json = {"ownerReferences": [*others, owner]}
+    if 0 < len(uid) <= _LABEL_MAX:
+        made["labels"] = {names.KUEUE_JOB_UID: uid}
+    return made
+
+
+def find_controller(workload: Json) -> Json | None:
+    """Find the reference to the object that controls a workload; None if none does."""
+    owners = read_list(workload, "metadata", "ownerReferences")
+    return next((one for one in owners if one.get("controller")), None)
+
+
 def _list_annotations(meta: Mapping[str, object]) -> Json:
     texts = read_object(meta, "annotations")
     kept = {key: one for key, one in texts.items() if key.startswith(names.KUEUE_PROVISIONING)}
+    if texts.get(names.KUEUE_ELASTIC) == "true":
+        kept[names.KUEUE_ELASTIC] = "true"
     generation = meta.get("generation")
     return kept | ({names.FITS_GENERATION: str(generation)} if generation else {})
 
@@ -119,6 +138,31 @@ def write_importance(importance: Importance, version: Kind = WORKLOADS) -> Json:
 def find_queue(job: Json) -> str:
     """Find the queue that a job names; empty for none."""
     return str(read_object(job, "metadata", "labels").get(names.KUEUE_QUEUE, ""))
+
+
+def find_prebuilt(job: Json) -> str:
+    """Find the workload, made before it, that a job names; empty for none. The annotation counts before the label.
+
+    Raises:
+        BadInput: what it names is no name of a workload: it may become a part of a path.
+    """
+    for key in ("annotations", "labels"):
+        name = str(read_object(job, "metadata", key).get(names.KUEUE_PREBUILT, ""))
+        if name and (len(name) > _PREBUILT_MAX or not _PREBUILT.fullmatch(name)):
+            field = f"metadata.{key}[{names.KUEUE_PREBUILT}]"
+            raise BadInput(
+                field,
+                f"{values.quote(name)} is not the name of a Workload: at most {_PREBUILT_MAX} lower-case letters, digits,"
+                " '-' and '.', with a letter or a digit at both ends of each part",
+            )
+        if name:
+            return name
+    return ""
+
+
+def is_elastic(found: Json) -> bool:
+    """Whether a job or a workload says that it changes its size while it runs."""
+    return read_object(found, "metadata", "annotations").get(names.KUEUE_ELASTIC) == "true"
 
 
 def find_class(job: Json) -> str:
@@ -218,8 +262,8 @@ def fits_job(
     Raises:
         BadInput: the job says something that cannot be.
     """
-    (owner,) = (one for one in read_list(workload, "metadata", "ownerReferences") if one.get("controller"))  # fmt: skip
-    if owner.get("uid") != get_in(job, ("metadata", "uid")):
+    owner = find_controller(workload)
+    if owner is None or owner.get("uid") != get_in(job, ("metadata", "uid")):
         return False
     wanted = make_spec(job, parts)
     key = "maximumExecutionTimeSeconds"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scheduler.api import names
+
 # Types of conditions.
 QUOTA_RESERVED, ADMITTED, EVICTED, FINISHED = "QuotaReserved", "Admitted", "Evicted", "Finished"
 REQUEUED, PODS_READY, PREEMPTED = "Requeued", "PodsReady", "Preempted"
@@ -17,5 +19,8 @@ WAIT_FOR_START, WAIT_FOR_RECOVERY = "WaitForStart", "WaitForRecovery"
 # Why a workload that was evicted is put back into its queue.
 REACTIVATED, BACKOFF_FINISHED = "Reactivated", "BackoffFinished"
 LOCAL_QUEUE_RESTARTED, CLUSTER_QUEUE_RESTARTED = "LocalQueueRestarted", "ClusterQueueRestarted"
-# What a check says if the workload has to wait for it no longer, and why it may not start at all.
-CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Ready", "Retry", "Rejected"
+# What a check says before it is known, if the workload has to wait for it no longer, and why it may not start at all.
+CHECK_PENDING, CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Pending", "Ready", "Retry", "Rejected"
+# Why a workload never starts whose job wants what is not supported: the reason, and of elastic jobs the message.
+NOT_SUPPORTED = "NotSupported"
+ELASTIC = f"elastic jobs by slices of workloads are not supported: annotation {names.KUEUE_ELASTIC}"

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import kueue, selectors, times, wire
+from scheduler.api import kueue, names, selectors, times, wire
 from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
 from scheduler.api.queues import amounts, bounds
@@ -130,6 +130,7 @@ class WorkloadDefinition:
         checks: the state of each admission check.
         owner: whose workload it is; None if nobody owns it.
         priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
+        is_elastic: whether its job wants to change its size while it runs.
         life: what else its object says of its life.
         run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not.
     """
@@ -150,6 +151,7 @@ class WorkloadDefinition:
     checks: tuple[tuple[str, str], ...] = ()
     owner: OwnerKey | None = None
     priority_class: str = ""
+    is_elastic: bool = False
     life: Lifecycle = FRESH
     run_seconds: float | None = None
 
@@ -286,6 +288,7 @@ def read_workload(
         checks=tuple((one.name, one.state) for one in status.admission_checks or ()),
         owner=_find_owner(meta),
         priority_class=_find_class(spec),
+        is_elastic=(meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
         life=read_lifecycle(found),
         run_seconds=find_run_seconds(found),
     )

@@ -46,10 +46,7 @@ def find_path(inside: Inside, question: ask.QueuePath) -> str:
 
 def list_checks(inside: Inside, question: ask.ChecksToPass) -> tuple[str, ...]:
     """List the admission checks of a queue for a workload that gets some flavors."""
-    queue = inside.tenants.directory.forest.queues.get(question.queue)
-    checks = queue.checks if queue else ()
-    found = {one.name for one in checks if not one.flavors or one.flavors & question.flavors}
-    return tuple(sorted(found))
+    return tuple(inside.tenants.directory.list_checks(question.queue, question.flavors))
 
 
 def is_in_use(inside: Inside, question: ask.IsObjectInUse) -> bool:

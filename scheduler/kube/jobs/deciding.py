@@ -18,7 +18,7 @@ from scheduler.api.jobs.parts import (
 )
 from scheduler.api.jobs.templates import CannotStart
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
-from scheduler.kube.jobs import statuses
+from scheduler.kube.jobs import elastic, prebuilt, statuses
 from scheduler.kube.jobs.deeds import (
     Deed,
     DropWorkload,
@@ -50,10 +50,15 @@ def find_deed(scene: Scene) -> Deed | None:
 
     Raises:
         BadInput: the job says something that cannot be.
+        Refusal: it wants what it cannot have.
     """
     if scene.job is None or get_in(scene.job, ("metadata", "deletionTimestamp")) is not None:
         return _let_go(scene)
-    case = _sort_workloads(Case(scene, scene.job))
+    case = Case(scene, scene.job)
+    sorted_out = prebuilt.take_over(case) if case.prebuilt else _sort_workloads(case)
+    if not isinstance(sorted_out, Case):
+        return sorted_out
+    case = sorted_out
     for step in _STEPS if case.workload is not None else _STEPS_WITHOUT:
         found = step(case, case.workload or {})
         if found is not None:
@@ -65,8 +70,8 @@ def _let_go(scene: Scene) -> Deed | None:
     """Let go of the workloads of a job that is going: one that would stay has quota no longer."""
     for one in scene.workloads:
         if scene.job is None and not statuses.is_going(one) and not has_condition(one, FINISHED):
-            message = "The workload's owner no longer exists"
-            return statuses.write_status(one, scene.now, statuses.finish, "OwnerNotFound", message)
+            why = "OwnerNotFound", statuses.NO_OWNER
+            return statuses.write_status(one, scene.now, statuses.finish, *why)
         if statuses.is_held(one):
             return DropWorkload(one, may_stay=True)
     return None
@@ -75,14 +80,9 @@ def _let_go(scene: Scene) -> Deed | None:
 def _sort_workloads(case: Case) -> Case:
     """Find the first workload that fits the job, and all others."""
     scene, fitting, others = case.scene, None, []
-    for one in scene.workloads:
-        fits = fitting is None and (
-            has_condition(one, FINISHED)
-            or workloads.fits_job(
-                one, case.job, case.parts, scene.flavors, is_suspended=case.is_suspended
-            )
-        )
-        if fits:
+    for one in elastic.sort_slices(case):
+        is_over = has_condition(one, FINISHED)
+        if fitting is None and (is_over or case.fits(one) or elastic.stays(case, one)):
             fitting = one
         else:
             others.append(one)
@@ -133,7 +133,8 @@ def _make(case: Case, workload: Json) -> _Found:
     if case.state.end is not None or case.state.is_active:
         return None
     body = workloads.make_workload(case.scene.row.kind, case.job, case.parts)
-    return MakeWorkload(body, case.ranked)
+    words = elastic.WORDS if workloads.is_elastic(case.job) else None
+    return MakeWorkload(body, case.ranked, words)
 
 
 def _drop_others(case: Case, workload: Json) -> _Found:
@@ -257,7 +258,12 @@ def _follow_queue(case: Case, workload: Json) -> _Found:
 
 
 def _follow_class(case: Case, workload: Json) -> _Found:
-    """Follow a job to another class; once a workload without one has quota, it can get none."""
+    """Follow a job to another class; once a workload without one has quota, it can get none.
+
+    A workload that was made before its job has the priority with which it was made.
+    """
+    if case.prebuilt:
+        return None
     wanted = workloads.find_class(case.job)
     name, is_of_workloads = statuses.read_class(workload)
     if name == wanted or (name and not is_of_workloads):
@@ -305,9 +311,11 @@ _STEPS: tuple[Callable[[Case, Json], _Found], ...] = (
     _note_ended,
     _note_readiness,
     _follow_eviction,
+    elastic.refuse,
     _start,
     _follow_queue,
     _follow_class,
     _stop_unadmitted,
     _stop_astray,
+    elastic.refuse_size,
 )

@@ -13,11 +13,24 @@ from scheduler.api.jobs.parts import Json
 Words = tuple[str, str, str]
 
 
+class Refusal(Exception):  # noqa: N818
+    """A job wants what it cannot have, and this changes only if the job or its workload changes.
+
+    Attributes:
+        reason: of the event on the job.
+    """
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(why)
+        self.reason = reason
+
+
 class MakeWorkload(NamedTuple):
-    """Make a workload, with the priority of its job."""
+    """Make a workload, with the priority of its job; ``words``: reported on the job; None for what is usual."""
 
     body: Json
     ranked: Ranked
+    words: Words | None = None
 
 
 class DropWorkload(NamedTuple):

@@ -13,6 +13,7 @@ from scheduler.api.jobs.parts import Json
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs.importance import Classes
 from scheduler.kube.jobs.job_looks import JobLooks
+from scheduler.kube.jobs.orphans import Orphans
 from scheduler.kube.jobs.pod_looks import PodLooks
 from scheduler.kube.jobs.ties import JobTies
 from scheduler.kube.jobs.topology_gates import TopologyGates
@@ -33,6 +34,7 @@ class JobHands:
         self._jobs = JobLooks(api, ties, self._flavors, writes)
         self._pods = PodLooks(api, ties, self._flavors, writes, self._jobs.is_managed)
         self._gates = TopologyGates(api, ties, writes)
+        self._orphans = Orphans(api, ties, writes)
 
     def is_managed(self, key: JobKey | None) -> bool:
         """Whether a job has a queue; other threads may call this."""
@@ -55,10 +57,12 @@ class JobHands:
                 self._jobs.see_workload(one)
                 self._pods.see_workload(one)
                 self._gates.see_workload(one)
+                self._orphans.see_workload(one)
             case events.Gone(kinds.WORKLOADS.name, key):
                 self._jobs.drop_workload(key)
                 self._pods.drop_workload(key)
                 self._gates.drop_workload(key)
+                self._orphans.drop_workload(key)
             case events.Seen(one) if (name := kinds.read_kind_name(one)) in table.BY_NAME:
                 self._jobs.see_job(name, one)
             case events.Gone(kind, key) if kind in table.BY_NAME:
@@ -100,6 +104,7 @@ class JobHands:
             group.create_task(self._jobs.looks.run())
             group.create_task(self._pods.looks.run())
             group.create_task(self._gates.looks.run())
+            group.create_task(self._orphans.looks.run())
 
     async def _follow_terms(self) -> None:
         """Look at everything when a term begins."""
@@ -107,6 +112,6 @@ class JobHands:
         while True:
             if self._ties.may_write() != is_open:
                 is_open = not is_open
-                for one in (self._jobs.looks, self._pods.looks, self._gates.looks):
-                    one.open() if is_open else one.close()
+                for one in (self._jobs, self._pods, self._gates, self._orphans):
+                    one.looks.open() if is_open else one.looks.close()
             await asyncio.sleep(_LOOK_SECONDS)

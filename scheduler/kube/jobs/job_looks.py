@@ -47,6 +47,8 @@ class JobLooks:
         self._makers: dict[JobKey, JobKey] = {}
         self._workloads: dict[str, tuple[JobKey, KnownWorkload]] = {}
         self._owned: dict[JobKey, dict[str, KnownWorkload]] = {}
+        # Which jobs name a workload that was made before them, whether or not it is there.
+        self._named: dict[str, set[JobKey]] = {}
         # Of each job by its uid: its generation, and the workload that is known to fit it then.
         self._fits: dict[str, tuple[int, str]] = {}
         # Finished workloads that nothing holds any more, by uid.
@@ -74,15 +76,20 @@ class JobLooks:
             self.looks.note_mistake(key, named, error)
             return
         if job.queue and not job.row.is_elsewhere({"spec": found.spec}):
+            self._forget_name(key)
             self._jobs[key] = job
+            if job.prebuilt:
+                self._named.setdefault(job.prebuilt, set()).add(key)
             self._unknown.discard(key)
             self.looks.note(key)
         else:
+            self._forget_name(key)
             self._jobs.pop(key, None)
 
     def drop_job(self, key: JobKey) -> None:
         """Note that a job is gone."""
         self._makers.pop(key, None)
+        self._forget_name(key)
         job = self._jobs.pop(key, None)
         if job is not None:
             self._fits.pop(job.meta.uid, None)
@@ -100,18 +107,26 @@ class JobLooks:
         return False
 
     def see_workload(self, found: kueue.Workload) -> None:
-        """Take over what a watch says of a workload; one that no job owns is left alone."""
+        """Take over what a watch says of a workload; one that no job owns or names is left alone."""
         meta = found.metadata
         owner = find_job_key(meta.owner_references, meta.namespace)
-        if owner is None:
-            return
         one = known.read_workload(found)
-        self._workloads[one.key] = owner, one
-        self._owned.setdefault(owner, {})[one.key] = one
-        self._note_unknown(owner)
+        before, _ = self._workloads.get(one.key, (None, None))
+        if before is not None and before != owner:
+            self._disown(one.key)
+        if owner is not None:
+            self._workloads[one.key] = owner, one
+            self._owned.setdefault(owner, {})[one.key] = one
+            self._note_unknown(owner)
+        self._note_namers(one.key)
 
     def drop_workload(self, key: str) -> None:
         """Note that a workload is gone."""
+        self._disown(key)
+        self._note_namers(key)
+
+    def _disown(self, key: str) -> None:
+        """Note that a workload is no longer that of its job."""
         owner, one = self._workloads.pop(key, (None, None))
         if owner is None or one is None:
             return
@@ -121,6 +136,20 @@ class JobLooks:
         if not owned:
             del self._owned[owner]
         self.looks.note(owner)
+
+    def _note_namers(self, key: str) -> None:
+        """Have the jobs looked at that name a workload."""
+        for job in self._named.get(key, ()):
+            self.looks.note(job)
+
+    def _forget_name(self, key: JobKey) -> None:
+        """Forget which workload a job names."""
+        job = self._jobs.get(key)
+        if job is not None and job.prebuilt:
+            namers = self._named[job.prebuilt]
+            namers.discard(key)
+            if not namers:
+                del self._named[job.prebuilt]
 
     def note_all(self) -> None:
         """Have all jobs looked at that may need something."""
@@ -142,13 +171,15 @@ class JobLooks:
 
     def needs_look(self, key: JobKey) -> bool:
         """Whether there may be something to do for a job."""
-        job, owned = self._jobs.get(key), list(self._owned.get(key, {}).values())
+        job, named = self._jobs.get(key), self._owned.get(key, {})
+        owned = list(named.values())
         if job is not None and self.is_managed(job.owner):
             # The job that has made it has the quota.
             return False
         if job is None and key not in self._unknown:
             return False
-        if owned and all(one.uid in self._done for one in owned):
+        names_another = job is not None and job.prebuilt and job.prebuilt not in named
+        if owned and not names_another and all(one.uid in self._done for one in owned):
             return False
         fits = (
             job is not None
@@ -174,6 +205,7 @@ class JobLooks:
             ApiError: the API server refuses.
             BadInput: the job says something that cannot be.
             ClassMissing: its priority is not known.
+            Refusal: it names a workload that it cannot have.
         """
         for _ in range(_DEEDS):
             if not self._ties.may_write():
@@ -201,17 +233,22 @@ class JobLooks:
         made = None
         if row.made is not None and job is not None:
             made = await read_if_there(self._api, row.made.find_path(name, namespace))
-        owned = []
+        find = self._ties.find_workloads().find_path
+        owned = {}
         for one in list(self._owned.get(key, {})):
-            path = self._ties.find_workloads().find_path(*reversed(kinds.split_key(one)))
-            found = await read_if_there(self._api, path)
+            found = await read_if_there(self._api, find(*reversed(kinds.split_key(one))))
             if found is not None:
-                owned.append(found)
+                owned[one] = found
+        named = workloads.find_prebuilt(job) if job is not None else ""
+        prebuilt = owned.get(f"{namespace}/{named}")
+        if named and prebuilt is None:
+            prebuilt = await read_if_there(self._api, find(named, namespace))
         return Scene(
             row=row,
             job=job,
             made=made,
-            workloads=owned,
+            workloads=list(owned.values()),
+            prebuilt=prebuilt,
             flavors=self._flavors,
             now=self._ties.clock(),
             watches_pods=self._ties.watches_pods,

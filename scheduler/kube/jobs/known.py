@@ -19,7 +19,9 @@ class KnownJob(NamedTuple):
         row: its kind.
         meta: its name, namespace, uid and generation.
         queue: the queue that it names.
-        priority_class: the class of workloads that it names; empty for none.
+        priority_class: the class that its workload is to have; empty for none, or for any.
+        prebuilt: the key of the workload, made before it, that it names; empty for none.
+        is_elastic: whether it says that it changes its size while it runs.
         is_suspended: whether it may not run.
         is_going: whether it is being deleted.
         state: how far it is.
@@ -30,6 +32,8 @@ class KnownJob(NamedTuple):
     meta: wire.Meta
     queue: str
     priority_class: str
+    prebuilt: str
+    is_elastic: bool
     is_suspended: bool
     is_going: bool
     state: JobState
@@ -44,6 +48,7 @@ class KnownWorkload(NamedTuple):
         uid: its uid.
         is_going: whether it is being deleted.
         fits: the generation of its job to which it is known to fit; empty for none.
+        is_elastic: whether it says that its job changes its size while it runs.
         queue: the queue that it names.
         priority_class: its class; empty for none.
         true: the types of its conditions that are true.
@@ -56,6 +61,7 @@ class KnownWorkload(NamedTuple):
     uid: str
     is_going: bool
     fits: str
+    is_elastic: bool
     queue: str
     priority_class: str
     true: frozenset[str]
@@ -73,11 +79,14 @@ def read_job(name: str, found: Any) -> KnownJob:
     row, meta = table.BY_NAME[name], found.metadata
     metadata: Json = {"labels": meta.labels, "annotations": meta.annotations}
     job: Json = {"metadata": metadata, "spec": found.spec, "status": found.status}
+    name_of_prebuilt = workloads.find_prebuilt(job)
     return KnownJob(
         row,
         pick_meta(meta),
         workloads.find_queue(job),
-        workloads.find_class(job),
+        "" if name_of_prebuilt else workloads.find_class(job),
+        f"{meta.namespace}/{name_of_prebuilt}" if name_of_prebuilt else "",
+        workloads.is_elastic(job),
         changes.is_suspended(row, job),
         meta.deletion_timestamp is not None,
         row.read_state(job),
@@ -112,6 +121,7 @@ def read_workload(found: kueue.Workload) -> KnownWorkload:
         meta.uid,
         meta.deletion_timestamp is not None,
         (meta.annotations or {}).get(names.FITS_GENERATION, ""),
+        (meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
         spec.queue_name,
         reference.name if reference is not None else spec.priority_class_name,
         frozenset(one.type for one in found_conditions if one.status == "True"),
@@ -141,7 +151,9 @@ def needs_look(
     if not owned:
         return job.state.end is None
     (one,) = owned
-    if one.is_going or not is_known_to_fit or FINISHED in one.true:
+    is_other = bool(job.prebuilt) and job.prebuilt != one.key
+    is_unlike = job.is_suspended and (job.is_elastic != one.is_elastic)
+    if is_other or is_unlike or one.is_going or not is_known_to_fit or FINISHED in one.true:
         return True
     if job.state.end or job.state.is_on_hold or job.state.ended != one.reclaimed:
         return True

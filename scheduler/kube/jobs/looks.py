@@ -13,7 +13,7 @@ from scheduler.api.jobs.importance import ClassMissing
 from scheduler.api.kinds import Kind
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client
-from scheduler.kube.jobs.deeds import Words
+from scheduler.kube.jobs.deeds import Refusal, Words
 from scheduler.kube.report.reporter import Reporter
 
 K = TypeVar("K")
@@ -42,6 +42,7 @@ class Subject(Protocol[K]):
             ApiError: the API server refuses.
             BadInput: an object says something that cannot be.
             ClassMissing: a priority is not known.
+            Refusal: a job names a workload that it cannot have.
         """
 
     def find_object(self, key: K) -> Named | None:
@@ -57,8 +58,8 @@ class Looks(Generic[K]):
         self._waiting: dict[K, None] = {}
         self._busy: set[K] = set()
         self._failures: dict[K, int] = {}
-        # What is wrong, and with which version of which object.
-        self._mistakes: dict[K, tuple[Named, str]] = {}
+        # What is wrong with which version of which object: the reason of an event, and its note.
+        self._mistakes: dict[K, tuple[Named, str, str]] = {}
         self._wake = asyncio.Event()
         self._is_open = False
 
@@ -68,8 +69,8 @@ class Looks(Generic[K]):
         self._waiting.clear()
         for key in list(self._subject.list_keys()):
             self.note(key)
-        for named, text in self._mistakes.values():
-            self._report(named, ("Warning", _MISTAKE, text))
+        for named, reason, text in self._mistakes.values():
+            self._report(named, ("Warning", reason, text))
 
     def close(self) -> None:
         """Look no more."""
@@ -87,13 +88,15 @@ class Looks(Generic[K]):
         self._mistakes.pop(key, None)
         self._failures.pop(key, None)
 
-    def note_mistake(self, key: K, named: Named | None, error: Exception) -> None:
+    def note_mistake(
+        self, key: K, named: Named | None, error: Exception, reason: str = _MISTAKE
+    ) -> None:
         """Report what is wrong with an object, once for each text and version."""
-        if named is None or self._mistakes.get(key) == (named, str(error)):
+        if named is None or self._mistakes.get(key) == (named, reason, str(error)):
             return
-        self._mistakes[key] = named, str(error)
+        self._mistakes[key] = named, reason, str(error)
         if self._is_open:
-            self._report(named, ("Warning", _MISTAKE, str(error)))
+            self._report(named, ("Warning", reason, str(error)))
 
     def _report(self, named: Named, words: Words) -> None:
         self._reporter.report_on_object(*named, words)
@@ -118,6 +121,8 @@ class Looks(Generic[K]):
                 self._note_missing_class(key, error)
             except BadInput as error:
                 self.note_mistake(key, self._subject.find_object(key), error)
+            except Refusal as error:
+                self.note_mistake(key, self._subject.find_object(key), error, error.reason)
             except ApiError as error:
                 self._note_refusal(key, error)
             else:

@@ -69,8 +69,8 @@ def _let_go(scene: PodScene) -> PodDeed | None:
         if scene.group and not statuses.is_going(one) and not has_condition(one, FINISHED):
             continue
         if not statuses.is_going(one) and not has_condition(one, FINISHED):
-            message = "The workload's owner no longer exists"
-            return statuses.write_status(one, scene.now, statuses.finish, "OwnerNotFound", message)
+            why = "OwnerNotFound", statuses.NO_OWNER
+            return statuses.write_status(one, scene.now, statuses.finish, *why)
         if (dropped := _drop(one)) is not None:
             return dropped
     return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from scheduler.api import names
-from scheduler.api.jobs import changes
+from scheduler.api.jobs import changes, workloads
 from scheduler.api.jobs.importance import Ranked, rank_job
 from scheduler.api.jobs.parts import JobPart, JobState, Json, get_in, read_list
 from scheduler.api.jobs.table import JobKind
@@ -26,6 +26,7 @@ class Scene:
         job: the job; None if it is gone.
         made: the object that its controller has made of it, if its kind has one; None if there is none.
         workloads: those that it owns.
+        prebuilt: the workload that it names; others may own it. None if it names none, or this is not there.
         flavors: the specs of flavors, by name.
         now: the time.
         watches_pods: whether it is written on workloads that their pods are ready.
@@ -35,6 +36,7 @@ class Scene:
     job: Json | None
     made: Json | None = None
     workloads: Sequence[Json] = ()
+    prebuilt: Json | None = None
     flavors: Mapping[str, Json] = field(default_factory=dict)
     now: float = 0.0
     watches_pods: bool = False
@@ -67,10 +69,25 @@ class Case:
         """Whether the job may not run."""
         return changes.is_suspended(self.scene.row, self.job)
 
+    @cached_property
+    def prebuilt(self) -> str:
+        """The workload, made before it, that the job names; empty for none."""
+        return workloads.find_prebuilt(self.job)
+
     @property
     def ranked(self) -> Ranked:
         """By what the priority of the job is found."""
         return rank_job(self.scene.row, self.job, self.parts)
+
+    def fits(self, workload: Json) -> bool:
+        """Whether a workload stands for the job as it is.
+
+        Raises:
+            BadInput: the job says something that cannot be.
+        """
+        return workloads.fits_job(
+            workload, self.job, self.parts, self.scene.flavors, is_suspended=self.is_suspended
+        )
 
     def stop(self, workload: Json | None, message: str) -> WriteJob | None:
         """Find the next write by which the job stops; None if it has stopped, or has to end first."""

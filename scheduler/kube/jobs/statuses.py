@@ -13,6 +13,7 @@ from scheduler.kube.jobs.deeds import Words, WriteWorkload
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.conditions import Conditions
 
+NO_OWNER = "The workload's owner no longer exists"
 # Makes the changes of a status from what it is, its conditions, a reason and a message, and the time.
 Write = Callable[[kueue.WorkloadStatus, Conditions, tuple[str, str], float], Json]
 

@@ -99,7 +99,7 @@ class JobWrites:
             answer: Json | None = await self._patch(path, scene.job or {}, deed.change.operations)
             words = deed.words
         else:
-            answer, words = await self._write_workload(deed)
+            answer, words = await self.write_workload(deed)
         if words is not None and scene.job is not None:
             self._report(scene.row.kind, scene.job, words)
         return answer
@@ -119,7 +119,7 @@ class JobWrites:
             await self._for_each([(one, deed, now) for one in deed.pods], self._stop_pod)
             words = "Normal", "Stopped", shorten(deed.message, _NOTE_MAX)
         else:
-            _, words = await self._write_workload(deed)
+            _, words = await self.write_workload(deed)
         if words is not None:
             for pod in scene.pods[:_REPORTED_MOST]:
                 self._report(kinds.PODS, pod, words)
@@ -160,12 +160,17 @@ class JobWrites:
         await self._api.send("PATCH", f"{path}/status", body, content_type=client.STRATEGIC_PATCH)
         await self._api.send("DELETE", path, {"preconditions": {"uid": uid}})
 
-    async def _write_workload(self, deed: OnWorkload) -> tuple[Json | None, Words | None]:
-        """Carry out a deed on a workload; return what was written, and what is to be reported."""
+    async def write_workload(self, deed: OnWorkload) -> tuple[Json | None, Words | None]:
+        """Carry out a deed on a workload; return what was written, and what is to be reported.
+
+        Raises:
+            ApiError: the API server refuses.
+            ClassMissing: its priority is not known.
+        """
         match deed:
             case MakeWorkload():
                 key = statuses.write_key(deed.body)
-                words = "Normal", "CreatedWorkload", f"Created Workload: {key}"
+                words = deed.words or ("Normal", "CreatedWorkload", f"Created Workload: {key}")
                 return await self._make(deed), words
             case WriteWorkload():
                 path = self._find_path(deed.workload) + ("/status" if deed.is_status else "")

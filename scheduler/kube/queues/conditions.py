@@ -18,6 +18,7 @@ from scheduler.api.limits import shorten
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.words import (
     ADMITTED,
+    CHECK_PENDING,
     CHECK_READY,
     EVICTED,
     PODS_READY,
@@ -35,7 +36,6 @@ _INT32_MAX = 2**31 - 1
 # The most characters of what is behind an eviction, and of the reason of a condition.
 _CAUSE_MAX, _REASON_MAX = 316, 1024
 _BLOCKED = "BlockedOnPreemptionGates"
-_PENDING = "Pending"
 # After these evictions a workload waits in its queue as soon as its job has stopped.
 _WAIT_AT_ONCE = frozenset({PREEMPTED, "NodeFailures"})
 _HAS_STARTED, _HAS_RECOVERED = "Started", "Recovered"
@@ -133,13 +133,24 @@ def admit(
         made["requeueState"] = {"requeueAt": None}
     if may_run(status, checks):
         conditions.set(ADMITTED, ADMITTED, "The workload is admitted", is_true=True)
-    elif missing := set(checks) - {one.name for one in status.admission_checks or ()}:
-        fresh = [
-            kueue.CheckState(name=name, state=_PENDING, last_transition_time=times.write_time(now))
-            for name in sorted(missing)
-        ]
-        made["admissionChecks"] = _write_checks([*(status.admission_checks or ()), *fresh])
+    if {one.name for one in status.admission_checks or ()} != set(checks):
+        made |= sync_checks(status, checks, now)
     return made | {"conditions": conditions.write()}
+
+
+def sync_checks(status: kueue.WorkloadStatus, names: Sequence[str], now: float) -> Json:
+    """Return the changes of a status by which it lists some checks: those that it lacks are pending.
+
+    Source: Kueue (2026-08), ``pkg/controller/core/workload_controller.go`` (``syncAdmissionCheckConditions``).
+    """
+    known = {one.name: one for one in status.admission_checks or ()}
+    since = times.write_time(now)
+    found = [
+        known.get(name)
+        or kueue.CheckState(name=name, state=CHECK_PENDING, last_transition_time=since)
+        for name in sorted(names)
+    ]
+    return {"admissionChecks": _write_checks(found) or None}
 
 
 def let_run(conditions: Conditions) -> Json:
@@ -193,13 +204,13 @@ def evict(
 
 
 def _reset_check(found: kueue.CheckState, now: str) -> kueue.CheckState:
-    if found.state == _PENDING:
+    if found.state == CHECK_PENDING:
         return found
     retries = (found.retry_count or 0) + 1 if found.state == "Retry" else None
     message = f"Reset to Pending after eviction. Previously: {found.state}"
     return kueue.CheckState(
         name=found.name,
-        state=_PENDING,
+        state=CHECK_PENDING,
         message=message,
         last_transition_time=now,
         retry_count=retries,

@@ -15,6 +15,7 @@ from scheduler.api.door.decisions import (
     Requeue,
     SetPriority,
     StepDecision,
+    SyncChecks,
     Unreserve,
 )
 from scheduler.api.queues.lifecycles import find_requeue_time
@@ -46,6 +47,8 @@ def make_status(
             return conditions.take_quota(status, changing, (reason, message), now)
         case Requeue():
             return _requeue(status, changing, decision)
+        case SyncChecks(names=found):
+            return conditions.sync_checks(status, found, now)
         case SetPriority():
             # It is in the spec.
             return {}
@@ -113,6 +116,8 @@ def is_done(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return status.admission is None
         case Requeue():
             return conditions.is_true(status, REQUEUED)
+        case SyncChecks(names=found):
+            return {one.name for one in status.admission_checks or ()} == set(found)
         case Deactivate() | SetPriority():
             return False
 
@@ -129,5 +134,7 @@ def holds(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return has_quota and not conditions.is_true(status, ADMITTED)
         case Requeue():
             return not has_quota and not conditions.is_true(status, QUOTA_RESERVED)
+        case SyncChecks():
+            return has_quota == decision.has_quota
         case SetPriority():
             return True

@@ -11,7 +11,7 @@ import re
 from scheduler.api import kinds, names, values
 from scheduler.api.groups.readers import kueue as kueue_words
 from scheduler.api.groups.readers import reading
-from scheduler.api.jobs import batch, plain_pods, pod_sets, table
+from scheduler.api.jobs import batch, plain_pods, pod_sets, table, units, workloads
 from scheduler.api.jobs.parts import Json, get_in, read_count
 from scheduler.errors import BadInput
 from scheduler.kube.webhook import serving
@@ -35,6 +35,10 @@ def check_job(request: Request) -> None:
     is_waiting = get_in(job, row.suspend) is True
     waited = before is None or get_in(before, row.suspend) is True
     _check_labels(request, is_waiting=is_waiting, waited=waited)
+    _check_prebuilt(request, is_waiting=is_waiting)
+    if workloads.is_elastic(job) and not (before and workloads.is_elastic(before)):
+        field = f"metadata.annotations[{names.KUEUE_ELASTIC}]"
+        raise BadInput(field, "is not supported: a job has one size as long as it runs")
     if row.kind == kinds.JOBS:
         _check_counts(request, is_waiting=is_waiting, waited=waited)
     # The templates of a job that runs are as its start has left them.
@@ -61,6 +65,7 @@ def check_pod(request: Request) -> None:
     labels, texts = read_texts(pod, *_LABELS), read_texts(pod, *_TEXTS)
     waited = before is None or plain_pods.is_gated(before)
     _check_labels(request, is_waiting=plain_pods.is_gated(pod), waited=waited)
+    units.refuse_prebuilt(pod)
     if labels.get(names.KUEUE_MANAGED, "true") != "true":
         found = values.quote(labels[names.KUEUE_MANAGED])
         raise BadInput(
@@ -139,6 +144,20 @@ def _check_labels(
         raise BadInput(field, "may not be added while it runs")
     if seconds != old.get(names.KUEUE_RUN_TIME) and not (is_waiting and waited):
         raise BadInput(reading.name_label(names.KUEUE_RUN_TIME), "may not change while it runs")
+
+
+def _check_prebuilt(request: Request, *, is_waiting: bool) -> None:
+    """Check which workload, made before it, a job names; it may name another one while it waits."""
+    name, before = workloads.find_prebuilt(request.found), request.before
+    if before is None or is_waiting:
+        return
+    old = read_texts(before, *_LABELS), read_texts(before, *_TEXTS)
+    known = old[1].get(names.KUEUE_PREBUILT) or old[0].get(names.KUEUE_PREBUILT, "")
+    if name != known:
+        raise BadInput(
+            reading.name_label(names.KUEUE_PREBUILT),
+            f"may not change while it runs; it is {values.quote(known)}",
+        )
 
 
 def _check_name(text: str, key: str, what: str) -> None:

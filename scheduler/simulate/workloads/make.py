@@ -53,6 +53,7 @@ _MAKERS: dict[str, Callable[[Workload, Scene], Made]] = {
     "JAXJob": training.make_maker("jaxReplicaSpecs", "jaxjob-controller"),
     "RayCluster": ray.make_cluster_pods,
     "RayJob": ray.make_ray_job_pods,
+    "RayService": ray.make_ray_service_pods,
 }
 # Kinds with several templates. Their pods in the baseline stay, whatever has changed.
 _WITH_SEVERAL = frozenset(
@@ -67,6 +68,7 @@ _WITH_SEVERAL = frozenset(
         "JAXJob",
         "RayCluster",
         "RayJob",
+        "RayService",
         "TrainJob",
     }
 )

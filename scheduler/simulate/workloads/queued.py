@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from scheduler import printing
-from scheduler.api import kueue, names, wire
+from scheduler.api import kueue, names, values, wire
 from scheduler.api.jobs import workloads
 from scheduler.api.jobs.importance import ClassMissing, Ranked, find_importance, rank_job
 from scheduler.api.jobs.owners import JobKey, find_job_key
@@ -31,6 +31,7 @@ from scheduler.simulate.workloads.queued_jobs import QueuedJob, QueuedJobs
 Json = dict[str, Any]
 _OVER = frozenset({"Succeeded", "Failed"})
 _CLASS = f"metadata.labels[{names.KUEUE_CLASS}]"
+_PREBUILT = f"metadata.labels[{names.KUEUE_PREBUILT}]"
 
 
 def add_workloads(inventory: Inventory, making: Making) -> None:
@@ -75,8 +76,11 @@ class _Maker:
         # The Workloads that stand among the objects: the names of those of jobs, and for which pods others are.
         self._of_jobs: dict[JobKey, str] = {}
         self._of_units: set[UnitKey] = set()
+        # All of them, by namespace and name.
+        self._there: dict[tuple[str, str], kueue.Workload] = {}
         for one in inventory.queueing:
             if isinstance(one, kueue.Workload):
+                self._there[one.metadata.namespace, one.metadata.name] = one
                 self._note_owner(one)
         # The pods of each job with a queue, and the others with one, by their places in the inventory.
         self._pods: dict[ObjectKey, list[int]] = defaultdict(list)
@@ -114,6 +118,7 @@ class _Maker:
             if not is_own or job.given.position in self._bad:
                 continue
             with self._inventory.collect_mistakes(job.given):
+                self._take_over(job)
                 if key in self._of_jobs:
                     self._mark_pods(job, self._list_parts(job), self._of_jobs[key])
                 elif self._add_that_of_job(job):
@@ -126,6 +131,46 @@ class _Maker:
             self._making.remarks.append(
                 f"{n} with a queue {run} without a Workload and would be stopped, so the pods wait for quota "
                 f"({printing.list_some(stopped)}); if the cluster has Workloads, add `workloads` to the dump"
+            )
+
+    def _take_over(self, job: QueuedJob) -> None:
+        """Give a job the Workload, made before it, that it names.
+
+        Raises:
+            BadInput: the job cannot have it.
+        """
+        name = workloads.find_prebuilt(job.body)
+        if not name or job.row.read_state(job.body).end is not None:
+            return
+        own = str(job.body["metadata"]["name"])
+        key = job.row.kind.name, job.key.namespace, own
+        found = self._there.get((job.key.namespace, name))
+        if found is None:
+            raise BadInput(_PREBUILT, f"there is no Workload {values.quote(name)}")
+        owner = next((one for one in found.metadata.owner_references or () if one.controller), None)
+        if owner is None:
+            kind = job.row.kind
+            owner = wire.Owner(
+                api_version=kind.api_version, kind=kind.kind, name=own, controller=True
+            )
+            owners = [*(found.metadata.owner_references or ()), owner]
+            meta = structs.replace(found.metadata, owner_references=owners)
+            queueing = self._inventory.queueing
+            at = next(i for i, one in enumerate(queueing) if one is found)
+            queueing[at] = found = structs.replace(found, metadata=meta)
+            self._there[job.key.namespace, name] = found
+            self._of_jobs[key] = name
+        if find_job_key([owner], job.key.namespace) != key:
+            raise BadInput(
+                _PREBUILT,
+                f"the Workload {values.quote(name)} is that of {owner.kind} {values.quote(owner.name)}",
+            )
+        counts = [one.n_pods for one in self._list_parts(job)]
+        theirs = [one.count for one in found.spec.pod_sets or ()]
+        if found.status.admission is None and counts and counts != theirs:
+            raise BadInput(
+                _PREBUILT,
+                f"the Workload {values.quote(name)} has {theirs} pods in its pod sets, and the job has {counts}",
             )
 
     def _add_that_of_job(self, job: QueuedJob) -> bool:

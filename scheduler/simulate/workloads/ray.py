@@ -1,4 +1,4 @@
-"""RayClusters: a head and groups of workers; and RayJobs, each of which has a RayCluster made for it."""
+"""RayClusters: a head and groups of workers; RayJobs and RayServices, each of which has a RayCluster made for it."""
 
 from __future__ import annotations
 
@@ -57,15 +57,33 @@ def make_ray_job_pods(job: Workload, scene: Scene) -> Made:
         return Made(idle=Idle.SUSPENDED)
     if job.spec.get("clusterSelector"):
         return NOTHING
+    return _make_pods_of_cluster(job, scene, job.status.get("rayClusterName"), "rayClusterSpec")
+
+
+def make_ray_service_pods(service: Workload, scene: Scene) -> Made:
+    """Make the pods of the RayCluster from which a RayService serves."""
+    active = service.status.get("activeServiceStatus")
+    name = active.get("rayClusterName") if isinstance(active, dict) else None
+    return _make_pods_of_cluster(service, scene, name, "rayClusterConfig")
+
+
+def _make_pods_of_cluster(job: Workload, scene: Scene, name: Any, under: str) -> Made:
+    """Make the pods of the RayCluster that is made of a job or a service.
+
+    Args:
+        job: the job or the service.
+        scene: all that the pods depend on.
+        name: of the cluster, if it has one.
+        under: where its spec has that of the cluster.
+    """
     namespace = job.key.namespace
-    name = job.status.get("rayClusterName")
     if not isinstance(name, str) or not name:
         name = scene.names.make_name(namespace, job.key.name)
     key = ObjectKey("RayCluster", namespace, name)
     if key in scene.there:
         return NOTHING
-    spec = objects.find_mapping({"spec": job.spec}, "spec", "rayClusterSpec")
-    # The annotations of a RayJob are copied to its cluster; one of them may make it a group.
+    spec = objects.find_mapping({"spec": job.spec}, "spec", under)
+    # The annotations of the owner are copied to its cluster; one of them may make it a group.
     meta = wire.Meta(name=name, namespace=namespace, labels=job.meta.labels)
     body = {
         "apiVersion": "ray.io/v1",
@@ -80,8 +98,7 @@ def make_ray_job_pods(job: Workload, scene: Scene) -> Made:
     cluster = replace(job, key=key, meta=meta, spec=spec, status={})
     made = make_cluster_pods(cluster, scene)
     templates = {
-        uid: path.replace("spec.", "spec.rayClusterSpec.", 1)
-        for uid, path in made.templates.items()
+        uid: path.replace("spec.", f"spec.{under}.", 1) for uid, path in made.templates.items()
     }
     grouping = [objects.read_grouping(body, key.kind)]
     return replace(made, templates=templates, grouping=grouping)

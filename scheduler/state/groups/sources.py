@@ -8,14 +8,15 @@ from scheduler.api.groups.definitions import Definition, GroupKey
 from scheduler.api.groups.table import GroupSource
 
 # These objects make another one, which stands for the group.
-_ASKERS = objects.TrainJob | objects.RayJob
+_ASKERS = objects.TrainJob, objects.RayJob, objects.RayService
+_ASKING = frozenset(one.__name__ for one in _ASKERS)
 
 
 class Sources:
     """The objects that stand for groups, by the key of the group, or of all their groups.
 
-    A LeaderWorkerSet stands for a group for each replica. A TrainJob and a RayJob ask for the group of an object that
-    is made of them.
+    A LeaderWorkerSet stands for a group for each replica. A TrainJob, a RayJob and a RayService ask for the group of
+    an object that is made of them.
     """
 
     def __init__(self) -> None:
@@ -61,8 +62,7 @@ class Sources:
         return key
 
     def _pop(self, kind: str, key: GroupKey) -> None:
-        is_asker = kind in (objects.TrainJob.__name__, objects.RayJob.__name__)
-        (self._askers if is_asker else self._objects).pop(key, None)
+        (self._askers if kind in _ASKING else self._objects).pop(key, None)
         self._forget(key)
 
     def _forget(self, key: GroupKey) -> None:
