@@ -13,8 +13,8 @@ import pytest
 
 from scheduler.api import names
 from scheduler.embedded.agents import nodes
-from tests.cluster.test_queues_of_jobs import find_workload, make_job, read_job, wait_until_placed
 from tests.operator import installed, servers, tenants
+from tests.operator.kueue_jobs import find_workload, make_job, read_job, wait_until_placed
 from tests.operator.world import World
 
 Json = dict[str, Any]
