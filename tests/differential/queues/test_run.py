@@ -38,10 +38,10 @@ class Echo:
 
 
 def asked(
-    echo: Echo, ours: run.RunOurs | None, n_worlds: int = 3
+    echo: Echo, ours: run.RunOurs | None, n_worlds: int = 3, times: int = run.TIMES
 ) -> tuple[run.Tally, list[run.Case]]:
     cases: list[run.Case] = []
-    plan = run.Plan(seed=1, numbers=range(n_worlds))
+    plan = run.Plan(seed=1, numbers=range(n_worlds), times=times)
     tally = asyncio.run(run.run([echo], plan, ours, lambda _, case: cases.append(case)))
     return tally, cases
 
@@ -65,6 +65,20 @@ def test_who_says_something_else_fails() -> None:
     tally, cases = asked(Echo(), lambda world: answer(world, Fate(ADMITTED, "queue-0")))
     assert [case.name for case in tally.failed] == [case.name for case in cases]
     assert "DIFFERENT, 3 worlds: status" in tally.report()
+
+
+def test_a_world_that_differs_is_asked_once_more_with_patience() -> None:
+    unfinished = Fate(PENDING, reason="Pending", message="")
+    echo = Echo(lambda n, _: unfinished if n == 1 else WAITS)
+    tally, cases = asked(echo, answer, times=1)
+    assert [is_patient for _, is_patient in echo.asked] == [False, True, False, False]
+    assert not tally.failed
+    assert not tally.ambiguous
+    assert {one.what for one in cases[0].chance.differences} == {"message"}
+    echo = Echo(lambda *_: unfinished)
+    tally, _ = asked(echo, answer, n_worlds=1, times=1)
+    assert len(echo.asked) == 2
+    assert len(tally.failed) == 1
 
 
 def test_a_known_difference_fails_nothing() -> None:
