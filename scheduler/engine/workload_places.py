@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Bind, DomainsGiven, Plan
@@ -226,7 +227,31 @@ class WorkloadPlaces:
         if self._cluster.stand_ins.list_of(work.key):
             return True
         found = self._read_assignment(work, *self._pods.count_sets(work.defined))
-        return found is not None and self.take(work, found)
+        if found is None:
+            return False
+        exact = Assignment(sets=[self._keep_domains(work, one) for one in found.sets])
+        # A domain that was given may have no room any more: then any place of the topology will do.
+        return self.take(work, exact) or self.take(work, found)
+
+    def _keep_domains(self, work: Work, given: SetAssignment) -> SetAssignment:
+        """Give pods that do not exist the domains that their workload was given for them, but for those of the others."""
+        assigned = work.defined.admission.assigned if work.defined.admission else ()
+        domains = next((one.domains for one in assigned if one.name == given.name), None)
+        if domains is None or not given.n_pods:
+            return given
+        left = Counter(dict(domains.domains))
+        for uid in self.list_pods(work.key):
+            facts = (
+                self._cluster.find_facts(self._cluster.pods[uid].node or "")
+                if uid in self._cluster.pods
+                else None
+            )
+            if facts is not None and self._pods.find_set(uid, work.defined) == given.name:
+                left[tuple(facts.labels.get(label, "") for label in domains.levels)] -= 1
+        selectors = [dict(zip(domains.levels, values, strict=True)) for values in left.elements()]
+        if len(selectors) < given.n_pods:
+            return given
+        return replace(given, selectors=selectors[: given.n_pods])
 
     def _read_assignment(
         self, work: Work, living: Mapping[str, int], succeeded: Mapping[str, int]
@@ -322,7 +347,8 @@ class WorkloadPlaces:
         pods = {uid: self._cluster.pods[uid] for uid in known}
         names = dict.fromkeys(chosen.flavor for chosen in given.flavors.values())
         flavors = [self._book.flavors[name] for name in names]
-        for pod in molding.make_pods(work.defined, pod_set, range(given.n_pods), flavors):
+        numbers = range(given.n_pods)
+        for pod in molding.make_pods(work.defined, pod_set, numbers, flavors, given.selectors):
             uid = pod.metadata.uid
             if uid in pods:
                 yield pods[uid]
@@ -331,6 +357,8 @@ class WorkloadPlaces:
 
     def _find_where(self, pod_set: PodSet, given: SetAssignment) -> Where | str | None:
         """Find where in a topology a pod set goes; a text if its topology, or a level, is not there."""
+        if given.selectors:
+            return None
         topology = self._find_topology(given)
         asked = pod_set.shape.topology
         if topology and not pod_set.shape.asks_topology:

@@ -87,6 +87,11 @@ class WorkloadPods:
         says = self._living.says.get(uid)
         return "" if says is None else says.queue
 
+    def find_set(self, uid: str, defined: WorkloadDefinition) -> str:
+        """Find the pod set of a pod of a workload that is not finished; the first one if it names none."""
+        name = self._living.list_of(defined).get(uid, "")
+        return name if any(one.name == name for one in defined.sets) else defined.sets[0].name
+
     def count_sets(self, defined: WorkloadDefinition) -> tuple[Counter[str], Counter[str]]:
         """Count the pods of a workload by pod set: those that are not finished, and those that have succeeded.
 

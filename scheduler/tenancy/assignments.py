@@ -96,7 +96,10 @@ class Attempt(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class SetAssignment:
-    """What a pod set would get: the flavor of each resource, and what all its pods ask for."""
+    """What a pod set would get: the flavor of each resource, and what all its pods ask for.
+
+    ``selectors`` are the labels of the domain that each of its pods was given before; none if no domains were.
+    """
 
     name: str
     n_pods: int
@@ -104,6 +107,7 @@ class SetAssignment:
     requests: Mapping[str, int]
     reasons: Sequence[str]
     attempts: Sequence[Attempt]
+    selectors: Sequence[Mapping[str, str]] = ()
 
     @property
     def mode(self) -> Mode:

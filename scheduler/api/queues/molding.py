@@ -27,9 +27,21 @@ _LAYERS = "podsetSliceRequiredTopologyConstraints"
 
 
 def make_pods(
-    defined: WorkloadDefinition, pod_set: PodSet, numbers: Iterable[int], flavors: Sequence[Flavor]
+    defined: WorkloadDefinition,
+    pod_set: PodSet,
+    numbers: Iterable[int],
+    flavors: Sequence[Flavor],
+    selectors: Sequence[Mapping[str, str]] = (),
 ) -> list[wire.Pod]:
-    """Make the pods with some numbers of a pod set, as they would be started; it must have a mold."""
+    """Make the pods with some numbers of a pod set, as they would be started.
+
+    Args:
+        defined: their workload.
+        pod_set: the pod set; it must have a mold.
+        numbers: of the pods.
+        flavors: that the pod set gets.
+        selectors: more labels that the node of each pod must have, by its number; none for no more.
+    """
     mold = pod_set.mold or kueue.PodTemplate()
     spec = _add_flavors(requests.fill_requests(mold.spec), flavors)
     spec = msgspec.structs.replace(
@@ -48,7 +60,7 @@ def make_pods(
                 labels=labels,
                 annotations=annotations,
             ),
-            spec=spec,
+            spec=_add_selector(spec, selectors[i]) if selectors else spec,
         )
         for i in numbers
     ]
@@ -67,6 +79,11 @@ def _add_flavors(spec: wire.PodSpec, flavors: Sequence[Flavor]) -> wire.PodSpec:
     return msgspec.structs.replace(
         spec, node_selector=selector or None, tolerations=tolerations or None
     )
+
+
+def _add_selector(spec: wire.PodSpec, labels: Mapping[str, str]) -> wire.PodSpec:
+    selector = {**(spec.node_selector or {}), **labels}
+    return msgspec.structs.replace(spec, node_selector=selector)
 
 
 def read_constraint(asked: Mapping[str, Any] | None, topology: str) -> Constraint | None:

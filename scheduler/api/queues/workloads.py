@@ -10,10 +10,12 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from scheduler.api import kueue, names, selectors, times, wire
+from scheduler.api.door.decisions import DomainsGiven
 from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
 from scheduler.api.queues import amounts, bounds
 from scheduler.api.queues.amounts import Amounts
+from scheduler.api.queues.domains import read_domains
 from scheduler.api.queues.lifecycles import (
     FRESH,
     Lifecycle,
@@ -98,12 +100,21 @@ class PodSet(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """What a pod set has been given: how many pods, in which flavor of each resource, and what they use in all."""
+    """What a pod set has been given.
+
+    Attributes:
+        name: of the pod set.
+        n_pods: for how many pods.
+        flavors: (resource, flavor).
+        used: what they use in all.
+        domains: in which domains of a topology they are; None if nobody says it.
+    """
 
     name: str
     n_pods: int
     flavors: tuple[tuple[str, str], ...]
     used: Amounts
+    domains: DomainsGiven | None = None
 
 
 class Admission(NamedTuple):
@@ -350,6 +361,7 @@ def _read_admission(
                 n_pods=counts.get(one.name, 0) if one.count is None else one.count,
                 flavors=tuple(sorted((one.flavors or {}).items())),
                 used=amounts.read_amounts(one.resource_usage, where),
+                domains=read_domains(one.topology_assignment),
             )
         )
     return Admission(found.cluster_queue, tuple(assigned), at)
