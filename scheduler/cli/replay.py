@@ -80,7 +80,7 @@ def replay(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="How teams share the cluster: a file with Kueue's queues, for the column queue of pods.csv. Repeat it "
+            help="How teams share the cluster: a file with queues of Kueue or KAI, for the column queue of pods.csv. Repeat it "
             "to compare policies. For recorded, with --queue.",
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""Reads the file of a policy: Kueue's queues, cohorts and flavors, and which rules share among them.
+"""Reads the file of a policy: Kueue's queues, cohorts and flavors, or KAI's queues, and which rules share among them.
 
 The teams of a trace are its LocalQueues. Where the file has none, each ClusterQueue has one with its own name. What only
 matters in a cluster is not read: the namespaces of queues, and admission checks.
@@ -6,19 +6,21 @@ matters in a cluster is not read: the namespaces of queues, and admission checks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from scheduler.api import kinds, kueue, selectors, wire
+from scheduler.api import kai, kinds, kueue, selectors, wire
 from scheduler.api.queues import configuration, reading
 from scheduler.api.queues.definitions import LocalQueueDefinition, QueueDefinition
+from scheduler.api.queues.kai import KaiQueue
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.documents import reading as documents
 from scheduler.errors import BadInput
+from scheduler.replay import kai_policies
 
 Json = Mapping[str, Any]
 NAMESPACE = "replay"
@@ -60,13 +62,16 @@ class Policy:
         objects: the objects as they are decoded, LocalQueues for all teams among them.
         queues: the definitions of the ClusterQueues, by name.
         teams: the teams, by the names of their LocalQueues.
+        kai: the definitions of KAI's queues, by name; a team is one that has no queue below. Empty if the queues are
+            Kueue's.
     """
 
     name: str
     settings: QueueSettings
-    objects: tuple[kueue.QueueObject, ...]
+    objects: tuple[kueue.QueueObject | kai.Queue, ...]
     queues: Mapping[str, QueueDefinition]
     teams: Mapping[str, Team]
+    kai: Mapping[str, KaiQueue] = field(default_factory=dict)
 
 
 def read_policy(path: Path) -> Policy:
@@ -76,10 +81,13 @@ def read_policy(path: Path) -> Policy:
         BadInput: the file cannot be read, or an object in it has a mistake; the error names object and field.
     """
     file = f"{_OPTION} {path.name}"
+    bodies = list(_read_bodies(path, file))
+    if any(map(kai_policies.is_of_kai, bodies)):
+        return _make_kai_policy(path.stem, bodies, file)
     given: dict[str, Any] = {}
     objects: list[kueue.QueueObject] = []
     known: dict[str, dict[str, Any]] = {kind: {} for kind in _READERS}
-    for body in _read_bodies(path, file):
+    for body in bodies:
         if _find_kind(body) == _CONFIGURATION:
             given |= {name: body[name] for name in _SETTINGS if name in body}
             continue
@@ -98,11 +106,38 @@ def read_policy(path: Path) -> Policy:
         teams = {name: Team(one.queue, one.weight) for name, one in locals_.items()}
     else:
         objects += [_make_local_queue(name) for name in queues]
+    settings = _read_settings({"kueue": True, **given}, file)
+    return Policy(path.stem, settings, tuple(objects), queues, teams)
+
+
+def _make_kai_policy(name: str, bodies: Sequence[Json], file: str) -> Policy:
+    """Make a policy of KAI's queues, and of how they share."""
+    given: Any = True
+    objects: list[kai.Queue] = []
+    known: dict[str, KaiQueue] = {}
+    for body in bodies:
+        where = f"{file}: {_name_object(body)}"
+        if _find_kind(body) == _CONFIGURATION:
+            given = body.get(kai_policies.SETTINGS, given)
+            continue
+        if not kai_policies.is_of_kai(body):
+            raise BadInput(where, f"is no {kai_policies.KIND} of KAI, as others in the file are")
+        found, defined = kai_policies.read_one(body, where)
+        if defined.name in known:
+            raise BadInput(where, "appears more than once")
+        known[defined.name] = defined
+        objects.append(found)
+    leaves = kai_policies.list_leaves(known, file)
+    settings = _read_settings({"kai": given}, file)
+    teams = {leaf: Team(leaf, 1.0) for leaf in leaves}
+    return Policy(name, settings, tuple(objects), {}, teams, known)
+
+
+def _read_settings(given: Json, file: str) -> QueueSettings:
     try:
-        settings = configuration.read_settings({"kueue": True, **given}, _CONFIGURATION)
+        return configuration.read_settings(dict(given), _CONFIGURATION)
     except BadInput as error:
         raise BadInput(file, str(error)) from error
-    return Policy(path.stem, settings, tuple(objects), queues, teams)
 
 
 def _check_names(
@@ -171,9 +206,9 @@ def _read_object(body: Json, where: str) -> tuple[kueue.QueueObject, Any]:
     if not name or not isinstance(name, str):
         raise BadInput(where, "metadata.name: is missing")
     selectors.check_value(name, f"{where}: metadata.name")
-    for field, why in _NOT_IN_TRACES.items():
-        if kind == kinds.FLAVORS.name and (body.get("spec") or {}).get(field):
-            raise BadInput(where, f"spec.{field}: {why}")
+    for banned, why in _NOT_IN_TRACES.items():
+        if kind == kinds.FLAVORS.name and (body.get("spec") or {}).get(banned):
+            raise BadInput(where, f"spec.{banned}: {why}")
     # Namespaces matter in a cluster; here all teams are in one.
     meta = {"name": meta["name"], "uid": f"{kind}/{meta['name']}"}
     spec = body.get("spec") or {}

@@ -18,9 +18,11 @@ import numpy as np
 
 from scheduler.api import placement, wire
 from scheduler.api.door import events
+from scheduler.api.door.decisions import Bind
 from scheduler.api.pods import templates
 from scheduler.api.times import write_time
 from scheduler.config import Config
+from scheduler.devices.table import get_card_driver
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
@@ -104,10 +106,10 @@ class Replay:
         if self._has_groups:
             sizes = Counter(pod.group for pod in trace.pods)
             says_run_time = options.waiting == "backfill"
-            # The group of a pod that waits in a queue is a workload there.
+            # The group of a pod that waits in a queue of Kueue's is a workload there.
             self._notes = [
                 {}
-                if options.policy is not None and pod.queue
+                if options.policy is not None and not options.policy.kai and pod.queue
                 else objects.annotate_waiting(pod, sizes[pod.group], says_run_time=says_run_time)
                 for pod in trace.pods
             ]
@@ -229,7 +231,7 @@ class Replay:
             self.engine.handle(events.BindDone(bind.uid), at)
             self._note_placed(int(bind.uid), bind.node, at)
             if self._has_groups:
-                self._start_pod(int(bind.uid), bind.node, at)
+                self._start_pod(bind, at)
         if not self._options.queue:
             for plan in outcome.plans:
                 # A group that does not fit is lost as a whole.
@@ -237,9 +239,13 @@ class Replay:
                 for uid in lost if plan.hold is not None else ():
                     self.engine.handle(events.Gone("Pod", uid), at)
 
-    def _start_pod(self, i: int, node: str, at: float) -> None:
-        """Show a pod as its kubelet does once it runs: the time until it ends counts from here."""
+    def _start_pod(self, bind: Bind, at: float) -> None:
+        """Show a pod as its kubelet does once it runs, with its cards: the time until it ends counts from here."""
+        i, node = int(bind.uid), bind.node
         pod = self._make_pod(i, int(self._workload.pod[i]))
+        if bind.slots:
+            answer = get_card_driver(bind.driver).write_answer(node, bind.slots, int(at))
+            pod.metadata.annotations = {**(pod.metadata.annotations or {}), **answer.annotations}
         # Like pods share a spec.
         pod.spec = msgspec.structs.replace(pod.spec, node_name=node)
         pod.status = wire.PodStatus(phase="Running", start_time=write_time(at))

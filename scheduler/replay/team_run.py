@@ -5,30 +5,22 @@ A pod that is evicted waits again, and runs from the beginning once it gets a pl
 
 from __future__ import annotations
 
-import heapq
-import math
-from dataclasses import replace
-
-import numpy as np
-
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Queued
 from scheduler.engine.allowance import Unlimited
 from scheduler.replay import objects
 from scheduler.replay.experiment import (
-    Floats,
-    Ints,
     RunOptions,
     Series,
-    Stays,
     Tell,
     Trace,
     Workload,
     ignore_progress,
 )
+from scheduler.replay.kai_run import KaiReplay
 from scheduler.replay.policies import Policy
-from scheduler.replay.run import Replay
+from scheduler.replay.stopping import StoppingReplay
 from scheduler.replay.works import Works
 
 _UNLIMITED = Unlimited()
@@ -44,10 +36,11 @@ def run_teams(
     """
     if options.policy is None:
         raise ValueError("a run with teams needs a policy")
-    return _TeamReplay(trace, workload, options, options.policy).play(tell)
+    kind = KaiReplay if options.policy.kai else _TeamReplay
+    return kind(trace, workload, options, options.policy).play(tell)
 
 
-class _TeamReplay(Replay):
+class _TeamReplay(StoppingReplay):
     """One run with queues."""
 
     def __init__(
@@ -59,9 +52,6 @@ class _TeamReplay(Replay):
         totals = objects.find_totals(trace, [spec for spec, _ in specs])
         self._works = Works(self.engine, policy, pods, specs, totals)
         self._works.refuse_inactive()
-        # When the pod of an arrival will end that has a place.
-        self._ends: dict[int, float] = {}
-        self._stays: list[tuple[int, int, float, float, bool]] = []
 
     def _has_waiting(self) -> bool:
         return self._works.has_waiting or super()._has_waiting()
@@ -90,7 +80,7 @@ class _TeamReplay(Replay):
                 self.engine.handle(events.BindDone(bind.uid), at)
                 self._note_placed(int(bind.uid), bind.node, at)
                 if self._has_groups and not self._works.is_member(int(bind.uid)):
-                    self._start_pod(int(bind.uid), bind.node, at)
+                    self._start_pod(bind, at)
             turns = self._works.carry_out(outcome.quotas, at)
             for i in turns.stopped:
                 self._note_stopped(i, at)
@@ -100,46 +90,9 @@ class _TeamReplay(Replay):
             decided = [one for one in outcome.quotas if not isinstance(one, Queued)]
             is_over = not binds and not decided and not self.engine.is_deciding
 
-    def _note_placed(self, i: int, node: str, at: float) -> None:
-        super()._note_placed(i, node, at)
-        self._ends[i] = at + float(self._workload.lifetime[i])
-
-    def _note_stopped(self, i: int, at: float) -> None:
-        """Note that the pod of an arrival was evicted, if it had a place."""
-        if self._ends.pop(i, None) is None:
-            return
-        self._note_stay(i, at, is_lost=True)
-        self._allocated -= self._amounts[self._workload.pod[i]]
-        self._placed_at[i], self._node[i] = math.nan, -1
-
-    def _note_stay(self, i: int, end: float, *, is_lost: bool) -> None:
-        self._stays.append((i, int(self._node[i]), float(self._placed_at[i]), end, is_lost))
-
     def _leave(self, at: float) -> None:
-        self._now = at
-        if self._ends.get(self._leaving[0][1]) != at:
-            # It was evicted before.
-            heapq.heappop(self._leaving)
-            return
         i = self._leaving[0][1]
+        is_left = self._ends.get(i) == at
         super()._leave(at)
-        del self._ends[i]
-        self._note_stay(i, at, is_lost=False)
-        if self._works.is_member(i):
+        if is_left and self._works.is_member(i):
             self._works.end(i, at)
-
-    def _make_series(
-        self, asked: Ints, allocated: Ints, frag: Floats, occupied: Ints, seconds: float
-    ) -> Series:
-        for i, end in self._ends.items():
-            self._note_stay(i, end, is_lost=False)
-        series = super()._make_series(asked, allocated, frag, occupied, seconds)
-        return replace(series, stays=_gather_stays(self._stays))
-
-
-def _gather_stays(found: list[tuple[int, int, float, float, bool]]) -> Stays:
-    """Gather stays in the order of their starts."""
-    found = sorted(found, key=lambda one: (one[2], one[0]))
-    columns = list(zip(*found, strict=True)) or [()] * 5
-    kinds = np.int64, np.int64, np.float64, np.float64, np.bool_
-    return Stays(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from scheduler.api import kinds, kueue, names, wire
+from scheduler.api import kai, kinds, kueue, names, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, QuotaDecision
 from scheduler.api.queues.admissions import write_admission
@@ -88,7 +88,7 @@ class Works:
         for found in policy.objects:
             if isinstance(found, kueue.ClusterQueue):
                 self._see(cover_rest(found, totals))
-            else:
+            elif not isinstance(found, kai.Queue):
                 self._see(found)
 
     def refuse_inactive(self) -> None:

@@ -153,6 +153,7 @@ def test_priorities_of_pods_that_run_are_compared_in_one_room_only() -> None:
         "state/nominations.py",  # the order of pods that wait
         "telling/explained/nodes.py",  # the order in which pods are printed
         "tenancy/candidates.py",  # the policies of queues about workloads
+        "replay/measures/kai_parts.py",  # priorities of queues
         "tenancy/kai/shares.py",  # priorities of queues
         "tenancy/kai/terms.py",  # below which priority a pod may be preempted, if nobody says so
         "telling/explained/sentences.py",  # the figure that is printed

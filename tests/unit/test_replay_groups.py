@@ -82,3 +82,17 @@ def test_a_group_stands_in_line_where_its_first_pod_came() -> None:
     assert line.take_first() == [1, 3]
     assert line.take_first() == [2]
     assert not line.take_first()
+
+
+def test_gpus_stay_in_use_in_a_trace_with_groups(tmp_path: Path) -> None:
+    """A pod that is shown as running keeps its cards: two of two GPUs fit on a node of four, the others wait."""
+    (tmp_path / "nodes.csv").write_text("name,cpu,memory,gpus,model\nn0,64,256Gi,4,T4\n")
+    pods = [f"p{i},1,1Gi,2,{i},100,{'gang' if i > 1 else ''}\n" for i in range(4)]
+    header = "name,cpu,memory,gpus,arrival,departure,group\n"
+    (tmp_path / "pods.csv").write_text(header + "".join(pods) + "end,1,1Gi,0,900,901,\n")
+    trace = traces.read_trace(tmp_path)
+    workload = workloads.make_recorded(trace, 0)
+    options = RunOptions("keel", "seen", True, 0, measure_frag=False)
+    series = engine.run_experiment(trace, workload, options)
+    assert series.placed_at.round().tolist() == [0, 1, 100, 100, 900]
+    assert series.allocated.max() <= 4000

@@ -10,7 +10,7 @@ from scheduler.api import names
 from scheduler.api.queues.definitions import UNLIMITED
 from scheduler.replay import demand, workloads
 from scheduler.replay.experiment import WHOLE, Floats, Ints, Series, Trace, Workload
-from scheduler.replay.measures import averages, fair, usage
+from scheduler.replay.measures import averages, fair, kai_parts, usage
 from scheduler.replay.measures.averages import Record
 from scheduler.replay.policies import Policy
 
@@ -60,7 +60,8 @@ def make_curves(
     others = _measure(
         stays.start[is_other], stays.end[is_other], amounts[stays.arrival[is_other]], edges
     )
-    parts = find_fair_parts(trace, policy, capacity - others, wanted)
+    find = kai_parts.find_parts if policy.kai else find_fair_parts
+    parts = find(trace, policy, capacity - others, wanted)
     percent = 100.0 / capacity
     middles: Floats = (edges[:-1] + edges[1:]) / 2.0 - start
     return TeamCurves(teams, middles, used * percent, parts * percent)
