@@ -9,7 +9,7 @@ import msgspec
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, QuotaDecision
+from scheduler.api.door.workload_decisions import Admit, EvictWorkload, Preempt, QuotaDecision
 from scheduler.api.kinds import BY_KIND
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.settings import QueueSettings

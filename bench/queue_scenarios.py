@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from bench.floors import Floor
 from bench.queue_cluster import NOW, QueueCluster, read_object
 from scheduler.api import kueue, names
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt
+from scheduler.api.door.workload_decisions import Admit, EvictWorkload, Preempt
 from scheduler.api.times import write_time
 from scheduler.kube import heap
 from tests.differential.queues import throughput

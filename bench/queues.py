@@ -21,7 +21,7 @@ import numpy as np
 from bench.floors import Floor
 from bench.queue_cluster import NOW, QueueCluster
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, Preempt
+from scheduler.api.door.workload_decisions import Admit, Preempt
 from scheduler.engine.allowance import Unlimited
 from tests.controlplane import build
 from tests.differential.queues import throughput

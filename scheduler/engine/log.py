@@ -16,8 +16,9 @@ from msgspec import structs
 
 from scheduler.api import names, wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome, QuotaDecision
+from scheduler.api.door.decisions import Bind, Evict, Hold, Nominate, Outcome
 from scheduler.api.door.events import Event
+from scheduler.api.door.workload_decisions import QuotaDecision
 from scheduler.config import Config
 from scheduler.telling import sayings
 

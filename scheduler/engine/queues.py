@@ -12,8 +12,9 @@ from typing import Any
 
 from scheduler.api import kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, DomainsGiven, Outcome, Preempt, Queued, SetGiven
+from scheduler.api.door.decisions import Outcome
 from scheduler.api.door.notes import Note
+from scheduler.api.door.workload_decisions import Admit, DomainsGiven, Preempt, Queued, SetGiven
 from scheduler.api.groups.definitions import Topology
 from scheduler.api.queues import bounds, reading
 from scheduler.api.queues.definitions import QueueDefinition

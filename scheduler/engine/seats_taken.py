@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from scheduler.api.door.decisions import Evict, EvictWorkload, Outcome, Plan
+from scheduler.api.door.decisions import Evict, Outcome, Plan
+from scheduler.api.door.workload_decisions import EvictWorkload
 from scheduler.api.queues.words import PREEMPTED
 from scheduler.state.cluster import Cluster
 from scheduler.tenancy.tenants import Tenants

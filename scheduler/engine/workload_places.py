@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler.api import names
-from scheduler.api.door.decisions import Bind, DomainsGiven, Plan
+from scheduler.api.door.decisions import Bind, Plan
+from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.readers.owners import KEY_KINDS
 from scheduler.api.queues import molding

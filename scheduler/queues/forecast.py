@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, Queued, QuotaDecision, SetPriority, SyncChecks
+from scheduler.api.door.workload_decisions import (
+    Admit,
+    Queued,
+    QuotaDecision,
+    SetPriority,
+    SyncChecks,
+)
 from scheduler.api.groups import table
 from scheduler.api.groups.objects import GroupObject
 from scheduler.api.queues.lifecycles import find_requeue_time, read_lifecycle

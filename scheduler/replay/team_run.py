@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from scheduler.api import wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Queued
+from scheduler.api.door.workload_decisions import Queued
 from scheduler.engine.allowance import Unlimited
 from scheduler.replay import objects
 from scheduler.replay.experiment import (

@@ -14,7 +14,7 @@ import msgspec
 
 from scheduler.api import kai, kinds, kueue, names, wire
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, QuotaDecision
+from scheduler.api.door.workload_decisions import Admit, EvictWorkload, Preempt, QuotaDecision
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.words import ADMITTED, EVICTED, PREEMPTED, QUOTA_RESERVED
 from scheduler.api.times import write_time

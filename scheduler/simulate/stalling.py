@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from scheduler.api.door.decisions import Admit, Outcome
+from scheduler.api.door.decisions import Outcome
+from scheduler.api.door.workload_decisions import Admit
 
 # So often a pod or group is decided about in vain, while nothing else is decided, before the simulation ends.
 TRIES_MAX = 200

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scheduler.api.door.decisions import (
+from scheduler.api.door.workload_decisions import (
     Deactivate,
     EvictWorkload,
     Requeue,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 
-from scheduler.api.door.decisions import SetPriority, StepDecision, SyncChecks
+from scheduler.api.door.workload_decisions import SetPriority, StepDecision, SyncChecks
 from scheduler.tenancy.steps import Steps
 from scheduler.tenancy.works import Where, Work
 

@@ -10,7 +10,7 @@ import msgspec
 
 from scheduler.api import kinds, kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import Admit, Preempt, Queued, QuotaDecision
+from scheduler.api.door.workload_decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.kinds import BY_KIND
 from scheduler.api.queues import configuration
 from scheduler.api.times import write_time

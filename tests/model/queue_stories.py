@@ -9,7 +9,7 @@ import msgspec
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import (
+from scheduler.api.door.workload_decisions import (
     Admit,
     Deactivate,
     EvictWorkload,

@@ -5,7 +5,7 @@ import pytest
 from bench import queue_scenarios
 from bench.queue_cluster import NOW, QueueCluster, read_object
 from bench.queue_scenarios import SCENARIOS, Kind, Scenario
-from scheduler.api.door.decisions import Admit
+from scheduler.api.door.workload_decisions import Admit
 
 
 def stand_still() -> float:

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.door.decisions import Admit, Deactivate, EvictWorkload, Requeue, SyncChecks
+from scheduler.api.door.workload_decisions import (
+    Admit,
+    Deactivate,
+    EvictWorkload,
+    Requeue,
+    SyncChecks,
+)
 from scheduler.kube.queues import writer
 from tests.model.queue_shell import QueueShell
 from tests.oracles.kueue import cases

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.door import events
-from scheduler.api.door.decisions import (
+from scheduler.api.door.workload_decisions import (
     Admit,
     Deactivate,
     EvictWorkload,

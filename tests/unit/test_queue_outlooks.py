@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.api.door.decisions import Admit, Preempt, QuotaDecision
+from scheduler.api.door.workload_decisions import Admit, Preempt, QuotaDecision
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine

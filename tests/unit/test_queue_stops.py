@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.door.decisions import EvictWorkload, Queued
+from scheduler.api.door.workload_decisions import EvictWorkload, Queued
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.queues.workloads import Shapes
 from scheduler.config import Config

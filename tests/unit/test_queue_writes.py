@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from scheduler.api import kinds, kueue
-from scheduler.api.door.decisions import Admit, EvictWorkload, Preempt, Queued, SetGiven
 from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
+from scheduler.api.door.workload_decisions import Admit, EvictWorkload, Preempt, Queued, SetGiven
 from scheduler.errors import ApiError
 from scheduler.kube.queues import reports, writer
 from scheduler.kube.queues.reports import WorkloadReports

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.api.door.decisions import Admit, DomainsGiven, SetGiven
+from scheduler.api.door.workload_decisions import Admit, DomainsGiven, SetGiven
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.domains import read_domains, write_domains
 from scheduler.config import Config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.api.door.decisions import Admit, Deactivate, EvictWorkload, Preempt
+from scheduler.api.door.workload_decisions import Admit, Deactivate, EvictWorkload, Preempt
 from scheduler.engine.engine import Engine
 from scheduler.engine.log import Happened, Head, decode
 from scheduler.engine.rerun import rerun

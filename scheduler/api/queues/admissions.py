@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api import kueue
-from scheduler.api.door.decisions import Admit
+from scheduler.api.door.workload_decisions import Admit
 from scheduler.api.queues.amounts import write_amount
 from scheduler.api.queues.domains import write_domains
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api.door.decisions import DomainsGiven
+from scheduler.api.door.workload_decisions import DomainsGiven
 
 Json = dict[str, Any]
 # The version in which domains are listed one by one; later ones write what they have in common once.

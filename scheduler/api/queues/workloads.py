@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from scheduler.api import kueue, names, selectors, times, wire
-from scheduler.api.door.decisions import DomainsGiven
+from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
 from scheduler.api.queues import amounts, bounds

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kueue, times
-from scheduler.api.door.decisions import Admit
+from scheduler.api.door.workload_decisions import Admit
 from scheduler.api.limits import shorten
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.words import (

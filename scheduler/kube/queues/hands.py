@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from scheduler.api import kinds, kueue, wire
 from scheduler.api.door import events, notes
-from scheduler.api.door.decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.door.events import Event, Heard
 from scheduler.api.door.notes import Note
+from scheduler.api.door.workload_decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.kinds import Kind
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.api import kueue, times
-from scheduler.api.door.decisions import (
+from scheduler.api.door.workload_decisions import (
     Deactivate,
     EvictWorkload,
     Requeue,

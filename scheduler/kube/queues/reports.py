@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from scheduler.api.door.decisions import (
+from scheduler.api.door.workload_decisions import (
     Admit,
     Deactivate,
     EvictWorkload,

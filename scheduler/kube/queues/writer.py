@@ -18,14 +18,14 @@ import msgspec
 import structlog
 
 from scheduler.api import kueue
-from scheduler.api.door.decisions import (
+from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
+from scheduler.api.door.workload_decisions import (
     Admit,
     Deactivate,
     Preempt,
     SetPriority,
     StepDecision,
 )
-from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
 from scheduler.api.kinds import Kind
 from scheduler.api.queues.words import (
     ADMITTED,

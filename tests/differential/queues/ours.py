@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler.api.door.decisions import EvictWorkload
+from scheduler.api.door.workload_decisions import EvictWorkload
 from scheduler.api.queues.workloads import Shapes
 from scheduler.tenancy import rounds
 from scheduler.tenancy.tenants import Tenants
