@@ -289,7 +289,9 @@ class Queues:
             return 0.0
         tenants = self.tenants
         parts = tenants.unplaced, tenants.stops, tenants.usage
-        dues = (*(part.find_due() for part in parts), self._find_look())
+        # Where nothing ends by itself, as in a simulation, those who wait for a promise wait for what happens.
+        look = tenants.passed.find_due() if self._settings.ends_runs else None
+        dues = (*(part.find_due() for part in parts), look, self._find_look())
         return min((due for due in dues if due is not None), default=_NEVER)
 
     def _find_look(self) -> float | None:

@@ -101,6 +101,14 @@ def move_workload(tree: q.QuotaTree, held: q.Held, row: int, sign: int) -> None:
 
 
 @kernel
+def move_workloads(tree: q.QuotaTree, held: q.Held, rows: Ints1, sign: int) -> None:
+    """Take what workloads hold off their queues (-1), or add it again (1); a row of -1 is nobody's."""
+    for k in range(rows.size):
+        if rows[k] >= 0:
+            _move(tree, held, rows[k], sign)
+
+
+@kernel
 def put_back(tree: q.QuotaTree, held: q.Held, going: q.Going) -> None:
     """Put back all who were taken."""
     for k in range(going.n_taken[0]):

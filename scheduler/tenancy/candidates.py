@@ -44,7 +44,7 @@ class Rules(NamedTuple):
     strategies: tuple[str, ...] | None = None
     find_usage: Callable[[str, str], float | None] = lambda *_: None
     moves: bool = False
-    promises: bool = True
+    promises: bool = False
 
     @property
     def is_fair(self) -> bool:

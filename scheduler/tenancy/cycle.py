@@ -174,7 +174,9 @@ class TreeCycle:
         while total and low < high:
             at = (low + high) // 2
             counts = [one.n_pods - n * at // total for one, n in zip(sets, spare, strict=True)]
-            entry.assignment = assigner.assign(sets, counts, tried, only)
+            entry.assignment = assign_with_place(
+                assigner, self._ground.places, entry.work, tried, only, counts=counts
+            )
             victims = self._find_victims(entry)
             if entry.assignment.mode == Mode.FIT or victims:
                 best, high = (at, entry.assignment, victims), at
@@ -258,13 +260,15 @@ class TreeCycle:
             return
         promises = self._promises.list_binding(entry)
         if not self._takes_place(work, assignment):
-            self._leave(entry, NO_PLACE, _NO_LONGER, AGAIN)
+            # Only somebody else can have taken its place in this cycle: else another try would end as this one.
+            self._leave(entry, NO_PLACE, _NO_LONGER, AGAIN if self._outcome.admitted else PARKED)
         elif broken := self._find_broken(entry, promises):
             self._ground.places.let_go(work.key)
             self._keep_back(entry, broken)
         else:
             work.waits_for, work.tried = _NOBODY, []
             self._ground.admit(work, assignment)
+            self._promises.note_admitted(work)
             self._outcome.admitted.append((work, assignment))
 
     def _find_broken(self, entry: Entry, promises: Sequence[Promise]) -> Promise | None:
@@ -289,7 +293,12 @@ class TreeCycle:
         work = entry.work
         work.reason, work.message = reason, message or work.message
         if not what.is_preemptor:
+            if work.waits_for:
+                # What it was promised once they have gone is of no use to it.
+                self._ground.places.let_go(work.key)
             work.waits_for = _NOBODY
+        if what == PARKED and reason in {WAITS_FOR_QUOTA, NO_PLACE}:
+            self._ground.passed.note_vain(work)
         self._outcome.left.append((work, what))
 
     def _keep_back(self, entry: Entry, promise: Promise) -> None:

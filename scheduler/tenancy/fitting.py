@@ -17,6 +17,7 @@ def assign_with_place(
     tried: Tried = (),
     only: Mapping[str, Mapping[str, str]] | None = None,
     gone: Sequence[str] = (),
+    counts: Sequence[int] | None = None,
 ) -> Assignment:
     """Choose flavors in which there is a place; if there are none, those in which there would be quota.
 
@@ -27,9 +28,10 @@ def assign_with_place(
         tried: after which flavors to go on, as ``Assigner.assign`` takes it.
         only: the only flavors that may be chosen, likewise.
         gone: the keys of workloads that have left their places.
+        counts: how many pods of each pod set; None for all.
     """
-    barred = frozenset[str]()
-    first = full = assigner.assign(work.sets, work.counts, tried, only)
+    barred, counts = frozenset[str](), work.counts if counts is None else counts
+    first = full = assigner.assign(work.sets, counts, tried, only)
     if not places.needs_place(work):
         return first
     while full.mode == Mode.FIT:
@@ -37,5 +39,5 @@ def assign_with_place(
             return full
         first.lacks_place = True
         barred |= {flavor for flavor, _ in full.usage}
-        full = assigner.assign(work.sets, work.counts, (), only, barred)
+        full = assigner.assign(work.sets, counts, (), only, barred)
     return first

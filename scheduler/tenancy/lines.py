@@ -10,19 +10,23 @@ from collections.abc import Callable
 
 from scheduler.tenancy.works import Likeness, Place, Work
 
+# So many of a kind are tried one by one though others of it are kept back; of how long each runs depends who may start.
+_KEPT_BACK_MOST = 16
+
 
 class _Kind:
     """Workloads of one lane that are alike.
 
     Attributes:
         is_parked: they wait for a change in their tree, with ``reason`` and ``message``.
+        n_kept_back: how many more are like them, and wait for a change by themselves.
     """
 
-    __slots__ = ("_heap", "_places", "is_parked", "key", "lane", "message", "reason")
+    __slots__ = ("_heap", "_places", "is_parked", "key", "lane", "message", "n_kept_back", "reason")
 
     def __init__(self, lane: str, key: tuple[str, Likeness]) -> None:
         self.lane, self.key = lane, key
-        self.is_parked = False
+        self.is_parked, self.n_kept_back = False, 0
         self.reason = self.message = ""
         self._heap: list[tuple[Place, str]] = []
         # The place of each member; an entry of the heap with another place no longer counts.
@@ -66,6 +70,8 @@ class Line:
         self._works: dict[str, Work] = {}
         self._kind_of: dict[str, _Kind] = {}
         self._kinds: dict[tuple[str, Likeness], _Kind] = {}
+        # Those who wait for a change by themselves, while others who are like them are tried.
+        self._kept_back: dict[str, None] = {}
         # By lane, the kinds that are tried, by their first members; other entries no longer count.
         self._lanes: dict[str, list[tuple[Place, int, _Kind]]] = {}
 
@@ -77,7 +83,8 @@ class Line:
 
     def count_parked(self) -> int:
         """Count those who wait for a change."""
-        return sum(len(one) for one in self._kinds.values() if one.is_parked)
+        parked = sum(len(one) for one in self._kinds.values() if one.is_parked)
+        return parked + len(self._kept_back)
 
     def count_reason(self, reason: str, still_holds: Callable[[Work], bool]) -> int:
         """Count those who wait for a reason that still holds.
@@ -122,22 +129,38 @@ class Line:
         kind = self._kind_of[work.key]
         kind.is_parked, kind.reason, kind.message = True, work.reason, work.message
 
+    def keep_back(self, work: Work) -> None:
+        """Let a workload wait for a change by itself; with too many of its kind already, let all of them wait."""
+        kind = self._kind_of[work.key]
+        if kind.n_kept_back >= _KEPT_BACK_MOST:
+            self.park(work)
+            return
+        kind.n_kept_back += 1
+        kind.remove(work.key)
+        self._kept_back[work.key] = None
+        self._push(kind)
+
     def find_reason(self, work: Work) -> tuple[str, str]:
         """Find why a workload waits, as a reason and a message; both are empty if it was not looked at yet."""
         kind = self._kind_of[work.key]
-        return (kind.reason, kind.message) if kind.is_parked else (work.reason, work.message)
+        is_with_kind = kind.is_parked and work.key not in self._kept_back
+        return (kind.reason, kind.message) if is_with_kind else (work.reason, work.message)
 
     def is_parked(self, key: str) -> bool:
         """Whether a workload waits for a change."""
-        return self._kind_of[key].is_parked
+        return key in self._kept_back or self._kind_of[key].is_parked
 
     def drop(self, key: str) -> None:
         """Remove a workload that waits no longer; nothing if it does not wait."""
         if self._works.pop(key, None) is None:
             return
         kind = self._kind_of.pop(key)
-        kind.remove(key)
-        if not len(kind):
+        if key in self._kept_back:
+            del self._kept_back[key]
+            kind.n_kept_back -= 1
+        else:
+            kind.remove(key)
+        if not len(kind) and not kind.n_kept_back:
             del self._kinds[kind.key]
         elif not kind.is_parked:
             self._push(kind)
@@ -146,6 +169,12 @@ class Line:
 
     def retry_all(self) -> None:
         """Try those again who wait for a change."""
+        for key in self._kept_back:
+            kind = self._kind_of[key]
+            kind.n_kept_back -= 1
+            kind.add(self._works[key])
+            self._push(kind)
+        self._kept_back.clear()
         for kind in self._kinds.values():
             if kind.is_parked:
                 kind.is_parked = False

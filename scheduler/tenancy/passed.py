@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.lines import Line
@@ -16,6 +18,26 @@ CANDIDATES_MOST = 4
 LOOK_SECONDS = 60.0
 
 
+class Ends(NamedTuple):
+    """When those with quota in a tree will have ended.
+
+    Attributes:
+        times: the ends, the earliest first.
+        keys: whose they are.
+        doubted: namespaces with a workload that runs longer than it said: what others there say is not believed.
+    """
+
+    times: list[float]
+    keys: list[str]
+    doubted: frozenset[str]
+
+    def add(self, at: float, key: str) -> None:
+        """Add a workload that has got quota."""
+        i = bisect_right(self.times, at)
+        self.times.insert(i, at)
+        self.keys.insert(i, key)
+
+
 @dataclass(slots=True)
 class Known:
     """What was found out about promises in one tree at one time.
@@ -23,12 +45,14 @@ class Known:
     Attributes:
         at: the tree and the time.
         are_ends_said: whether anybody with quota may say how long it runs.
+        ends: when those with quota will have ended; None if that was not looked for.
         queues: the queues whose promises others keep; None if they were not looked for.
         promises: by when a workload starts, and what it gets then; None for nothing.
     """
 
     at: tuple[int, float]
     are_ends_said: bool = True
+    ends: Ends | None = None
     queues: list[str] | None = None
     promises: dict[str, tuple[float, Assignment] | None] = field(default_factory=dict)
 
@@ -67,7 +91,10 @@ class Passed:
 
     @contextmanager
     def suppose_vain(self, queue: str, works: Iterable[Work]) -> Iterator[None]:
-        """Suppose meanwhile that some workloads of a queue were tried in vain, and no others."""
+        """Suppose meanwhile that some workloads of a queue were tried in vain, if nobody in it was tried yet."""
+        if queue in self._vain:
+            yield
+            return
         before = self._vain, self._known
         self._vain = before[0] | {queue: dict.fromkeys(one.key for one in works)}
         self._known = Known((0, -1.0))

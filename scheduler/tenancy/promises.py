@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from heapq import nsmallest
 from typing import NamedTuple
 
+from scheduler.api.queues.definitions import Policy
 from scheduler.api.times import write_time
 from scheduler.state.ends import LATE_SECONDS
 from scheduler.tenancy.assigning import Assigner
@@ -22,7 +23,7 @@ from scheduler.tenancy.assignments import Assignment, Mode
 from scheduler.tenancy.fitting import assign_with_place
 from scheduler.tenancy.ground import Ground
 from scheduler.tenancy.ordering import Entry
-from scheduler.tenancy.passed import Known
+from scheduler.tenancy.passed import Ends, Known
 from scheduler.tenancy.trees import Column, Tree
 from scheduler.tenancy.works import Work
 
@@ -53,20 +54,6 @@ class Promise(NamedTuple):
         return self.assignment.height > 0
 
 
-class _Ends(NamedTuple):
-    """When those with quota in a tree will have ended.
-
-    Attributes:
-        times: the ends, the earliest first.
-        keys: whose they are.
-        doubted: namespaces with a workload that runs longer than it said: what others there say is not believed.
-    """
-
-    times: list[float]
-    keys: list[str]
-    doubted: frozenset[str]
-
-
 class Promises:
     """What is promised in one tree at one time."""
 
@@ -82,7 +69,9 @@ class Promises:
         queues = self._list_queues(entry)
         if not queues:
             return []
-        ends = self._list_ends()
+        if known.ends is None:
+            known.ends = self._list_ends()
+        ends = known.ends
         known.are_ends_said = bool(ends.times)
         if not ends.times:
             return []
@@ -92,6 +81,12 @@ class Promises:
             for one in found
             if one is not None and not self._ends_by(entry.work, one.until, ends)
         ]
+
+    def note_admitted(self, work: Work) -> None:
+        """Note that a workload has got quota."""
+        ends, seconds = self._known.ends, self._ground.places.find_run_seconds(work)
+        if ends is not None and seconds is not None and seconds <= LONGEST_SECONDS:
+            ends.add(self._ground.now + seconds, work.key)
 
     def find_broken(
         self, promises: Sequence[Promise], entry: Entry, *, has_place: bool
@@ -132,19 +127,28 @@ class Promises:
     def _known(self) -> Known:
         return self._ground.passed.get_known((id(self._tree), self._ground.now))
 
-    def _find_promise(self, queue: str, entry: Entry, ends: _Ends) -> Promise | None:
+    def _find_promise(self, queue: str, entry: Entry, ends: Ends) -> Promise | None:
         """Find what is promised in a queue, as far as an entry has to keep it."""
         is_own = queue == entry.work.queue
         find_order = self._ground.lines[queue].find_order
         for work in self._ground.passed.list_vain(queue):
             if is_own and find_order(work) >= find_order(entry.work):
                 return None
+            if not is_own and self._can_take_back(work, entry.work):
+                return None
             promise = self._search_once(work, ends)
             if promise is not None:
                 return promise if is_own or not promise.borrows else None
         return None
 
-    def _search_once(self, work: Work, ends: _Ends) -> Promise | None:
+    def _can_take_back(self, work: Work, borrower: Work) -> bool:
+        """Whether a workload may take quota back that another queue borrows: then it need not be kept free."""
+        policy = self._ground.find_queue(work.queue).preemption.reclaim
+        return policy == Policy.ANY or (
+            policy == Policy.LOWER and borrower.priority < work.priority
+        )
+
+    def _search_once(self, work: Work, ends: Ends) -> Promise | None:
         """Find what a workload is promised, once for each time: others that come in between keep the promise."""
         promises = self._known.promises
         if work.key not in promises:
@@ -159,7 +163,7 @@ class Promises:
 
     # When others end.
 
-    def _list_ends(self) -> _Ends:
+    def _list_ends(self) -> Ends:
         """List by when those with quota will have ended, as far as they say it, within the time of a promise."""
         now, works = self._ground.now, self._ground.works
         found: list[tuple[float, str]] = []
@@ -173,16 +177,15 @@ class Promises:
             if work is None or seconds is None:
                 continue
             end = (work.defined.life.admitted_at or now) + seconds
-            late = now - end
-            if late > LATE_SECONDS:
+            if now - end > LATE_SECONDS:
+                # Nobody knows when it ends.
                 doubted.add(work.namespace)
-            # Once it is as late as it was to run, nobody knows when it ends.
-            if late <= max(LATE_SECONDS, seconds) and end <= now + LONGEST_SECONDS:
+            elif end <= now + LONGEST_SECONDS:
                 found.append((max(now, end), key))
         found.sort()
-        return _Ends([end for end, _ in found], [key for _, key in found], frozenset(doubted))
+        return Ends([end for end, _ in found], [key for _, key in found], frozenset(doubted))
 
-    def _ends_by(self, work: Work, until: float, ends: _Ends) -> bool:
+    def _ends_by(self, work: Work, until: float, ends: Ends) -> bool:
         """Whether a workload that starts now will have ended by a time."""
         seconds = self._ground.places.find_run_seconds(work)
         if seconds is None or work.namespace in ends.doubted:
@@ -191,7 +194,7 @@ class Promises:
 
     # When a workload starts.
 
-    def _search(self, work: Work, ends: _Ends) -> Promise | None:
+    def _search(self, work: Work, ends: Ends) -> Promise | None:
         """Find by when a workload starts if nobody comes before it; None if it does not within the time of a promise."""
         keys = ends.keys
         n = _find_least(0, len(keys), lambda n: self._fit(work, keys[:n], with_place=False))

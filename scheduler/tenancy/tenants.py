@@ -21,7 +21,7 @@ from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.history import History
 from scheduler.tenancy.index import WorkIndex
 from scheduler.tenancy.lines import Line
-from scheduler.tenancy.outcomes import NO_PLACE, PARKED, WAITS_FOR_QUOTA, Kept, Outcome
+from scheduler.tenancy.outcomes import NO_PLACE, Kept, Outcome
 from scheduler.tenancy.passed import Passed
 from scheduler.tenancy.places import Anywhere, Places
 from scheduler.tenancy.readiness import WAITS_FOR_PODS, Readiness
@@ -379,10 +379,10 @@ class Tenants:
             line = self.lines[work.queue]
             if what.is_preemptor:
                 line.preemptor = work.key
+            elif what.is_kept_back and not line.is_strict:
+                line.keep_back(work)
             elif what.is_parked and not line.is_strict:
                 line.park(work)
-            if what == PARKED and work.reason in {WAITS_FOR_QUOTA, NO_PLACE}:
-                self.passed.note_vain(work)
             if work.reason == NO_PLACE:
                 self.unplaced.lacking[work.queue] = None
             elif work.reason == WAITS_FOR_PODS:

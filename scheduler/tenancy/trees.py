@@ -193,11 +193,10 @@ class Tree:
         columns = np.array([self.columns[one] for one in amounts], np.int64)
         return columns, np.array(list(amounts.values()), np.int64)
 
-    def move_rows(self, rows: Iterable[int], sign: int) -> None:
+    def move_rows(self, rows: Sequence[int], sign: int) -> None:
         """Let those who hold quota in some rows give it back for now (-1), or have it again (1); a row of -1 is nobody's."""
-        for row in rows:
-            if row >= 0:
-                reclaim.move_workload(self.handle, self.held.handle, row, sign)
+        if rows:
+            reclaim.move_workloads(self.handle, self.held.handle, np.array(rows, np.int64), sign)
 
     def find_available(self, node: int, column: int) -> int:
         """Return how much more a node may use of a column; negative if it uses more than there is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 
 from scheduler.api.queues.workloads import PodSet, WorkloadDefinition, count_pods
@@ -100,8 +99,7 @@ class Work:
     def _compare(self) -> None:
         """Note what it has in common with others that get the same answer."""
         sets = tuple((one.name, id(one.shape), one.least) for one in self.defined.sets)
-        counts, runs = tuple(self.counts), _round_seconds(self.defined.run_seconds)
-        self.likeness: Likeness = (self.priority, sets, counts, self.given, runs)
+        self.likeness: Likeness = (self.priority, sets, tuple(self.counts), self.given)
 
     @property
     def priority(self) -> int:
@@ -133,8 +131,3 @@ class Work:
                 of_pods = amount if n_pods == one.n_pods else amount // one.n_pods * n_pods
                 used[column] = used.get(column, 0) + of_pods
         return used
-
-
-def _round_seconds(seconds: float | None) -> int | None:
-    """Round a run time to one of few, a fifth apart: how long it runs decides whether a workload may start before another."""
-    return None if seconds is None else round(4 * math.log2(max(1.0, seconds)))

@@ -59,7 +59,7 @@ class Small:
         self.watches_pods = False
 
     def make_scene(self) -> Scene:
-        prebuilt = workloads.find_prebuilt(self.job) if self.job is not None else ""
+        prebuilt = workloads.name_prebuilt(self.job) if self.job is not None else ""
         named = [one for one in self.workloads if one["metadata"]["name"] == prebuilt]
         return Scene(
             row=_ROW,

@@ -143,3 +143,21 @@ def test_it_waits_in_a_simulation_for_a_reason_of_its_own() -> None:
     states = {one["job"]["name"]: (one["state"], one["reason"]) for one in found["workloads"]}
     assert states["k"][0] == "admitted"
     assert states["j"][1] == "NotSupported"
+
+
+def test_a_job_that_becomes_elastic_while_it_runs_is_stopped_like_any_other_that_grows() -> None:
+    """Nobody but Kueue has let the pods of a slice run, and its user may take the gates from them."""
+    small = Small()
+    assert small.job is not None
+    gate = {"name": names.KUEUE_ELASTIC}
+    small.job["spec"]["template"]["spec"]["schedulingGates"] = [gate]
+    small.job["spec"]["suspend"] = True
+    small.settle()
+    small.admit()
+    small.settle()
+    small.run_pods()
+    assert not small.is_suspended
+    small.job["metadata"]["annotations"] = {names.KUEUE_ELASTIC: "true"}
+    small.job["spec"]["parallelism"] = small.job["spec"]["completions"] = 500
+    small.settle_with_pods()
+    assert small.is_suspended

@@ -215,3 +215,36 @@ def test_what_is_no_name_never_becomes_a_path(name: str) -> None:
     job = {"metadata": {"annotations": {names.KUEUE_PREBUILT: name}}}
     with pytest.raises(BadInput, match="prebuilt-workload-name"):
         workloads.find_prebuilt(job)
+
+
+def test_the_workload_of_a_pod_group_is_not_taken_over() -> None:
+    """Its pods run on its quota: they would go on, and the job with them."""
+    small = make_small()
+    pods = [{"apiVersion": "v1", "kind": "Pod", "name": f"p{i}", "uid": f"p{i}"} for i in range(2)]
+    small.workloads[0]["metadata"]["ownerReferences"] = pods
+    small.admit()
+    with pytest.raises(Refusal) as refused:
+        small.settle()
+    assert refused.value.reason == "PrebuiltWorkloadInUse"
+    assert small.workloads[0]["metadata"]["ownerReferences"] == pods
+    assert small.is_true("Admitted")
+    assert small.is_suspended
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_job_that_names_no_name_does_not_run(is_new: bool) -> None:
+    """One that runs has quota for its pods of before, and may not add more by a mistake."""
+    small = Small()
+    assert small.job is not None
+    if not is_new:
+        small.job["spec"]["suspend"] = True
+        small.settle()
+        small.admit()
+        small.settle()
+    small.run_pods()
+    assert not small.is_suspended
+    small.job["metadata"]["annotations"] = {names.KUEUE_PREBUILT: "NOT A NAME"}
+    small.job["spec"]["parallelism"] = small.job["spec"]["completions"] = 500
+    with pytest.raises(BadInput, match="is not the name of a Workload"):
+        small.settle_with_pods()
+    assert small.is_suspended

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.api import names
+from scheduler.api.queues import configuration
 from scheduler.config import Config
 from scheduler.queues import forecast
 from scheduler.queues.forecast import Start
@@ -25,9 +26,11 @@ LIMIT = "maximumExecutionTimeSeconds"
 THEIRS = {"scheduler": "default-scheduler"}
 
 
-def foresee(*objects: Json, wanted: list[str]) -> dict[str, Start]:
+def foresee(*objects: Json, wanted: list[str], config: Config | None = None) -> dict[str, Start]:
     situation = prepare(objects, Changes(), strict=True)
-    found = forecast.foresee(situation, Config(), [f"team/{one}" for one in wanted], is_live=False)
+    found = forecast.foresee(
+        situation, config or Config(), [f"team/{one}" for one in wanted], is_live=False
+    )
     return {key.partition("/")[2]: one for key, one in found.items()}
 
 
@@ -47,8 +50,8 @@ class Task(NamedTuple):
 class Twin:
     """A slow queue: it goes from end to end, and starts in order whoever fits and keeps what the first one is promised."""
 
-    def __init__(self, tasks: list[Task], quota: int) -> None:
-        self.tasks, self.quota, self.now = tasks, quota, 0
+    def __init__(self, tasks: list[Task], quota: int, *, promises: bool) -> None:
+        self.tasks, self.quota, self.now, self.promises = tasks, quota, 0, promises
         self.starts: list[int | None] = [None] * len(tasks)
         self.ends: list[tuple[float, int]] = []
 
@@ -61,7 +64,7 @@ class Twin:
 
     def keeps_promise(self, task: Task, end: float, vain: list[Task]) -> bool:
         promised = next((one for one in vain[:4] if self.find_time(one) is not None), None)
-        if promised is None:
+        if promised is None or not self.promises:
             return True
         until = self.find_time(promised) or 0
         beside = self.count_free(until) - (task.gpus if end > until else 0)
@@ -80,8 +83,10 @@ class Twin:
                 self.ends.append((end, task.gpus))
 
 
-def find_starts(tasks: list[Task], quota: int, *, is_strict: bool) -> list[int | None]:
-    twin = Twin(tasks, quota)
+def find_starts(
+    tasks: list[Task], quota: int, *, is_strict: bool, promises: bool
+) -> list[int | None]:
+    twin = Twin(tasks, quota, promises=promises)
     while True:
         twin.start_all(is_strict=is_strict)
         later = [end for end, _ in twin.ends if twin.now < end < math.inf]
@@ -97,8 +102,10 @@ TASKS = st.lists(
 )
 
 
-@given(TASKS, st.integers(1, 6), st.booleans())
-def test_starts_are_those_of_a_slow_twin(tasks: list[Task], quota: int, is_strict: bool) -> None:
+@given(TASKS, st.integers(1, 6), st.booleans(), st.booleans())
+def test_starts_are_those_of_a_slow_twin(
+    tasks: list[Task], quota: int, is_strict: bool, promises: bool
+) -> None:
     strategy = "StrictFIFO" if is_strict else "BestEffortFIFO"
     objects = [TEAM, make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": quota}, queueingStrategy=strategy)]  # fmt: skip
     objects += [
@@ -106,8 +113,10 @@ def test_starts_are_those_of_a_slow_twin(tasks: list[Task], quota: int, is_stric
         for i, one in enumerate(tasks)
     ]
     wanted = [f"w{i}" for i in range(len(tasks))]
-    found = foresee(*objects, wanted=wanted)
-    assert [found[one].seconds for one in wanted] == find_starts(tasks, quota, is_strict=is_strict)
+    config = Config(queues=configuration.read_settings({"promises": promises}))
+    found = foresee(*objects, wanted=wanted, config=config)
+    starts = find_starts(tasks, quota, is_strict=is_strict, promises=promises)
+    assert [found[one].seconds for one in wanted] == starts
     for one in found.values():
         assert (one.at is None) == (one.seconds is None)
         assert [end.at for end in one.ends] == sorted(end.at for end in one.ends)

@@ -242,3 +242,22 @@ def test_no_place_is_kept_for_a_pod_that_has_succeeded(is_reclaimed: bool, is_th
         make_workload("next", "a", 1, 4, second=9),
     )
     assert rows["next"]["state"] == "admitted"
+
+
+@pytest.mark.parametrize(("least", "state"), [(2, "waits"), (1, "admitted")])
+def test_one_that_could_do_with_fewer_pods_starts_with_as_many_as_have_a_place(
+    least: int, state: str
+) -> None:
+    """There is quota for all of its pods, and a place for one. It holds up nobody behind it."""
+    large = make_workload("large", "a", 3, 4)
+    large["spec"]["podSets"][0]["minCount"] = least
+    behind = [make_workload(f"w{i}", "a", 1, 1, second=1 + i) for i in range(2)]
+    rows = run(make_node("n0", "r0"), make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": 12}), large, *behind)  # fmt: skip
+    assert rows["large"]["state"] == state
+    if state == "admitted":
+        assert rows["large"]["podSets"][0]["count"] == 1
+    else:
+        assert rows["large"]["reason"] == "TopologyPlacementFailed"
+    assert {row["state"] for name, row in rows.items() if name != "large"} == (
+        {"admitted"} if state == "waits" else {"waits"}
+    )

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from scheduler.api.queues import configuration
 from scheduler.config import Config
-from scheduler.queues import forecast
+from scheduler.queues import forecast, whys
+from scheduler.queues.scene import Scene
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.run import schedule
 from scheduler.simulate.situation import prepare
-from tests.unit.test_queue_command import ask
 from tests.unit.test_queues_places import (
     make_flavor,
     make_node,
@@ -24,7 +24,8 @@ from tests.unit.test_queues_places import (
 )
 
 Json = dict[str, Any]
-PLAIN = Config()
+PROMISES = {"promises": True}
+PLAIN = Config(queues=configuration.read_settings(PROMISES))
 KEEPS = {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
 THEIRS = {"scheduler": "default-scheduler"}
 NODES = [make_node("n0", "r0"), make_node("n1", "r1")]
@@ -112,8 +113,8 @@ def test_one_behind_it_starts_if_the_large_one_starts_all_the_same() -> None:
     [
         pytest.param(
             make_world(),
-            Config(queues=configuration.read_settings({"promises": False})),
-            id="it is switched off",
+            Config(),
+            id="it is not switched on",
         ),
         pytest.param(make_world()[:-1], PLAIN, id="nobody waits"),
         pytest.param(
@@ -164,28 +165,81 @@ def test_who_borrows_does_not_delay_the_one_whose_queue_is_owed_the_quota() -> N
     assert make("b", owed=3)["more"]["state"] == "admitted"
 
 
-def test_words_of_a_namespace_that_ran_over_its_time_are_not_believed() -> None:
-    """The one of a minute still runs after two, so it may end at any time; from two minutes on nobody knows when."""
+@pytest.mark.parametrize(("seconds", "state"), [(100, "waits"), (85, "waits"), (80, "admitted")])
+def test_nobody_knows_when_one_ends_that_is_a_minute_late(seconds: int, state: str) -> None:
+    """It is 00:02:26, and the one that runs since 00:00:01 has said how long: until 00:01:41, 00:01:26 or 00:01:21."""
     behind = limit(make_workload("behind", "a", 1, 1), 1)
-    behind["metadata"]["creationTimestamp"] = "2026-01-01T00:02:30Z"
+    behind["metadata"]["creationTimestamp"] = "2026-01-01T00:02:26Z"
     world = [*make_world(), behind]
     for one in world:
         if one["metadata"]["name"] == "runs" and one["kind"] == "Workload":
-            one["spec"]["maximumExecutionTimeSeconds"] = 85
+            one["spec"]["maximumExecutionTimeSeconds"] = seconds
     template = behind["spec"]["podSets"][0]["template"]["spec"]
     template["nodeSelector"] = {"kubernetes.io/hostname": "n0"}
-    assert run(*world)["behind"]["state"] == "waits"
-    behind["metadata"]["creationTimestamp"] = "2026-01-01T01:00:00Z"
-    assert run(*world)["behind"]["state"] == "admitted"
+    # Before that, it may end at any time, and the large one then starts.
+    assert run(*world)["behind"]["state"] == state
+
+
+@pytest.mark.parametrize(("runs_alike", "state"), [(3600, "waits"), (None, "waits"), (20, "admitted")])  # fmt: skip
+def test_one_that_is_kept_back_keeps_back_no_other_that_is_like_it(
+    runs_alike: int | None, state: str
+) -> None:
+    first = limit(make_workload("first", "a", 1, 1, second=12), 3600)
+    alike = limit(make_workload("alike", "a", 1, 1, second=13), runs_alike)
+    for one in (first, alike):
+        template = one["spec"]["podSets"][0]["template"]["spec"]
+        template["nodeSelector"] = {"kubernetes.io/hostname": "n0"}
+    rows = run(*make_world(), first, alike)
+    assert rows["first"]["state"] == "waits"
+    assert rows["alike"]["state"] == state
+
+
+@pytest.mark.parametrize("policy", ["Never", "Any", "LowerPriority"])
+def test_quota_that_can_be_taken_back_is_not_kept_free(policy: str) -> None:
+    """The large one waits for its own queue: when that has ended, it takes back what others borrow."""
+    takes = {"reclaimWithinCohort": policy, "withinClusterQueue": "Never"}
+    rows = run(
+        *NODES,
+        make_flavor("gpus", "gpu"),
+        *make_queue("a", {"gpus": 7}, preemption=takes),
+        *make_queue("b", {"gpus": 1}, preemption=KEEPS),
+        *make_run("own", "a", "n0", 4, 60),
+        *make_run("stays", "a", "n1", 2, None),
+        make_workload("large", "a", 1, 5, second=10, priority=5, **THEIRS),
+        make_workload("more", "b", 1, 2, second=12, **THEIRS),
+    )
+    assert rows["large"]["state"] == "waits"
+    assert rows["more"]["state"] == ("waits" if policy == "Never" else "admitted")
+
+
+def test_many_that_are_alike_are_kept_back_and_tried_again() -> None:
+    """More than are tried one by one; when the large one has gone, all start that can."""
+    world = [one for one in make_world(30) if one["metadata"]["name"] != "n1"]
+    world += [make_node("n1", "r1", gpus=40)]
+    many = []
+    for i in range(20):
+        one = make_workload(f"small{i}", "a", 1, 1, second=12 + i)
+        one["spec"]["podSets"][0]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n0"}  # fmt: skip
+        many.append(one)
+    for one in world:
+        if one["metadata"]["name"] == "large":
+            template = one["spec"]["podSets"][0]["template"]["spec"]
+            template["nodeSelector"] = {"kubernetes.io/hostname": "n0"}
+    rows = run(*world, *many)
+    assert {rows[f"small{i}"]["state"] for i in range(20)} == {"waits"}
+    rows = run(*[one for one in world if one["metadata"]["name"] != "large"], *many)
+    assert [rows[f"small{i}"]["state"] for i in range(2)] == ["admitted", "waits"]
 
 
 def test_queue_why_names_the_promise() -> None:
     behind = make_workload("behind", "a", 1, 1, second=12)
     template = behind["spec"]["podSets"][0]["template"]["spec"]
     template["nodeSelector"] = {"kubernetes.io/hostname": "n0"}
-    why = ask("why", "team/behind", objects=[*make_world(), behind])
-    assert why["state"] == "waits"
-    assert "Workload team/large comes first, and starts at 2026-01-01T00:01:01Z" in why["message"]
+    situation = prepare([*make_world(), behind], Changes(), strict=True)
+    scene = Scene(situation, PLAIN, is_live=False)
+    found = whys.explain(scene, scene.workloads["team/behind"])
+    assert found["state"] == "waits"
+    assert "Workload team/large comes first, and starts at 2026-01-01T00:01:01Z" in found["message"]
 
 
 class Task(NamedTuple):

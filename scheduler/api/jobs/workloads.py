@@ -20,6 +20,8 @@ from scheduler.errors import BadInput
 
 _NAME_MAX, _HASH_LENGTH, _LABEL_MAX = 63, 5, 63
 _PREBUILT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+# Where a job names a workload that was made before it; the first one counts.
+_NAMED_IN = ("annotations", "labels")
 _PREBUILT_MAX = 253
 
 
@@ -140,13 +142,19 @@ def find_queue(job: Json) -> str:
     return str(read_object(job, "metadata", "labels").get(names.KUEUE_QUEUE, ""))
 
 
+def name_prebuilt(job: Json) -> str:
+    """Return what a job names as its workload that was made before it, whether or not it is a name; empty for nothing."""
+    texts = (read_object(job, "metadata", key).get(names.KUEUE_PREBUILT, "") for key in _NAMED_IN)
+    return next((str(one) for one in texts if one), "")
+
+
 def find_prebuilt(job: Json) -> str:
     """Find the workload, made before it, that a job names; empty for none. The annotation counts before the label.
 
     Raises:
         BadInput: what it names is no name of a workload: it may become a part of a path.
     """
-    for key in ("annotations", "labels"):
+    for key in _NAMED_IN:
         name = str(read_object(job, "metadata", key).get(names.KUEUE_PREBUILT, ""))
         if name and (len(name) > _PREBUILT_MAX or not _PREBUILT.fullmatch(name)):
             field = f"metadata.{key}[{names.KUEUE_PREBUILT}]"

@@ -119,7 +119,7 @@ class QueueSettings:
     ends_runs: bool = True
     strategies: tuple[str, ...] | None = None
     moves: bool = False
-    promises: bool = True
+    promises: bool = False
     history: HistorySettings = _WEEK
     by_eviction: bool = True
     ready: ReadySettings | None = None

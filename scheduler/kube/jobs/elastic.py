@@ -35,9 +35,12 @@ def sort_slices(case: Case) -> Sequence[Json]:
 def stays(case: Case, workload: Json) -> bool:
     """Whether a job that runs goes on with a workload though it wants another number of pods by now.
 
-    Pods beyond those that have quota have a gate. Without it they would run, and the job has to stop as any other.
+    Pods beyond those that have quota have a gate. Without it they would run, and the job has to stop as any other. So it
+    has if it did not say that it is elastic when it got its quota: nobody but Kueue lets the pods of a slice run.
     """
     if case.is_suspended or not workloads.is_elastic(case.job) or has_condition(workload, EVICTED):
+        return False
+    if not workloads.is_elastic(workload):
         return False
     if not has_condition(workload, ADMITTED) or not all(map(_has_gate, case.parts)):
         return False

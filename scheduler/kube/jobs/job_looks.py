@@ -239,7 +239,7 @@ class JobLooks:
             found = await read_if_there(self._api, find(*reversed(kinds.split_key(one))))
             if found is not None:
                 owned[one] = found
-        named = workloads.find_prebuilt(job) if job is not None else ""
+        named = _find_prebuilt(job) if job is not None else ""
         prebuilt = owned.get(f"{namespace}/{named}")
         if named and prebuilt is None:
             prebuilt = await read_if_there(self._api, find(named, namespace))
@@ -273,3 +273,11 @@ class JobLooks:
             self._fits[meta["uid"]] = meta.get("generation", 0), uid
         elif isinstance(deed, MakeWorkload) and answer is not None:
             self.see_workload(msgspec.convert(answer, kueue.Workload))
+
+
+def _find_prebuilt(job: Json) -> str:
+    """Find the workload that a job names; empty also where this is no name, which may not become a part of a path."""
+    try:
+        return workloads.find_prebuilt(job)
+    except BadInput:
+        return ""

@@ -79,7 +79,7 @@ def read_job(name: str, found: Any) -> KnownJob:
     row, meta = table.BY_NAME[name], found.metadata
     metadata: Json = {"labels": meta.labels, "annotations": meta.annotations}
     job: Json = {"metadata": metadata, "spec": found.spec, "status": found.status}
-    name_of_prebuilt = workloads.find_prebuilt(job)
+    name_of_prebuilt = workloads.name_prebuilt(job)
     return KnownJob(
         row,
         pick_meta(meta),

@@ -40,10 +40,16 @@ def take_over(case: Case) -> Case | Deed | None:
     if found is None or (owner is None and statuses.is_going(found)):
         why = f"there is no Workload {values.quote(name)} in this namespace"
         return _refuse(case, others, NOT_FOUND, why)
+    # A workload of a pod group has all its pods as owners, and none of them is its controller.
+    owner = owner or next((one for one in _list_owners(found) if one.get("kind") == "Pod"), None)
     if owner is None:
         return _adopt(case, found)
     why = f"the Workload {values.quote(name)} is that of {owner.get('kind')} {values.quote(str(owner.get('name')))}"
     return _refuse(case, others, NOT_FREE, why)
+
+
+def _list_owners(found: Json) -> Sequence[Json]:
+    return get_in(found, ("metadata", "ownerReferences")) or ()
 
 
 def _list_others(case: Case, own: Json | None) -> list[Json]:
@@ -56,6 +62,7 @@ def _refuse(case: Case, others: Sequence[Json], reason: str, why: str) -> Deed |
     """Stop a job that cannot have the workload that it names, and drop others that it may have had.
 
     Raises:
+        BadInput: what it names is no name.
         Refusal: the job has stopped.
     """
     if case.state.end is not None:
@@ -65,13 +72,15 @@ def _refuse(case: Case, others: Sequence[Json], reason: str, why: str) -> Deed |
         return stopped
     if others:
         return DropWorkload(others[0])
+    workloads.find_prebuilt(case.job)
     raise Refusal(reason, why)
 
 
 def _adopt(case: Case, found: Json) -> Deed:
     """Make the job the controller of a workload that has none."""
-    others = get_in(found, ("metadata", "ownerReferences")) or ()
-    patch = {"metadata": workloads.write_ownership(case.scene.row.kind, case.job, others)}
+    patch = {
+        "metadata": workloads.write_ownership(case.scene.row.kind, case.job, _list_owners(found))
+    }
     note = f"Took over Workload: {statuses.write_key(found)}"
     return WriteWorkload(found, patch, words=("Normal", "TookOverWorkload", note))
 

@@ -72,7 +72,7 @@ class Case:
     @cached_property
     def prebuilt(self) -> str:
         """The workload, made before it, that the job names; empty for none."""
-        return workloads.find_prebuilt(self.job)
+        return workloads.name_prebuilt(self.job)
 
     @property
     def ranked(self) -> Ranked:
