@@ -157,7 +157,7 @@ class Candidates:
         if policy == Policy.NEVER:
             return []
         rows = self._tree.held.list_rows(node, needed)
-        allowed = [row for row in rows if _may_go(policy, asker.work, self.find(row))]
+        allowed = [row for row in rows if may_go(policy, asker.work, self.find(row))]
         spared = list_spared(self._works, asker.work)
         return [row for row in allowed if not self._is_spared(row, spared)] if spared else allowed
 
@@ -246,7 +246,7 @@ class Candidates:
         return Candidate(row, above, True, Why.RECLAIM)
 
 
-def _may_go(policy: Policy, asker: Work, one: Work) -> bool:
+def may_go(policy: Policy, asker: Work, one: Work) -> bool:
     """Whether a policy lets a workload go for another."""
     if policy == Policy.ANY or one.priority < asker.priority:
         return True

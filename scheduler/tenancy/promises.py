@@ -20,6 +20,7 @@ from scheduler.api.times import write_time
 from scheduler.state.ends import LATE_SECONDS
 from scheduler.tenancy.assigning import Assigner
 from scheduler.tenancy.assignments import Assignment, Mode
+from scheduler.tenancy.candidates import may_go
 from scheduler.tenancy.fitting import assign_with_place
 from scheduler.tenancy.ground import Ground
 from scheduler.tenancy.ordering import Entry
@@ -144,9 +145,7 @@ class Promises:
     def _can_take_back(self, work: Work, borrower: Work) -> bool:
         """Whether a workload may take quota back that another queue borrows: then it need not be kept free."""
         policy = self._ground.find_queue(work.queue).preemption.reclaim
-        return policy == Policy.ANY or (
-            policy == Policy.LOWER and borrower.priority < work.priority
-        )
+        return policy != Policy.NEVER and may_go(policy, work, borrower)
 
     def _search_once(self, work: Work, ends: Ends) -> Promise | None:
         """Find what a workload is promised, once for each time: others that come in between keep the promise."""

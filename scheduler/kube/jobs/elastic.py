@@ -35,8 +35,8 @@ def sort_slices(case: Case) -> Sequence[Json]:
 def stays(case: Case, workload: Json) -> bool:
     """Whether a job that runs goes on with a workload though it wants another number of pods by now.
 
-    Pods beyond those that have quota have a gate. Without it they would run, and the job has to stop as any other. So it
-    has if it did not say that it is elastic when it got its quota: nobody but Kueue lets the pods of a slice run.
+    Pods beyond those that have quota have a gate. Without the gate these pods would run, and the job has to stop like other
+    jobs. A job that became elastic after it got quota has to stop, too: it has no slices of workloads.
     """
     if case.is_suspended or not workloads.is_elastic(case.job) or has_condition(workload, EVICTED):
         return False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from scheduler.api import values
 from scheduler.api.jobs import workloads
 from scheduler.api.jobs.parts import Json, get_in, has_condition
+from scheduler.api.kinds import PODS
 from scheduler.api.queues.words import FINISHED
 from scheduler.kube.jobs import statuses
 from scheduler.kube.jobs.deeds import Deed, DropWorkload, Refusal, WriteWorkload
@@ -41,7 +42,9 @@ def take_over(case: Case) -> Case | Deed | None:
         why = f"there is no Workload {values.quote(name)} in this namespace"
         return _refuse(case, others, NOT_FOUND, why)
     # A workload of a pod group has all its pods as owners, and none of them is its controller.
-    owner = owner or next((one for one in _list_owners(found) if one.get("kind") == "Pod"), None)
+    owner = owner or next(
+        (one for one in _list_owners(found) if one.get("kind") == PODS.name), None
+    )
     if owner is None:
         return _adopt(case, found)
     why = f"the Workload {values.quote(name)} is that of {owner.get('kind')} {values.quote(str(owner.get('name')))}"
