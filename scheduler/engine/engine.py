@@ -205,7 +205,7 @@ class Engine:
             if not self._pending.has_active:
                 break
         self._kai.make_room(now, outcome)
-        self._queues.evict_seats(outcome)
+        self._queues.evict_stand_ins(outcome)
         self._backfill.work(now, allowance)
         self._cluster.groups.shortages.urgency.end_start()
         # Who carries the decisions out puts questions, which would form all groups of victims at once.

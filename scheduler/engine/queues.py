@@ -21,7 +21,7 @@ from scheduler.api.queues.definitions import QueueDefinition
 from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_workload
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.engine import seats_taken
+from scheduler.engine import stand_in_victims
 from scheduler.engine.keeping import Keeper
 from scheduler.engine.workload_gate import WorkloadGate
 from scheduler.engine.workload_places import WorkloadPlaces
@@ -196,7 +196,13 @@ class Queues:
         return (notes.QueueRead(kind, key, meta.generation, problem),)
 
     def _read(self, found: kueue.Workload) -> WorkloadDefinition:
-        return read_workload(found, self._shapes, by_eviction=self._settings.by_eviction)
+        settings = self._settings
+        return read_workload(
+            found,
+            self._shapes,
+            by_eviction=settings.by_eviction,
+            with_run_time=settings.promises,
+        )
 
     def _forget_shapes(self) -> None:
         works = self.tenants.works.values()
@@ -290,7 +296,7 @@ class Queues:
         tenants = self.tenants
         parts = tenants.unplaced, tenants.stops, tenants.usage
         # Where nothing ends by itself, as in a simulation, those who wait for a promise wait for what happens.
-        look = tenants.passed.find_due() if self._settings.ends_runs else None
+        look = tenants.promise_book.find_due() if self._settings.ends_runs else None
         dues = (*(part.find_due() for part in parts), look, self._find_look())
         return min((due for due in dues if due is not None), default=_NEVER)
 
@@ -318,10 +324,10 @@ class Queues:
         # What was placed here has moved rows, too.
         self._seen = self._moved.position
 
-    def evict_seats(self, outcome: Outcome) -> None:
+    def evict_stand_ins(self, outcome: Outcome) -> None:
         """Evict the workloads of pods that do not exist and were chosen as victims."""
         if self.is_on:
-            seats_taken.evict_workloads(outcome, self._cluster, self.tenants)
+            stand_in_victims.evict_workloads(outcome, self._cluster, self.tenants)
 
     def _add_round(self, found: Round, outcome: Outcome) -> None:
         for work, assignment in found.admitted:

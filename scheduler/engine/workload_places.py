@@ -104,13 +104,11 @@ class WorkloadPlaces:
         """
         labels = self._find_domain_labels(work, assignment)
         sites: dict[tuple[str, ...], set[str]] = {}
-        nodes = self._cluster.nodes
         for key in keys:
             for uid in self._list_on_nodes(key):
                 node = self._cluster.pods[uid].node or ""
-                facts = nodes.facts[nodes.rows[node]] if node in nodes.rows else None
-                if facts is not None:
-                    domain = tuple(facts.labels.get(label, "") for label in labels) or (node,)
+                if self._cluster.find_facts(node) is not None:
+                    domain = self._find_domain(uid, labels) or (node,)
                     sites.setdefault(domain, set()).add(key)
         ordered = sorted(sites.items(), key=lambda one: (-len(one[1]), one[0]))
         return [frozenset(keys) for _, keys in ordered]
@@ -127,6 +125,12 @@ class WorkloadPlaces:
                     return where.labels[: level + 1]
         return ()
 
+    def _find_domain(self, uid: str, levels: Sequence[str]) -> tuple[str, ...]:
+        """Find the values of some labels of the node of a pod; empty texts for labels that it lacks."""
+        facts = self._cluster.find_facts(self._cluster.pods[uid].node or "")
+        labels = {} if facts is None else facts.labels
+        return tuple(labels.get(label, "") for label in levels)
+
     def find_domains(self, work: Work, assignment: Assignment) -> dict[str, DomainsGiven]:
         """Find by pod set in which domains of their topology the stand-ins of a workload are.
 
@@ -139,9 +143,7 @@ class WorkloadPlaces:
             levels = levels[-1:] if levels[-1:] == (names.HOSTNAME,) else levels
             domains: Counter[tuple[str, ...]] = Counter()
             for uid in of_sets.get(one.name, ()) if levels else ():
-                facts = self._cluster.find_facts(self._cluster.pods[uid].node or "")
-                labels = {} if facts is None else facts.labels
-                domains[tuple(labels.get(label, "") for label in levels)] += 1
+                domains[self._find_domain(uid, levels)] += 1
             if domains and all(map(all, domains)):
                 found[one.name] = DomainsGiven(levels, tuple(sorted(domains.items())))
         return found
@@ -231,8 +233,10 @@ class WorkloadPlaces:
         if found is None:
             return False
         exact = Assignment(sets=[self._keep_domains(work, one) for one in found.sets])
-        # A domain that was given may have no room any more: then any place of the topology will do.
-        return self.take(work, exact) or self.take(work, found)
+        if any(one.selectors for one in exact.sets) and self.take(work, exact):
+            return True
+        # No domains were given, or they have no room any more: any place of the topology will do.
+        return self.take(work, found)
 
     def _keep_domains(self, work: Work, given: SetAssignment) -> SetAssignment:
         """Give pods that do not exist the domains that their workload was given for them, but for those of the others."""
@@ -241,14 +245,9 @@ class WorkloadPlaces:
         if domains is None or not given.n_pods:
             return given
         left = Counter(dict(domains.domains))
-        for uid in self.list_pods(work.key):
-            facts = (
-                self._cluster.find_facts(self._cluster.pods[uid].node or "")
-                if uid in self._cluster.pods
-                else None
-            )
-            if facts is not None and self._pods.find_set(uid, work.defined) == given.name:
-                left[tuple(facts.labels.get(label, "") for label in domains.levels)] -= 1
+        for uid in self._list_on_nodes(work.key):
+            if self._pods.find_set(uid, work.defined) == given.name:
+                left[self._find_domain(uid, domains.levels)] -= 1
         selectors = [dict(zip(domains.levels, values, strict=True)) for values in left.elements()]
         if len(selectors) < given.n_pods:
             return given

@@ -50,8 +50,7 @@ class KaiReplay(StoppingReplay):
             outcome = self.engine.decide(at, _UNLIMITED)
             binds = outcome.binds
             for bind in binds:
-                self.engine.handle(events.BindDone(bind.uid), at)
-                self._note_placed(int(bind.uid), bind.node, at)
+                self._confirm_bind(bind, at)
                 self._start_pod(bind, at)
             self._n_waiting -= len(binds)
             gone = [int(uid) for evict in outcome.evicts for uid in evict.victims]

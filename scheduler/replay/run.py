@@ -228,8 +228,7 @@ class Replay:
         self._now = at
         outcome = self.engine.decide(at, _UNLIMITED)
         for bind in outcome.binds:
-            self.engine.handle(events.BindDone(bind.uid), at)
-            self._note_placed(int(bind.uid), bind.node, at)
+            self._confirm_bind(bind, at)
             if self._has_groups:
                 self._start_pod(bind, at)
         if not self._options.queue:
@@ -250,6 +249,11 @@ class Replay:
         pod.spec = msgspec.structs.replace(pod.spec, node_name=node)
         pod.status = wire.PodStatus(phase="Running", start_time=write_time(at))
         self.engine.handle(events.Seen(pod), at)
+
+    def _confirm_bind(self, bind: Bind, at: float) -> None:
+        """Let the bind of a pod succeed at once."""
+        self.engine.handle(events.BindDone(bind.uid), at)
+        self._note_placed(int(bind.uid), bind.node, at)
 
     def _note_placed(self, i: int, node: str, at: float) -> None:
         workload = self._workload

@@ -77,8 +77,7 @@ class _TeamReplay(StoppingReplay):
             outcome = self.engine.decide(at, _UNLIMITED)
             binds = outcome.binds
             for bind in binds:
-                self.engine.handle(events.BindDone(bind.uid), at)
-                self._note_placed(int(bind.uid), bind.node, at)
+                self._confirm_bind(bind, at)
                 if self._has_groups and not self._works.is_member(int(bind.uid)):
                     self._start_pod(bind, at)
             turns = self._works.carry_out(outcome.quotas, at)

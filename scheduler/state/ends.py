@@ -12,7 +12,7 @@ from scheduler.state.pods import PodRecord
 
 NEVER = float("inf")
 # A pod that is being deleted is gone after its grace period, which is 30 s unless somebody says otherwise.
-LEAVING_SECONDS = 30.0
+_LEAVING_SECONDS = 30.0
 # A pod that runs longer than was said is given at least so much time more, and at least as long as it is late. Once it
 # is as late as it was to run, nobody knows when it ends.
 LATE_SECONDS = 60.0
@@ -49,7 +49,7 @@ class Ends:
         A pod that has not started yet is expected to start now. ``is_leaving``: it is being evicted.
         """
         if pod.deleting or is_leaving:
-            return now + LEAVING_SECONDS
+            return now + _LEAVING_SECONDS
         seconds = self.find_run_seconds(pod)
         if seconds is None:
             return NEVER

@@ -298,14 +298,14 @@ class TreeCycle:
                 self._ground.places.let_go(work.key)
             work.waits_for = _NOBODY
         if what == PARKED and reason in {WAITS_FOR_QUOTA, NO_PLACE}:
-            self._ground.passed.note_vain(work)
+            self._promises.note_vain(work)
         self._outcome.left.append((work, what))
 
     def _keep_back(self, entry: Entry, promise: Promise) -> None:
         """Let an entry wait, so that another workload starts when it was promised to."""
         entry.work.tried = []
         self._leave(entry, WAITS_FOR_QUOTA, self._promises.describe(promise), KEPT_BACK)
-        self._ground.passed.keep_back(entry.work, promise.work, self._ground.now)
+        self._ground.promise_book.keep_back(entry.work, promise.work, self._ground.now)
 
     def _preempt(self, entry: Entry) -> None:
         """Ask the victims to go, and set aside what the entry gets once they have gone."""

@@ -10,8 +10,8 @@ from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.lines import Line
-from scheduler.tenancy.passed import Passed
 from scheduler.tenancy.places import Places
+from scheduler.tenancy.promise_book import PromiseBook
 from scheduler.tenancy.readiness import Readiness
 from scheduler.tenancy.works import Work
 
@@ -32,7 +32,7 @@ class Ground(Protocol):
     @property
     def places(self) -> Places: ...  # noqa: D102 - who finds places for workloads
     @property
-    def passed(self) -> Passed: ...  # noqa: D102 - the first ones that were tried in vain, which others may pass
+    def promise_book(self) -> PromiseBook: ...  # noqa: D102 - who may be promised quota
     @property
     def readiness(self) -> Readiness: ...  # noqa: D102 - whether others have to wait until pods are ready
 

@@ -94,7 +94,7 @@ def find_outlook(tenants: Tenants, work: Work) -> Outlook:
         lacks = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
         reason = assignment.why.word if mode == Mode.NO_FIT else lacks
         return Outlook("waits", reason, assignment.describe(), (), assignment)
-    with tenants.passed.suppose_vain(work.queue, _list_vain(tenants, cycle, work)):
+    with tenants.promise_book.suppose_vain(work.queue, _list_vain(tenants, cycle, work)):
         why = cycle.find_promise(entry)
     if why:
         return Outlook("waits", WAITS_FOR_QUOTA, why, (), assignment)

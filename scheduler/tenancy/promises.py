@@ -1,15 +1,16 @@
 """Promises quota and a place to the first workload of a queue that waits in vain, so that small ones do not pass it for ever.
 
-The promise says by when it starts: computed from the workloads with quota that say how long they run. Workloads behind it
-may use what it needs only if they will have ended by then, or if it starts by then all the same (EASY backfill). So may
-those of other queues that would borrow, if it will not. Kueue has nothing like it: there, in a queue that is not strict,
-smaller workloads pass a large one as long as any come.
+The promise says by when the workload starts: the time is computed from the workloads with quota that say how long they
+run. A workload behind it may use what it needs only in two cases: the one behind will have ended by then, or the first one
+starts by then all the same (EASY backfill). The same holds for a workload of another queue that would borrow, where the
+first one will not borrow. Kueue has no promises: there, in a queue that is not strict, smaller workloads pass a large one
+as long as any come.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import nsmallest
@@ -24,7 +25,7 @@ from scheduler.tenancy.candidates import may_go
 from scheduler.tenancy.fitting import assign_with_place
 from scheduler.tenancy.ground import Ground
 from scheduler.tenancy.ordering import Entry
-from scheduler.tenancy.passed import Ends, Known
+from scheduler.tenancy.promise_book import Ends, Known
 from scheduler.tenancy.trees import Column, Tree
 from scheduler.tenancy.works import Work
 
@@ -63,17 +64,13 @@ class Promises:
 
     def list_binding(self, entry: Entry) -> list[Promise]:
         """List the promises that an entry has to keep if it gets quota; it must not have taken a place yet."""
-        known = self._known
         # What others have given back for a workload, nobody else may have.
-        if entry.work.is_owed or not self._ground.rules.promises or not known.are_ends_said:
+        if not self._ground.rules.promises or entry.work.is_owed:
             return []
-        queues = self._list_queues(entry)
+        known, queues = self._known, self._list_queues(entry)
         if not queues:
             return []
-        if known.ends is None:
-            known.ends = self._list_ends()
-        ends = known.ends
-        known.are_ends_said = bool(ends.times)
+        ends = known.ends = known.ends or self._list_ends()
         if not ends.times:
             return []
         found = (self._find_promise(queue, entry, ends) for queue in queues)
@@ -85,9 +82,15 @@ class Promises:
 
     def note_admitted(self, work: Work) -> None:
         """Note that a workload has got quota."""
-        ends, seconds = self._known.ends, self._ground.places.find_run_seconds(work)
+        ends = self._known.ends if self._ground.rules.promises else None
+        seconds = None if ends is None else self._ground.places.find_run_seconds(work)
         if ends is not None and seconds is not None and seconds <= LONGEST_SECONDS:
             ends.add(self._ground.now + seconds, work.key)
+
+    def note_vain(self, work: Work) -> None:
+        """Note that a workload was tried in vain, so that it may be promised quota."""
+        if self._ground.rules.promises:
+            self._ground.promise_book.note_vain(work)
 
     def find_broken(
         self, promises: Sequence[Promise], entry: Entry, *, has_place: bool
@@ -106,7 +109,7 @@ class Promises:
 
     def _list_queues(self, entry: Entry) -> list[str]:
         """List the queues whose promises an entry has to keep: its own, and others if it borrows."""
-        passed, own = self._ground.passed, entry.work.queue
+        passed, own = self._ground.promise_book, entry.work.queue
         queues = [own] if passed.has_vain(own) else []
         if entry.assignment.height > 0:
             queues += [queue for queue in self._list_first_queues() if queue != own]
@@ -114,7 +117,7 @@ class Promises:
 
     def _list_first_queues(self) -> list[str]:
         """List the queues of the tree with the first workloads that were tried in vain, as many as are worth a search."""
-        known, passed = self._known, self._ground.passed
+        known, passed = self._known, self._ground.promise_book
         if known.queues is None:
             firsts = [
                 (first.place, queue)
@@ -126,13 +129,13 @@ class Promises:
 
     @property
     def _known(self) -> Known:
-        return self._ground.passed.get_known((id(self._tree), self._ground.now))
+        return self._ground.promise_book.get_known(self._tree, self._ground.now)
 
     def _find_promise(self, queue: str, entry: Entry, ends: Ends) -> Promise | None:
         """Find what is promised in a queue, as far as an entry has to keep it."""
         is_own = queue == entry.work.queue
         find_order = self._ground.lines[queue].find_order
-        for work in self._ground.passed.list_vain(queue):
+        for work in self._ground.promise_book.list_vain(queue):
             if is_own and find_order(work) >= find_order(entry.work):
                 return None
             if not is_own and self._can_take_back(work, entry.work):
@@ -199,7 +202,8 @@ class Promises:
         n = _find_least(0, len(keys), lambda n: self._fit(work, keys[:n], with_place=False))
         if n is not None and self._ground.places.needs_place(work):
             n = _find_least(n, len(keys), lambda n: self._fit(work, keys[:n]))
-        if n is None or (assignment := self._fit(work, keys[:n])) is None:
+        assignment = None if n is None else self._fit(work, keys[:n])
+        if n is None or assignment is None:
             return None
         until = ends.times[n - 1] if n else self._ground.now
         return Promise(work, until, tuple(keys[:n]), assignment)
@@ -276,10 +280,5 @@ def _find_least(low: int, high: int, fits: Callable[[int], object]) -> int | Non
         return low
     if low == high or not fits(high):
         return None
-    while low + 1 < high:
-        middle = (low + high) // 2
-        if fits(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    between = range(low + 1, high)
+    return low + 1 + bisect_left(between, True, key=lambda n: bool(fits(n)))

@@ -18,17 +18,17 @@ from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
 from scheduler.tenancy.cycle import TreeCycle
 from scheduler.tenancy.directory import Directory
+from scheduler.tenancy.due_queues import DueQueues
 from scheduler.tenancy.history import History
 from scheduler.tenancy.index import WorkIndex
 from scheduler.tenancy.lines import Line
 from scheduler.tenancy.outcomes import NO_PLACE, Kept, Outcome
-from scheduler.tenancy.passed import Passed
 from scheduler.tenancy.places import Anywhere, Places
+from scheduler.tenancy.promise_book import PromiseBook
 from scheduler.tenancy.readiness import WAITS_FOR_PODS, Readiness
 from scheduler.tenancy.steps import Steps
 from scheduler.tenancy.stops import Stops
 from scheduler.tenancy.trees import Amounts, Tree
-from scheduler.tenancy.tries import Tries
 from scheduler.tenancy.unplaced import Unplaced
 from scheduler.tenancy.usage import LocalUsage
 from scheduler.tenancy.works import Where, Work
@@ -47,8 +47,8 @@ class Tenants:
         rules: how queues take quota back from each other.
         history, usage: what local queues have used, and how much that is where it counts.
         places: who finds places for workloads.
-        tries: the queues that are to be dealt with.
-        passed: those who were tried in vain, and those who wait because of what these are promised.
+        due_queues: the queues that are to be dealt with.
+        promise_book: those who were tried in vain, and those who wait because of what these are promised.
         now: the time, in seconds since 1970.
     """
 
@@ -70,7 +70,8 @@ class Tenants:
         self.rules = Rules(settings.strategies, self.usage.find, settings.moves, settings.promises)
         self.lines: dict[str, Line] = {}
         self.index = WorkIndex()
-        self.tries, self.passed = Tries(self.directory, self.lines), Passed(self.works, self.lines)
+        self.due_queues = DueQueues(self.directory, self.lines)
+        self.promise_book = PromiseBook(self.works, self.lines)
         self.now = 0.0
 
     def note_time(self, now: float) -> None:
@@ -88,7 +89,7 @@ class Tenants:
         if before is None or (before.is_strict, before.by_usage) != (queue.is_strict, queue.by_usage):  # fmt: skip
             self.lines[queue.name] = self.usage.make_line(queue)
         self._place_all(self._list_of_queue(queue.name))
-        self.tries.note(queue.name)
+        self.due_queues.note(queue.name)
 
     def drop_queue(self, name: str) -> None:
         """Remove a queue of the cluster; those who have quota in it keep it."""
@@ -97,7 +98,7 @@ class Tenants:
         self.lines.pop(name, None)
         self._place_all(self._list_of_queue(name))
         for other in together:
-            self.tries.retry(other)
+            self.due_queues.retry(other)
 
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or replace a flavor."""
@@ -150,7 +151,7 @@ class Tenants:
         self.directory.hide_inactive(names)
         for name in names:
             self._place_all(self._list_of_queue(name))
-            self.tries.retry(name)
+            self.due_queues.retry(name)
 
     def _list_of_queue(self, queue: str) -> list[str]:
         """List the workloads that name a queue."""
@@ -226,7 +227,7 @@ class Tenants:
         if why is None:
             work.where, work.reason, work.message = Where.WAITS, "", ""
             self.lines[queue].put(work)
-            self.tries.note(queue)
+            self.due_queues.note(queue)
             return
         work.reason, work.message = why
         self.unplaced.note_aside(work)
@@ -237,7 +238,7 @@ class Tenants:
     def has_due(self) -> bool:
         """Whether somebody may get quota now."""
         return (
-            bool(self.tries or self.unplaced.aside)
+            bool(self.due_queues or self.unplaced.aside)
             or self.stops.has_any
             or self.directory.forest.has_changed
         )
@@ -272,7 +273,7 @@ class Tenants:
         """Note whether the pods of a workload with quota are ready; those who have waited for it are tried again."""
         for queue in self.readiness.note(key, is_ready=is_ready):
             if queue in self.lines:
-                self.tries.retry(queue)
+                self.due_queues.retry(queue)
 
     def _release(self, work: Work) -> None:
         """Let a workload hold nothing any more; others of its tree may have it."""
@@ -282,7 +283,7 @@ class Tenants:
         self.history.end(work.local, work.key, used, self.now)
         self.directory.forest.release(work.queue, work.key)
         self.places.let_go(work.key)
-        self.tries.retry(work.queue)
+        self.due_queues.retry(work.queue)
         self._note_ready(work.key, is_ready=True)
         work.where, work.is_going, work.is_assumed = Where.ASIDE, False, False
 
@@ -290,15 +291,15 @@ class Tenants:
         line = self.lines.get(work.queue)
         if line is not None:
             line.drop(work.key)
-        for queue in self.passed.take_freed(work.key, work.queue):
-            self.tries.retry(queue)
+        for queue in self.promise_book.take_freed(work.key, work.queue):
+            self.due_queues.retry(queue)
 
     def look_for_places(self) -> None:
         """Look again for places: nodes have come, or more is free."""
         self.unplaced.restore_places(self.places)
         for queue in self.unplaced.take_lacking():
             if queue in self.lines:
-                self.tries.retry(queue)
+                self.due_queues.retry(queue)
 
     def find_queue(self, name: str) -> QueueDefinition:
         """Return a queue of the cluster."""
@@ -340,7 +341,7 @@ class Tenants:
         work = self.works.get(key)
         if work is not None and (work.is_assumed or not work.defined.evicted):
             work.is_going = False
-            self.tries.note(work.queue)
+            self.due_queues.note(work.queue)
         if work is not None:
             self.stops.note(work)
 
@@ -350,9 +351,9 @@ class Tenants:
         """List the trees in which somebody may get quota."""
         self.make_ready(now)
         self._place_all(self.unplaced.list_over(now))
-        for name in self.passed.take_due(now):
-            self.tries.retry(name)
-        yield from self.tries.take_trees()
+        for name in self.promise_book.take_due(now):
+            self.due_queues.retry(name)
+        yield from self.due_queues.take_trees()
 
     def make_ready(self, now: float) -> None:
         """Make the trees anew that have changed, and look again at the workloads of their queues."""
@@ -360,7 +361,7 @@ class Tenants:
         changed = self.directory.forest.take_changed()
         self.directory.hide_inactive(changed)
         for name in changed:
-            self.tries.retry(name)
+            self.due_queues.retry(name)
             self._place_all(self._list_of_queue(name))
 
     def find_heads(self, tree: Tree) -> list[Work]:

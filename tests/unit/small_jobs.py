@@ -147,3 +147,18 @@ class Small:
     @property
     def is_suspended(self) -> bool:
         return self.job is not None and changes.is_suspended(_ROW, self.job)
+
+
+def make_running_job(*gates: Json) -> Small:
+    """Make a job that runs with quota for its three pods; ``gates``: of its pods."""
+    small = Small()
+    assert small.job is not None
+    if gates:
+        small.job["spec"]["template"]["spec"]["schedulingGates"] = list(gates)
+    small.job["spec"]["suspend"] = True
+    small.settle()
+    small.admit()
+    small.settle()
+    small.run_pods()
+    assert not small.is_suspended
+    return small

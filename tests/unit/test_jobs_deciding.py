@@ -20,7 +20,7 @@ from scheduler.kube.jobs.deeds import (
     WriteJob,
     WriteWorkload,
 )
-from tests.unit.small_jobs import Small
+from tests.unit.small_jobs import Small, make_running_job
 
 Json = dict[str, Any]
 
@@ -36,18 +36,8 @@ def test_a_job_that_nobody_has_suspended_is_stopped_before_it_gets_a_workload() 
     assert len(small.workloads) == 1
 
 
-def _make_running() -> Small:
-    small = Small()
-    small.settle()
-    small.admit()
-    small.settle()
-    small.run_pods()
-    assert not small.is_suspended
-    return small
-
-
 def test_an_evicted_job_stops_and_gives_its_quota_back_once_its_pods_are_gone() -> None:
-    small = _make_running()
+    small = make_running_job()
     small.evict()
     small.settle()
     assert "admission" in small.workloads[0]["status"]
@@ -63,7 +53,7 @@ def test_an_evicted_job_stops_and_gives_its_quota_back_once_its_pods_are_gone() 
 
 
 def test_one_that_was_evicted_for_another_reason_waits_until_somebody_says_so() -> None:
-    small = _make_running()
+    small = make_running_job()
     small.evict("ClusterQueueStopped")
     small.settle_with_pods()
     (requeued,) = (one for one in small.workloads[0]["status"]["conditions"] if one["type"] == "Requeued")  # fmt: skip
@@ -71,7 +61,7 @@ def test_one_that_was_evicted_for_another_reason_waits_until_somebody_says_so() 
 
 
 def test_a_job_that_ends_finishes_its_workload_and_lets_go_of_it() -> None:
-    small = _make_running()
+    small = make_running_job()
     assert small.job is not None
     small.job["status"] = {"conditions": [{"type": "Failed", "status": "True", "message": "oh"}]}
     small.settle()
@@ -81,7 +71,7 @@ def test_a_job_that_ends_finishes_its_workload_and_lets_go_of_it() -> None:
 
 
 def test_pods_that_have_ended_for_good_are_noted_and_not_taken_back() -> None:
-    small = _make_running()
+    small = make_running_job()
     assert small.job is not None
     small.job["status"]["succeeded"] = 2
     small.settle()
@@ -93,7 +83,7 @@ def test_pods_that_have_ended_for_good_are_noted_and_not_taken_back() -> None:
 
 
 def test_a_job_whose_workload_is_deleted_stops_first() -> None:
-    small = _make_running()
+    small = make_running_job()
     small.workloads[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     deeds = small.settle()
     assert isinstance(deeds[0], WriteJob)
@@ -106,7 +96,7 @@ def test_a_job_whose_workload_is_deleted_stops_first() -> None:
 
 
 def test_a_job_that_is_gone_keeps_no_quota() -> None:
-    small = _make_running()
+    small = make_running_job()
     small.job = None
     small.settle()
     assert small.is_true("Finished")
@@ -130,7 +120,7 @@ def test_a_job_that_changes_while_it_waits_changes_its_workload() -> None:
 
 
 def test_a_job_that_changes_while_it_has_quota_waits_anew() -> None:
-    small = _make_running()
+    small = make_running_job()
     assert small.job is not None
     small.job["spec"]["parallelism"] = 2
     small.settle_with_pods()
@@ -174,7 +164,7 @@ def test_a_job_that_can_never_start_fails() -> None:
 
 
 def test_it_is_written_whether_pods_are_ready_where_that_counts() -> None:
-    small = _make_running()
+    small = make_running_job()
     small.watches_pods = True
     small.settle()
     reasons = []

@@ -13,7 +13,7 @@ from scheduler.kube.jobs import known
 from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import DropWorkload, MakeWorkload, Refusal, WriteWorkload
 from scheduler.simulate import schedule
-from tests.unit.small_jobs import Small
+from tests.unit.small_jobs import Small, make_running_job
 from tests.unit.test_simulate_queued import make_job, make_world
 
 Json = dict[str, Any]
@@ -147,16 +147,8 @@ def test_it_waits_in_a_simulation_for_a_reason_of_its_own() -> None:
 
 def test_a_job_that_becomes_elastic_while_it_runs_is_stopped_like_any_other_that_grows() -> None:
     """Nobody but Kueue has let the pods of a slice run, and its user may take the gates from them."""
-    small = Small()
+    small = make_running_job({"name": names.KUEUE_ELASTIC})
     assert small.job is not None
-    gate = {"name": names.KUEUE_ELASTIC}
-    small.job["spec"]["template"]["spec"]["schedulingGates"] = [gate]
-    small.job["spec"]["suspend"] = True
-    small.settle()
-    small.admit()
-    small.settle()
-    small.run_pods()
-    assert not small.is_suspended
     small.job["metadata"]["annotations"] = {names.KUEUE_ELASTIC: "true"}
     small.job["spec"]["parallelism"] = small.job["spec"]["completions"] = 500
     small.settle_with_pods()

@@ -19,7 +19,7 @@ from scheduler.kube.jobs import known, prebuilt
 from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import MakeWorkload, Refusal, WriteWorkload
 from tests.unit.batch_jobs import ROW
-from tests.unit.small_jobs import Small
+from tests.unit.small_jobs import Small, make_running_job
 
 Json = dict[str, Any]
 
@@ -234,15 +234,9 @@ def test_the_workload_of_a_pod_group_is_not_taken_over() -> None:
 @pytest.mark.parametrize("is_new", [False, True])
 def test_a_job_that_names_no_name_does_not_run(is_new: bool) -> None:
     """One that runs has quota for its pods of before, and may not add more by a mistake."""
-    small = Small()
+    small = Small() if is_new else make_running_job()
     assert small.job is not None
-    if not is_new:
-        small.job["spec"]["suspend"] = True
-        small.settle()
-        small.admit()
-        small.settle()
     small.run_pods()
-    assert not small.is_suspended
     small.job["metadata"]["annotations"] = {names.KUEUE_PREBUILT: "NOT A NAME"}
     small.job["spec"]["parallelism"] = small.job["spec"]["completions"] = 500
     with pytest.raises(BadInput, match="is not the name of a Workload"):

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scheduler.errors import BadInput
-from scheduler.replay import policies, team_run, traces, workloads
-from scheduler.replay.experiment import RunOptions, Series, Trace, Workload
+from scheduler.replay import policies
 from scheduler.replay.measures import kai_parts, teams
-from scheduler.replay.policies import Policy
-from tests.unit.test_replay_teams import NODES, PODS, list_stays
+from tests.unit.test_replay_teams import PODS, Played, list_stays, play_policy
 
-Play = Callable[..., tuple[Trace, Workload, Series, Policy]]
+Play = Callable[..., Played]
 
 
 def write_queue(
@@ -47,16 +46,7 @@ SHARED = ALL + write_queue("speech", "all") + write_queue("vision", "all")
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
-    def run(policy: str, pods: str = PODS, nodes: str = NODES) -> tuple[Trace, Workload, Series, Policy]:  # fmt: skip
-        for name, text in (("nodes.csv", nodes), ("pods.csv", pods), ("p.yaml", policy)):
-            (tmp_path / name).write_text(text, encoding="utf-8")
-        trace = traces.read_trace(tmp_path)
-        read = policies.read_policy(tmp_path / "p.yaml")
-        workload = workloads.make_recorded(trace, 1)
-        options = RunOptions("keel", "seen", True, 1, measure_frag=False, policy=read)
-        return trace, workload, team_run.run_teams(trace, workload, options), read
-
-    return run
+    return partial(play_policy, tmp_path)
 
 
 def test_who_is_evicted_waits_and_begins_anew(play: Play) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,18 +66,23 @@ APART = FLAVOR + write_queue("speech") + write_queue("vision")
 SHARED = FLAVOR + write_queue("speech", COHORT + RECLAIM) + write_queue("vision", COHORT + RECLAIM)
 
 
-@pytest.fixture
-def play(tmp_path: Path) -> Callable[..., tuple[Trace, Workload, Series, Policy]]:
-    def run(policy: str, pods: str = PODS, nodes: str = NODES) -> tuple[Trace, Workload, Series, Policy]:  # fmt: skip
-        for name, text in (("nodes.csv", nodes), ("pods.csv", pods), ("p.yaml", policy)):
-            (tmp_path / name).write_text(text, encoding="utf-8")
-        trace = traces.read_trace(tmp_path)
-        read = policies.read_policy(tmp_path / "p.yaml")
-        workload = workloads.make_recorded(trace, 1)
-        options = RunOptions("keel", "seen", True, 1, measure_frag=False, policy=read)
-        return trace, workload, team_run.run_teams(trace, workload, options), read
+Played = tuple[Trace, Workload, Series, Policy]
 
-    return run
+
+def play_policy(folder: Path, policy: str, pods: str = PODS, nodes: str = NODES) -> Played:
+    """Play a trace, written to a folder, by a policy."""
+    for name, text in (("nodes.csv", nodes), ("pods.csv", pods), ("p.yaml", policy)):
+        (folder / name).write_text(text, encoding="utf-8")
+    trace = traces.read_trace(folder)
+    read = policies.read_policy(folder / "p.yaml")
+    workload = workloads.make_recorded(trace, 1)
+    options = RunOptions("keel", "seen", True, 1, measure_frag=False, policy=read)
+    return trace, workload, team_run.run_teams(trace, workload, options), read
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., Played]:
+    return partial(play_policy, tmp_path)
 
 
 def list_stays(trace: Trace, workload: Workload, series: Series) -> list[tuple[str, float, float, bool]]:  # fmt: skip

@@ -67,6 +67,7 @@ def test_a_job_takes_the_workload_that_it_names() -> None:
     [
         (make_named("j", 2, "none"), "there is no Workload 'none'"),
         (make_named("j", 2, "of-k"), "the Workload 'of-k' is that of Job 'k'"),
+        (make_named("j", 2, "of-pods"), "the Workload 'of-pods' is that of Pod 'p0'"),
         (make_named("j", 3, "before"), "the Workload 'before' has [2] pods in its pod sets, and the job has [3]"),
         (make_named("j", 2, "before", **{names.KUEUE_PREBUILT: "../x"}), "'../x' is not the name of a Workload"),
     ],
@@ -77,13 +78,18 @@ def test_a_job_that_cannot_have_the_workload_that_it_names_is_a_mistake(
     of_k = make_workload("of-k", "a", 2, 1)
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "k", "uid": "", "controller": True}
     of_k["metadata"]["ownerReferences"] = [owner]
-    there = [make_workload("before", "a", 2, 1), of_k, make_job("k", 2)]
+    # All pods of a group own its Workload, and none of them controls it.
+    of_pods = make_workload("of-pods", "a", 2, 1)
+    of_pods["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Pod", "name": f"p{i}", "uid": ""} for i in range(2)
+    ]
+    there = [make_workload("before", "a", 2, 1), of_k, of_pods, make_job("k", 2)]
     found = schedule([*make_world(9), *there, job])
     (mistake,) = found["mistakes"]
     assert mistake["object"] == "Job team/j"
     assert problem in mistake["problem"]
     # No other Workload is made for it.
-    assert {one["name"] for one in found["workloads"]} == {"before", "of-k"}
+    assert {one["name"] for one in found["workloads"]} == {"before", "of-k", "of-pods"}
 
 
 def test_the_pods_of_a_job_wait_for_the_workload_that_stands_there() -> None:

@@ -20,8 +20,6 @@ from scheduler.errors import BadInput
 
 _NAME_MAX, _HASH_LENGTH, _LABEL_MAX = 63, 5, 63
 _PREBUILT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-# Where a job names a workload that was made before it; the first one counts.
-_NAMED_IN = ("annotations", "labels")
 _PREBUILT_MAX = 253
 
 
@@ -144,28 +142,31 @@ def find_queue(job: Json) -> str:
 
 def name_prebuilt(job: Json) -> str:
     """Return what a job names as its workload that was made before it, whether or not it is a name; empty for nothing."""
-    texts = (read_object(job, "metadata", key).get(names.KUEUE_PREBUILT, "") for key in _NAMED_IN)
-    return next((str(one) for one in texts if one), "")
+    return _read_prebuilt(job)[1]
 
 
 def find_prebuilt(job: Json) -> str:
-    """Find the workload, made before it, that a job names; empty for none. The annotation counts before the label.
+    """Find the workload, made before it, that a job names; empty for none.
 
     Raises:
         BadInput: what it names is no name of a workload: it may become a part of a path.
     """
-    for key in _NAMED_IN:
-        name = str(read_object(job, "metadata", key).get(names.KUEUE_PREBUILT, ""))
-        if name and (len(name) > _PREBUILT_MAX or not _PREBUILT.fullmatch(name)):
-            field = f"metadata.{key}[{names.KUEUE_PREBUILT}]"
-            raise BadInput(
-                field,
-                f"{values.quote(name)} is not the name of a Workload: at most {_PREBUILT_MAX} lower-case letters, digits,"
-                " '-' and '.', with a letter or a digit at both ends of each part",
-            )
-        if name:
-            return name
-    return ""
+    key, name = _read_prebuilt(job)
+    if name and (len(name) > _PREBUILT_MAX or not _PREBUILT.fullmatch(name)):
+        raise BadInput(
+            f"metadata.{key}[{names.KUEUE_PREBUILT}]",
+            f"{values.quote(name)} is not the name of a Workload: at most {_PREBUILT_MAX} lower-case letters, digits,"
+            " '-' and '.', with a letter or a digit at both ends of each part",
+        )
+    return name
+
+
+def _read_prebuilt(job: Json) -> tuple[str, str]:
+    """Return where a job names a workload, and what it names; the annotation counts before the label."""
+    for key in ("annotations", "labels"):
+        if name := str(read_object(job, "metadata", key).get(names.KUEUE_PREBUILT, "")):
+            return key, name
+    return "", ""
 
 
 def is_elastic(found: Json) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from scheduler.api import kueue
 from scheduler.api.door.workload_decisions import Admit
+from scheduler.api.kinds import WORKLOADS
 from scheduler.api.queues.amounts import write_amount
 from scheduler.api.queues.domains import write_domains
 
 
-def write_admission(decision: Admit, version: str = "v1beta2") -> kueue.Admission:
+def write_admission(decision: Admit, version: str = WORKLOADS.version) -> kueue.Admission:
     """Write ``status.admission`` of a workload that gets quota, in a version of Kueue's API."""
     return kueue.Admission(
         cluster_queue=decision.queue,

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from scheduler.api.door.workload_decisions import DomainsGiven
+from scheduler.api.kinds import WORKLOADS
 
 Json = dict[str, Any]
-# The version in which domains are listed one by one; later ones write what they have in common once.
-_ONE_BY_ONE = "v1beta1"
 # More domains than pods that a workload may have on nodes are not read.
 _DOMAINS_MAX = 100_000
 
@@ -50,11 +49,11 @@ class _Assignment(msgspec.Struct, rename="camel"):
 
 
 def write_domains(given: DomainsGiven | None, version: str) -> Json | None:
-    """Write a ``topologyAssignment``."""
+    """Write a ``topologyAssignment``. The older version lists domains one by one; the newer one writes equal parts once."""
     if given is None:
         return None
     made: Json = {"levels": list(given.levels)}
-    if version == _ONE_BY_ONE:
+    if version != WORKLOADS.version:
         domains = [{"values": list(values), "count": n} for values, n in given.domains]
         return made | {"domains": domains}
     by_level = zip(*(values for values, _ in given.domains), strict=True)

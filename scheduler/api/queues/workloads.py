@@ -143,7 +143,7 @@ class WorkloadDefinition:
         priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
         is_elastic: whether its job wants to change its size while it runs.
         life: what else its object says of its life.
-        run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not.
+        run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not, or it was not read.
     """
 
     key: str
@@ -259,9 +259,15 @@ def _make_shape(found: kueue.PodSet) -> PodShape:
 
 
 def read_workload(
-    found: kueue.Workload, shapes: Shapes, *, by_eviction: bool = True
+    found: kueue.Workload,
+    shapes: Shapes,
+    *,
+    by_eviction: bool = True,
+    with_run_time: bool = False,
 ) -> WorkloadDefinition:
     """Read a Workload; ``by_eviction`` as in ``QueueSettings``.
+
+    Its run time is read only if it is wanted: its templates may say it, and reading them takes a while.
 
     Raises:
         BadInput: it has no pod set or too many, a negative number of pods, or a quantity that is none.
@@ -301,7 +307,7 @@ def read_workload(
         priority_class=_find_class(spec),
         is_elastic=(meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
         life=read_lifecycle(found),
-        run_seconds=find_run_seconds(found),
+        run_seconds=find_run_seconds(found) if with_run_time else None,
     )
 
 

@@ -20,7 +20,7 @@ from scheduler.api.jobs.importance import ClassMissing, Ranked, find_importance,
 from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import JobPart, write_place
 from scheduler.api.jobs.units import PodUnit, UnitKey, find_unit, name_unit
-from scheduler.api.kinds import WORKLOADS
+from scheduler.api.kinds import PODS, WORKLOADS
 from scheduler.errors import BadInput
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Given, Inventory
@@ -147,7 +147,9 @@ class _Maker:
         found = self._there.get((job.key.namespace, name))
         if found is None:
             raise BadInput(_PREBUILT, f"there is no Workload {values.quote(name)}")
-        owner = next((one for one in found.metadata.owner_references or () if one.controller), None)
+        # The workload of a pod group has all its pods as owners, and none of them is its controller.
+        owners = found.metadata.owner_references or ()
+        owner = next((one for one in owners if one.controller or one.kind == PODS.name), None)
         if owner is None:
             kind = job.row.kind
             owner = wire.Owner(

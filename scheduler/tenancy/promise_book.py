@@ -1,4 +1,7 @@
-"""The first workloads of each queue that were tried in vain, and the queues in which others wait so as not to delay them."""
+"""Keeps who may be promised quota, and who waits because of a promise.
+
+A promise is made to one of the first workloads of a queue that were tried in vain. Others are kept back that would delay it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import NamedTuple
 
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.lines import Line
+from scheduler.tenancy.trees import Tree
 from scheduler.tenancy.works import Where, Work
 
 # So many of a queue are looked at for one that can be told when it starts.
@@ -43,21 +47,20 @@ class Known:
     """What was found out about promises in one tree at one time.
 
     Attributes:
-        at: the tree and the time.
-        are_ends_said: whether anybody with quota may say how long it runs.
+        tree, now: the tree and the time.
         ends: when those with quota will have ended; None if that was not looked for.
         queues: the queues whose promises others keep; None if they were not looked for.
         promises: by when a workload starts, and what it gets then; None for nothing.
     """
 
-    at: tuple[int, float]
-    are_ends_said: bool = True
+    tree: Tree | None = None
+    now: float = 0.0
     ends: Ends | None = None
     queues: list[str] | None = None
     promises: dict[str, tuple[float, Assignment] | None] = field(default_factory=dict)
 
 
-class Passed:
+class PromiseBook:
     """Who was tried in vain and may be promised quota, and who waits because of a promise."""
 
     def __init__(self, works: Mapping[str, Work], lines: Mapping[str, Line]) -> None:
@@ -67,7 +70,7 @@ class Passed:
         # The queues in which somebody waits because of a promise, by the workload to which it was made.
         self._kept_back: dict[str, dict[str, None]] = {}
         self._look = 0
-        self._known = Known((0, -1.0))
+        self._known = Known()
 
     def note_vain(self, work: Work) -> None:
         """Note a workload that was tried, and waits for quota or a place. Of each queue the first ones are known."""
@@ -97,16 +100,16 @@ class Passed:
             return
         before = self._vain, self._known
         self._vain = before[0] | {queue: dict.fromkeys(one.key for one in works)}
-        self._known = Known((0, -1.0))
+        self._known = Known()
         try:
             yield
         finally:
             self._vain, self._known = before
 
-    def get_known(self, at: tuple[int, float]) -> Known:
+    def get_known(self, tree: Tree, now: float) -> Known:
         """Return what was found out about promises in a tree at a time."""
-        if self._known.at != at:
-            self._known = Known(at)
+        if self._known.tree is not tree or self._known.now != now:
+            self._known = Known(tree, now)
         return self._known
 
     def list_queues(self, among: Container[str]) -> list[str]:

@@ -9,7 +9,7 @@ from scheduler.tenancy.lines import Line
 from scheduler.tenancy.trees import Tree
 
 
-class Tries:
+class DueQueues:
     """The queues that are to be dealt with."""
 
     def __init__(self, directory: Directory, lines: Mapping[str, Line]) -> None:
