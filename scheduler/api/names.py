@@ -154,6 +154,9 @@ KUEUE_CLASS = "kueue.x-k8s.io/priority-class"
 KUEUE_PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
 # On jobs, and on their workloads: they want to change their size while they run. The same text names a gate of pods.
 KUEUE_ELASTIC = "kueue.x-k8s.io/elastic-job"
+# On the slices of workloads of such a job: the slice that one replaces, and on pods, too, the name of the first slice.
+KUEUE_REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
+KUEUE_CHAIN = "kueue.x-k8s.io/workload-slice-name"
 KUEUE_LEAST = "kueue.x-k8s.io/job-min-parallelism"
 KUEUE_EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 KUEUE_STOPPING = "kueue.x-k8s.io/stopping"

@@ -23,6 +23,7 @@ from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine import stand_in_victims
 from scheduler.engine.keeping import Keeper
+from scheduler.engine.seats import Seats
 from scheduler.engine.workload_gate import WorkloadGate
 from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
@@ -83,6 +84,7 @@ class Queues:
         self.tenants = Tenants(settings, cluster.terms.find_labels)
         self._places = WorkloadPlaces(cluster, cycle, self.tenants, self.pods)
         self.tenants.places = self._places
+        self._seats = Seats(cluster, self.tenants, self.pods)
         self._shapes = Shapes(config.scheduler_names)
         self._shapes_most = _SHAPES_LEAST
         # Why each workload was left in its queue, as it was said last.
@@ -265,11 +267,12 @@ class Queues:
         """Forget a pod that is gone."""
         if self.is_on:
             self.pods.drop(uid)
+            self._seats.forget(uid)
 
     def give_seat(self, pod: PodRecord) -> None:
         """Give a pod of ours that has come the place that its workload holds for it."""
         if self.is_on and pod.ours and not pod.deleting:
-            self._places.give_seat(pod)
+            self._seats.give(pod)
 
     # Results.
 

@@ -22,8 +22,9 @@ from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.errors import BadInput
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, Where, make_entity
-from scheduler.state.pods import Life, PodRecord
+from scheduler.state.pods import PodRecord
 from scheduler.tenancy.assignments import Assignment, Chosen, Mode, SetAssignment
+from scheduler.tenancy.slices import find_old
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
 
@@ -132,12 +133,20 @@ class WorkloadPlaces:
         return tuple(labels.get(label, "") for label in levels)
 
     def find_domains(self, work: Work, assignment: Assignment) -> dict[str, DomainsGiven]:
-        """Find by pod set in which domains of their topology the stand-ins of a workload are.
+        """Find by pod set in which domains of their topology the pods of a workload are, or are to be.
 
         As Kueue has it, a domain is named by its node alone if nodes are the lowest level.
         """
         found: dict[str, DomainsGiven] = {}
-        of_sets = self._cluster.stand_ins.list_sets(work.key)
+        of_sets: dict[str, list[str]] = {}
+        stand_ins = self._cluster.stand_ins.list_sets(work.key)
+        for name, uids in stand_ins.items():
+            of_sets.setdefault(name, []).extend(uids)
+        if work.defined.replaces:
+            # The pods of the slice that it replaces are where they are.
+            for uid in self._pods.list_of(work.defined):
+                if uid in self._cluster.pods and self._cluster.pods[uid].node:
+                    of_sets.setdefault(self._pods.find_set(uid, work.defined), []).append(uid)
         for one in assignment.sets:
             levels = self._book.get_levels(self._find_topology(one))
             levels = levels[-1:] if levels[-1:] == (names.HOSTNAME,) else levels
@@ -186,6 +195,10 @@ class WorkloadPlaces:
         if isinstance(entity, Entity):
             for bind in binds:
                 self._cluster.nominations.put(bind.uid, bind.node, work.priority, bind.slots)
+
+    def hand_over(self, key: str, to: str) -> None:
+        """Let a workload have the places that another one keeps for pods that do not exist."""
+        self._cluster.stand_ins.hand_over(key, to)
 
     def let_go(self, key: str) -> None:
         """Give up the place of a workload, and what was promised to it."""
@@ -278,27 +291,6 @@ class WorkloadPlaces:
             )
         return Assignment(sets=sets)
 
-    def give_seat(self, pod: PodRecord) -> None:
-        """Give a pod that has come the place that a stand-in of its workload holds for it."""
-        found = self._find_seat(pod)
-        if found is None:
-            return
-        seat = self._cluster.pods[found]
-        node, cards = seat.node, seat.claim
-        self._cluster.stand_ins.drop(found)
-        self._cluster.nominations.put(pod.uid, node, pod.priority, cards)
-
-    def _find_seat(self, pod: PodRecord) -> str | None:
-        """Find the stand-in whose place a pod takes: of its pod set, the one with the lowest number."""
-        keys, pod_set = self._pods.find_keys(pod.uid)
-        for key in keys:
-            sets = self._cluster.stand_ins.list_sets(self._tenants.index.find_owned(key))
-            seats = sets.get(pod_set) or next(iter(sets.values()), [])
-            for uid in seats:
-                if self._cluster.pods[uid].life == Life.ASSUMED:
-                    return uid
-        return None
-
     @staticmethod
     def _is_whole(entity: Entity, plan: Plan) -> bool:
         return len(plan.binds) == len(entity.members)
@@ -308,7 +300,9 @@ class WorkloadPlaces:
         teams: dict[str, list[Team]] = {}
         wheres: dict[str, Where | None] = {}
         sets = {one.name: one for one in work.sets}
-        for i, one in enumerate(assignment.sets):
+        kept = self._count_kept(work)
+        for i, given in enumerate(assignment.sets):
+            one = replace(given, n_pods=max(0, given.n_pods - kept.get(given.name, 0)))
             if not one.n_pods:
                 continue
             pod_set = sets[one.name]
@@ -338,6 +332,13 @@ class WorkloadPlaces:
         ]  # fmt: skip
         whole = outer[0] if len(outer) == 1 else Team("", len(outer), teams=tuple(outer))
         return make_entity(GroupKey(_KIND, work.namespace, work.key.partition("/")[2]), whole)
+
+    def _count_kept(self, work: Work) -> Mapping[str, int]:
+        """Count by pod set the pods that have their places already: those of the slice that a workload replaces."""
+        old = find_old(self._tenants.works, work)
+        if old is None:
+            return _NO_PODS
+        return {one.name: n for one, n in zip(old.sets, old.counts, strict=True)}
 
     def _list_stand_ins(
         self, work: Work, pod_set: PodSet, given: SetAssignment

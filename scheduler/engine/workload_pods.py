@@ -111,6 +111,8 @@ def _read(pod: wire.Pod) -> _Says:
     meta = pod.metadata
     labels, annotations = meta.labels or {}, meta.annotations or {}
     keys: list[OwnerKey] = []
+    if name := annotations.get(names.KUEUE_CHAIN):
+        keys.append((WORKLOAD, meta.namespace, name))
     if name := annotations.get(names.KUEUE_WORKLOAD):
         keys.append((WORKLOAD, meta.namespace, name))
     owner = find_owner(pod) if meta.owner_references else None
@@ -128,6 +130,6 @@ def _read(pod: wire.Pod) -> _Says:
 
 def list_keys(defined: WorkloadDefinition) -> list[OwnerKey]:
     """List the keys under which the pods of a workload may be found."""
-    namespace, _, name = defined.key.partition("/")
+    namespace, _, name = (defined.chain or defined.key).partition("/")
     own: OwnerKey = (WORKLOAD, namespace, name)
     return [own] if defined.owner is None else [own, defined.owner]

@@ -20,6 +20,7 @@ from scheduler.api.door.workload_decisions import (
     Preempt,
     Queued,
     QuotaDecision,
+    ReplaceSlice,
     SetPriority,
     SyncChecks,
 )
@@ -34,6 +35,7 @@ from scheduler.api.queues.words import (
     FINISHED,
     PREEMPTED,
     QUOTA_RESERVED,
+    SLICE_REPLACED,
 )
 from scheduler.api.times import write_time
 from scheduler.engine.engine import Engine
@@ -97,6 +99,8 @@ class Queues:
             spec = msgspec.structs.replace(found.spec, priority=decision.priority)
             found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
             self._engine.handle(events.Seen(found), at)
+        elif isinstance(decision, ReplaceSlice):
+            self._see(decision.key, None, at, ((FINISHED, SLICE_REPLACED),))
         elif isinstance(decision, SyncChecks):
             self._sync_checks(decision, at)
         elif not isinstance(decision, Queued):

@@ -56,6 +56,12 @@ class StandIns:
         """List the workloads that have stand-ins."""
         return iter(list(self._of))
 
+    def hand_over(self, workload: str, to: str) -> None:
+        """Let another workload have the stand-ins of a workload."""
+        for name, uids in self._of.pop(workload, {}).items():
+            self._of.setdefault(to, {}).setdefault(name, []).extend(uids)
+            self._owner.update(dict.fromkeys(uids, to))
+
     def drop(self, uid: str) -> None:
         """Remove a stand-in, and free its room."""
         workload = self._owner.pop(uid)

@@ -59,8 +59,13 @@ class Assigner:
         simulate: Simulate,
         *,
         is_fair: bool,
+        kept: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """``simulate`` is asked where the quota does not suffice; ``is_fair``: shares decide who has to give way."""
+        """``simulate`` is asked where the quota does not suffice; ``is_fair``: shares decide who has to give way.
+
+        ``kept``: the flavors that the slice has which the workload replaces; it gets no others. None or empty for no slice.
+        """
+        self._kept = kept or {}
         self._queue, self._tree, self._book, self._simulate = queue, tree, book, simulate
         self._node = tree.queues[queue.name]
         # Of a resource that is named twice the first group counts.
@@ -175,7 +180,8 @@ class Assigner:
             if flavor in self._barred:
                 found.reasons.append(f"no place for all pods in flavor {flavor}")
                 continue
-            if why := self._find_refusal(sets, group, flavor, covered):
+            why = self._find_change(sets, group, flavor, asked)
+            if why := why or self._find_refusal(sets, group, flavor, covered):
                 found.reasons.append(why)
                 found.attempts.append(Attempt(flavor, Mode.NO_FIT, 0, (why,), Reason.NO_MATCH))
                 continue
@@ -193,6 +199,17 @@ class Assigner:
         if found.chosen:
             found.chosen = {name: one._replace(tried=at) for name, one in found.chosen.items()}
         return found
+
+    def _find_change(
+        self, sets: Sequence[PodSet], group: Sequence[int], flavor: str, asked: Mapping[str, int]
+    ) -> str:
+        """Find whether pods would get another flavor than those of the slice that the workload replaces."""
+        for resource in asked if self._kept else ():
+            for i in group:
+                kept = self._kept.get(sets[i].name, {}).get(resource, "")
+                if kept != flavor:
+                    return f"could not assign {flavor} flavor since the original workload is assigned: {kept}"
+        return ""
 
     def _find_refusal(
         self, sets: Sequence[PodSet], group: Sequence[int], flavor: str, covered: ResourceGroup

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from scheduler.api.queues.definitions import UNLIMITED, Policy
+from scheduler.api.queues.definitions import Policy
 from scheduler.kernels import quotas
+from scheduler.tenancy import slices
 from scheduler.tenancy.assigning import Assigner
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
 from scheduler.tenancy.candidates import Asker, Why
@@ -33,6 +34,7 @@ from scheduler.tenancy.outcomes import (
 )
 from scheduler.tenancy.promises import Promise, Promises
 from scheduler.tenancy.readiness import SAID, WAITS_FOR_PODS
+from scheduler.tenancy.reserving import list_reserved
 from scheduler.tenancy.trees import Amounts, Column, Tree
 from scheduler.tenancy.victims import PlaceSearch, Reclaiming, Victim
 from scheduler.tenancy.works import Work
@@ -81,7 +83,13 @@ class TreeCycle:
         if found is None:
             return None
         assignment, victims = found
-        return Entry(work, self._ground.find_queue(work.queue), assignment, list(victims))
+        queue = self._ground.find_queue(work.queue)
+        return Entry(work, queue, assignment, list(victims), self._find_old(work))
+
+    def _find_old(self, work: Work) -> Work | None:
+        """Find the slice that a workload replaces; None for none, or for one that was asked to go in this cycle."""
+        old = slices.find_old(self._ground.works, work)
+        return None if old is None or old.key in self._preempted else old
 
     def nominate(self, work: Work) -> Entry:
         """Find what a workload could get if it were its turn; nothing changes.
@@ -124,6 +132,17 @@ class TreeCycle:
         only: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Find what an entry could get, and who would have to go for it; ``tried``: after which flavors a try goes on."""
+        entry.old = self._find_old(entry.work)
+        with self._tree.hide_rows([entry.old.key] if entry.old is not None else ()):
+            self._judge_in_full(entry, tried, only)
+
+    def _judge_in_full(
+        self,
+        entry: Entry,
+        tried: Sequence[Mapping[str, int]],
+        only: Mapping[str, Mapping[str, str]] | None,
+    ) -> None:
+        """Judge an entry as ``_judge`` does, with all that it asks for."""
         self._reclaiming.begin()
         work, queue = entry.work, entry.queue
 
@@ -136,6 +155,7 @@ class TreeCycle:
             self._ground.book,
             simulate,
             is_fair=self._ground.rules.is_fair,
+            kept=slices.list_flavors(entry.old),
         )
         full = assign_with_place(assigner, self._ground.places, work, tried, only)
         entry.assignment, entry.victims = full, []
@@ -217,7 +237,7 @@ class TreeCycle:
     def _is_owed(self, entry: Entry) -> bool:
         """Whether the queue of an entry is owed all that it would use with it."""
         tree, node = self._tree.handle, self._tree.queues[entry.queue.name]
-        columns, amounts = self._tree.make_arrays(entry.assignment.usage)
+        columns, amounts = self._tree.make_arrays(entry.usage)
         return bool((tree.usage[node, columns] + amounts <= tree.subtree[node, columns]).all())
 
     # What it gets.
@@ -238,11 +258,11 @@ class TreeCycle:
             reason = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
             self._leave(entry, reason, "", _find_next(work, goes_on=goes_on))
             if entry.queue.preemption.reclaim != Policy.ANY:
-                self._set_aside(entry, self._list_reserved(entry))
+                self._set_aside(entry, list_reserved(self._tree, entry))
         elif mode == Mode.DEFERRED:
             work.tried = []
             self._leave(entry, WAITS_FOR_VICTIMS, _DEFERRED, PREEMPTOR)
-            self._set_aside(entry, assignment.usage)
+            self._set_aside(entry, entry.usage)
         elif self._overlaps(entry):
             self._leave(entry, WAITS_FOR_QUOTA, _OVERLAP, AGAIN)
         elif not self._fits(entry):
@@ -270,6 +290,9 @@ class TreeCycle:
             self._ground.admit(work, assignment)
             self._promises.note_admitted(work)
             self._outcome.admitted.append((work, assignment))
+            if entry.old is not None:
+                # Nobody else can have it go any more.
+                self._preempted[entry.old.key] = entry.old
 
     def _find_broken(self, entry: Entry, promises: Sequence[Promise]) -> Promise | None:
         """Find a promise that an entry breaks that has taken its place, and would break in another place, too."""
@@ -318,7 +341,7 @@ class TreeCycle:
             holder = self._preempted[victim.key] = self._ground.works[victim.key]
             if not holder.is_going:
                 self._outcome.preempted.append((victim, work))
-        self._set_aside(entry, entry.assignment.usage)
+        self._set_aside(entry, entry.usage)
         if self._ground.places.needs_place(work):
             gone = [one.key for one in entry.victims]
             self._ground.places.promise(work, entry.assignment, gone)
@@ -330,48 +353,24 @@ class TreeCycle:
         self._leave(entry, WAITS_FOR_VICTIMS, work.message + waits, PREEMPTOR)
 
     def _overlaps(self, entry: Entry) -> bool:
-        return any(one.key in self._preempted for one in entry.victims)
+        needed = [one.key for one in entry.victims] + ([entry.old.key] if entry.old else [])
+        return any(key in self._preempted for key in needed)
 
     def _fits(self, entry: Entry) -> bool:
         """Whether there is quota for an entry once all have gone who were asked to go in this cycle, and its victims."""
         gone = self._preempted.keys() | {one.key for one in entry.victims}
-        rows = [self._tree.held.find_row(key) for key in sorted(gone)]
-        self._tree.move_rows(rows, -1)
+        gone |= {entry.old.key} if entry.old is not None else set()
         columns, amounts = self._tree.make_arrays(entry.assignment.usage)
         node = self._tree.queues[entry.queue.name]
-        fits = quotas.fits_within(self._tree.handle, node, columns, amounts, True)
-        self._tree.move_rows(rows, 1)
-        return fits
+        with self._tree.hide_rows(gone):
+            return quotas.fits_within(self._tree.handle, node, columns, amounts, True)
 
     def _judge_without_preempted(self, entry: Entry) -> None:
         """Judge an entry as if all had gone who were asked to go in this cycle; it keeps its flavors."""
-        held = self._tree.held.handle
-        rows = [self._tree.held.find_row(key) for key in sorted(self._preempted)]
-        nodes = held.node[rows].copy()
-        self._tree.move_rows(rows, -1)
-        # Nobody finds them among those who could go.
-        held.node[rows] = -1
-        self._judge(entry, [], entry.assignment.list_flavors())
-        held.node[rows] = nodes
-        self._tree.move_rows(rows, 1)
+        with self._tree.hide_rows(self._preempted):
+            self._judge(entry, [], entry.assignment.list_flavors())
         if entry.assignment.mode == Mode.FIT:
             entry.assignment.is_deferred = True
-
-    def _list_reserved(self, entry: Entry) -> Amounts:
-        """List what is kept for an entry for which nobody may be asked to go: up to what its queue may use."""
-        tree, node = self._tree.handle, self._tree.queues[entry.queue.name]
-        kept: dict[Column, int] = {}
-        for column, amount in entry.assignment.usage.items():
-            k = self._tree.columns[column]
-            used, nominal = int(tree.usage[node, k]), int(tree.subtree[node, k])
-            if entry.assignment.height > 0:
-                limit = int(tree.borrowing[node, k])
-                bound = amount if limit == UNLIMITED else nominal + limit - used
-                # A queue that uses more than it may keeps nothing more; Kueue counts less than nothing.
-                kept[column] = max(0, min(amount, bound))
-            else:
-                kept[column] = max(0, min(amount, nominal - used))
-        return kept
 
     def _set_aside(self, entry: Entry, amounts: Amounts) -> None:
         node = self._tree.queues[entry.queue.name]

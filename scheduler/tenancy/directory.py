@@ -13,11 +13,12 @@ from scheduler.api.queues.definitions import (
     QueueDefinition,
     Stop,
 )
-from scheduler.api.queues.words import CHECK_REJECTED, CHECK_RETRY, ELASTIC, NOT_SUPPORTED
+from scheduler.api.queues.words import CHECK_REJECTED, CHECK_RETRY, NOT_SUPPORTED
 from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.forest import Forest
+from scheduler.tenancy.slices import find_refusal
 from scheduler.tenancy.trees import Tree
 
 MISCONFIGURED, SUSPENDED = "Misconfigured", "Suspended"
@@ -167,8 +168,8 @@ class Directory:
         """Find why a workload may not even be tried; None if it may."""
         if not defined.is_active:
             return SUSPENDED, "The workload is deactivated"
-        if defined.is_elastic:
-            return NOT_SUPPORTED, ELASTIC
+        if defined.chain and (why := find_refusal(defined)):
+            return NOT_SUPPORTED, why
         return self._find_obstacle_of_queue(defined) or self._find_own_obstacle(defined, now)
 
     def _find_obstacle_of_queue(self, defined: WorkloadDefinition) -> Obstacle | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.lines import Line
@@ -34,6 +34,12 @@ class DueQueues:
             self._due[name] = None
             if name in self._lines:
                 self._lines[name].retry_all()
+
+    def retry_known(self, queues: Iterable[str]) -> None:
+        """Try those again who wait in the trees of queues; queues that are gone are skipped."""
+        for queue in queues:
+            if queue in self._lines:
+                self.retry(queue)
 
     def take_trees(self) -> Iterator[Tree]:
         """Yield the trees of the queues that are to be dealt with, each once, and forget these queues."""

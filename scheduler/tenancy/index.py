@@ -1,11 +1,14 @@
-"""Finds workloads by their local queue, and by whose they are."""
+"""Finds workloads by their local queue, by whose they are, and by what they replace."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import TypeVar
 
 from scheduler.api.queues.workloads import WORKLOAD, OwnerKey
-from scheduler.tenancy.works import Work
+from scheduler.tenancy.works import Where, Work
+
+K = TypeVar("K")
 
 
 class WorkIndex:
@@ -13,25 +16,62 @@ class WorkIndex:
 
     def __init__(self) -> None:
         self._of_local: dict[str, set[str]] = {}
-        self._owned: dict[OwnerKey, str] = {}
+        # A job that changes its size while it runs has several.
+        self._owned: dict[OwnerKey, dict[str, Work]] = {}
+        self._replacing: dict[str, dict[str, Work]] = {}
 
     def add(self, work: Work) -> None:
         """Add a workload."""
         self._of_local.setdefault(work.local, set()).add(work.key)
-        if work.defined.owner is not None:
-            self._owned[work.defined.owner] = work.key
+        for owner in _list_owners(work):
+            self._owned.setdefault(owner, {})[work.key] = work
+        if work.defined.replaces:
+            self._replacing.setdefault(work.defined.replaces, {})[work.key] = work
 
     def drop(self, work: Work) -> None:
         """Remove a workload."""
         self._of_local.get(work.local, set()).discard(work.key)
-        if work.defined.owner is not None:
-            self._owned.pop(work.defined.owner, None)
+        for owner in _list_owners(work):
+            _drop(self._owned, owner, work.key)
+        if work.defined.replaces:
+            _drop(self._replacing, work.defined.replaces, work.key)
 
     def list_of_local(self, local: str) -> Collection[str]:
         """List the workloads of a local queue."""
         return self._of_local.get(local, ())
 
     def find_owned(self, owner: OwnerKey) -> str:
-        """Find the workload that an owner, or the name of a workload, stands for; empty for none that is known."""
+        """Find the workload that an owner, or the name of a workload, stands for; empty for none that is known.
+
+        Of several the one with quota counts, then the newest one that is not finished.
+        """
         kind, namespace, name = owner
-        return f"{namespace}/{name}" if kind == WORKLOAD else self._owned.get(owner, "")
+        found = self._owned.get(owner)
+        if found is not None:
+            return max(found.values(), key=_rank).key
+        return f"{namespace}/{name}" if kind == WORKLOAD else ""
+
+    def list_replacing(self, key: str) -> Iterator[Work]:
+        """List the workloads that say that they replace another one."""
+        yield from self._replacing.get(key, {}).values()
+
+
+def _list_owners(work: Work) -> Iterator[OwnerKey]:
+    """List by what a workload is found: its owner, and the first slice of its chain."""
+    defined = work.defined
+    if defined.owner is not None:
+        yield defined.owner
+    if defined.chain:
+        namespace, _, name = defined.chain.partition("/")
+        yield WORKLOAD, namespace, name
+
+
+def _drop(index: dict[K, dict[str, Work]], key: K, work: str) -> None:
+    found = index.get(key, {})
+    found.pop(work, None)
+    if not found:
+        index.pop(key, None)
+
+
+def _rank(work: Work) -> tuple[bool, bool, float, str]:
+    return work.where == Where.HOLDS, not work.defined.is_finished, work.since, work.uid

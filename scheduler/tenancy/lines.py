@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
+from scheduler.tenancy.outcomes import Next
 from scheduler.tenancy.works import Likeness, Place, Work
 
 # So many of a kind are tried one by one though others of it are kept back; of how long each runs depends who may start.
@@ -121,6 +122,15 @@ class Line:
         first = kind.find_first()
         if first is not None:
             heapq.heappush(self._lanes.setdefault(kind.lane, []), (first[0], id(kind), kind))
+
+    def note_left(self, work: Work, what: Next) -> None:
+        """Note what becomes of a workload that was tried and got nothing."""
+        if what.is_preemptor:
+            self.preemptor = work.key
+        elif what.is_kept_back and not self.is_strict:
+            self.keep_back(work)
+        elif what.is_parked and not self.is_strict:
+            self.park(work)
 
     def park(self, work: Work) -> None:
         """Let a workload, and those who are like it, wait for a change in their tree."""

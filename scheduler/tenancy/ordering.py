@@ -14,19 +14,32 @@ from scheduler.api.queues.definitions import QueueDefinition
 from scheduler.kernels import quotas
 from scheduler.schema import quotas as q
 from scheduler.tenancy.assignments import Assignment
-from scheduler.tenancy.trees import Tree
+from scheduler.tenancy.trees import Amounts, Column, Tree
 from scheduler.tenancy.victims import Victim
 from scheduler.tenancy.works import Work
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """The first one of a queue, and what it could get."""
+    """The first one of a queue, and what it could get.
+
+    ``old`` is the slice that it replaces, whose quota it takes over; None for none.
+    """
 
     work: Work
     queue: QueueDefinition
     assignment: Assignment
     victims: list[Victim] = field(default_factory=list)
+    old: Work | None = None
+
+    @property
+    def usage(self) -> Amounts:
+        """What it would use beyond what it takes over."""
+        used = self.assignment.usage
+        if self.old is None:
+            return used
+        held: dict[Column, int] = self.old.list_used()
+        return {column: amount - held.get(column, 0) for column, amount in used.items()}
 
 
 # By what an entry is compared with others below a cohort: the least wins.
@@ -71,7 +84,7 @@ class Tournament:
         tree, entry = self._tree, self._left[node]
         path = tree.paths[node]
         below = np.ascontiguousarray(path[:-1])
-        used = entry.assignment.usage
+        used = entry.usage
         asked = q.Asked(
             queue=node,
             columns=np.array([tree.columns[one] for one in used], np.int64),

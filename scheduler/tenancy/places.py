@@ -53,6 +53,9 @@ class Places(Protocol):
     def restore(self, work: Work) -> bool:
         """Take places for those pods of a workload with quota that are nowhere; return whether none is left."""
 
+    def hand_over(self, key: str, to: str) -> None:
+        """Let a workload have the places that another one keeps for pods that do not exist."""
+
     def let_go(self, key: str) -> None:
         """Give up the place of a workload, and what was promised to it."""
 
@@ -119,6 +122,10 @@ class Anywhere:
         """None has to be anywhere."""
         del work
         return True
+
+    def hand_over(self, key: str, to: str) -> None:
+        """There are none."""
+        del key, to
 
     def let_go(self, key: str) -> None:
         """Nothing is kept."""

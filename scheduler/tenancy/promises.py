@@ -246,13 +246,13 @@ class Promises:
         victims = [one.key for one in entry.victims]
         gone = list(dict.fromkeys((*promise.ended, *victims)))
         queue = self._tree.queues[entry.work.queue]
-        self._tree.charge(queue, entry.assignment.usage, 1)
+        self._tree.charge(queue, entry.usage, 1)
         try:
             if has_place or not self._ground.places.needs_place(entry.work):
                 return self._fit(promise.work, gone) is not None
             fit = self._fit(promise.work, gone, with_place=False)
         finally:
-            self._tree.charge(queue, entry.assignment.usage, -1)
+            self._tree.charge(queue, entry.usage, -1)
         if fit is None or not self._ground.places.needs_place(promise.work):
             return fit is not None
         both = [(entry.work, entry.assignment), (promise.work, fit)]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from scheduler.api.door.workload_decisions import (
     Deactivate,
     EvictWorkload,
+    ReplaceSlice,
     Requeue,
     SetPriority,
     StepDecision,
@@ -50,6 +51,14 @@ class Steps:
         defined = work.defined
         if defined.is_finished or work.is_assumed:
             return None
+        if work.replaced_by is not None:
+            # Before its object says so, the new slice may not get its quota after all.
+            is_sure = not work.replaced_by.is_assumed
+            return (
+                Step(0.0, ReplaceSlice(work.key, work.uid, work.replaced_by.key))
+                if is_sure
+                else None
+            )
         # A class that is gone changes nothing.
         priority = self._directory.classes.get(defined.priority_class, defined.priority)
         if priority != defined.priority:

@@ -14,6 +14,7 @@ from scheduler.api.queues.definitions import (
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
+from scheduler.tenancy import slices
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.candidates import Rules
 from scheduler.tenancy.cycle import TreeCycle
@@ -97,8 +98,7 @@ class Tenants:
         self.directory.forest.drop_queue(name)
         self.lines.pop(name, None)
         self._place_all(self._list_of_queue(name))
-        for other in together:
-            self.due_queues.retry(other)
+        self.due_queues.retry_known(together)
 
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or replace a flavor."""
@@ -212,7 +212,10 @@ class Tenants:
         self.unplaced.later.discard(work.key)
         if defined.admission is not None and not defined.is_finished:
             self._leave_line(work)
-            self._hold(work, defined.admission.queue)
+            new = slices.find_new(work, self.index.list_replacing(work.key))
+            work.replaced_by = work.replaced_by or new
+            if work.replaced_by is None:
+                self._hold(work, defined.admission.queue)
             return
         if work.is_assumed and not defined.is_finished:
             return
@@ -258,12 +261,19 @@ class Tenants:
             self.unplaced.somewhere[work.key] = None
             self._take_up(work, queue, used, (at, since))
         work.is_assumed = False
+        if (old := slices.find_replaced(self.works, work)) is not None:
+            self.stops.note(old)
         work.is_going = work.is_going or bool(work.defined.evicted)
         self._note_ready(work.key, is_ready=work.defined.life.is_ready is True)
 
     def _take_up(self, work: Work, queue: str, used: Amounts, at: tuple[float, float]) -> None:
         """Let a workload hold quota; ``at``: since when it has some, and from when on what it uses is not added up yet."""
-        work.queue, work.where, work.reserved_at, work.is_owed = queue, Where.HOLDS, at[0], False
+        work.queue = queue
+        if (old := slices.find_old(self.works, work)) is not None:
+            self.places.hand_over(old.key, work.key)
+            self._release(old)
+            old.replaced_by = work
+        work.where, work.reserved_at, work.is_owed = Where.HOLDS, at[0], False
         work.reason = work.message = ""
         self.directory.forest.hold(queue, work.key, used)
         self.history.start(work.local, work.key, used, self.now, at[1])
@@ -271,9 +281,7 @@ class Tenants:
 
     def _note_ready(self, key: str, *, is_ready: bool) -> None:
         """Note whether the pods of a workload with quota are ready; those who have waited for it are tried again."""
-        for queue in self.readiness.note(key, is_ready=is_ready):
-            if queue in self.lines:
-                self.due_queues.retry(queue)
+        self.due_queues.retry_known(self.readiness.note(key, is_ready=is_ready))
 
     def _release(self, work: Work) -> None:
         """Let a workload hold nothing any more; others of its tree may have it."""
@@ -291,15 +299,12 @@ class Tenants:
         line = self.lines.get(work.queue)
         if line is not None:
             line.drop(work.key)
-        for queue in self.promise_book.take_freed(work.key, work.queue):
-            self.due_queues.retry(queue)
+        self.due_queues.retry_known(self.promise_book.take_freed(work.key, work.queue))
 
     def look_for_places(self) -> None:
         """Look again for places: nodes have come, or more is free."""
         self.unplaced.restore_places(self.places)
-        for queue in self.unplaced.take_lacking():
-            if queue in self.lines:
-                self.due_queues.retry(queue)
+        self.due_queues.retry_known(self.unplaced.take_lacking())
 
     def find_queue(self, name: str) -> QueueDefinition:
         """Return a queue of the cluster."""
@@ -333,6 +338,9 @@ class Tenants:
         work = self.works.get(key)
         if work is not None and work.is_assumed:
             self._release(work)
+            if (old := slices.find_replaced(self.works, work)) is not None:
+                old.replaced_by = None
+                self._place(old)
             self._place(work)
 
     def undo_preempt(self, key: str) -> None:
@@ -351,8 +359,7 @@ class Tenants:
         """List the trees in which somebody may get quota."""
         self.make_ready(now)
         self._place_all(self.unplaced.list_over(now))
-        for name in self.promise_book.take_due(now):
-            self.due_queues.retry(name)
+        self.due_queues.retry_known(self.promise_book.take_due(now))
         yield from self.due_queues.take_trees()
 
     def make_ready(self, now: float) -> None:
@@ -377,13 +384,7 @@ class Tenants:
         self.now = now
         outcome = TreeCycle(tree, self, kept).run(heads)
         for work, what in outcome.left:
-            line = self.lines[work.queue]
-            if what.is_preemptor:
-                line.preemptor = work.key
-            elif what.is_kept_back and not line.is_strict:
-                line.keep_back(work)
-            elif what.is_parked and not line.is_strict:
-                line.park(work)
+            self.lines[work.queue].note_left(work, what)
             if work.reason == NO_PLACE:
                 self.unplaced.lacking[work.queue] = None
             elif work.reason == WAITS_FOR_PODS:

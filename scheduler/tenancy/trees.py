@@ -7,6 +7,7 @@ Source: Kueue (2026-08), ``resource_node.go``: ``updateCohortResourceNode``, ``p
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -197,6 +198,18 @@ class Tree:
         """Let those who hold quota in some rows give it back for now (-1), or have it again (1); a row of -1 is nobody's."""
         if rows:
             reclaim.move_workloads(self.handle, self.held.handle, np.array(rows, np.int64), sign)
+
+    @contextmanager
+    def hide_rows(self, keys: Collection[str]) -> Iterator[None]:
+        """Let some workloads hold nothing meanwhile, so that nobody finds them; those that hold nothing are skipped."""
+        found = (self.held.find_row(key) for key in sorted(keys))
+        rows = [row for row in found if row >= 0]
+        nodes = self.held.handle.node[rows].copy()
+        self.move_rows(rows, -1)
+        self.held.handle.node[rows] = -1
+        yield
+        self.held.handle.node[rows] = nodes
+        self.move_rows(rows, 1)
 
     def find_available(self, node: int, column: int) -> int:
         """Return how much more a node may use of a column; negative if it uses more than there is."""

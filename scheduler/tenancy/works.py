@@ -43,6 +43,7 @@ class Work:
         waits_for: the victims whose quota it waits for.
         given: the keys and uids of those for whom it has given quota back.
         is_owed: others have given quota back for it, and it has not got any since.
+        replaced_by: the slice that has taken its quota over; None for none.
     """
 
     __slots__ = (
@@ -60,6 +61,7 @@ class Work:
         "place",
         "queue",
         "reason",
+        "replaced_by",
         "reserved_at",
         "tried",
         "tried_at",
@@ -78,6 +80,7 @@ class Work:
         self.reason = self.message = ""
         self.waits_for: frozenset[str] = frozenset()
         self.given: frozenset[tuple[str, str]] = frozenset()
+        self.replaced_by: Work | None = None
         self.defined = defined
         self.define(defined)
 
@@ -99,7 +102,8 @@ class Work:
     def _compare(self) -> None:
         """Note what it has in common with others that get the same answer."""
         sets = tuple((one.name, id(one.shape), one.least) for one in self.defined.sets)
-        self.likeness: Likeness = (self.priority, sets, tuple(self.counts), self.given)
+        replaces = self.defined.replaces
+        self.likeness: Likeness = (self.priority, sets, tuple(self.counts), self.given, replaces)
 
     @property
     def priority(self) -> int:

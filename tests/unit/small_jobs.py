@@ -22,7 +22,6 @@ from scheduler.kube.queues import conditions
 from tests.unit.jsonpatch import apply_patch
 
 Json = dict[str, Any]
-_ROW = table.BY_NAME["Job"]
 _SPOT = {"nodeLabels": {"pool": "spot"}}
 _DEEDS = 12
 
@@ -50,6 +49,7 @@ class Small:
     """A job, its workloads, and what an API server, the Job's controller and the scheduler do with them."""
 
     def __init__(self) -> None:
+        self.row = table.BY_NAME["Job"]
         template = {"spec": {"containers": [{"name": "main", "image": "a"}]}}
         spec = {"template": template, "parallelism": 3, "completions": 3}
         labels = {names.KUEUE_QUEUE: "q"}
@@ -62,7 +62,7 @@ class Small:
         prebuilt = workloads.name_prebuilt(self.job) if self.job is not None else ""
         named = [one for one in self.workloads if one["metadata"]["name"] == prebuilt]
         return Scene(
-            row=_ROW,
+            row=self.row,
             job=self.job,
             workloads=[one for one in self.workloads if _is_owned(one)],
             prebuilt=named[0] if named else None,
@@ -83,7 +83,10 @@ class Small:
     def carry_out(self, deed: Deed) -> None:
         match deed:
             case MakeWorkload(body):
-                meta = body["metadata"] | {"uid": f"w{len(self.workloads)}", "generation": 1}
+                n = len(self.workloads)
+                created = f"2026-01-01T00:00:{n:02}Z"
+                meta = body["metadata"] | {"uid": f"w{n}", "generation": 1}
+                meta["creationTimestamp"] = created
                 self.workloads.append(body | {"metadata": meta})
             case WriteWorkload(workload, patch):
                 at = self.workloads.index(workload)
@@ -127,26 +130,27 @@ class Small:
         if runs:
             status.setdefault("startTime", "2026-01-01T00:00:00Z")
 
-    def admit(self, n: int = 3) -> None:
-        (workload,) = self.workloads
+    def admit(self, n: int = 3, at: int = 0) -> None:
+        """As the scheduler: give the workload at a place quota for n pods, and let it run."""
+        workload = self.workloads[at]
         changing = conditions.Conditions((), 1, 1e9)
         for kind in ("QuotaReserved", "Admitted"):
             changing.set(kind, kind, "", is_true=True)
         given = {"name": "main", "count": n, "flavors": {"cpu": "spot"}}
         admission = {"clusterQueue": "all", "podSetAssignments": [given]}
         status = {"admission": admission, "conditions": changing.write()}
-        self.workloads[0] = workload | {"status": workload.get("status", {}) | status}
+        self.workloads[at] = workload | {"status": workload.get("status", {}) | status}
 
-    def evict(self, reason: str = "Preempted") -> None:
-        found = self.workloads[0]["status"]["conditions"]
+    def evict(self, reason: str = "Preempted", at: int = 0) -> None:
+        found = self.workloads[at]["status"]["conditions"]
         found.append({"type": "Evicted", "status": "True", "reason": reason, "message": "go"})
 
-    def is_true(self, kind: str) -> bool:
-        return has_condition(self.workloads[0], kind)
+    def is_true(self, kind: str, at: int = 0) -> bool:
+        return has_condition(self.workloads[at], kind)
 
     @property
     def is_suspended(self) -> bool:
-        return self.job is not None and changes.is_suspended(_ROW, self.job)
+        return self.job is not None and changes.is_suspended(table.BY_NAME["Job"], self.job)
 
 
 def make_running_job(*gates: Json) -> Small:

@@ -1,7 +1,11 @@
-"""Jobs that say that they change their size while they run: refused while they wait, left alone while they run."""
+"""Jobs that say that they change their size while they run, of a kind for which that is not supported.
+
+They are refused while they wait, and left alone while they run.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -14,15 +18,16 @@ from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import DropWorkload, MakeWorkload, Refusal, WriteWorkload
 from scheduler.simulate import schedule
 from tests.unit.small_jobs import Small, make_running_job
-from tests.unit.test_simulate_queued import make_job, make_world
+from tests.unit.test_simulate_queued import JOB_SET, make_object, make_world
 
 Json = dict[str, Any]
 _ELASTIC = {names.KUEUE_ELASTIC: "true"}
 
 
 def make_small(*, is_elastic: bool = True, has_gate: bool = True) -> Small:
-    """A job that waits."""
+    """A job that waits, of a kind like a Job that has no slices of workloads."""
     small = Small()
+    small.row = dataclasses.replace(small.row, has_slices=False)
     assert small.job is not None
     small.job["spec"]["suspend"] = True
     small.job["metadata"]["annotations"] = dict(_ELASTIC) if is_elastic else {}
@@ -138,8 +143,9 @@ def test_of_the_slices_that_kueue_has_made_the_one_with_quota_stays() -> None:
 
 
 def test_it_waits_in_a_simulation_for_a_reason_of_its_own() -> None:
-    elastic, other = make_job("j", 1, annotations=dict(_ELASTIC)), make_job("k", 1)
-    found = schedule([*make_world(3), elastic, other], strict=True)
+    elastic, other = make_object("JobSet", "j", JOB_SET), make_object("JobSet", "k", JOB_SET)
+    elastic["metadata"]["annotations"] = dict(_ELASTIC)
+    found = schedule([*make_world(9), elastic, other], strict=True)
     states = {one["job"]["name"]: (one["state"], one["reason"]) for one in found["workloads"]}
     assert states["k"][0] == "admitted"
     assert states["j"][1] == "NotSupported"

@@ -51,6 +51,7 @@ def see_queues(replica: Replica) -> None:
     counts.count_checked("q", 1.0)
     counts.count_evicted("q", "Preempted")
     counts.count_preempted("q", "InClusterQueue")
+    counts.count_replaced("q")
 
 
 async def test_only_what_is_catalogued_is_told_and_all_of_it() -> None:

@@ -138,6 +138,16 @@ class SyncChecks(msgspec.Struct, frozen=True, tag=True, gc=False):
     has_quota: bool
 
 
+class ReplaceSlice(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Finish a slice of the workloads of a job: another one has its quota; ``by``: its namespace and name."""
+
+    key: str
+    uid: str
+    by: str
+
+
 # Decisions about workloads that no other workload has a part in.
-StepDecision = EvictWorkload | Deactivate | Unreserve | Requeue | SetPriority | SyncChecks
+StepDecision = (
+    EvictWorkload | Deactivate | Unreserve | Requeue | SetPriority | SyncChecks | ReplaceSlice
+)
 QuotaDecision = Admit | Preempt | StepDecision | Queued

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api import kinds
+from scheduler.api import kinds, names
 from scheduler.api.jobs import batch, job_sets, ray, training
 from scheduler.api.jobs.parts import JobPart, JobState, Json, Place
 from scheduler.api.kinds import Kind
@@ -34,6 +34,7 @@ class JobKind:
             templates; None where the job has them.
         find_class: finds the priority class that a job has beside those of its templates.
         is_elsewhere: whether a job needs no quota.
+        has_slices: whether a job may change its size while it runs: it gets another workload, which replaces its first one.
     """
 
     kind: Kind
@@ -43,6 +44,11 @@ class JobKind:
     made: Kind | None = None
     find_class: Callable[[Json], str] = _find_no_class
     is_elsewhere: Callable[[Json], bool] = _is_never_elsewhere
+    has_slices: bool = False
+
+    def refuse_slices(self) -> str:
+        """Say why a job of this kind cannot change its size while it runs; empty if it can."""
+        return "" if self.has_slices else refuse_slices(self.kind.kind)
 
 
 _IN_RUN_POLICY: Place = ("spec", "runPolicy", "suspend")
@@ -60,7 +66,12 @@ def _make_training_kind(kind: Kind, key: str, *order: str) -> JobKind:
 
 
 TABLE: tuple[JobKind, ...] = (
-    JobKind(kind=kinds.JOBS, list_parts=batch.list_parts, read_state=batch.read_state),
+    JobKind(
+        kind=kinds.JOBS,
+        list_parts=batch.list_parts,
+        read_state=batch.read_state,
+        has_slices=True,
+    ),
     JobKind(kind=kinds.JOB_SETS, list_parts=job_sets.list_parts, read_state=job_sets.read_state),
     JobKind(
         kind=kinds.TRAIN_JOBS,
@@ -80,6 +91,7 @@ TABLE: tuple[JobKind, ...] = (
         kind=kinds.RAY_CLUSTERS,
         list_parts=ray.list_cluster_parts,
         read_state=ray.read_cluster_state,
+        has_slices=True,
     ),
     JobKind(
         kind=kinds.RAY_JOBS,
@@ -95,3 +107,10 @@ TABLE: tuple[JobKind, ...] = (
     ),
 )
 BY_NAME = {one.kind.name: one for one in TABLE}
+WITH_SLICES = {one.kind.kind for one in TABLE if one.has_slices}
+
+
+def refuse_slices(kind: str) -> str:
+    """Say that a job of a kind cannot change its size while it runs."""
+    known = ", ".join(sorted(WITH_SLICES))
+    return f"annotation {names.KUEUE_ELASTIC}: not supported for a {kind}, only for {known}"

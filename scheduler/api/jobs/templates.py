@@ -16,7 +16,7 @@ _MAPS = ("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelec
 _LISTS = ("spec", "tolerations"), ("spec", "schedulingGates")
 # What an earlier start has left may be written over.
 _OURS = frozenset({
-    names.KUEUE_WORKLOAD, names.KUEUE_POD_SET, names.KUEUE_CLUSTER_QUEUE, names.KUEUE_LOCAL_QUEUE,
+    names.KUEUE_WORKLOAD, names.KUEUE_CHAIN, names.KUEUE_POD_SET, names.KUEUE_CLUSTER_QUEUE, names.KUEUE_LOCAL_QUEUE,
 })  # fmt: skip
 
 
@@ -32,6 +32,7 @@ class Addition(NamedTuple):
         n_pods: how many pods it may have.
         maps: labels, annotations and the node selector.
         tolerations: as the API server has them.
+        gates: of its pods, which wait until they are taken away.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Addition(NamedTuple):
     annotations: Mapping[str, str]
     selector: Mapping[str, str]
     tolerations: Sequence[Json]
+    gates: Sequence[str] = ()
 
     @property
     def maps(self) -> tuple[Mapping[str, str], ...]:
@@ -66,10 +68,10 @@ def merge(template: Json, addition: Addition) -> Json:
         changed[".".join(place)] = found
     tolerations = list(read_list(template, "spec", "tolerations"))
     tolerations += [one for one in addition.tolerations if one not in tolerations]
-    return changed | {
-        "spec.tolerations": tolerations,
-        "spec.schedulingGates": read_list(template, "spec", "schedulingGates"),
-    }
+    gates = list(read_list(template, "spec", "schedulingGates"))
+    known = {one.get("name") for one in gates}
+    gates += [{"name": one} for one in addition.gates if one not in known]
+    return changed | {"spec.tolerations": tolerations, "spec.schedulingGates": gates}
 
 
 def restore(template: Json, kept: Mapping[str, str]) -> Json:

@@ -174,6 +174,17 @@ def is_elastic(found: Json) -> bool:
     return read_object(found, "metadata", "annotations").get(names.KUEUE_ELASTIC) == "true"
 
 
+def find_chain(workload: Json) -> str:
+    """Find the name of the first one of the slices to which a workload belongs."""
+    meta = read_object(workload, "metadata")
+    return str(read_object(meta, "annotations").get(names.KUEUE_CHAIN) or meta.get("name", ""))
+
+
+def find_replaced(workload: Json) -> str:
+    """Find the namespace and the name of the slice that a workload replaces; empty for none."""
+    return str(read_object(workload, "metadata", "annotations").get(names.KUEUE_REPLACES, ""))
+
+
 def find_class(job: Json) -> str:
     """Find the class of workloads that a job names; empty for none."""
     return str(read_object(job, "metadata", "labels").get(names.KUEUE_CLASS, ""))
@@ -229,10 +240,13 @@ def _make_addition(
     if len(queue) <= _LABEL_MAX and "." not in queue:
         labels[names.KUEUE_CLUSTER_QUEUE] = queue
     annotations = {names.KUEUE_WORKLOAD: str(get_in(workload, ("metadata", "name")) or "")}
+    gates: tuple[str, ...] = ()
+    if is_elastic(workload):
+        annotations[names.KUEUE_CHAIN] = find_chain(workload)
+        gates = (names.KUEUE_ELASTIC,)
     count = read_count(assigned, "count")
-    found = Addition(
-        name, whole if count is None else count, labels, annotations, selector, tolerations
-    )
+    n_pods = whole if count is None else count
+    found = Addition(name, n_pods, labels, annotations, selector, tolerations, gates)
     for check in read_list(workload, "status", "admissionChecks"):
         for update in read_list(check, "podSetUpdates"):
             if update.get("name") == name:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from scheduler.api import names
-
 # Types of conditions.
 QUOTA_RESERVED, ADMITTED, EVICTED, FINISHED = "QuotaReserved", "Admitted", "Evicted", "Finished"
 REQUEUED, PODS_READY, PREEMPTED = "Requeued", "PodsReady", "Preempted"
@@ -21,6 +19,7 @@ REACTIVATED, BACKOFF_FINISHED = "Reactivated", "BackoffFinished"
 LOCAL_QUEUE_RESTARTED, CLUSTER_QUEUE_RESTARTED = "LocalQueueRestarted", "ClusterQueueRestarted"
 # What a check says before it is known, if the workload has to wait for it no longer, and why it may not start at all.
 CHECK_PENDING, CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Pending", "Ready", "Retry", "Rejected"
-# Why a workload never starts whose job wants what is not supported: the reason, and of elastic jobs the message.
+# Why a workload never starts whose job wants what is not supported: the reason.
 NOT_SUPPORTED = "NotSupported"
-ELASTIC = f"elastic jobs by slices of workloads are not supported: annotation {names.KUEUE_ELASTIC}"
+# Why a slice of a workload is finished: another one has its quota, or its job needs it no longer.
+SLICE_REPLACED, OUT_OF_SYNC = "WorkloadSliceReplaced", "OutOfSync"

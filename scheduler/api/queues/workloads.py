@@ -141,7 +141,8 @@ class WorkloadDefinition:
         checks: the state of each admission check.
         owner: whose workload it is; None if nobody owns it.
         priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
-        is_elastic: whether its job wants to change its size while it runs.
+        chain: the first slice of the workloads of a job that changes its size while it runs; empty for other workloads.
+        replaces: the slice whose quota it takes over once it gets its own; empty for none.
         life: what else its object says of its life.
         run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not, or it was not read.
     """
@@ -162,7 +163,8 @@ class WorkloadDefinition:
     checks: tuple[tuple[str, str], ...] = ()
     owner: OwnerKey | None = None
     priority_class: str = ""
-    is_elastic: bool = False
+    chain: str = ""
+    replaces: str = ""
     life: Lifecycle = FRESH
     run_seconds: float | None = None
 
@@ -305,7 +307,8 @@ def read_workload(
         checks=tuple((one.name, one.state) for one in status.admission_checks or ()),
         owner=_find_owner(meta),
         priority_class=_find_class(spec),
-        is_elastic=(meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
+        chain=_find_chain(meta),
+        replaces=_find_replaced(meta),
         life=read_lifecycle(found),
         run_seconds=find_run_seconds(found) if with_run_time else None,
     )
@@ -317,6 +320,21 @@ def _find_class(spec: kueue.WorkloadSpec) -> str:
     if ref is not None:
         return ref.name if ref.kind == _CLASS else ""
     return spec.priority_class_name if spec.priority_class_source == _CLASS_SOURCE else ""
+
+
+def _find_chain(meta: wire.Meta) -> str:
+    """Find the first one of the slices to which a workload belongs."""
+    texts = meta.annotations or {}
+    if texts.get(names.KUEUE_ELASTIC) != "true":
+        return ""
+    return f"{meta.namespace}/{texts.get(names.KUEUE_CHAIN) or meta.name}"
+
+
+def _find_replaced(meta: wire.Meta) -> str:
+    """Find the slice that a workload replaces; one of another namespace is never meant."""
+    key = (meta.annotations or {}).get(names.KUEUE_REPLACES, "")
+    is_meant = _find_chain(meta) and key.startswith(f"{meta.namespace}/")
+    return key if is_meant else ""
 
 
 def _find_owner(meta: wire.Meta) -> OwnerKey | None:

@@ -18,7 +18,7 @@ from scheduler.api.jobs.parts import (
 )
 from scheduler.api.jobs.templates import CannotStart
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
-from scheduler.kube.jobs import elastic, prebuilt, statuses
+from scheduler.kube.jobs import elastic, prebuilt, slices, statuses
 from scheduler.kube.jobs.deeds import (
     Deed,
     DropWorkload,
@@ -55,7 +55,7 @@ def find_deed(scene: Scene) -> Deed | None:
     if scene.job is None or get_in(scene.job, ("metadata", "deletionTimestamp")) is not None:
         return _let_go(scene)
     case = Case(scene, scene.job)
-    sorted_out = prebuilt.take_over(case) if case.prebuilt else _sort_workloads(case)
+    sorted_out = _sort_out(case)
     if not isinstance(sorted_out, Case):
         return sorted_out
     case = sorted_out
@@ -64,6 +64,13 @@ def find_deed(scene: Scene) -> Deed | None:
         if found is not None:
             return None if isinstance(found, _Done) else found
     return None
+
+
+def _sort_out(case: Case) -> Case | Deed | None:
+    """Find which workload stands for the job, or what is to be done before one does."""
+    if case.prebuilt:
+        return prebuilt.take_over(case)
+    return slices.choose_slice(case) if slices.has_slices(case) else _sort_workloads(case)
 
 
 def _let_go(scene: Scene) -> Deed | None:
@@ -133,8 +140,9 @@ def _make(case: Case, workload: Json) -> _Found:
     if case.state.end is not None or case.state.is_active:
         return None
     body = workloads.make_workload(case.scene.row.kind, case.job, case.parts)
-    words = elastic.WORDS if workloads.is_elastic(case.job) else None
-    return MakeWorkload(body, case.ranked, words)
+    if slices.has_slices(case):
+        body = slices.write_slice(case, body, None)
+    return MakeWorkload(body, case.ranked, elastic.find_words(case))
 
 
 def _drop_others(case: Case, workload: Json) -> _Found:
@@ -190,6 +198,7 @@ def _finish(case: Case, workload: Json) -> _Found:
 
 def _note_ended(case: Case, workload: Json) -> _Found:
     """Give back what pods need no longer that have ended for good."""
+    workload = case.running or workload
     counts = {one["name"]: one.get("count", 0) for one in read_list(workload, "spec", "podSets")}
     left = {name: min(count, counts.get(name, 0)) for name, count in case.state.ended}
     known = {
@@ -208,6 +217,7 @@ def _note_readiness(case: Case, workload: Json) -> _Found:
     """Write on a workload whether its pods are ready."""
     if not case.scene.watches_pods:
         return None
+    workload = case.running or workload
     changing = statuses.read_conditions(workload, case.scene.now)
     if not conditions.note_readiness(changing, is_ready=case.state.is_ready):
         return None
@@ -265,17 +275,17 @@ def _follow_class(case: Case, workload: Json) -> _Found:
     if case.prebuilt:
         return None
     wanted = workloads.find_class(case.job)
-    name, is_of_workloads = statuses.read_class(workload)
-    if name == wanted or (name and not is_of_workloads):
-        return None
-    if not name and statuses.has_quota(workload):
-        return None
-    return SetImportance(workload, case.ranked)
+    for one in (workload, *([case.running] if case.running is not None else [])):
+        name, is_of_workloads = statuses.read_class(one)
+        is_other = name != wanted and (is_of_workloads or not name)
+        if is_other and (name or not statuses.has_quota(one)):
+            return SetImportance(one, case.ranked)
+    return None
 
 
 def _stop_unadmitted(case: Case, workload: Json) -> _Found:
     """Stop a job that runs though its workload is not admitted."""
-    if case.is_suspended or has_condition(workload, ADMITTED):
+    if case.is_suspended or has_condition(workload, ADMITTED) or slices.may_run(case, workload):
         return None
     return case.stop(workload, "Not admitted by cluster queue")
 

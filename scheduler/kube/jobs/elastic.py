@@ -1,7 +1,6 @@
-"""A job that says that it changes its size while it runs, for which Kueue makes slices of workloads.
+"""A job that says that it changes its size while it runs, of a kind for which that is not supported.
 
-That is not supported: such a job does not start, and says so. One that runs already goes on in the size for which it has
-quota.
+Such a job does not start, and says so. One that Kueue has started goes on in the size for which it has quota.
 
 Source: Kueue (2026-08), ``pkg/workloadslicing/workloadslicing.go``.
 """
@@ -13,13 +12,19 @@ from collections.abc import Sequence
 from scheduler.api import names
 from scheduler.api.jobs import workloads
 from scheduler.api.jobs.parts import JobPart, Json, has_condition, read_list
-from scheduler.api.queues.words import ADMITTED, ELASTIC, EVICTED, FINISHED, NOT_SUPPORTED
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED, NOT_SUPPORTED
 from scheduler.kube.jobs import statuses
-from scheduler.kube.jobs.deeds import Deed, Refusal, WriteWorkload
+from scheduler.kube.jobs.deeds import Deed, Refusal, Words, WriteWorkload
 from scheduler.kube.jobs.scene import Case
 from scheduler.kube.queues import conditions
 
-WORDS = "Warning", NOT_SUPPORTED, ELASTIC
+
+def find_words(case: Case) -> Words | None:
+    """Find what is said of a job that wants what is not supported; None if it does not."""
+    if not workloads.is_elastic(case.job):
+        return None
+    why = case.scene.row.refuse_slices()
+    return ("Warning", NOT_SUPPORTED, why) if why else None
 
 
 def sort_slices(case: Case) -> Sequence[Json]:
@@ -38,11 +43,11 @@ def stays(case: Case, workload: Json) -> bool:
     Pods beyond those that have quota have a gate. Without the gate these pods would run, and the job has to stop like other
     jobs. A job that became elastic after it got quota has to stop, too: it has no slices of workloads.
     """
-    if case.is_suspended or not workloads.is_elastic(case.job) or has_condition(workload, EVICTED):
+    if case.is_suspended or find_words(case) is None or has_condition(workload, EVICTED):
         return False
     if not workloads.is_elastic(workload):
         return False
-    if not has_condition(workload, ADMITTED) or not all(map(_has_gate, case.parts)):
+    if not has_condition(workload, ADMITTED) or not has_gates(case):
         return False
     counts = [one.get("count", 0) for one in read_list(workload, "spec", "podSets")]
     if len(counts) != len(case.parts):
@@ -53,23 +58,28 @@ def stays(case: Case, workload: Json) -> bool:
     )
 
 
+def has_gates(case: Case) -> bool:
+    """Whether the pods that a job makes wait with a gate until there is quota for them."""
+    return all(map(_has_gate, case.parts))
+
+
 def _has_gate(part: JobPart) -> bool:
     gates = read_list(part.template, "spec", "schedulingGates")
     return any(one.get("name") == names.KUEUE_ELASTIC for one in gates)
 
 
 def refuse(case: Case, workload: Json) -> Deed | None:
-    """Let the workload of an elastic job that waits say that it is one, and have no quota."""
-    is_elastic, has_quota = workloads.is_elastic(case.job), statuses.has_quota(workload)
-    if not case.is_suspended or not (is_elastic or workloads.is_elastic(workload)):
+    """Let the workload of a job that waits say whether the job changes its size; if it may not, it has no quota."""
+    is_elastic, words = workloads.is_elastic(case.job), find_words(case)
+    if not case.is_suspended:
         return None
     if workloads.is_elastic(workload) != is_elastic:
         patch = {"metadata": {"annotations": {names.KUEUE_ELASTIC: "true" if is_elastic else None}}}
-        return WriteWorkload(workload, patch, words=WORDS if is_elastic else None)
-    if not has_quota:
+        return WriteWorkload(workload, patch, words=words)
+    if words is None or not statuses.has_quota(workload):
         return None
     return statuses.write_status(
-        workload, case.scene.now, conditions.take_quota, NOT_SUPPORTED, ELASTIC, WORDS
+        workload, case.scene.now, conditions.take_quota, words[1], words[2], words
     )
 
 
@@ -79,5 +89,6 @@ def refuse_size(case: Case, workload: Json) -> None:
     Raises:
         Refusal: it wants another number of pods.
     """
-    if not case.is_suspended and workloads.is_elastic(case.job) and not case.fits(workload):
-        raise Refusal(NOT_SUPPORTED, f"{ELASTIC}; the job has quota for its pods of before")
+    words = find_words(case)
+    if words is not None and not case.is_suspended and not case.fits(workload):
+        raise Refusal(NOT_SUPPORTED, f"{words[2]}; the job has quota for its pods of before")

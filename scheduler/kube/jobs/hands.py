@@ -11,6 +11,7 @@ from scheduler.api.jobs import table
 from scheduler.api.jobs.owners import JobKey
 from scheduler.api.jobs.parts import Json
 from scheduler.kube.client import ApiClient
+from scheduler.kube.jobs.elastic_gates import ElasticGates
 from scheduler.kube.jobs.importance import Classes
 from scheduler.kube.jobs.job_looks import JobLooks
 from scheduler.kube.jobs.orphans import Orphans
@@ -34,6 +35,7 @@ class JobHands:
         self._jobs = JobLooks(api, ties, self._flavors, writes)
         self._pods = PodLooks(api, ties, self._flavors, writes, self._jobs.is_managed)
         self._gates = TopologyGates(api, ties, writes)
+        self._elastic_gates = ElasticGates(api, ties, writes)
         self._orphans = Orphans(api, ties, writes)
 
     def is_managed(self, key: JobKey | None) -> bool:
@@ -50,18 +52,22 @@ class JobHands:
             case events.Seen(wire.Pod() as one):
                 self._pods.see_pod(one)
                 self._gates.see_pod(one)
+                self._elastic_gates.see_pod(one)
             case events.Gone(kinds.PODS.name, uid):
                 self._pods.drop_pod(uid)
                 self._gates.drop_pod(uid)
+                self._elastic_gates.drop_pod(uid)
             case events.Seen(kueue.Workload() as one):
                 self._jobs.see_workload(one)
                 self._pods.see_workload(one)
                 self._gates.see_workload(one)
+                self._elastic_gates.see_workload(one)
                 self._orphans.see_workload(one)
             case events.Gone(kinds.WORKLOADS.name, key):
                 self._jobs.drop_workload(key)
                 self._pods.drop_workload(key)
                 self._gates.drop_workload(key)
+                self._elastic_gates.drop_workload(key)
                 self._orphans.drop_workload(key)
             case events.Seen(one) if (name := kinds.read_kind_name(one)) in table.BY_NAME:
                 self._jobs.see_job(name, one)
@@ -104,6 +110,7 @@ class JobHands:
             group.create_task(self._jobs.looks.run())
             group.create_task(self._pods.looks.run())
             group.create_task(self._gates.looks.run())
+            group.create_task(self._elastic_gates.looks.run())
             group.create_task(self._orphans.looks.run())
 
     async def _follow_terms(self) -> None:
@@ -112,6 +119,7 @@ class JobHands:
         while True:
             if self._ties.may_write() != is_open:
                 is_open = not is_open
-                for one in (self._jobs, self._pods, self._gates, self._orphans):
+                parts = self._jobs, self._pods, self._gates, self._elastic_gates, self._orphans
+                for one in parts:
                     one.looks.open() if is_open else one.looks.close()
             await asyncio.sleep(_LOOK_SECONDS)

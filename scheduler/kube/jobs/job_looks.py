@@ -109,8 +109,10 @@ class JobLooks:
     def see_workload(self, found: kueue.Workload) -> None:
         """Take over what a watch says of a workload; one that no job owns or names is left alone."""
         meta = found.metadata
-        owner = find_job_key(meta.owner_references, meta.namespace)
         one = known.read_workload(found)
+        # A job has nothing to do with slices that it needs no longer.
+        is_past = one.is_past and one.is_elastic
+        owner = None if is_past else find_job_key(meta.owner_references, meta.namespace)
         before, _ = self._workloads.get(one.key, (None, None))
         if before is not None and before != owner:
             self._disown(one.key)

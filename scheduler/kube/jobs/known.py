@@ -9,7 +9,14 @@ from scheduler.api.jobs import changes, table, workloads
 from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import JobState, Json, has_condition
 from scheduler.api.jobs.table import JobKind
-from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED, PODS_READY
+from scheduler.api.queues.words import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    OUT_OF_SYNC,
+    PODS_READY,
+    SLICE_REPLACED,
+)
 
 
 class KnownJob(NamedTuple):
@@ -49,6 +56,7 @@ class KnownWorkload(NamedTuple):
         is_going: whether it is being deleted.
         fits: the generation of its job to which it is known to fit; empty for none.
         is_elastic: whether it says that its job changes its size while it runs.
+        is_past: whether it is a slice that its job needs no longer, and nothing holds it.
         queue: the queue that it names.
         priority_class: its class; empty for none.
         true: the types of its conditions that are true.
@@ -62,6 +70,7 @@ class KnownWorkload(NamedTuple):
     is_going: bool
     fits: str
     is_elastic: bool
+    is_past: bool
     queue: str
     priority_class: str
     true: frozenset[str]
@@ -122,12 +131,23 @@ def read_workload(found: kueue.Workload) -> KnownWorkload:
         meta.deletion_timestamp is not None,
         (meta.annotations or {}).get(names.FITS_GENERATION, ""),
         (meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
+        _is_past(found),
         spec.queue_name,
         reference.name if reference is not None else spec.priority_class_name,
         frozenset(one.type for one in found_conditions if one.status == "True"),
         next((one.status for one in found_conditions if one.type == PODS_READY), ""),
         status.admission is not None,
         tuple((one.name, one.count) for one in status.reclaimable_pods or ()),
+    )
+
+
+def _is_past(found: kueue.Workload) -> bool:
+    is_held = names.KUEUE_IN_USE in (found.metadata.finalizers or ())
+    return not is_held and any(
+        one.type == FINISHED
+        and one.status == "True"
+        and one.reason in {SLICE_REPLACED, OUT_OF_SYNC}
+        for one in found.status.conditions or ()
     )
 
 

@@ -44,12 +44,16 @@ class Scene:
 
 @dataclass(frozen=True)
 class Case:
-    """A job that is there, and the workload that fits it; None if none does."""
+    """A job that is there, and the workload that fits it; None if none does.
+
+    ``running`` is the slice with whose quota it runs while ``workload`` waits to replace that one; None for none.
+    """
 
     scene: Scene
     job: Json
     workload: Json | None = None
     others: Sequence[Json] = ()
+    running: Json | None = None
 
     @cached_property
     def parts(self) -> list[JobPart]:

@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler.api import kinds, kueue, names
 from scheduler.api.jobs.parts import Json, get_in, read_list, read_object
-from scheduler.api.queues.words import FINISHED
+from scheduler.api.queues.words import FINISHED, OUT_OF_SYNC, SLICE_REPLACED
 from scheduler.kube.jobs.deeds import Words, WriteWorkload
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.conditions import Conditions
@@ -29,6 +29,16 @@ def get_message(workload: Json, kind: str) -> str:
 def has_quota(workload: Json) -> bool:
     """Whether a workload has quota."""
     return bool(get_in(workload, ("status", "admission")))
+
+
+def is_past_slice(workload: Json) -> bool:
+    """Whether a workload is finished as a slice that its job needs no longer."""
+    return any(
+        one.get("type") == FINISHED
+        and one.get("status") == "True"
+        and one.get("reason") in {SLICE_REPLACED, OUT_OF_SYNC}
+        for one in read_list(workload, "status", "conditions")
+    )
 
 
 def is_going(workload: Json) -> bool:
@@ -79,8 +89,7 @@ def finish(
 ) -> Json:
     """Return the changes of a status by which a workload is finished."""
     del status, now
-    changing.set(FINISHED, *why, is_true=True)
-    return {"conditions": changing.write()}
+    return conditions.finish(changing, *why)
 
 
 def requeue(

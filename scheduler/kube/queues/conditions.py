@@ -21,6 +21,7 @@ from scheduler.api.queues.words import (
     CHECK_PENDING,
     CHECK_READY,
     EVICTED,
+    FINISHED,
     PODS_READY,
     PREEMPTED,
     QUOTA_RESERVED,
@@ -267,6 +268,17 @@ def describe_preemption(uid: str, job_uid: str, reason: str, paths: tuple[str, s
         f"due to {_WHY_PREEMPTED.get(reason, unknown)}; preemptor path: {paths[0] or unknown}; "
         f"preemptee path: {paths[1] or unknown}"
     )
+
+
+def describe_replacement(uid: str, job_uid: str) -> str:
+    """Say which slice of a workload has the quota of another one."""
+    return f"Replaced to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to workload slice aggregation"
+
+
+def finish(conditions: Conditions, reason: str, message: str) -> Json:
+    """Return the changes of a status by which a workload is finished."""
+    conditions.set(FINISHED, reason, message, is_true=True)
+    return {"conditions": conditions.write()}
 
 
 def requeue(status: kueue.WorkloadStatus, conditions: Conditions, message: str, now: float) -> Json:

@@ -12,6 +12,7 @@ from scheduler.api import kueue, times
 from scheduler.api.door.workload_decisions import (
     Deactivate,
     EvictWorkload,
+    ReplaceSlice,
     Requeue,
     SetPriority,
     StepDecision,
@@ -24,6 +25,7 @@ from scheduler.api.queues.words import (
     DEACTIVATED,
     DEACTIVATION_TARGET,
     EVICTED,
+    FINISHED,
     QUOTA_RESERVED,
     REQUEUED,
     TIME_EXCEEDED,
@@ -49,8 +51,8 @@ def make_status(
             return _requeue(status, changing, decision)
         case SyncChecks(names=found):
             return conditions.sync_checks(status, found, now)
-        case SetPriority():
-            # It is in the spec.
+        case SetPriority() | ReplaceSlice():
+            # It is in the spec, or said with the uids of another workload.
             return {}
 
 
@@ -118,6 +120,8 @@ def is_done(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return conditions.is_true(status, REQUEUED)
         case SyncChecks(names=found):
             return {one.name for one in status.admission_checks or ()} == set(found)
+        case ReplaceSlice():
+            return conditions.is_true(status, FINISHED)
         case Deactivate() | SetPriority():
             return False
 
@@ -136,5 +140,5 @@ def holds(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return not has_quota and not conditions.is_true(status, QUOTA_RESERVED)
         case SyncChecks():
             return has_quota == decision.has_quota
-        case SetPriority():
+        case SetPriority() | ReplaceSlice():
             return True

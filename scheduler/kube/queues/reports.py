@@ -26,6 +26,7 @@ from scheduler.api.queues.words import (
     EVICTED,
     PREEMPTED,
     QUOTA_RESERVED,
+    SLICE_REPLACED,
     TIME_EXCEEDED,
 )
 from scheduler.kube.queues import conditions, lifecycles
@@ -108,6 +109,13 @@ class WorkloadReports:
         elif decision.reason == TIME_EXCEEDED:
             said = f"The maximum execution time ({shown.limit_seconds}s) exceeded"
             self._report(shown, ("Warning", TIME_EXCEEDED, said))
+
+    def report_replaced(self, message: str, before: Shown, after: Shown, now: float) -> None:
+        """Report that another slice has the quota of a workload."""
+        del after, now
+        self._report(before, ("Normal", SLICE_REPLACED, message))
+        given = before.status.admission
+        self._counts.count_replaced(given.cluster_queue if given is not None else "")
 
     def report_preempted(
         self,

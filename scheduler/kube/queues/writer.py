@@ -23,6 +23,7 @@ from scheduler.api.door.workload_decisions import (
     Admit,
     Deactivate,
     Preempt,
+    ReplaceSlice,
     SetPriority,
     StepDecision,
 )
@@ -32,6 +33,7 @@ from scheduler.api.queues.words import (
     DEACTIVATION_TARGET,
     EVICTED,
     FINISHED,
+    SLICE_REPLACED,
 )
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
@@ -305,6 +307,13 @@ class QuotaWriter:
             return conditions.let_run(changing), partial(reports.report_running, decision.queue)
         if isinstance(decision, Preempt):
             return self._make_preemption(job, shown, decision, now)
+        if isinstance(decision, ReplaceSlice):
+            by = self._shown.get(decision.by)
+            message = conditions.describe_replacement(
+                by.meta.uid if by else "", by.job_uid if by else ""
+            )
+            status = conditions.finish(changing, SLICE_REPLACED, message)
+            return status, partial(reports.report_replaced, message)
         status = lifecycles.make_status(decision, shown.status, changing, now)
         return status, partial(reports.report_step, decision)
 

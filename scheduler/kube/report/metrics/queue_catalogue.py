@@ -163,6 +163,12 @@ PREEMPTED = Family(
     "Times that workloads were preempted, by the ClusterQueue that took their quota, and by reason.",
     ("preempting_cluster_queue", "reason"),
 )
+REPLACED = Family(
+    "kueue_replaced_workload_slices",
+    _COUNTER,
+    "Times that a slice of the workloads of a job took over the quota of another one, by ClusterQueue.",
+    ("cluster_queue",),
+)
 
 _VALUES = tuple(globals().values())
 ALL: tuple[Family, ...] = tuple(one for one in _VALUES if isinstance(one, Family))

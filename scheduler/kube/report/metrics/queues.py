@@ -29,6 +29,7 @@ class QueueCounts:
         self._checks_wait = Observed(catalogue.CHECKS_WAIT)
         self._evicted = CountedFamily(catalogue.EVICTED)
         self._preempted = CountedFamily(catalogue.PREEMPTED)
+        self._replaced = CountedFamily(catalogue.REPLACED)
 
     def begin(self, queues: Iterable[str]) -> None:
         """Let the counters of ClusterQueues be there with 0, so that the first event shows as a rise."""
@@ -59,6 +60,10 @@ class QueueCounts:
         """Count that a workload was preempted; ``by``: the queue that takes its quota."""
         self._preempted.add(by, reason)
 
+    def count_replaced(self, queue: str) -> None:
+        """Count that a slice has taken over the quota of another one."""
+        self._replaced.add(queue)
+
     def collect(self) -> Iterator[Metric]:
         """Yield all of them, as they are now."""
         for one in (
@@ -69,6 +74,7 @@ class QueueCounts:
             self._checks_wait,
             self._evicted,
             self._preempted,
+            self._replaced,
         ):
             yield one.collect()
 

@@ -1,0 +1,170 @@
+"""Takes the gate from pods of jobs that change their size while they run, as far as there is quota for these pods.
+
+Source: Kueue (2026-08), ``pkg/controller/elasticjobs/elastic_job_ungater.go``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from scheduler.api import kinds, kueue, names, times, wire
+from scheduler.api.jobs.parts import read_list
+from scheduler.api.jobs.templates import write_operation
+from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
+from scheduler.kube.client import ApiClient
+from scheduler.kube.jobs import known
+from scheduler.kube.jobs.looks import Looks, Named
+from scheduler.kube.jobs.ties import JobTies
+from scheduler.kube.jobs.writing import JobWrites, read_if_there
+
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+
+class _Pod(NamedTuple):
+    """A pod of a chain of slices that has not ended."""
+
+    meta: wire.Meta
+    chain: str
+    pod_set: str
+    is_gated: bool
+
+
+class _Slice(NamedTuple):
+    """A slice: how many pods of each pod set have quota once it is admitted.
+
+    Attributes:
+        order: the time and the uid by which the newest one is found.
+        may_run: whether it is admitted, and is to stay.
+    """
+
+    chain: str
+    order: tuple[float, str]
+    counts: Mapping[str, int]
+    may_run: bool
+
+
+class ElasticGates:
+    """The pods of such jobs, and the slices of their workloads, by chain: the namespace and name of the first slice.
+
+    Attributes:
+        looks: looks at chains.
+    """
+
+    def __init__(self, api: ApiClient, ties: JobTies, writes: JobWrites) -> None:
+        self._api, self._ties, self._writes = api, ties, writes
+        # By uid.
+        self._pods: dict[str, _Pod] = {}
+        # By chain: the uids of its pods.
+        self._of_chain: dict[str, set[str]] = {}
+        # By chain and key.
+        self._slices: dict[str, dict[str, _Slice]] = {}
+        self._chains: dict[str, str] = {}
+        self.looks: Looks[str] = Looks(self, ties.reporter)
+
+    def see_pod(self, found: wire.Pod) -> None:
+        """Take over what a watch says of a pod."""
+        meta, gates = found.metadata, found.spec.scheduling_gates or ()
+        texts, labels = meta.annotations or {}, meta.labels or {}
+        is_gated = any(one.name == names.KUEUE_ELASTIC for one in gates)
+        # A pod that Kueue has made may name its workload alone.
+        name = texts.get(names.KUEUE_CHAIN) or (texts.get(names.KUEUE_WORKLOAD) if is_gated else "")
+        self.drop_pod(meta.uid)
+        if not name or found.status.phase in _ENDED:
+            return
+        chain = f"{meta.namespace}/{name}"
+        pod_set = labels.get(names.KUEUE_POD_SET, "")
+        self._pods[meta.uid] = _Pod(known.pick_meta(meta), chain, pod_set, is_gated)
+        self._of_chain.setdefault(chain, set()).add(meta.uid)
+        self.looks.note(chain)
+
+    def drop_pod(self, uid: str) -> None:
+        """Note that a pod is gone."""
+        found = self._pods.pop(uid, None)
+        if found is None:
+            return
+        of_chain = self._of_chain[found.chain]
+        of_chain.discard(uid)
+        if not of_chain:
+            del self._of_chain[found.chain]
+        self.looks.note(found.chain)
+
+    def see_workload(self, found: kueue.Workload) -> None:
+        """Take over what a watch says of a workload."""
+        one, meta = known.read_workload(found), found.metadata
+        self.drop_workload(one.key)
+        if not one.is_elastic or FINISHED in one.true:
+            return
+        name = (meta.annotations or {}).get(names.KUEUE_CHAIN) or meta.name
+        chain = self._chains[one.key] = f"{meta.namespace}/{name}"
+        created = float(times.read_time(meta.creation_timestamp) or 0)
+        counts = {each.name or "main": each.count for each in found.spec.pod_sets or ()}
+        may_run = ADMITTED in one.true and EVICTED not in one.true and one.has_quota
+        made = _Slice(chain, (created, one.uid), counts, may_run)
+        self._slices.setdefault(chain, {})[one.key] = made
+        self.looks.note(chain)
+
+    def drop_workload(self, key: str) -> None:
+        """Note that a workload is gone."""
+        chain = self._chains.pop(key, "")
+        found = self._slices.get(chain, {})
+        found.pop(key, None)
+        if chain and not found:
+            del self._slices[chain]
+
+    # The subject of looks.
+
+    def list_keys(self) -> Iterable[str]:
+        """List the chains that have pods."""
+        return self._of_chain
+
+    def needs_look(self, key: str) -> bool:
+        """Whether pods of a chain wait for which there is quota."""
+        return bool(self._list_free(key))
+
+    def find_object(self, key: str) -> Named | None:
+        """Find the kind and the metadata of a pod of a chain."""
+        uid = min(self._of_chain.get(key, ()), default=None)
+        return (kinds.PODS, self._pods[uid].meta) if uid is not None else None
+
+    def _list_free(self, chain: str) -> list[str]:
+        """List the uids of the pods that may go without their gate: of each pod set as many as have quota."""
+        running = [one for one in self._slices.get(chain, {}).values() if one.may_run]
+        uids = self._of_chain.get(chain, ())
+        if not running or not any(self._pods[uid].is_gated for uid in uids):
+            return []
+        left = Counter(max(running, key=lambda one: one.order).counts)
+        pods = {uid: self._pods[uid] for uid in uids}
+        left.subtract(one.pod_set for one in pods.values() if not one.is_gated)
+        found = []
+        waiting = ((one.meta.name, uid, one.pod_set) for uid, one in pods.items() if one.is_gated)
+        for _, uid, pod_set in sorted(waiting):
+            if left[pod_set] > 0:
+                left[pod_set] -= 1
+                found.append(uid)
+        return found
+
+    async def look_at(self, key: str) -> bool:
+        """Take the gate from the pods of a chain for which there is quota.
+
+        Raises:
+            ApiError: the API server refuses.
+        """
+        for uid in self._list_free(key):
+            found = self._pods.get(uid)
+            if found is None or not self._ties.may_write():
+                return False
+            path = kinds.PODS.find_path(found.meta.name, found.meta.namespace)
+            pod = await read_if_there(self._api, path)
+            if pod is None or pod["metadata"]["uid"] != uid:
+                continue
+            gates = read_list(pod, "spec", "schedulingGates")
+            left = [one for one in gates if one.get("name") != names.KUEUE_ELASTIC]
+            if len(left) < len(gates):
+                operation = write_operation("add", ("spec", "schedulingGates"), left)
+                await self._writes.change_pod(pod, [operation])
+            if uid in self._pods:
+                # It counts before the watch shows it.
+                self._pods[uid] = self._pods[uid]._replace(is_gated=False)
+        return False

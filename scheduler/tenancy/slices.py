@@ -1,0 +1,74 @@
+"""Slices: a job that changes its size while it runs gets another workload, which replaces the one that it has.
+
+The new slice needs quota only for what it asks beyond the old one, in the flavors of the old one. The moment it gets
+quota, the old one has none any more.
+
+Source: Kueue (2026-08), ``pkg/workloadslicing/workloadslicing.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from scheduler.api import names
+from scheduler.api.jobs import table
+from scheduler.api.queues.workloads import WorkloadDefinition
+from scheduler.tenancy.works import Where, Work
+
+# What is asked of a topology that some pods cannot have without the others, and as what it is asked.
+_REFUSED = {
+    "required": names.KUEUE_REQUIRED,
+    "preferred": names.KUEUE_PREFERRED,
+    "podSetSliceRequiredTopology": names.KUEUE_SLICE_LEVEL,
+    "podsetSliceRequiredTopologyConstraints": names.KUEUE_SLICES,
+}
+
+
+def find_refusal(defined: WorkloadDefinition) -> str:
+    """Find why the workload of a job that changes its size while it runs cannot be tried; empty if it can."""
+    if defined.owner is not None and defined.owner[0] not in table.WITH_SLICES:
+        return table.refuse_slices(defined.owner[0])
+    for one in defined.sets:
+        for key, name in _REFUSED.items():
+            if (one.shape.topology or {}).get(key) is not None:
+                return f"pod set {one.name}: {name} is not supported with {names.KUEUE_ELASTIC}"
+    return ""
+
+
+def find_old(works: Mapping[str, Work], new: Work) -> Work | None:
+    """Find the slice that a workload replaces once it gets quota; None if there is none, or if that one has to go."""
+    old = works.get(new.defined.replaces) if new.defined.replaces else None
+    if old is None or old.where != Where.HOLDS or old.is_going or not _may_replace(new, old):
+        return None
+    return old
+
+
+def find_replaced(works: Mapping[str, Work], new: Work) -> Work | None:
+    """Find the slice whose quota a workload has taken over; None if there is none."""
+    old = works.get(new.defined.replaces)
+    return old if old is not None and old.replaced_by is new else None
+
+
+def find_new(old: Work, replacing: Iterable[Work]) -> Work | None:
+    """Find the slice that has quota in the place of a workload; ``replacing``: those that say that they replace it."""
+    for new in replacing:
+        if new.where == Where.HOLDS and _may_replace(new, old):
+            return new
+    return None
+
+
+def _may_replace(new: Work, old: Work) -> bool:
+    """Whether a slice may take over what another one holds: both are of one job, in one queue."""
+    given = old.defined.admission
+    return (
+        given is not None
+        and given.queue == new.queue
+        and not old.defined.evicted
+        and old.defined.owner == new.defined.owner
+    )
+
+
+def list_flavors(old: Work | None) -> dict[str, dict[str, str]]:
+    """Return the flavor of each resource of each pod set of a slice; empty for None."""
+    given = old.defined.admission if old is not None else None
+    return {one.name: dict(one.flavors) for one in given.assigned} if given else {}
