@@ -60,7 +60,6 @@ async def test_jobs_take_over_the_workloads_that_they_name(world: World) -> None
     await _one_waits_until_it_is_there(world)
     await _one_that_does_not_fit_never_starts(world)
     await _no_job_has_that_of_another_namespace(world)
-    await _an_elastic_one_is_refused(world)
     await _one_that_has_lost_its_job_has_no_quota(world)
     await _checks_that_change_are_listed(world)
     assert operator.stop().code == 0
@@ -129,22 +128,6 @@ async def _no_job_has_that_of_another_namespace(world: World) -> None:
     assert "is not the name of a Workload" in event["note"]
     path = f"{tenants.API}/namespaces/other/workloads/foreign"
     assert "ownerReferences" not in (await world.call("GET", path))["metadata"]
-
-
-async def _an_elastic_one_is_refused(world: World) -> None:
-    job = make_job("fifth", "team", annotations={names.KUEUE_ELASTIC: "true"}, suspend=True)
-    await world.call("POST", _JOBS, job)
-    (event,) = await world.wait_until(partial(world.events, "NotSupported", "fifth"))
-    assert names.KUEUE_ELASTIC in event["note"]
-    workload = await find_workload(world, "fifth")
-    name = workload["metadata"]["name"]
-    waits = await tenants.becomes(world, name, "QuotaReserved", "False")
-    assert tenants.list_conditions(waits)["QuotaReserved"][1] == "NotSupported"
-    # Without the annotation it is as any other.
-    patch = {"metadata": {"annotations": {names.KUEUE_ELASTIC: None}}}
-    await world.call("PATCH", f"{_JOBS}/fifth", patch)
-    await wait_until_placed(world, "fifth", 1)
-    await _delete(world, "fifth")
 
 
 async def _one_that_has_lost_its_job_has_no_quota(world: World) -> None:

@@ -54,7 +54,10 @@ _RUNS: Json = {"suspend": False}
             make_topology(**{names.KUEUE_SLICE_LEVEL: "rack", names.KUEUE_SLICE_SIZE: "5"}),
             (names.KUEUE_SLICE_SIZE, "5 is more than the 4 pods"),
         ),
-        (make_job(texts={names.KUEUE_ELASTIC: "true"}), (names.KUEUE_ELASTIC, "is not supported")),
+        (
+            make_job(texts={names.KUEUE_ELASTIC: "true", names.KUEUE_LEAST: "3"}, parallelism=4),
+            (names.KUEUE_LEAST, names.KUEUE_ELASTIC, "together"),
+        ),
         (make_job({names.KUEUE_PREBUILT: "A"}), (names.KUEUE_PREBUILT, "'A' is not the name of a Workload")),
         (make_job(texts={names.KUEUE_PREBUILT: "../other/workloads/w"}), (names.KUEUE_PREBUILT, "is not the name")),
         (make_job(parallelism="four"), ("spec.parallelism",)),
@@ -118,9 +121,12 @@ _MADE, _OTHER = {names.KUEUE_PREBUILT: "w1"}, {names.KUEUE_PREBUILT: "w2"}
         (make_job(_MADE, **_RUNS), make_job(texts=_MADE, **_RUNS), ""),
         (make_job(_MADE), make_job(_OTHER), ""),
         (make_job(_MADE, **_RUNS), make_job(_OTHER), ""),
-        (make_job(), make_job(texts=_ELASTIC), "is not supported"),
-        (make_job(texts=_ELASTIC), make_job(texts=_ELASTIC), ""),
+        (make_job(), make_job(texts=_ELASTIC), ""),
         (make_job(texts=_ELASTIC), make_job(), ""),
+        (make_job(**_RUNS), make_job(texts=_ELASTIC, **_RUNS), "may not change while the job runs"),
+        (make_job(texts=_ELASTIC, **_RUNS), make_job(**_RUNS), "may not change while the job runs"),
+        (make_job(**_RUNS), make_job(texts=_ELASTIC), "may not change while the job runs"),
+        (make_job(texts=_ELASTIC, parallelism=4, **_RUNS), make_job(texts=_ELASTIC, parallelism=9, **_RUNS), ""),
         (make_job(_TIME), make_job(), ""),
         (make_job(_TIME), make_job(**_RUNS), "may not change while it runs"),
         (
@@ -139,6 +145,41 @@ _MADE, _OTHER = {names.KUEUE_PREBUILT: "w1"}, {names.KUEUE_PREBUILT: "w2"}
 def test_what_of_a_job_may_change(before: Json, after: Json, word: str) -> None:
     found = find_objection(kinds.JOBS, after, before)
     assert (word in found) if word else found == ""
+
+
+@pytest.mark.parametrize(
+    "key", [names.KUEUE_REQUIRED, names.KUEUE_PREFERRED, names.KUEUE_SLICE_LEVEL]
+)
+def test_a_job_that_changes_its_size_cannot_have_its_pods_near_each_other(key: str) -> None:
+    job = make_topology(**{key: "rack", names.KUEUE_SLICE_SIZE: "2"})
+    if key != names.KUEUE_SLICE_LEVEL:
+        del job["spec"]["template"]["metadata"]["annotations"][names.KUEUE_SLICE_SIZE]
+    assert find_objection(kinds.JOBS, job) == ""
+    job["metadata"]["annotations"] = _ELASTIC
+    found = find_objection(kinds.JOBS, job)
+    assert f"[{key}]: cannot be used together with {names.KUEUE_ELASTIC}" in found
+
+
+def test_only_some_kinds_of_jobs_may_change_their_size() -> None:
+    set_of_jobs = make(QUEUE, suspend=True)
+    set_of_jobs["metadata"]["annotations"] = _ELASTIC
+    found = find_objection(kinds.JOB_SETS, set_of_jobs)
+    assert "not supported for a JobSet, only for Job, RayCluster" in found
+    # One that is there may go on.
+    assert find_objection(kinds.JOB_SETS, set_of_jobs, set_of_jobs) == ""
+
+
+def test_a_cluster_of_ray_that_scales_itself_has_to_say_that_it_changes_its_size() -> None:
+    cluster = make(QUEUE, suspend=True, enableInTreeAutoscaling=True)
+    found = find_objection(kinds.RAY_CLUSTERS, cluster)
+    assert "spec.enableInTreeAutoscaling: " in found
+    assert names.KUEUE_ELASTIC in found
+    assert find_objection(kinds.RAY_CLUSTERS, cluster, cluster) == ""
+    elastic = {**cluster, "metadata": {**cluster["metadata"], "annotations": _ELASTIC}}
+    assert find_objection(kinds.RAY_CLUSTERS, elastic) == ""
+    job = make(QUEUE, suspend=True, rayClusterSpec={"enableInTreeAutoscaling": True})
+    found = find_objection(kinds.RAY_JOBS, job)
+    assert "spec.rayClusterSpec.enableInTreeAutoscaling: " in found
 
 
 _CREW = {**QUEUE, names.KUEUE_GROUP: "crew"}

@@ -25,6 +25,11 @@ from scheduler.api.jobs.parts import (
 _HEAD, _SUBMITTER = "head", "submitter"
 _OF_JOB = "spec", "rayClusterSpec"
 _OF_SERVICE = "spec", "rayClusterConfig"
+_UNDER: dict[str, Place] = {
+    "RayCluster": ("spec",),
+    "RayJob": _OF_JOB,
+    "RayService": _OF_SERVICE,
+}
 _SUBMITTER_PLACE = "spec", "submitterPodTemplate"
 _BY_JOB, _BY_SIDECAR = "K8sJobMode", "SidecarMode"
 _SUBMITS: Json = {
@@ -92,6 +97,12 @@ def _make_submitter(head: JobPart) -> Json:
     image = str(containers[0].get("image", "")) if containers else ""
     container = {"name": "ray-job-submitter", "image": image, "resources": _SUBMITS}
     return {"spec": {"containers": [container], "restartPolicy": "Never"}}
+
+
+def find_autoscaling(kind: str, job: Json) -> str:
+    """Find the field by which the cluster of a job of Ray changes its size; empty if it does not."""
+    place = (*_UNDER[kind], "enableInTreeAutoscaling") if kind in _UNDER else ()
+    return ".".join(map(str, place)) if place and get_in(job, place) is True else ""
 
 
 def is_elsewhere(job: Json) -> bool:

@@ -36,11 +36,13 @@ class _Slice(NamedTuple):
 
     Attributes:
         order: the time and the uid by which the newest one is found.
+        replaces: the key of the slice that it replaces; empty for none.
         may_run: whether it is admitted, and is to stay.
     """
 
     chain: str
     order: tuple[float, str]
+    replaces: str
     counts: Mapping[str, int]
     may_run: bool
 
@@ -101,7 +103,8 @@ class ElasticGates:
         created = float(times.read_time(meta.creation_timestamp) or 0)
         counts = {each.name or "main": each.count for each in found.spec.pod_sets or ()}
         may_run = ADMITTED in one.true and EVICTED not in one.true and one.has_quota
-        made = _Slice(chain, (created, one.uid), counts, may_run)
+        replaces = (meta.annotations or {}).get(names.KUEUE_REPLACES, "")
+        made = _Slice(chain, (created, one.uid), replaces, counts, may_run)
         self._slices.setdefault(chain, {})[one.key] = made
         self.looks.note(chain)
 
@@ -112,6 +115,8 @@ class ElasticGates:
         found.pop(key, None)
         if chain and not found:
             del self._slices[chain]
+        if chain:
+            self.looks.note(chain)
 
     # The subject of looks.
 
@@ -130,7 +135,10 @@ class ElasticGates:
 
     def _list_free(self, chain: str) -> list[str]:
         """List the uids of the pods that may go without their gate: of each pod set as many as have quota."""
-        running = [one for one in self._slices.get(chain, {}).values() if one.may_run]
+        slices = {key: one for key, one in self._slices.get(chain, {}).items() if one.may_run}
+        # Of a slice that was just replaced it is not said at once that it is finished.
+        replaced = {one.replaces for one in slices.values()}
+        running = [one for key, one in slices.items() if key not in replaced]
         uids = self._of_chain.get(chain, ())
         if not running or not any(self._pods[uid].is_gated for uid in uids):
             return []

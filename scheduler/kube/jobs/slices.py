@@ -87,13 +87,20 @@ def _choose_living(case: Case, living: Sequence[Json]) -> Case | Deed | None:
     if running is not None:
         chosen = next_ones.get(statuses.write_key(running), running)
     for one in living:
-        if one is not chosen and one is not running:
-            is_replaced = statuses.write_key(one) in next_ones
-            why = (SLICE_REPLACED, _REPLACED) if is_replaced else (OUT_OF_SYNC, _OUT_OF_SYNC)
+        following = next_ones.get(statuses.write_key(one))
+        if one is not chosen and one is not running and not _hands_over(one, following):
+            why = (SLICE_REPLACED, _REPLACED) if following else (OUT_OF_SYNC, _OUT_OF_SYNC)
             return statuses.write_status(one, case.scene.now, statuses.finish, *why)
     if chosen is not running and running is not None and statuses.is_going(chosen):
         return DropWorkload(chosen, may_stay=True) if statuses.is_held(chosen) else None
     return _resize(case, chosen, running)
+
+
+def _hands_over(one: Json, following: Json | None) -> bool:
+    """Whether the scheduler finishes a slice, as it has given the quota to the following one."""
+    place = "status", "admission", "clusterQueue"
+    queue = get_in(one, place)
+    return queue is not None and following is not None and get_in(following, place) == queue
 
 
 def _is_leaving(one: Json) -> bool:

@@ -14,7 +14,7 @@ from scheduler.api.groups.readers import reading
 from scheduler.api.jobs import batch, plain_pods, pod_sets, table, units, workloads
 from scheduler.api.jobs.parts import Json, get_in, read_count
 from scheduler.errors import BadInput
-from scheduler.kube.webhook import serving
+from scheduler.kube.webhook import serving, sizes
 from scheduler.kube.webhook.known import Request, read_texts
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -36,9 +36,7 @@ def check_job(request: Request) -> None:
     waited = before is None or get_in(before, row.suspend) is True
     _check_labels(request, is_waiting=is_waiting, waited=waited)
     _check_prebuilt(request, is_waiting=is_waiting)
-    if workloads.is_elastic(job) and not (before and workloads.is_elastic(before)):
-        field = f"metadata.annotations[{names.KUEUE_ELASTIC}]"
-        raise BadInput(field, "is not supported: a job has one size as long as it runs")
+    sizes.check_resizing(request, row, is_waiting=is_waiting and waited)
     if row.kind == kinds.JOBS:
         _check_counts(request, is_waiting=is_waiting, waited=waited)
     # The templates of a job that runs are as its start has left them.
@@ -52,6 +50,7 @@ def check_job(request: Request) -> None:
     for part in parts:
         texts = read_texts(part.template, *_TEXTS)
         _check_topology(texts, f"pod set {part.name}: metadata", part.n_pods)
+        sizes.check_topology(request, part.name, texts)
         pod_sets.write_pod_set(part)
 
 
