@@ -89,7 +89,7 @@ class Queues:
         self._shapes_most = _SHAPES_LEAST
         # Why each workload was left in its queue, as it was said last.
         self._said: dict[str, tuple[str, str]] = {}
-        self._gate = WorkloadGate(self.tenants, self.pods)
+        self._gate = WorkloadGate(self.tenants, self.pods, cluster.pods)
         # Pods whose workload has changed, so that they may be tried, or may be tried no longer.
         self._woken: list[str] = []
 
@@ -264,8 +264,9 @@ class Queues:
             self.pods.note(pod)
 
     def drop_pod(self, uid: str) -> None:
-        """Forget a pod that is gone."""
+        """Forget a pod that is gone; another one may go where it was."""
         if self.is_on:
+            self._woken += self._gate.list_kin(uid)
             self.pods.drop(uid)
             self._seats.forget(uid)
 

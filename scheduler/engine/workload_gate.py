@@ -1,12 +1,16 @@
 """Holds the pods of workloads that may not run: those that have no quota yet, and those that have to give it back.
 
-A pod with a queue waits for the workload that is made of it. Other pods wait if they are of a workload that is known.
+A pod with a queue waits for the workload that is made of it. Other pods wait if they are of a workload that is known. Of a
+job that changes its size while it runs, no more pods go to nodes than have quota, whoever has taken their gate from them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.entities import AnyEntity, Entity
+from scheduler.state.pods import PodRecord
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
 from scheduler.waiting.admissions import Held
@@ -17,9 +21,11 @@ _NAME = "Quota"
 class WorkloadGate:
     """Answers whether the workload of an entity may run. It is one of the admissions."""
 
-    def __init__(self, tenants: Tenants, pods: WorkloadPods) -> None:
-        """``pods``: which pods are those of which workload."""
-        self._tenants, self._pods = tenants, pods
+    def __init__(
+        self, tenants: Tenants, pods: WorkloadPods, records: Mapping[str, PodRecord]
+    ) -> None:
+        """``pods``: which pods are those of which workload; ``records``: all pods by uid."""
+        self._tenants, self._pods, self._records = tenants, pods, records
 
     def judge(self, entity: AnyEntity) -> Held | None:
         """Return why an entity may not be tried; None when it may."""
@@ -29,14 +35,42 @@ class WorkloadGate:
                 return Held(_NAME, why=why)
         return None
 
+    def list_kin(self, uid: str) -> list[str]:
+        """List the pods of a job that changes its size, of which one goes from its node; none of other jobs."""
+        for key in self._pods.find_keys(uid)[0]:
+            work = self._tenants.works.get(self._tenants.index.find_owned(key))
+            if work is not None and work.defined.chain:
+                return list(self._pods.list_of(work.defined))
+        return []
+
     def _find_objection(self, uid: str) -> str:
         keys, _ = self._pods.find_keys(uid)
         for key in keys:
             work = self._tenants.works.get(self._tenants.index.find_owned(key))
             if work is not None:
-                return _find_wait(work)
+                return _find_wait(work) or self._find_excess(uid, work)
         queue = self._pods.find_queue(uid)
         return f"queue {queue}: the pod has no workload yet" if queue else ""
+
+    def _find_excess(self, uid: str, work: Work) -> str:
+        """Find whether a job that changes its size has as many pods on nodes as have quota."""
+        defined = work.defined
+        if not defined.chain or defined.is_finished:
+            return ""
+        own = self._pods.find_set(uid, defined)
+        counts = {one.name: n for one, n in zip(work.sets, work.counts, strict=True)}
+        others = [
+            self._records[other]
+            for other in self._pods.list_of(defined)
+            if other != uid and other in self._records
+        ]
+        n_placed = sum(
+            bool(one.node) and not one.deleting and self._pods.find_set(one.uid, defined) == own
+            for one in others
+        )
+        if n_placed < counts.get(own, 0):
+            return ""
+        return f"queue {defined.local}: workload {work.key} has quota for {n_placed} pods, which are all there"
 
 
 def _find_wait(work: Work) -> str:

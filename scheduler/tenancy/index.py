@@ -51,6 +51,11 @@ class WorkIndex:
             return max(found.values(), key=_rank).key
         return f"{namespace}/{name}" if kind == WORKLOAD else ""
 
+    def is_current(self, work: Work) -> bool:
+        """Whether a workload is the one of its chain of slices to which their pods belong; true for one without a chain."""
+        namespace, _, name = work.defined.chain.partition("/")
+        return not name or self.find_owned((WORKLOAD, namespace, name)) == work.key
+
     def list_replacing(self, key: str) -> Iterator[Work]:
         """List the workloads that say that they replace another one."""
         yield from self._replacing.get(key, {}).values()

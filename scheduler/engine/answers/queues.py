@@ -125,7 +125,10 @@ def _has_quota(free: Mapping[str, int], work: Work) -> bool:
 
 
 def list_pods(inside: Inside, question: ask.PodsOfWorkload) -> Sequence[str]:
-    """List the pods of a workload that exist."""
+    """List the pods of a workload that exist; slices of the same job share their pods, which are those of one of them."""
+    work = inside.tenants.works.get(question.key)
+    if work is None or not inside.tenants.index.is_current(work):
+        return []
     return inside.tenants.places.list_pods(question.key)
 
 

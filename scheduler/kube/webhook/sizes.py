@@ -50,10 +50,10 @@ def check_resizing(request: Request, row: JobKind, *, is_waiting: bool) -> None:
 
 
 def check_topology(request: Request, part: str, texts: Mapping[str, str]) -> None:
-    """Check what a job that changes its size asks of a topology; ``texts``: the annotations of the pods of a part.
+    """Check what a job that changes its size requests of a topology; ``texts``: the annotations of the pods of a part.
 
     Raises:
-        BadInput: it asks what pods cannot have that come later than the others.
+        BadInput: it requests what pods cannot have that come later than the others.
     """
     for key in _NEEDS_ALL if workloads.is_elastic(request.found) else ():
         if key in texts:
