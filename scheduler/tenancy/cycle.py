@@ -124,6 +124,7 @@ class TreeCycle:
         only: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Find what an entry could get, and who would have to go for it; ``tried``: after which flavors a try goes on."""
+        self._ground.pause()
         self._reclaiming.begin()
         work, queue = entry.work, entry.queue
 
@@ -223,6 +224,7 @@ class TreeCycle:
     # What it gets.
 
     def _process(self, entry: Entry) -> None:
+        self._ground.pause()
         if self._overlaps(entry):
             self._judge_without_preempted(entry)
         work, assignment, mode = entry.work, entry.assignment, generalize(entry.assignment.mode)

@@ -9,20 +9,27 @@ from scheduler.tenancy.works import Work
 
 
 class WorkIndex:
-    """The keys of workloads by other keys."""
+    """The keys of workloads by other keys.
+
+    Attributes:
+        n_changes: how often a workload has come, changed or gone.
+    """
 
     def __init__(self) -> None:
+        self.n_changes = 0
         self._of_local: dict[str, set[str]] = {}
         self._owned: dict[OwnerKey, str] = {}
 
     def add(self, work: Work) -> None:
         """Add a workload."""
+        self.n_changes += 1
         self._of_local.setdefault(work.local, set()).add(work.key)
         if work.defined.owner is not None:
             self._owned[work.defined.owner] = work.key
 
     def drop(self, work: Work) -> None:
         """Remove a workload."""
+        self.n_changes += 1
         self._of_local.get(work.local, set()).discard(work.key)
         if work.defined.owner is not None:
             self._owned.pop(work.defined.owner, None)
