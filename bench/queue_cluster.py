@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -15,15 +16,20 @@ from scheduler.api.queues.admissions import write_admission
 from scheduler.api.queues.settings import QueueSettings
 from scheduler.api.times import write_time
 from scheduler.config import Config
-from scheduler.engine.allowance import Unlimited
+from scheduler.engine.allowance import Allowance, Unlimited
 from scheduler.engine.engine import Engine
+from scheduler.kube.slices import Slice
 from tests.differential.queues.quotas import NAMESPACE
 
 Json = dict[str, Any]
 
 # When the clock of a bench starts.
 NOW = 1_800_000_000.0
-_UNLIMITED = Unlimited()
+
+
+def make_slice() -> Slice:
+    """Make what the operator allows in one turn of its loop."""
+    return Slice(time.perf_counter, Config().slice_pods)
 
 
 class QueueCluster:
@@ -48,9 +54,20 @@ class QueueCluster:
             self.workloads[f"{found.metadata.namespace}/{found.metadata.name}"] = found
         self.engine.handle(events.Seen(found), now)
 
-    def decide(self, now: float = NOW) -> list[QuotaDecision]:
+    def decide_piece(
+        self, now: float, make_allowance: Callable[[], Allowance]
+    ) -> list[QuotaDecision]:
+        """Let the engine decide until it hands decisions out; ``make_allowance`` makes one for each call."""
+        outcome = self.engine.decide(now, make_allowance())
+        while self.engine.is_deciding:
+            outcome = self.engine.decide(now, make_allowance())
+        return list(outcome.quotas)
+
+    def decide(
+        self, now: float = NOW, make_allowance: Callable[[], Allowance] = Unlimited
+    ) -> list[QuotaDecision]:
         """Let the engine decide, and do what it says; return its decisions."""
-        quotas = list(self.engine.decide(now, _UNLIMITED).quotas)
+        quotas = self.decide_piece(now, make_allowance)
         for one in quotas:
             if isinstance(one, Admit):
                 self.running[one.key] = None

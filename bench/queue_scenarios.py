@@ -9,6 +9,9 @@ API server, and figures are only comparable in one direction: what is above Kueu
 ``published`` are the figures of Kueue's own runs, from the comments of its rangespec.yaml files, on its machines. No run of
 Kueue is made here; the part ``queues`` of the bench runs the real one.
 
+``longest_decision_ms`` is the longest time from the first event to the decisions that take it into account, which are made
+in slices as by the operator: what some rounds of queues bring is carried out before the next ones.
+
 In ``tas`` the pods are Evenkeel's own, so that each workload needs places for all its pods on 640 nodes. Kueue's word
 "balanced" there means slices, each of which needs a rack.
 """
@@ -23,7 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from bench.floors import Floor
-from bench.queue_cluster import NOW, QueueCluster, read_object
+from bench.queue_cluster import NOW, QueueCluster, make_slice, read_object
 from scheduler.api import kueue, names
 from scheduler.api.door.workload_decisions import Admit, EvictWorkload, Preempt
 from scheduler.api.times import write_time
@@ -146,20 +149,26 @@ SCENARIOS = {
         },
     ),
 }
-# Kueue's own limits, and a pace of the engine.
+# Kueue's own limits, and a pace of the engine. There is no floor for the usage in ``large-scale``: of the time of Kueue's run
+# all run times together are 0.3 % of the quota, so the usage is nearly all of workloads whose end was not seen yet.
 FLOORS = (
     *(
         floor
         for name, one in SCENARIOS.items()
         for floor in (
             Floor(f"{name}.evenkeel.seconds", at_most=one.seconds[1]),
-            Floor(f"{name}.evenkeel.usage_percent", at_least=one.usage[1]),
+            *(
+                [Floor(f"{name}.evenkeel.usage_percent", at_least=one.usage[1])]
+                if name != "large-scale"
+                else []
+            ),
             *(
                 Floor(f"{name}.evenkeel.seconds_to_admission.{kind}", at_most=limit)
                 for kind, (_, limit) in one.waits.items()
             ),
         )
     ),
+    *(Floor(f"{name}.evenkeel.longest_decision_ms", at_most=2000) for name in SCENARIOS),
     Floor("baseline.evenkeel.admitted_a_cpu_second", at_least=600),
     Floor("large-scale.evenkeel.admitted_a_cpu_second", at_least=400),
     Floor("tas.evenkeel.admitted_a_cpu_second", at_least=150),
@@ -244,7 +253,7 @@ class _Play:
             began = self._clock()
             self._let_come()
             self._let_end()
-            quotas = self._cluster.decide(NOW + self._now)
+            quotas = self._cluster.decide(NOW + self._now, make_slice)
             spent = self._clock() - began
             self._cpu_seconds += spent
             self._longest = max(self._longest, spent)
@@ -256,7 +265,8 @@ class _Play:
                     self._n_evictions += 1
                     self._put_down(one.key)
             self._n_decisions += len(quotas)
-            is_quiet = not quotas
+            now = NOW + self._now
+            is_quiet = not quotas and self._cluster.engine.find_due(now) > now
         if self._cluster.workloads:
             raise AssertionError(f"{len(self._cluster.workloads)} wait, and nobody runs")
 

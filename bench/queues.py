@@ -4,6 +4,9 @@
 ``bound``: there is quota for some, and the larger workloads are more urgent. An event is the end of an admitted
 workload, until all have got quota who can have it then.
 
+``slices``: ``all_fit`` in slices, as the operator decides. ``first_ms`` is the time until the first decisions are handed
+out, and ``longest_ms`` the longest time between two times that decisions are.
+
 ``baseline``: Kueue's own performance test without its sleep: 30 ClusterQueues in 5 cohorts, and a job ends as soon as it
 is admitted. Kueue runs with its controllers and its API server; of Evenkeel the engine alone is measured.
 """
@@ -19,10 +22,11 @@ import msgspec
 import numpy as np
 
 from bench.floors import Floor
-from bench.queue_cluster import NOW, QueueCluster
+from bench.queue_cluster import NOW, QueueCluster, make_slice
 from scheduler.api.door import events
 from scheduler.api.door.workload_decisions import Admit, Preempt
 from scheduler.engine.allowance import Unlimited
+from scheduler.kube import heap
 from tests.controlplane import build
 from tests.differential.queues import throughput
 
@@ -39,6 +43,7 @@ FLOORS = (
     Floor("large.all_fit.admitted_a_second", at_least=5000),
     Floor("large.*.event_ms.p99", at_most=20),
     Floor("large.*.rss_mib", at_most=600),
+    Floor("slices.longest_ms", at_most=200),
     Floor("baseline.ratio", at_least=20),
 )
 
@@ -51,6 +56,8 @@ def run(quick: bool) -> Json:
             "bound": _measure_large(n_cohorts, _SCARCE),
         },
         "baseline": {"evenkeel": _measure_baseline(300 if quick else _N_BASELINE)},
+        # The last one of the engine: it changes how the garbage collector works.
+        "slices": _measure_slices(n_cohorts),
     }
     if not quick:
         build.ensure("etcd", "kube-apiserver", "kueue")
@@ -61,10 +68,15 @@ def run(quick: bool) -> Json:
     return found
 
 
-def _measure_large(n_cohorts: int, cores: int) -> Json:
+def _make_large(n_cohorts: int, cores: int) -> QueueCluster:
     n_queues = n_cohorts * _QUEUES
     workloads = throughput.make_workloads(n_queues * _WORKLOADS, n_queues)
-    cluster = QueueCluster([*throughput.make_queues(n_cohorts, _QUEUES, cores), *workloads])
+    return QueueCluster([*throughput.make_queues(n_cohorts, _QUEUES, cores), *workloads])
+
+
+def _measure_large(n_cohorts: int, cores: int) -> Json:
+    n_queues = n_cohorts * _QUEUES
+    cluster = _make_large(n_cohorts, cores)
     began = time.perf_counter()
     quotas = list(cluster.engine.decide(NOW, Unlimited()).quotas)
     seconds = time.perf_counter() - began
@@ -85,6 +97,24 @@ def _measure_large(n_cohorts: int, cores: int) -> Json:
         "tried_a_second": round(len(quotas) / seconds),
         "event_ms": {"p50": round(p50, 2), "p99": round(p99, 2), "max": round(max(spent), 2)},
         "rss_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def _measure_slices(n_cohorts: int) -> Json:
+    """Measure how long decisions are kept back if they are made in slices, as by the operator."""
+    cluster, spent, n_admitted = _make_large(n_cohorts, _ENOUGH), [], 0
+    heap.freeze()
+    while cluster.engine.find_due(NOW) <= NOW:
+        began = time.perf_counter()
+        quotas = cluster.decide_piece(NOW, make_slice)
+        spent.append(time.perf_counter() - began)
+        n_admitted += sum(isinstance(one, Admit) for one in quotas)
+    return {
+        "admitted": n_admitted,
+        "seconds": round(sum(spent), 3),
+        "pieces": len(spent),
+        "first_ms": round(spent[0] * 1e3, 1),
+        "longest_ms": round(max(spent) * 1e3, 1),
     }
 
 

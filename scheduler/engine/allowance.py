@@ -11,7 +11,9 @@ from typing import Protocol
 
 
 class Work(IntEnum):
-    """The kinds of work that are done in pieces: compile an expensive pod, look at waiting pods, decide for a batch.
+    """The kinds of work that are done in pieces.
+
+    These are: compile an expensive pod, look at waiting pods, decide for a batch, deal with the first one of each queue of a tree.
 
     A piece that takes long has steps. Where a step is not allowed, the work pauses in the midst of the piece.
     """
@@ -19,7 +21,8 @@ class Work(IntEnum):
     COMPILE = 0
     CHORE = 1
     BATCH = 2
-    STEP = 3
+    ROUND = 3
+    STEP = 4
 
 
 class Allowance(Protocol):

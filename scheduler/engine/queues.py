@@ -22,6 +22,8 @@ from scheduler.api.queues.workloads import Shapes, WorkloadDefinition, read_work
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine import stand_in_victims
+from scheduler.engine.allowance import Allowance
+from scheduler.engine.allowance import Work as Piece
 from scheduler.engine.keeping import Keeper
 from scheduler.engine.seats import Seats
 from scheduler.engine.workload_gate import WorkloadGate
@@ -76,14 +78,14 @@ class Queues:
     def __init__(self, config: Config, cluster: Cluster, cycle: Cycle) -> None:
         """Queues that have no object yet."""
         settings = config.queues
-        self._settings, self._cluster, self._pauses = settings, cluster, cluster.pauses
+        self._settings, self._cluster = settings, cluster
         self.is_on, self.pods = settings.kueue, WorkloadPods()
         self.is_held = False
         # The changes of nodes when those who wait for a place were tried last, and the time.
         self._moved, self._seen, self._looked_at = cluster.moved, -1, 0.0
         self.tenants = Tenants(settings, cluster.terms.find_labels)
         self._places = WorkloadPlaces(cluster, cycle, self.tenants, self.pods)
-        self.tenants.places = self._places
+        self.tenants.places, self.tenants.pause = self._places, cluster.pauses.take
         self._seats = Seats(cluster, self.tenants, self.pods)
         self._shapes = Shapes(config.scheduler_names)
         self._shapes_most = _SHAPES_LEAST
@@ -310,8 +312,8 @@ class Queues:
         is_wanted = self.tenants.unplaced.wants_places
         return self._looked_at + _LOOK_SECONDS if is_wanted and is_changed else None
 
-    def work(self, now: float, outcome: Outcome) -> None:
-        """Give quota to all who can have it, and ask those to go who have to."""
+    def work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
+        """Give quota to all who can have it, and ask those to go who have to, as far as the allowance goes."""
         if self.is_held:
             return
         look = self._find_look()
@@ -320,8 +322,8 @@ class Queues:
             self.tenants.look_for_places()
         self.tenants.usage.sample(now)
         outcome.quotas.extend(self.tenants.stops.take(now))
-        for one in run_rounds(self.tenants, now):
-            self._pauses.take()
+        # After a round the state is whole. So what was decided by then is carried out before the next one.
+        for one in run_rounds(self.tenants, now, lambda: allowance.allows(Piece.ROUND)):
             self._add_round(one, outcome)
         for work in self.tenants.unplaced.take_aside():
             self._add_reason(work, outcome)

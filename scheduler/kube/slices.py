@@ -36,9 +36,10 @@ class Slice:
             now + SECONDS / 2,
             now + SECONDS / 2,
             now + SECONDS,
+            now + SECONDS / 2,
             now + SECONDS - _STEP_SECONDS,
         ]
-        self._begun = [True, False, False, False]
+        self._begun = [True, False, False, False, False]
         self.pods = pods
         self.spent = [0] * len(Work)
         self.decided_from = 0.0

@@ -132,6 +132,7 @@ class TreeCycle:
         only: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """Find what an entry could get, and who would have to go for it; ``tried``: after which flavors a try goes on."""
+        self._ground.pause()
         entry.old = self._find_old(entry.work)
         with self._tree.hide_rows([entry.old.key] if entry.old is not None else ()):
             self._judge_in_full(entry, tried, only)
@@ -243,6 +244,7 @@ class TreeCycle:
     # What it gets.
 
     def _process(self, entry: Entry) -> None:
+        self._ground.pause()
         if self._overlaps(entry):
             self._judge_without_preempted(entry)
         work, assignment, mode = entry.work, entry.assignment, generalize(entry.assignment.mode)

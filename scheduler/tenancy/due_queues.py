@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from scheduler.tenancy.directory import Directory
 from scheduler.tenancy.lines import Line
-from scheduler.tenancy.trees import Tree
+from scheduler.tenancy.turns import Turn
 
 
 class DueQueues:
@@ -16,10 +16,12 @@ class DueQueues:
         """Which queues there are, and who waits in each."""
         self._directory, self._lines = directory, lines
         self._due: dict[str, None] = {}
+        # The turns that are not over, by the identity of their trees.
+        self._turns: dict[int, Turn] = {}
 
     def __bool__(self) -> bool:
         """Whether any queue is to be dealt with."""
-        return bool(self._due)
+        return bool(self._due or self._turns)
 
     def note(self, queue: str) -> None:
         """Deal with a queue: somebody has come, or asks again."""
@@ -30,6 +32,8 @@ class DueQueues:
         tree = self._directory.forest.find_tree(queue)
         if tree is not None:
             tree.n_cycles += 1
+            if turn := self._turns.get(id(tree)):
+                turn.is_retried = True
         for name in self._directory.list_together(queue):
             self._due[name] = None
             if name in self._lines:
@@ -41,9 +45,31 @@ class DueQueues:
             if queue in self._lines:
                 self.retry(queue)
 
-    def take_trees(self) -> Iterator[Tree]:
-        """Yield the trees of the queues that are to be dealt with, each once, and forget these queues."""
+    def take_turns(self, n_changes: int) -> Iterator[Turn]:
+        """Yield the turns that were left, and then those of the queues that are to be dealt with, each tree once.
+
+        A turn that is not over comes again with the next call. ``n_changes``: how often workloads have changed.
+        """
         due, self._due = self._due, {}
         find_tree = self._directory.forest.find_tree
-        trees = {id(tree): tree for name in due if (tree := find_tree(name))}
-        yield from trees.values()
+        for key, turn in list(self._turns.items()):
+            # All queues of a tree that was made anew are to be dealt with.
+            if find_tree(next(iter(turn.tree.queues))) is turn.tree:
+                turn.take_up(n_changes)
+            else:
+                del self._turns[key]
+        for name in due:
+            if tree := find_tree(name):
+                turn = self._turns.get(id(tree)) or Turn(tree)
+                self._turns[id(tree)] = turn
+                turn.note_due()
+        yield from list(self._turns.values())
+
+    def leave(self, turn: Turn, n_changes: int) -> None:
+        """Leave a turn for later, behind the others: each tree has its share of the time."""
+        turn.leave(n_changes)
+        self._turns[id(turn.tree)] = self._turns.pop(id(turn.tree))
+
+    def end(self, turn: Turn) -> None:
+        """Forget a turn that is over."""
+        del self._turns[id(turn.tree)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from scheduler.api.queues.definitions import QueueDefinition
@@ -35,6 +35,8 @@ class Ground(Protocol):
     def promise_book(self) -> PromiseBook: ...  # noqa: D102 - who may be promised quota
     @property
     def readiness(self) -> Readiness: ...  # noqa: D102 - whether others have to wait until pods are ready
+    @property
+    def pause(self) -> Callable[[], None]: ...  # noqa: D102 - a long cycle may pause here
 
     def find_queue(self, name: str) -> QueueDefinition: ...  # noqa: D102
     def admit(self, work: Work, assignment: Assignment) -> None: ...  # noqa: D102 - hold quota

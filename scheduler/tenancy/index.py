@@ -12,9 +12,14 @@ K = TypeVar("K")
 
 
 class WorkIndex:
-    """The keys of workloads by other keys."""
+    """The keys of workloads by other keys.
+
+    Attributes:
+        n_changes: how often a workload has come, changed or gone.
+    """
 
     def __init__(self) -> None:
+        self.n_changes = 0
         self._of_local: dict[str, set[str]] = {}
         # A job that changes its size while it runs has several.
         self._owned: dict[OwnerKey, dict[str, Work]] = {}
@@ -22,6 +27,7 @@ class WorkIndex:
 
     def add(self, work: Work) -> None:
         """Add a workload."""
+        self.n_changes += 1
         self._of_local.setdefault(work.local, set()).add(work.key)
         for owner in _list_owners(work):
             self._owned.setdefault(owner, {})[work.key] = work
@@ -30,6 +36,7 @@ class WorkIndex:
 
     def drop(self, work: Work) -> None:
         """Remove a workload."""
+        self.n_changes += 1
         self._of_local.get(work.local, set()).discard(work.key)
         for owner in _list_owners(work):
             _drop(self._owned, owner, work.key)

@@ -6,14 +6,13 @@ one. Here cycles follow each other at once as long as anything comes of them, so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from scheduler.tenancy.assignments import Assignment
 from scheduler.tenancy.concessions import note_given_way
-from scheduler.tenancy.outcomes import Kept
 from scheduler.tenancy.tenants import Tenants
-from scheduler.tenancy.trees import Tree
+from scheduler.tenancy.turns import Turn
 from scheduler.tenancy.victims import Victim
 from scheduler.tenancy.works import Work
 
@@ -32,26 +31,30 @@ class Round(NamedTuple):
     left: list[Work]
 
 
-def run_rounds(tenants: Tenants, now: float) -> Iterator[Round]:
-    """Run cycles until nothing comes of any; yield what came of each. The caller may stop, and go on later."""
-    for tree in tenants.list_due(now):
-        yield from _run_tree(tenants, tree, now)
+def run_rounds(
+    tenants: Tenants, now: float, goes_on: Callable[[], bool] = lambda: True
+) -> Iterator[Round]:
+    """Run cycles until nothing comes of any; yield what came of each.
+
+    ``goes_on`` says before a cycle whether there is time for it. Where there is none, another call goes on later,
+    whatever has happened until then.
+    """
+    due_queues, index = tenants.due_queues, tenants.index
+    for turn in tenants.list_due(now):
+        is_begun = False
+        while not turn.is_over(heads := tenants.find_heads(turn.tree)):
+            if turn.may_be_left and not goes_on():
+                if is_begun:
+                    due_queues.leave(turn, index.n_changes)
+                return
+            is_begun = True
+            yield _run_cycle(tenants, turn, heads, now)
+        due_queues.end(turn)
 
 
-def _run_tree(tenants: Tenants, tree: Tree, now: float) -> Iterator[Round]:
-    # Whoever goes on with the next flavor in the next cycle comes back to the first one after so many cycles.
-    n_flavors = max((len(group.flavors) for node in tree.nodes for group in node.groups), default=0)
-    n_idle, heads = 0, tenants.find_heads(tree)
-    kept: Kept = {}
-    while heads and n_idle <= n_flavors:
-        outcome = tenants.run_cycle(tree, heads, now, kept)
-        for victim, asker in outcome.preempted:
-            note_given_way(tenants.works[victim.key], asker)
-        yield Round(outcome.admitted, outcome.preempted, [work for work, _ in outcome.left])
-        before, heads = heads, tenants.find_heads(tree)
-        if outcome.admitted or outcome.preempted or heads != before:
-            n_idle = 0
-            continue
-        if all(what.is_parked or what.is_preemptor for _, what in outcome.left):
-            return
-        n_idle += 1
+def _run_cycle(tenants: Tenants, turn: Turn, heads: list[Work], now: float) -> Round:
+    outcome = tenants.run_cycle(turn.tree, heads, now, turn.kept)
+    for victim, asker in outcome.preempted:
+        note_given_way(tenants.works[victim.key], asker)
+    turn.note_cycle(heads, outcome)
+    return Round(outcome.admitted, outcome.preempted, [work for work, _ in outcome.left])

@@ -30,6 +30,7 @@ from scheduler.tenancy.readiness import WAITS_FOR_PODS, Readiness
 from scheduler.tenancy.steps import Steps
 from scheduler.tenancy.stops import Stops
 from scheduler.tenancy.trees import Amounts, Tree
+from scheduler.tenancy.turns import Turn
 from scheduler.tenancy.unplaced import Unplaced
 from scheduler.tenancy.usage import LocalUsage
 from scheduler.tenancy.works import Where, Work
@@ -47,7 +48,7 @@ class Tenants:
         lines: those who wait in each queue.
         rules: how queues take quota back from each other.
         history, usage: what local queues have used, and how much that is where it counts.
-        places: who finds places for workloads.
+        places, pause: who finds places for workloads, and what a long cycle calls where it may pause.
         due_queues: the queues that are to be dealt with.
         promise_book: those who were tried in vain, and those who wait because of what these are promised.
         now: the time, in seconds since 1970.
@@ -60,6 +61,7 @@ class Tenants:
     ) -> None:
         """``find_labels`` finds the labels of a namespace; None if there is none."""
         self.places: Places = Anywhere()
+        self.pause: Callable[[], None] = lambda: None
         self.directory = Directory(find_labels)
         self.book = self.directory.book
         self.works: dict[str, Work] = {}
@@ -70,10 +72,9 @@ class Tenants:
         self.usage = LocalUsage(self.directory, self.history, lambda: self.now)
         self.rules = Rules(settings.strategies, self.usage.find, settings.moves, settings.promises)
         self.lines: dict[str, Line] = {}
-        self.index = WorkIndex()
+        self.index, self.now = WorkIndex(), 0.0
         self.due_queues = DueQueues(self.directory, self.lines)
         self.promise_book = PromiseBook(self.works, self.lines)
-        self.now = 0.0
 
     def note_time(self, now: float) -> None:
         """Note when the next things happen."""
@@ -180,10 +181,6 @@ class Tenants:
         self.index.add(work)
         self._place(work)
         return work
-
-    def list_of_local(self, local: str) -> Iterator[Work]:
-        """List the workloads of a local queue."""
-        return (self.works[key] for key in self.index.list_of_local(local))
 
     def drop_workload(self, key: str, now: float) -> None:
         """Remove a workload."""
@@ -355,12 +352,12 @@ class Tenants:
 
     # Cycles.
 
-    def list_due(self, now: float) -> Iterator[Tree]:
-        """List the trees in which somebody may get quota."""
+    def list_due(self, now: float) -> Iterator[Turn]:
+        """List the turns of the trees in which somebody may get quota."""
         self.make_ready(now)
         self._place_all(self.unplaced.list_over(now))
         self.due_queues.retry_known(self.promise_book.take_due(now))
-        yield from self.due_queues.take_trees()
+        yield from self.due_queues.take_turns(self.index.n_changes)
 
     def make_ready(self, now: float) -> None:
         """Make the trees anew that have changed, and look again at the workloads of their queues."""

@@ -21,12 +21,14 @@ from scheduler.api.queues import configuration
 from scheduler.api.queues.admissions import write_admission
 from scheduler.api.times import write_time
 from scheduler.config import Config
-from scheduler.engine.allowance import Unlimited
+from scheduler.engine.allowance import Allowance, SpentAllowance, Unlimited, Work
 from scheduler.engine.recorded import Recorded
 from tests.oracles.kueue import cases
 
-_COHORTS = {"all": {"quotas": [{"fast": {"cpu": 4}}]}, "left": {"parent": "all", "weight": 2}}
-_QUEUES: dict[str, Any] = {
+MANY = 2**62
+
+COHORTS = {"all": {"quotas": [{"fast": {"cpu": 4}}]}, "left": {"parent": "all", "weight": 2}}
+QUEUES: dict[str, Any] = {
     "a": {
         "cohort": "left",
         "reclaim": "Any",
@@ -44,16 +46,24 @@ _QUEUES: dict[str, Any] = {
 }
 
 
+def allow_rounds(n: int) -> SpentAllowance:
+    """Allow so many rounds of queues, and all other work."""
+    return SpentAllowance(MANY, (MANY,) * Work.ROUND + (n,))
+
+
 class QueueStory:
     """An engine to which random things happen, and the files of its log.
 
     Attributes:
         outcomes: all decisions about workloads.
         blocks: whether nobody gets quota while the pods of another workload are not ready.
+        n_left: how often work was left for a later call.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, in_pieces: bool = False) -> None:
+        """``in_pieces``: most calls of ``decide`` are for a few rounds, and may pause."""
         self.rng = random.Random(seed)
+        self._in_pieces, self.n_left = in_pieces, 0
         self.blocks = seed == 5
         self.files: list[list[bytes]] = [[]]
         fair: dict[str, Any] = {"fairSharing": {}} if seed % 2 else {}
@@ -68,9 +78,9 @@ class QueueStory:
         self.now, self._n = 1_800_000_000.0, 0
         self.outcomes: list[Any] = []
         self._workloads: dict[str, kueue.Workload] = {}
-        for body in cases.make_objects({"cohorts": _COHORTS, "queues": _QUEUES}):
+        for body in cases.make_objects({"cohorts": COHORTS, "queues": QUEUES}):
             self._see(body)
-        for name in _QUEUES:
+        for name in QUEUES:
             self._see(cases.make_local_queue(f"team/{name}", name))
 
     def _write(self, line: bytes) -> None:
@@ -94,7 +104,25 @@ class QueueStory:
             self.engine.handle(events.Gone("Workload", key), self.now)
         elif what == 4:
             self._change_queue()
-        outcome = self.engine.decide(self.now, Unlimited())
+        self._decide(self._draw_allowance() if self._in_pieces else Unlimited())
+
+    def settle(self, most: int) -> int:
+        """Decide with one round a call until nobody may get quota; return how many calls that took, at most ``most``."""
+        for n in range(most):
+            if not self.engine.is_deciding and self.engine.find_due(self.now) > self.now:
+                return n
+            self._decide(allow_rounds(1))
+        return most
+
+    def _draw_allowance(self) -> SpentAllowance:
+        spent = [MANY] * Work.ROUND + [self.rng.randrange(3)]
+        if self.rng.random() < 0.5:
+            spent.append(self.rng.randrange(4))
+        return SpentAllowance(MANY, tuple(spent))
+
+    def _decide(self, allowance: Allowance) -> None:
+        outcome = self.engine.decide(self.now, allowance)
+        self.n_left += self.engine.is_deciding or bool(self.engine._queues.tenants.due_queues)
         self.outcomes += outcome.quotas
         for one in outcome.quotas:
             self._carry_out(one)
@@ -104,7 +132,7 @@ class QueueStory:
         workload = cases.make_workload(
             f"team/w{self._n}",
             {
-                "in": self.rng.choice(sorted(_QUEUES)),
+                "in": self.rng.choice(sorted(QUEUES)),
                 "asks": {"cpu": self.rng.choice([1, 2, 5])},
                 "priority": self.rng.randrange(3),
                 "uid": f"u{self._n}",
@@ -114,8 +142,8 @@ class QueueStory:
         self._workloads[f"team/w{self._n}"] = self._see(workload)
 
     def _change_queue(self) -> None:
-        name = self.rng.choice(sorted(_QUEUES))
-        changed = {**_QUEUES[name], "weight": self.rng.choice([0, 1, 2])}
+        name = self.rng.choice(sorted(QUEUES))
+        changed = {**QUEUES[name], "weight": self.rng.choice([0, 1, 2])}
         if self.rng.random() < 0.2:
             changed["stop"] = self.rng.choice(["Hold", "HoldAndDrain"])
         self._see(cases.make_queue(name, changed))
@@ -123,7 +151,8 @@ class QueueStory:
     def _carry_out(self, decision: QuotaDecision) -> None:
         """Do what the operator would do; now and then it fails, and now and then it is not done yet."""
         luck = self.rng.random()
-        if isinstance(decision, Queued) or luck < 0.2:
+        is_gone = decision.key not in self._workloads
+        if isinstance(decision, Queued) or is_gone or luck < 0.2:
             return
         if luck < 0.3:
             failed = (

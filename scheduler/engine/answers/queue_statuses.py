@@ -99,7 +99,7 @@ def list_figures(inside: Inside, _: ask.StatusesOfQueues) -> Steps[Sequence[ask.
     for key in list(directory.locals):
         local = directory.locals.get(key)
         if local is not None:
-            works = list(tenants.list_of_local(key))
+            works = [tenants.works[one] for one in tenants.index.list_of_local(key)]
             n_waiting = sum(map(_is_waiting, works))
             waiting[local.queue] = waiting.get(local.queue, 0) + n_waiting
             found.append(_describe_local(tenants, key, works, n_waiting))
