@@ -127,6 +127,9 @@ class Scene:
         if not alike:
             keys = [key for key, job in self._jobs.items() if _has_name(job, name)]
             alike = [self.workloads[key] for key in keys if key in self.workloads]
+            if len({self._jobs[one.key] for one in alike}) == 1:
+                # Of the slices of a job that grows and shrinks, the one that waits, else the one with quota.
+                alike = [min(alike, key=_rank_slice)]
         if len(alike) == 1:
             return alike[0]
         if alike:
@@ -139,6 +142,12 @@ class Scene:
 def _has_name(key: str, name: str) -> bool:
     """Whether a namespace and a name are those given, or only the name is."""
     return key == name or key.endswith(f"/{name}")
+
+
+def _rank_slice(one: WorkloadStanding) -> tuple[int, float]:
+    """Return by what the slice of a job is chosen about which a person wants to know: the least one."""
+    order = (one.where == "waits", is_aside(one), one.where == "holds", True)
+    return order.index(True), -one.since
 
 
 def is_aside(one: WorkloadStanding) -> bool:

@@ -58,10 +58,10 @@ class WorkIndex:
             return max(found.values(), key=_rank).key
         return f"{namespace}/{name}" if kind == WORKLOAD else ""
 
-    def is_current(self, work: Work) -> bool:
-        """Whether a workload is the one of its chain of slices to which their pods belong; true for one without a chain."""
+    def find_current(self, work: Work) -> str:
+        """Find the workload to which the pods of a job belong: of a chain of slices, the one with quota or the newest."""
         namespace, _, name = work.defined.chain.partition("/")
-        return not name or self.find_owned((WORKLOAD, namespace, name)) == work.key
+        return self.find_owned((WORKLOAD, namespace, name)) if name else work.key
 
     def list_replacing(self, key: str) -> Iterator[Work]:
         """List the workloads that say that they replace another one."""

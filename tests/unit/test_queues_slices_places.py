@@ -18,6 +18,7 @@ from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.queues import Queues
 from scheduler.simulate.run import schedule
 from scheduler.simulate.situation import make_engine, prepare
+from tests.unit.test_queue_command import ask
 from tests.unit.test_queues_places import (
     RACKS,
     make_flavor,
@@ -215,3 +216,28 @@ def test_no_more_pods_are_placed_than_have_quota_whoever_has_taken_their_gate() 
     assert not engine.decide(1.0, Unlimited()).binds
     engine.handle(events.Gone("Pod", "uid-old-1"), 2.0)
     assert [one.uid for one in engine.decide(2.0, Unlimited()).binds] == ["uid-excess"]
+
+
+def test_a_pod_with_a_gate_waits_for_what_the_next_slice_waits_for() -> None:
+    everything = [*NODES, FLAVOR, *make_queue("a", {"gpus": 6}), *make_old(), make_new(4)]
+    _, pod = make_running("old", "a", "", "gpus", 0, gpus=2)
+    pod["metadata"] |= {"name": "gated", "uid": "uid-gated"}
+    pod["spec"]["schedulingGates"] = [{"name": names.KUEUE_ELASTIC}]
+    pod["status"] = {"phase": "Pending"}
+    rows = schedule([*everything, pod], strict=True)["pods"]
+    (row,) = (one for one in rows if one["name"] == "gated")
+    assert row["node"] is None
+    assert row["message"].startswith("held by quota of queue a (ExceedsMaxQuota)")
+    assert not [one for one in rows if one["name"].startswith("old") and not one["node"]]
+
+
+def test_a_job_is_asked_about_by_its_name_though_it_has_several_workloads() -> None:
+    """The one that waits is meant; without one, the one with quota."""
+    old, *pods = make_old()
+    new = make_new(4)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    for one in (old, new):
+        one["metadata"]["ownerReferences"] = [owner]
+    world = [*NODES, FLAVOR, *make_queue("a", {"gpus": 6}), old, *pods]
+    assert ask("why", "j", objects=[*world, new])["name"] == "new"
+    assert ask("why", "j", objects=world)["name"] == "old"

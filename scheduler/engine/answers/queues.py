@@ -125,11 +125,27 @@ def _has_quota(free: Mapping[str, int], work: Work) -> bool:
 
 
 def list_pods(inside: Inside, question: ask.PodsOfWorkload) -> Sequence[str]:
-    """List the pods of a workload that exist; slices of the same job share their pods, which are those of one of them."""
-    work = inside.tenants.works.get(question.key)
-    if work is None or not inside.tenants.index.is_current(work):
+    """List the pods of a workload that exist.
+
+    Slices of one job share their pods: those with a gate are of the slice that waits for quota, if there is one.
+    """
+    tenants, pods = inside.tenants, inside.cluster.pods
+    work = tenants.works.get(question.key)
+    if work is None:
         return []
-    return inside.tenants.places.list_pods(question.key)
+    found = tenants.places.list_pods(work.key)
+    if not work.defined.chain:
+        return found
+    current = tenants.index.find_current(work)
+    following = [
+        one.key
+        for one in tenants.index.list_replacing(current)
+        if one.where != Where.HOLDS and not one.defined.is_finished
+    ]
+    gated = {uid for uid in found if uid in pods and pods[uid].gated}
+    if work.key == current:
+        return [uid for uid in found if not following or uid not in gated]
+    return [uid for uid in found if uid in gated] if work.key in following else []
 
 
 def list_workloads(inside: Inside, _: ask.KnownWorkloads) -> Sequence[ask.WorkloadStanding]:
