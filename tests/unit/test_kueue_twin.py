@@ -6,7 +6,7 @@ Of the tables in scheduler_test.go, preemption_test.go and their like these case
   pods without partial admission (PartialAdmission), reclaimed pods that count (ReclaimablePods), overlapping victims
   without another look (RecomputeAssignmentUponPreemptionTargetsOverlap), order without priorities or with preemptors
   first (PrioritySortingWithinCohort, PrioritizePreemptorWorkloads).
-- Slices of elastic jobs, topologies, and "error during admission", where the API server refuses a status.
+- Topologies, and "error during admission", where the API server refuses a status.
 - "multiple preemptions within cq when fair sharing", whose queues have an empty policy for reclaimWithinCohort: the
   API server makes it Never, and by shares a queue of that policy does not preempt while it borrows.
 """

@@ -1,7 +1,7 @@
 """Random worlds of queues, quotas and workloads, asked of the real Kueue and of Evenkeel.
 
 - ``worlds``: ClusterQueues, cohorts and flavors, and the workloads that come to them step by step, from a seed; parts of
-  it are ``quotas`` and ``workloads``.
+  it are ``quotas`` and ``workloads``, and ``slices`` of elastic jobs.
 - ``outcomes``: what becomes of the workloads of a step, in one form for either side.
 - ``program``: Kueue's controllers and scheduler on a real API server, with a gate before the scheduler.
 - ``oracle``: a world given to it, step by step; it also plays the jobs, which let go of their quota when they are evicted.
@@ -17,4 +17,5 @@ round, and the time of creation and the uid of each object are the world's. What
 next one begins.
 
     make differential ARGS="kueue --cases 20 --seed 7 --fair"
+    make differential ARGS="kueue --cases 20 --seed 7 --slices"
 """

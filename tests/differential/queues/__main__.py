@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="another seed, other worlds")
     parser.add_argument("--world", type=int, default=0, help="the first world of the seed")
     parser.add_argument("--fair", action="store_true", help="with fair sharing")
+    parser.add_argument("--slices", action="store_true", help="with slices of elastic jobs")
     parser.add_argument(
         "--times", type=int, default=run.TIMES, help="how often each is asked of Kueue"
     )
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(msgspec.json.encode(measured).decode())
         return 0
     numbers = range(chosen.world, chosen.world + chosen.cases)
-    plan = run.Plan(chosen.seed, numbers, chosen.fair, chosen.times)
+    plan = run.Plan(chosen.seed, numbers, chosen.fair, chosen.times, chosen.slices)
     return _run(plan, chosen.lanes, None if chosen.kueue_only else ours.run)
 
 

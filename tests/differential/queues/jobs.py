@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.differential.queues.outcomes import ADMITTED, FINISHED, PENDING, Eviction, Fate, PodSet
+from tests.differential.queues.slices import REPLACED
 
 Json = dict[str, Any]
 
@@ -21,6 +22,11 @@ def find_condition(workload: Json, kind: str) -> Json:
 def is_true(workload: Json, kind: str) -> bool:
     """Whether it has a condition of the kind that is true."""
     return bool(find_condition(workload, kind).get("status") == "True")
+
+
+def is_running(workload: Json) -> bool:
+    """Whether it has quota and is not finished; what is finished keeps saying what it had."""
+    return is_true(workload, "QuotaReserved") and not is_true(workload, "Finished")
 
 
 def must_let_go(workload: Json) -> bool:
@@ -74,7 +80,10 @@ def _set(workload: Json, condition: Json) -> list[Json]:
 def read_fate(workload: Json) -> Fate:
     """Where it stands."""
     if is_true(workload, "Finished"):
-        return Fate(FINISHED)
+        finished = find_condition(workload, "Finished")
+        if finished["reason"] != REPLACED:
+            return Fate(FINISHED)
+        return Fate(FINISHED, reason=REPLACED, message=finished["message"])
     admission = workload.get("status", {}).get("admission")
     if admission is None:
         reserved = find_condition(workload, "QuotaReserved")

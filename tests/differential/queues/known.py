@@ -88,6 +88,14 @@ def _find_queue(world: World, workload: str) -> Json:
 
 
 NEWER = "rules that are newer than the version that is asked: by the twin of the newer rules the same is done"
+EARLY = (
+    "in Kueue slices take the place even of those that have to go for others, and in a cycle the quota of an old slice is"
+    " free for all from the moment that its place is taken: more is used than there is"
+)
+IN_FULL = (
+    "a slice is judged by all that it asks, as if the old one had gone; in Kueue each pod set by what it asks more, so"
+    " that it may preempt to borrow, grow beside what is in debt, and must wait though another pod set of its shrinks"
+)
 SPARED = "workloads spare those to whom they have given way: without this rule the same is done"
 CIRCLE = "heads that are tried in a circle: what comes next depends on how often they were tried"
 KNOWN: tuple[Known, ...] = (

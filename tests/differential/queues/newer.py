@@ -7,15 +7,19 @@ comes too late keeps how far its search for a flavor came; what does not fit par
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tests.differential.queues.jobs import (
+    is_running,
     is_true,
     read_eviction,
     read_fate,
 )
 from tests.differential.queues.oracle import MOST_ROUNDS
 from tests.differential.queues.outcomes import Eviction, Outcome, StepOutcome
+from tests.differential.queues.slices import scale
 from tests.differential.queues.worlds import (
     NAMESPACE,
     ROUNDS_AFTER,
@@ -26,6 +30,7 @@ from tests.differential.queues.worlds import (
 )
 from tests.oracles.kueue import cycle as twin
 from tests.oracles.kueue import queues
+from tests.oracles.kueue.course import Course, list_state, start_course
 from tests.oracles.kueue.statuses import set_condition, take_quota
 from tests.oracles.kueue.workloads import read_time
 from tests.oracles.kueue.world import build_world
@@ -45,15 +50,15 @@ class Answer(NamedTuple):
     goes_in_circles: bool
 
 
-def run(world: World) -> Answer:
-    """Return what becomes of a world by the newer rules."""
-    asked = _Run(world)
+def run(world: World, **slices: bool) -> Answer:
+    """Return what becomes of a world by the newer rules; ``slices``: what else holds of slices, as ``Settings`` tell it."""
+    asked = _Run(world, slices)
     return Answer(asked.answer(), asked.goes_in_circles)
 
 
 class _Run:
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, world: World, slices: Mapping[str, Any]) -> None:
+        self._world, self._slices = world, slices
         self._others = {(one["kind"], one["metadata"]["name"]): one for one in world.objects}
         self._others["Namespace", NAMESPACE] = {
             "kind": "Namespace",
@@ -78,7 +83,8 @@ class _Run:
         evictions, evicted = self._let_go(0), list[Eviction]()
         objects = copy.deepcopy([*self._others.values(), *self._workloads.values()])
         # How far the searches for flavors came is forgotten: so much has happened that they begin anew.
-        course = twin.start_course(objects, self._world.settings, self._now)
+        course = start_course(objects, self._world.settings, self._now)
+        course.settings = replace(course.settings, **self._slices)
         for round_ in range(1, MOST_ROUNDS + 1):
             course.now = self._now = write_time(time_of(number, ROUNDS_AFTER + round_))
             self._hold_cycles(course)
@@ -100,10 +106,10 @@ class _Run:
         }
         return StepOutcome(fates, evictions, is_endless=bool(evicted))
 
-    def _hold_cycles(self, course: twin.Course) -> None:
+    def _hold_cycles(self, course: Course) -> None:
         """Hold cycles until nothing new comes of any: heads that are tried again and again go in a circle."""
         known: list[str] = []
-        while (state := repr(twin.list_state(course))) not in known:
+        while (state := repr(list_state(course))) not in known:
             known.append(state)
             outcome = twin.hold_cycle(course)
             if outcome.admitted or outcome.preempted:
@@ -113,12 +119,16 @@ class _Run:
     def _apply(self, step: Step) -> None:
         for name in step.finished:
             one = self._workloads[f"{NAMESPACE}/{name}"]
-            if is_true(one, "QuotaReserved"):
+            if is_running(one):
                 self._set(one, "Finished", "Succeeded")
         for name in step.stopped:
             one = self._workloads[f"{NAMESPACE}/{name}"]
             if not is_true(one, "Finished"):
                 one["spec"]["active"] = False
+        for name, counts in step.scaled:
+            one = self._workloads[f"{NAMESPACE}/{name}"]
+            if not is_true(one, "Finished"):
+                one["spec"]["podSets"] = scale(one["spec"]["podSets"], counts)
         for one in step.changed:
             self._others[one["kind"], one["metadata"]["name"]] = one
         for one in step.created:

@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 
 from tests.controlplane import objects, plane
-from tests.differential.queues import jobs
+from tests.differential.queues import jobs, slices
 from tests.differential.queues.outcomes import Eviction, Outcome, StepOutcome
 from tests.differential.queues.program import Program, Seen, start_plane
 from tests.differential.queues.worlds import (
@@ -199,12 +199,16 @@ class _Asked:
         self._names |= {one["metadata"]["uid"]: name for name, one in there.items()}
         self._names |= {one["metadata"]["uid"]: one["metadata"]["name"] for one in step.created}
         for name in step.finished:
-            if jobs.is_true(there[name], "QuotaReserved"):
+            if jobs.is_running(there[name]):
                 done = jobs.finish(there[name], write_time(self._now))
                 await self._oracle.patch(f"{WORKLOADS}/{name}/status", done)
         for name in step.stopped:
             if not jobs.is_true((await self._oracle.read()).workloads[name], "Finished"):
                 await self._oracle.patch(f"{WORKLOADS}/{name}", {"spec": {"active": False}})
+        for name, counts in step.scaled:
+            if not jobs.is_true(there[name], "Finished"):
+                pod_sets = slices.scale(there[name]["spec"]["podSets"], counts)
+                await self._oracle.patch(f"{WORKLOADS}/{name}", {"spec": {"podSets": pod_sets}})
         for one in step.changed:
             path = f"{objects.collection(one)}/{one['metadata']['name']}"
             await self._oracle.patch(path, {"spec": one["spec"]})

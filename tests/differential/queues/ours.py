@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler.api.door.workload_decisions import EvictWorkload
+from scheduler.api.door.workload_decisions import EvictWorkload, ReplaceSlice
+from scheduler.api.queues.workloads import PodSet as WorkloadPodSet
 from scheduler.api.queues.workloads import Shapes
+from scheduler.kube.queues.conditions import describe_replacement
 from scheduler.tenancy import rounds
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Where, Work
@@ -13,6 +15,7 @@ from tests.differential.queues import outcomes
 from tests.differential.queues.jobs import REQUEUED
 from tests.differential.queues.oracle import MOST_ROUNDS
 from tests.differential.queues.outcomes import Eviction, Fate, Outcome, PodSet, StepOutcome
+from tests.differential.queues.slices import REPLACED
 from tests.differential.queues.worlds import (
     NAMESPACE,
     ROUNDS_AFTER,
@@ -57,6 +60,8 @@ class Play:
         began = write_time(time_of(0, 0))
         self.tenants: Tenants = make_tenants([namespace, *world.objects], world.settings, began)
         self._given: dict[str, list[PodSet]] = {}
+        # By whom those were replaced that are finished for it.
+        self._replaced: dict[str, Work] = {}
         self._now = 0.0
 
     def answer(self) -> Outcome:
@@ -87,20 +92,27 @@ class Play:
         tenants = self.tenants
         for name in step.finished:
             work = tenants.works[f"{NAMESPACE}/{name}"]
-            if work.defined.admission is not None:
+            if work.defined.admission is not None and not work.defined.is_finished:
                 tenants.put_workload(replace(work.defined, is_finished=True), self._now)
         for name in step.stopped:
             work = tenants.works[f"{NAMESPACE}/{name}"]
             if not work.defined.is_finished:
                 tenants.put_workload(replace(work.defined, is_active=False), self._now)
+        for name, counts in step.scaled:
+            work = tenants.works[f"{NAMESPACE}/{name}"]
+            sets = tuple(_scale(one, counts.get(one.name, one.n_pods)) for one in work.defined.sets)
+            tenants.put_workload(replace(work.defined, sets=sets), self._now)
         for body in (*step.changed, *step.created):
             put_object(tenants, self._shapes, body, self._now)
 
     def _stop(self, round_: int) -> list[Eviction]:
-        """Let those go whose queue, or who themselves, were stopped."""
+        """Let those go whose queue, or who themselves, were stopped, and finish those whose place others have taken."""
         found = []
         for one in list(self.tenants.stops.take(self._now)):
             work = self.tenants.works[one.key]
+            if isinstance(one, ReplaceSlice):
+                self._replaced[one.key] = self.tenants.works[one.by]
+                self.tenants.put_workload(replace(work.defined, is_finished=True), self._now)
             if isinstance(one, EvictWorkload) and work.where == Where.HOLDS:
                 found.append(Eviction(round_, _name(work.key), one.reason))
                 self._let_go(work, one.reason)
@@ -141,12 +153,19 @@ class Play:
         self.tenants.put_workload(replace(gone, is_admitted=False), self._now)
 
     def _find_fate(self, work: Work) -> Fate:
+        if (new := self._replaced.get(work.key)) is not None:
+            message = describe_replacement(new.uid, "")
+            return Fate(outcomes.FINISHED, reason=REPLACED, message=message)
         if work.defined.is_finished:
             return Fate(outcomes.FINISHED)
         if work.where != Where.HOLDS:
             reason, message = self.tenants.find_reason(work)
             return Fate(outcomes.PENDING, reason=reason, message=message)
         return Fate(outcomes.ADMITTED, work.queue, self._given[work.key])
+
+
+def _scale(one: WorkloadPodSet, count: int) -> WorkloadPodSet:
+    return one._replace(n_pods=count, least=min(one.least, count))
 
 
 def _name(key: str) -> str:

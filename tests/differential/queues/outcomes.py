@@ -30,7 +30,8 @@ class Fate(msgspec.Struct, frozen=True):
         status: admitted, pending or finished.
         queue: the ClusterQueue that admitted it, "" if it is not admitted.
         pod_sets: in the order of the workload's, none if it is not admitted.
-        reason: of the condition that no quota is reserved, in Kueue's words; "" if it has none.
+        reason: of the condition that no quota is reserved, in Kueue's words; "" if it has none. Of one whose place
+            another has taken, that of the condition that it is finished.
         message: of the same condition.
     """
 

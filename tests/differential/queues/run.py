@@ -19,6 +19,7 @@ from tests.differential.queues.compare import (
 )
 from tests.differential.queues.outcomes import Outcome
 from tests.differential.queues.program import EndedError
+from tests.differential.queues.slices import GATE
 from tests.differential.queues.worlds import World, build
 
 # A world's seed tells the run's seed and the world's number.
@@ -45,12 +46,14 @@ class Plan(NamedTuple):
         numbers: of the worlds.
         is_fair: with fair sharing.
         times: how often each is asked of Kueue.
+        has_slices: with slices of elastic jobs.
     """
 
     seed: int
     numbers: Sequence[int]
     is_fair: bool = False
     times: int = TIMES
+    has_slices: bool = False
 
 
 class Case(NamedTuple):
@@ -155,7 +158,9 @@ async def run(
     async def work(kueue: Asker) -> None:
         for number in numbers:
             name = f"seed {plan.seed} world {number}"
-            world = build(plan.seed * _WORLDS + number, is_fair=plan.is_fair)
+            world = build(
+                plan.seed * _WORLDS + number, is_fair=plan.is_fair, has_slices=plan.has_slices
+            )
             try:
                 # The first time Kueue may not have seen all; the second it is given longer.
                 answers = [await kueue.ask(world, patiently=bool(i)) for i in range(plan.times)]
@@ -193,15 +198,22 @@ def _find_rule(world: World, chance: Chance, mine: Outcome) -> str:
     By the newer rules the same is done, or there is no telling what they do, or the same is done without the one rule
     that only we have.
     """
-    newer_answer = newer.run(world)
-    if _is_done_alike(find_differences(newer_answer.outcome, mine)):
-        return known.NEWER
-    if newer_answer.goes_in_circles:
-        return known.CIRCLE
+    rules: dict[str, dict[str, bool]] = {"": {}}
+    if GATE in world.settings.get("featureGates", {}):
+        rules[known.IN_FULL] = {"asks_in_full": True}
+    for title, slices in rules.items():
+        newer_answer = newer.run(world, **slices)
+        if _is_done_alike(find_differences(newer_answer.outcome, mine)):
+            early = newer.run(world, frees_early=True, **slices).outcome
+            is_early = not _is_done_alike(find_differences(early, mine))
+            return title or (known.EARLY if is_early else known.NEWER)
+        if newer_answer.goes_in_circles:
+            return known.CIRCLE
     if mine != ours.run(world):
         return ""
     plain = ours.run_without_sparing(world)
-    both = compare(chance, plain), find_differences(newer_answer.outcome, plain)
+    both = [compare(chance, plain)]
+    both += [find_differences(newer.run(world, **one).outcome, plain) for one in rules.values()]
     return known.SPARED if any(map(_is_done_alike, both)) else ""
 
 

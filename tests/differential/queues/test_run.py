@@ -10,7 +10,9 @@ import pytest
 from tests.differential.queues import newer, ours, run, worlds
 from tests.differential.queues.compare import find_differences
 from tests.differential.queues.outcomes import ADMITTED, PENDING, Fate, Outcome, StepOutcome
+from tests.differential.queues.slices import REPLACED
 from tests.differential.queues.worlds import World
+from tests.model.slice_stories import check_usage
 
 WAITS = Fate(PENDING, reason="Pending", message="1 more needed")
 
@@ -100,6 +102,27 @@ def test_a_world_without_rest_is_given_up_and_named() -> None:
     tally, cases = asked(echo, answer)
     assert [*tally.lost] == ["seed 1 world 0"]
     assert len(cases) == 2
+
+
+@pytest.mark.parametrize("is_fair", [False, True])
+def test_with_slices_ours_does_what_the_twin_does_or_as_if_the_old_slice_had_gone(
+    is_fair: bool,
+) -> None:
+    n_replaced = 0
+    for seed in range(20):
+        world = worlds.build(seed, is_fair=is_fair, has_slices=True)
+        play = ours.Play(world)
+        mine, plain = play.answer(), ours.run_without_sparing(world)
+        check_usage(play.tenants, world.objects_at_the_end)
+        n_replaced += sum(fate.reason == REPLACED for fate in mine.steps[-1].fates.values())
+        answers = [newer.run(world), newer.run(world, asks_in_full=True)]
+        found = [
+            all(one.is_of_words for one in find_differences(answer.outcome, some))
+            for answer in answers
+            for some in (mine, plain)
+        ]
+        assert any(found) or any(answer.goes_in_circles for answer in answers), seed
+    assert n_replaced > 5
 
 
 @pytest.mark.parametrize("is_fair", [False, True])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from tests.differential.queues.slices import REPLACES
 from tests.differential.queues.worlds import World, build
 
 Json = dict[str, Any]
@@ -39,6 +40,34 @@ def test_no_two_workloads_came_at_the_same_time_or_are_called_the_same() -> None
             assert len({*values}) == len(values)
         times = [one["metadata"]["creationTimestamp"] for one in created(world)]
         assert times == sorted(times)
+
+
+def test_with_slices_the_rest_of_a_world_is_the_same() -> None:
+    found: Counter[str] = Counter()
+    for seed in range(30):
+        plain, world = build(seed), build(seed, has_slices=True)
+        assert world == build(seed, has_slices=True)
+        assert world.objects == plain.objects
+        there: dict[str, Json] = {}
+        for step, without in zip(world.steps, plain.steps, strict=True):
+            for name, counts in step.scaled:
+                for one in there[name]["spec"]["podSets"]:
+                    assert 1 <= counts.get(one["name"], 1) <= one["count"]
+                found["scaled"] += 1
+            assert step.finished == without.finished
+            names = [one["metadata"]["name"] for one in step.created]
+            assert names[: len(without.created)] == [
+                one["metadata"]["name"] for one in without.created
+            ]
+            for one in step.created[len(without.created) :]:
+                old = one["metadata"]["annotations"][REPLACES].removeprefix("default/")
+                assert there[old]["spec"]["queueName"] == one["spec"]["queueName"]
+                found["grown"] += 1
+            there |= {one["metadata"]["name"]: one for one in step.created}
+        times = [one["metadata"]["creationTimestamp"] for one in created(world)]
+        assert times == sorted({*times})
+    assert found["scaled"] > 30
+    assert found["grown"] > 30
 
 
 def test_what_is_named_is_there() -> None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 from tests.differential.queues import quotas, workloads
 from tests.differential.queues.quotas import API, NAMESPACE
+from tests.differential.queues.slices import GATE, Elastic, Scaled
+from tests.differential.queues.times import ROUNDS_AFTER, time_of, write_time
 
 Json = dict[str, Any]
 
-# The first second of a world. A step takes so many: its workloads come first, then its rounds are a second each.
-EPOCH = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
-STEP_SECONDS, ROUNDS_AFTER = 1_000, 500
 _STEPS = (3, 4)
 _FIRST, _LATER = (6, 16), (2, 6)
 
@@ -31,12 +29,14 @@ class Step:
         finished: workloads by name, whose jobs end; of those, the ones that are not admitted go on waiting.
         stopped: workloads by name that are not active any more.
         changed: Cohorts and ClusterQueues as they are from now on.
+        scaled: workloads by name, and the pod sets that have fewer pods from now on.
     """
 
     created: tuple[Json, ...] = ()
     finished: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
     changed: tuple[Json, ...] = ()
+    scaled: tuple[Scaled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +55,16 @@ class World:
     objects: tuple[Json, ...] = ()
     steps: tuple[Step, ...] = ()
 
-
-def time_of(step: int, second: int) -> int:
-    """Seconds since 1970 of a second of a step, both from 0; a step's rounds begin at ``ROUNDS_AFTER``."""
-    return EPOCH + step * STEP_SECONDS + second
-
-
-def write_time(seconds: int) -> str:
-    """The time as the API writes it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    @property
+    def objects_at_the_end(self) -> list[Json]:
+        """What is there after the last step, no workloads."""
+        changed = [one for step in self.steps for one in step.changed]
+        named = {(one["kind"], one["metadata"]["name"]): one for one in (*self.objects, *changed)}
+        return list(named.values())
 
 
-def build(seed: int, *, is_fair: bool = False) -> World:
-    """The world of a seed; with fair sharing its cohorts share by weight."""
+def build(seed: int, *, is_fair: bool = False, has_slices: bool = False) -> World:
+    """The world of a seed; with fair sharing its cohorts share by weight, with slices some of its jobs are elastic."""
     rng = Random(f"{seed}/queues")
     plan = quotas.draw_plan(rng)
     objects = quotas.build(rng, plan, is_fair=is_fair)
@@ -78,6 +75,9 @@ def build(seed: int, *, is_fair: bool = False) -> World:
             "preemptionStrategies": rng.choice([strategies, strategies[:1], strategies[1:]])
         }
     steps = tuple(_draw_steps(rng, plan, objects))
+    if has_slices:
+        settings["featureGates"] = {GATE: True}
+        steps = tuple(_add_slices(Random(f"{seed}/slices"), steps))
     return World(seed, settings, tuple(objects), steps)
 
 
@@ -111,6 +111,16 @@ def _draw_steps(rng: Random, plan: quotas.Plan, objects: list[Json]) -> Iterator
         yield Step(tuple(created), finished, stopped, tuple(changed))
 
 
+def _add_slices(rng: Random, steps: tuple[Step, ...]) -> Iterator[Step]:
+    elastic = Elastic(rng)
+    for index, step in enumerate(steps):
+        elastic.forget([*step.finished, *step.stopped])
+        scaled = elastic.shrink()
+        grown = elastic.grow(time_of(index, len(step.created)))
+        elastic.choose(step.created)
+        yield replace(step, created=(*step.created, *grown), scaled=scaled)
+
+
 def _draw_some(rng: Random, names: list[str], share: float) -> tuple[str, ...]:
     return tuple(name for name in names if rng.random() < share)
 
@@ -124,4 +134,4 @@ def _date(workload: Json, rng: Random, step: int, second: int) -> Json:
     return workload
 
 
-__all__ = ["API", "NAMESPACE", "Step", "World", "build", "time_of", "write_time"]
+__all__ = ["API", "NAMESPACE", "ROUNDS_AFTER", "Step", "World", "build", "time_of", "write_time"]

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from tests.oracles.kueue.amounts import Amounts, Requests, add_amounts
-from tests.oracles.kueue.workloads import PodSet, Progress, scale_pod_set
+from tests.oracles.kueue.slices import count_more
+from tests.oracles.kueue.workloads import Info, PodSet, Progress, scale_pod_set
 
 NO_MATCHING_FLAVOR = "NoMatchingFlavor"
 EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
@@ -75,7 +76,8 @@ class PodSetChoice:
 class Assignment:
     """The flavors of a workload.
 
-    ``borrowing`` is the height of the smallest subtree that has what the workload needs.
+    ``borrowing`` is the height of the smallest subtree that has what the workload needs. ``usage`` is what it uses
+    beyond the workload whose place it takes.
     """
 
     progress: Progress
@@ -84,6 +86,8 @@ class Assignment:
     usage: Amounts = field(default_factory=dict)
     no_fit_reason: str = ""
     is_deferred: bool = False
+    # Whose place the workload takes.
+    old: Info | None = None
 
 
 def find_pod_set_mode(choice: PodSetChoice) -> Mode:
@@ -108,13 +112,27 @@ def write_message(assignment: Assignment) -> str:
 
 
 def sum_requests(assignment: Assignment, pod_sets: list[PodSet]) -> Amounts:
-    """Add up what a preemptor asks. Pods themselves are not in it, even where a queue has a quota of them."""
+    """Add up what a preemptor asks. Pods themselves are not in it, even where a queue has a quota of them.
+
+    A slice asks for the pods that it has more of than the one before it, and nothing where it has fewer.
+    """
     usage: Amounts = {}
     for choice, pod_set in zip(assignment.pod_sets, pod_sets, strict=False):
-        for resource, value in scale_pod_set(pod_set, choice.count).requests.items():
+        count = count_more(assignment.old, pod_set.name, choice.count)
+        for resource, value in scale_pod_set(pod_set, count).requests.items():
             if value:
                 fr = (choice.flavors[resource].flavor, resource)
                 usage[fr] = add_amounts(usage.get(fr, 0), value)
+    return {fr: value for fr, value in usage.items() if value > 0}
+
+
+def sum_whole(assignment: Assignment) -> Amounts:
+    """Add up what the workload uses once it is admitted, all of it."""
+    usage: Amounts = {}
+    for choice in assignment.pod_sets:
+        for resource, one in choice.flavors.items():
+            fr = (one.flavor, resource)
+            usage[fr] = add_amounts(usage.get(fr, 0), choice.requests.get(resource, 0))
     return usage
 
 

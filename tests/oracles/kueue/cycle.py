@@ -10,31 +10,34 @@ from tests.oracles.kueue.assignments import (
     Assignment,
     Mode,
     find_assignment_mode,
+    sum_whole,
     write_message,
 )
+from tests.oracles.kueue.course import Course, list_state, settle_evicted, start_course
 from tests.oracles.kueue.flavors import Assigner, assign_flavors
 from tests.oracles.kueue.limits import MISMATCH, refuse_workload
 from tests.oracles.kueue.order import Entry, order_entries
 from tests.oracles.kueue.partial import check_reducible, search_counts
 from tests.oracles.kueue.preemption import find_targets, simulate_preemption
+from tests.oracles.kueue.slices import find_old
 from tests.oracles.kueue.statuses import (
+    finish_old,
     mark_preempted,
     reserve_quota,
     set_condition,
-    take_quota,
     tell_preemption,
 )
 from tests.oracles.kueue.tree import add_all_usage, find_quota, find_unused
-from tests.oracles.kueue.usage import Ledger, add_penalty, find_usage, read_ledger
-from tests.oracles.kueue.victims import Settings, Target, read_settings
+from tests.oracles.kueue.usage import add_penalty, find_usage
+from tests.oracles.kueue.victims import Target
 from tests.oracles.kueue.workloads import (
     Info,
     Manifest,
     Progress,
     check_condition,
     find_condition,
-    make_key,
     read_time,
+    sum_usage,
 )
 from tests.oracles.kueue.world import (
     Queue,
@@ -56,36 +59,27 @@ class Outcome:
     """What became of a cycle.
 
     ``pending`` is who waits in a queue after it, with what its condition says; None where it says nothing yet. Who is
-    in no queue of a cluster queue is not in here.
+    in no queue of a cluster queue is not in here. ``replaced`` is who has taken whose place, by the key of the old one.
     """
 
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     preempted: dict[str, dict[str, str]] = field(default_factory=dict)
+    replaced: dict[str, str] = field(default_factory=dict)
     pending: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass
-class Course:
-    """What is kept from cycle to cycle."""
-
-    objects: list[Manifest]
-    workloads: dict[str, Manifest]
-    settings: Settings
-    now: str
-    waiting: dict[str, q.Waiting]
-    ledger: Ledger | None
-    cycle: int = 0
-    generations: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass
 class Scene:
-    """What one cycle works with; ``preempted`` are the victims of the entries so far."""
+    """What one cycle works with: the victims of the entries so far, and the slices whose place entries take.
+
+    The latter may be nobody's victims any more.
+    """
 
     course: Course
     world: World
     outcome: Outcome = field(default_factory=Outcome)
     preempted: dict[str, Info] = field(default_factory=dict)
+    claimed: set[str] = field(default_factory=set)
 
 
 def run_cycle(objects: Iterable[Manifest], config: dict[str, Any], now: str) -> Outcome:
@@ -107,35 +101,10 @@ def run_cycles(
         before = list_state(course)
         outcome = hold_cycle(course)
         outcomes.append(outcome)
-        has_freed = _settle_evicted(course)
+        has_freed = settle_evicted(course)
         if not outcome.admitted and not has_freed and list_state(course) == before:
             break
     return outcomes
-
-
-def start_course(objects: Iterable[Manifest], config: dict[str, Any], now: str) -> Course:
-    many = list(objects)
-    workloads = {make_key(one): one for one in many if one["kind"] == "Workload"}
-    rest = [one for one in many if one["kind"] != "Workload"]
-    world = build_world(many)
-    usage = config.get("admissionFairSharing")
-    ledger = None if usage is None else read_ledger(usage, world.local_queues)
-    waiting = q.fill_queues(world, workloads.values(), read_time(now))
-    return Course(rest, workloads, read_settings(config), now, waiting, ledger)
-
-
-def list_state(course: Course) -> list[Any]:
-    return [
-        (
-            name,
-            sorted(one.active),
-            sorted(one.parked),
-            one.sticky,
-            sorted(one.refused),
-            [(key, info.progress and info.progress.tried) for key, info in one.active.items()],
-        )
-        for name, one in sorted(course.waiting.items())
-    ]
 
 
 def hold_cycle(course: Course) -> Outcome:
@@ -161,6 +130,11 @@ def hold_cycle(course: Course) -> Outcome:
     for entry in [*entries, *refused]:
         if entry.status != "assumed":
             _requeue_entry(course, entry)
+    freed = {
+        course.workloads[key]["status"]["admission"]["clusterQueue"]
+        for key in scene.outcome.replaced
+    }
+    q.free_parked(world, course.waiting, freed, read_time(course.now))
     _list_pending(scene)
     return scene.outcome
 
@@ -203,7 +177,26 @@ def check_outdated(progress: Progress, info: Info, generation: int, cycle: int) 
 
 
 def _find_assignment(scene: Scene, info: Info, queue: Queue) -> tuple[Assignment, list[Target]]:
-    """Find flavors and victims for all pods, or else for fewer pods."""
+    """Find flavors and victims, for a slice for what it asks beyond the old one."""
+    settings = scene.course.settings
+    old = find_old(scene.world, info, may_go=settings.frees_early)
+    if old is None or not settings.asks_in_full:
+        return _search_assignment(scene, info, queue, old, old)
+    remove_workload(scene.world, old)
+    assignment, targets = _search_assignment(scene, info, queue, None, old)
+    add_workload(scene.world, old)
+    held = sum_usage(old)
+    assignment.old = old
+    assignment.usage = {
+        fr: subtract_amounts(amount, held.get(fr, 0)) for fr, amount in assignment.usage.items()
+    }
+    return assignment, targets
+
+
+def _search_assignment(
+    scene: Scene, info: Info, queue: Queue, old: Info | None, keeps: Info | None
+) -> tuple[Assignment, list[Target]]:
+    """Search flavors and victims for all pods, or else for fewer pods."""
     course, world = scene.course, scene.world
     settings, now = course.settings, read_time(course.now)
     if info.progress and check_outdated(info.progress, info, queue.generation, course.cycle):
@@ -213,7 +206,7 @@ def _find_assignment(scene: Scene, info: Info, queue: Queue) -> tuple[Assignment
         return simulate_preemption(world, settings, now, of, one, fr, amount)
 
     is_fair = settings.strategies is not None
-    assigner = Assigner(info, queue, world.flavors, ask_oracle, is_fair, course.cycle)
+    assigner = Assigner(info, queue, world.flavors, ask_oracle, is_fair, course.cycle, old, keeps)
 
     def try_counts(counts: list[int] | None) -> tuple[Assignment, list[Target]] | None:
         assignment = assign_flavors(assigner, counts)
@@ -246,26 +239,44 @@ def _process_entry(scene: Scene, entry: Entry) -> None:
         entry.message, entry.reason = DEFERRED, "WaitingForPreemptedWorkloads"
         entry.requeue, entry.info.progress = q.PENDING_PREEMPTION, None
         add_all_usage(entry.queue, entry.assignment.usage)
-    elif _check_overlap(scene, entry.targets):
+    elif _check_overlap(scene, entry):
         entry.status, entry.message, entry.reason = "skipped", OVERLAPS, "WaitingForQuota"
     elif not fits:
         entry.status, entry.message, entry.reason = "skipped", NO_LONGER_FITS, "WaitingForQuota"
     else:
-        scene.preempted |= {target.info.key: target.info for target in entry.targets}
+        _commit_entry(scene, entry)
+
+
+def _commit_entry(scene: Scene, entry: Entry) -> None:
+    """Preempt for the entry, or admit it, in the place of an older slice if it is one."""
+    old, frees_early = entry.assignment.old, scene.course.settings.frees_early
+    scene.preempted |= {target.info.key: target.info for target in entry.targets}
+    if old is not None:
+        scene.claimed.add(old.key)
+        scene.preempted |= {old.key: old} if frees_early else {}
+    if find_assignment_mode(entry.assignment) == Mode.PREEMPT:
         add_all_usage(entry.queue, entry.assignment.usage)
-        if mode == Mode.PREEMPT:
-            _preempt_targets(scene, entry)
-        else:
-            _admit_entry(scene, entry)
+        _preempt_targets(scene, entry)
+        return
+    if old is not None and not frees_early:
+        remove_workload(scene.world, old)
+        add_all_usage(entry.queue, sum_whole(entry.assignment))
+    else:
+        add_all_usage(entry.queue, entry.assignment.usage)
+    _admit_entry(scene, entry)
 
 
-def _check_overlap(scene: Scene, targets: list[Target]) -> bool:
-    return any(target.info.key in scene.preempted for target in targets)
+def _check_overlap(scene: Scene, entry: Entry) -> bool:
+    """Check whether an entry counts on somebody who goes for another one, or whose place another one takes."""
+    counted = {target.info.key for target in entry.targets}
+    if entry.assignment.old is not None and find_assignment_mode(entry.assignment) != Mode.NO_FIT:
+        counted.add(entry.assignment.old.key)
+    return not counted.isdisjoint({*scene.preempted, *scene.claimed})
 
 
 def _update_assignment(scene: Scene, entry: Entry) -> bool:
     """Search again without the victims of others if they are this entry's too; and say whether it fits."""
-    if _check_overlap(scene, entry.targets):
+    if _check_overlap(scene, entry):
         gone = list(scene.preempted.values())
         for info in gone:
             remove_workload(scene.world, info)
@@ -281,6 +292,9 @@ def _update_assignment(scene: Scene, entry: Entry) -> bool:
         if find_assignment_mode(entry.assignment) == Mode.FIT:
             entry.assignment.is_deferred = True
     gone_by_key = {**scene.preempted, **{one.info.key: one.info for one in entry.targets}}
+    old = entry.assignment.old
+    if old is not None and scene.course.settings.frees_early:
+        gone_by_key[old.key] = old
     remove_usages(scene.world, gone_by_key.values())
     usage = entry.assignment.usage
     fits = all(find_unused(entry.queue, fr) >= amount for fr, amount in usage.items())
@@ -337,6 +351,12 @@ def _admit_entry(scene: Scene, entry: Entry) -> None:
     if course.ledger is not None and entry.queue.counts_usage:
         add_penalty(course.ledger, entry.info)
     course.workloads[key] = reserve_quota(course.workloads[key], name, entry.assignment, course.now)
+    old = entry.assignment.old
+    if old is not None:
+        scene.outcome.replaced[old.key] = key
+        course.workloads[old.key] = finish_old(
+            course.workloads[old.key], entry.info.manifest, course.now
+        )
     course.generations[name] = course.generations.get(name, 1) + 1
     if course.waiting[name].sticky == key:
         course.waiting[name].sticky = ""
@@ -365,21 +385,3 @@ def _list_pending(scene: Scene) -> None:
                     "where": where,
                     "message": told.get("message"),
                 }
-
-
-def _settle_evicted(course: Course) -> bool:
-    """Take the quota of who is evicted, as its job has stopped, and let who was parked in its tree take turns again."""
-    world = build_world([*course.objects, *course.workloads.values()])
-    now, freed = read_time(course.now), set()
-    for key, manifest in sorted(course.workloads.items()):
-        if not check_condition(manifest, "Evicted") or not check_condition(
-            manifest, "QuotaReserved"
-        ):
-            continue
-        name = manifest["status"]["admission"]["clusterQueue"]
-        course.workloads[key] = take_quota(manifest, course.now)
-        course.generations[name] = course.generations.get(name, 1) + 1
-        q.push_workload(world, course.waiting, course.workloads[key], now)
-        freed.add(name)
-    q.free_parked(world, course.waiting, freed & set(course.waiting), now)
-    return bool(freed)

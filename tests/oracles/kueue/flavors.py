@@ -30,6 +30,7 @@ from tests.oracles.kueue.assignments import (
     pick_severest,
 )
 from tests.oracles.kueue.selectors import find_untolerated, match_flavor
+from tests.oracles.kueue.slices import count_held, find_held_flavor
 from tests.oracles.kueue.tree import (
     find_lowest_fit,
     find_potential,
@@ -46,7 +47,10 @@ Standing = tuple[Fine, int]
 
 @dataclass
 class Assigner:
-    """What a search for flavors works with; ``cycle`` is noted in what it finds."""
+    """What a search for flavors works with; ``cycle`` is noted in what it finds.
+
+    ``old`` is whose place is taken, and ``keeps`` whose flavors are kept.
+    """
 
     info: Info
     queue: Queue
@@ -54,6 +58,8 @@ class Assigner:
     oracle: Oracle
     is_fair: bool = False
     cycle: int = 0
+    old: Info | None = None
+    keeps: Info | None = None
 
 
 @dataclass
@@ -73,7 +79,7 @@ def assign_flavors(a: Assigner, counts: list[int] | None = None) -> Assignment:
         for i, pod_set in enumerate(a.info.pod_sets)
     ]
     progress = Progress([], a.queue.generation, a.cycle, a.info.shape)
-    assignment = Assignment(progress)
+    assignment = Assignment(progress, old=a.old)
     counts_pods = find_group(a.queue, "pods") is not None
     groups: dict[str, list[int]] = {}
     for i, pod_set in enumerate(pod_sets):
@@ -104,7 +110,8 @@ def _append_choice(assignment: Assignment, choice: PodSetChoice) -> None:
     for resource, one in choice.flavors.items():
         assignment.borrowing = max(assignment.borrowing, one.borrow)
         fr = (one.flavor, resource)
-        more = choice.requests.get(resource, 0)
+        held = count_held(assignment.old, choice.name, resource)
+        more = subtract_amounts(choice.requests.get(resource, 0), held)
         assignment.usage[fr] = add_amounts(assignment.usage.get(fr, 0), more)
     assignment.progress.tried.append({name: one.tried for name, one in choice.flavors.items()})
 
@@ -162,7 +169,7 @@ def _find_flavor(
             found.reasons.append(refusal)
             found.attempts[flavor] = Attempt(Mode.NO_FIT, NO_MATCHING_FLAVOR)
             continue
-        choices, standing, reasons, reason = _try_flavor(a, flavor, wanted, usage)
+        choices, standing, reasons, reason = _try_flavor(a, flavor, ids, wanted, usage)
         found.reasons += reasons
         found.attempts[flavor] = Attempt(find_mode(standing[0]), reason)
         if not check_next(standing, a.queue):
@@ -208,7 +215,7 @@ def _refuse_flavor(a: Assigner, name: str, ids: list[int]) -> str:
 
 
 def _try_flavor(
-    a: Assigner, flavor: str, wanted: Requests, usage: Amounts
+    a: Assigner, flavor: str, ids: list[int], wanted: Requests, usage: Amounts
 ) -> tuple[dict[str, FlavorChoice], Standing, list[str], str]:
     """Try one flavor; it stands as the worst of its resources does."""
     choices: dict[str, FlavorChoice] = {}
@@ -217,7 +224,13 @@ def _try_flavor(
     severest = ""
     for resource in order_resources(wanted):
         fr = (flavor, resource)
-        fine, borrow, why, reason = fit_resource(a, fr, usage.get(fr, 0), wanted[resource])
+        if why := _refuse_other_flavor(a, flavor, ids, resource):
+            fine, borrow, reason = Fine.NO_FIT, 0, NO_MATCHING_FLAVOR
+        else:
+            more = wanted[resource]
+            for i in ids:
+                more = subtract_amounts(more, count_held(a.old, a.info.pod_sets[i].name, resource))
+            fine, borrow, why, reason = fit_resource(a, fr, usage.get(fr, 0), more)
         if why:
             reasons.append(why)
             severest = pick_severest(severest, reason)
@@ -226,6 +239,19 @@ def _try_flavor(
         if worst[0] != Fine.NO_FIT:
             choices[resource] = FlavorChoice(flavor, find_mode(fine), borrow)
     return choices, worst, reasons, severest
+
+
+def _refuse_other_flavor(a: Assigner, flavor: str, ids: list[int], resource: str) -> str:
+    """Say that a slice has to stay with the flavor of the one before it."""
+    if a.keeps is None:
+        return ""
+    for i in ids:
+        held = find_held_flavor(a.keeps, a.info.pod_sets[i].name, resource)
+        if held != flavor:
+            return (
+                f"could not assign {flavor} flavor since the original workload is assigned: {held}"
+            )
+    return ""
 
 
 def fit_resource(

@@ -7,6 +7,7 @@ from typing import Any
 from tests.oracles.kueue.amounts import write_amount
 from tests.oracles.kueue.assignments import Assignment
 from tests.oracles.kueue.order import Entry
+from tests.oracles.kueue.slices import REPLACED
 from tests.oracles.kueue.tree import walk_ancestors
 from tests.oracles.kueue.victims import (
     IN_QUEUE,
@@ -85,6 +86,17 @@ def reserve_quota(manifest: Manifest, queue: str, assignment: Assignment, now: s
     ]
     admission = {"clusterQueue": queue, "podSetAssignments": pod_sets}
     return {**changed, "status": {**changed["status"], "admission": admission}}
+
+
+def finish_old(old: Manifest, new: Manifest, now: str) -> Manifest:
+    """Write that another workload has taken this one's place."""
+    metadata = new["metadata"]
+    job = (metadata.get("labels") or {}).get("kueue.x-k8s.io/job-uid", "")
+    message = (
+        f"Replaced to accommodate a workload (UID: {metadata.get('uid', '')}, JobUID: {job}) "
+        "due to workload slice aggregation"
+    )
+    return set_condition(old, "Finished", "True", (REPLACED, message), now)
 
 
 def mark_preempted(manifest: Manifest, reason: str, message: str, now: str) -> Manifest:

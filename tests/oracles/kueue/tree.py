@@ -122,13 +122,16 @@ def remove_usage(node: Node, fr: FlavorResource, amount: int) -> None:
 
 
 def add_all_usage(node: Node, amounts: Amounts) -> None:
+    """Add usage; a slice may use less of one thing than the one before it, which is taken away."""
     for fr, amount in amounts.items():
-        add_usage(node, fr, amount)
+        if amount < 0:
+            remove_usage(node, fr, -amount)
+        else:
+            add_usage(node, fr, amount)
 
 
 def remove_all_usage(node: Node, amounts: Amounts) -> None:
-    for fr, amount in amounts.items():
-        remove_usage(node, fr, amount)
+    add_all_usage(node, {fr: -amount for fr, amount in amounts.items()})
 
 
 def fill_tree(node: Node) -> None:

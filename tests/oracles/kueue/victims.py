@@ -30,11 +30,21 @@ DEFAULT_STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 
 @dataclass(frozen=True)
 class Settings:
-    """What is configured of preemption; ``strategies`` is None without fair sharing."""
+    """What is configured of preemption; ``strategies`` is None without fair sharing.
+
+    ``frees_early`` is what Kueue does with slices, and what breaks limits: one takes the place even of a workload that
+    has to go for somebody else; and in a cycle what is used by a workload whose place is taken counts as free, for all
+    that come from then on, while what takes its place counts only with the rest.
+
+    ``asks_in_full``: a slice is judged by all that it asks, as if the old one had gone already, and not pod set by pod
+    set by what it asks beyond the old one.
+    """
 
     strategies: tuple[str, ...] | None = None
     counts_usage: bool = False
     by_creation: bool = False
+    frees_early: bool = False
+    asks_in_full: bool = False
 
 
 @dataclass

@@ -21,6 +21,9 @@ _SHAPED = (
 )  # fmt: skip
 
 
+REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
+
+
 @dataclass
 class PodSet:
     """The pods of one set: what all of them request together, and the flavors once they are assigned."""
@@ -65,6 +68,11 @@ class Info:
     @property
     def local_queue(self) -> str:
         return f"{self.manifest['metadata'].get('namespace', '')}/{self.manifest['spec'].get('queueName', '')}"
+
+
+def find_old_key(manifest: Manifest) -> str:
+    """Find the key of the workload whose place this one takes once it is admitted; nothing if it is no such slice."""
+    return str((manifest["metadata"].get("annotations") or {}).get(REPLACES, ""))
 
 
 def make_key(manifest: Manifest) -> str:
@@ -208,7 +216,10 @@ def sum_usage(info: Info) -> Amounts:
 
 
 def _find_shape(manifest: Manifest, pod_sets: list[PodSet]) -> str:
-    """Describe all that decides how the workload is scheduled: workloads of one shape fare alike."""
+    """Describe all that decides how the workload is scheduled: workloads of one shape fare alike.
+
+    The shape of a slice says whose place it takes, which Kueue's does not: it may fit where another one does not.
+    """
     shapes = []
     for one, pod_set in zip(manifest["spec"].get("podSets", []), pod_sets, strict=False):
         spec = one.get("template", {}).get("spec", {})
@@ -222,4 +233,4 @@ def _find_shape(manifest: Manifest, pod_sets: list[PodSet]) -> str:
         shape |= {"min": one.get("minCount"), "topology": one.get("topologyRequest")}
         shapes.append(shape)
     priority = int(manifest["spec"].get("priority") or 0)
-    return json.dumps([priority, shapes], sort_keys=True, default=str)
+    return json.dumps([priority, shapes, find_old_key(manifest)], sort_keys=True, default=str)

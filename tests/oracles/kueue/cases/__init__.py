@@ -2,7 +2,7 @@
 
 Each file beside this one is one kind of case: ``scheduling`` (one cycle), ``cycles`` (several), ``targets`` (who goes for a
 given choice of flavors), ``shares`` (shares and quotas of nodes), ``flavors`` (the choice of flavors with a given
-oracle) and ``order`` (the order of heads). A case says:
+oracle), ``order`` (the order of heads) and ``slices`` (cycles with workloads that take the place of others). A case says:
 
 - ``name`` in plain English, ``source`` as Kueue calls it, and what is configured where that is not the default.
 - ``flavors``, ``namespaces``, ``cohorts``, ``queues`` and ``locals``: what is not said of them is the default. Flavors
@@ -10,7 +10,8 @@ oracle) and ``order`` (the order of heads). A case says:
   "50 borrow 10 lend 5". ``locals`` are needed where something is said of a local queue; else a workload is ``in`` a
   cluster queue by a local queue of that name.
 - ``workloads``: ``asks`` of one pod, or ``pods`` by set. What is admitted ``has`` its flavors by set and resource, and
-  uses what its pods ask, unless ``uses`` says otherwise. Times are seconds from ``NOW``.
+  uses what its pods ask, unless ``uses`` says otherwise. What is a slice ``replaces`` another workload; ``owner`` is the
+  uid of the job that owns it. Times are seconds from ``NOW``.
 - ``want``: see ``expect_outcome``, ``expect_cycles`` and the top of each file.
 """
 
@@ -24,10 +25,12 @@ from typing import Any
 
 import yaml
 
+from tests.oracles.kueue.workloads import REPLACES
 from tests.oracles.quantities import exact
 
 NOW = "2026-01-01T12:00:00+00:00"
 GROUP = "kueue.x-k8s.io/v1beta2"
+ELASTIC = "kueue.x-k8s.io/elastic-job"
 Fields = Mapping[str, Any]
 
 
@@ -79,6 +82,15 @@ def expect_cycles(fields: Fields) -> dict[str, Any]:
     want = fields["want"]
     cycles = [expect_moves(one) for one in want.get("cycles", [])]
     return {"cycles": cycles, "pending": expect_waiting(want)}
+
+
+def expect_slices(fields: Fields) -> dict[str, Any]:
+    """Expect the same, and whose place was taken by whom in each of the cycles."""
+    expected = expect_cycles(fields)
+    for one, told in zip(expected["cycles"], fields["want"].get("cycles", []), strict=True):
+        pairs = told.get("replaced", {}).items()
+        one["replaced"] = {name_key(old): name_key(new) for old, new in pairs}
+    return expected
 
 
 def expect_moves(want: Fields) -> dict[str, dict[str, Any]]:
@@ -275,6 +287,7 @@ def make_workload(key: str, one: Fields) -> dict[str, Any]:
     }
     labels = {"kueue.x-k8s.io/job-uid": one["job"]} if "job" in one else {}
     made = _make("Workload", name, spec, namespace=namespace, uid=one.get("uid"), labels=labels)
+    made["metadata"] |= make_slice(one)
     if "created" in one:
         made["metadata"]["creationTimestamp"] = make_moment(one["created"])
     status: dict[str, Any] = {}
@@ -292,6 +305,17 @@ def make_workload(key: str, one: Fields) -> dict[str, Any]:
     if conditions:
         status["conditions"] = conditions
     return {**made, "status": status}
+
+
+def make_slice(one: Fields) -> dict[str, Any]:
+    """Make what the metadata of a workload of an elastic job say beside its name."""
+    made: dict[str, Any] = {}
+    if "replaces" in one:
+        made["annotations"] = {ELASTIC: "true", REPLACES: name_key(one["replaces"])}
+    if "owner" in one:
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": one["owner"], "uid": one["owner"]}
+        made["ownerReferences"] = [{**owner, "controller": True}]
+    return made
 
 
 def make_pod_set(name: str, said: Fields) -> dict[str, Any]:
@@ -344,4 +368,5 @@ def multiply_quantity(text: object, times: int) -> str:
 EXPECTATIONS: dict[str, Callable[[Fields], dict[str, Any]]] = {
     "scheduling": expect_outcome,
     "cycles": expect_cycles,
+    "slices": expect_slices,
 }
