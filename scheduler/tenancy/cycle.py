@@ -361,8 +361,7 @@ class TreeCycle:
     def _fits(self, entry: Entry) -> bool:
         """Whether there is quota for an entry once all have gone who were asked to go in this cycle, and its victims."""
         gone = self._preempted.keys() | {one.key for one in entry.victims}
-        gone |= {entry.old.key} if entry.old is not None else set()
-        columns, amounts = self._tree.make_arrays(entry.assignment.usage)
+        columns, amounts = self._tree.make_arrays(entry.usage)
         node = self._tree.queues[entry.queue.name]
         with self._tree.hide_rows(gone):
             return quotas.fits_within(self._tree.handle, node, columns, amounts, True)

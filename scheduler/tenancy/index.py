@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeVar
 
 from scheduler.api.queues.workloads import WORKLOAD, OwnerKey
@@ -46,6 +46,10 @@ class WorkIndex:
     def list_of_local(self, local: str) -> Collection[str]:
         """List the workloads of a local queue."""
         return self._of_local.get(local, ())
+
+    def list_of_locals(self, locals_: Iterable[str]) -> list[str]:
+        """List the workloads of several local queues."""
+        return [key for local in locals_ for key in self.list_of_local(local)]
 
     def find_owned(self, owner: OwnerKey) -> str:
         """Find the workload that an owner, or the name of a workload, stands for; empty for none that is known.

@@ -34,12 +34,12 @@ class Entry:
 
     @property
     def usage(self) -> Amounts:
-        """What it would use beyond what it takes over."""
+        """What it would use beyond what it takes over; nothing of what it needs less of, which is not free before it has it."""
         used = self.assignment.usage
         if self.old is None:
             return used
         held: dict[Column, int] = self.old.list_used()
-        return {column: amount - held.get(column, 0) for column, amount in used.items()}
+        return {column: max(0, amount - held.get(column, 0)) for column, amount in used.items()}
 
 
 # By what an entry is compared with others below a cohort: the least wins.

@@ -49,10 +49,25 @@ def find_replaced(works: Mapping[str, Work], new: Work) -> Work | None:
     return old if old is not None and old.replaced_by is new else None
 
 
+def give_back(works: Mapping[str, Work], new: Work) -> Work | None:
+    """Let nobody have the quota of the slice that a workload replaces, if its object does not say yet that it does; return that slice."""
+    old = find_replaced(works, new) if new.is_assumed else None
+    if old is not None:
+        old.replaced_by = None
+    return old
+
+
 def find_new(old: Work, replacing: Iterable[Work]) -> Work | None:
-    """Find the slice that has quota in the place of a workload; ``replacing``: those that say that they replace it."""
+    """Find the slice that has quota in the place of a workload; ``replacing``: those that say that they replace it.
+
+    Beside a slice that got quota of its own, and whose object does not say so yet, the old one goes on: that slice may
+    not get it after all.
+    """
+    if old.replaced_by is not None:
+        return old.replaced_by
     for new in replacing:
-        if new.where == Where.HOLDS and _may_replace(new, old):
+        is_sure = not (new.is_assumed and old.where == Where.HOLDS)
+        if new.where == Where.HOLDS and is_sure and _may_replace(new, old):
             return new
     return None
 

@@ -156,8 +156,7 @@ class Tenants:
 
     def _list_of_queue(self, queue: str) -> list[str]:
         """List the workloads that name a queue."""
-        locals_ = self.directory.list_locals(queue)
-        return [key for local in locals_ for key in self.index.list_of_local(local)]
+        return self.index.list_of_locals(self.directory.list_locals(queue))
 
     # Workloads.
 
@@ -187,7 +186,7 @@ class Tenants:
         self.now = now
         work = self.works.pop(key, None)
         if work is not None:
-            self._release(work)
+            self._undo(work)
             self.places.let_go(key)
             self._leave_line(work)
             self.index.drop(work)
@@ -209,14 +208,15 @@ class Tenants:
         self.unplaced.later.discard(work.key)
         if defined.admission is not None and not defined.is_finished:
             self._leave_line(work)
-            new = slices.find_new(work, self.index.list_replacing(work.key))
-            work.replaced_by = work.replaced_by or new
+            work.replaced_by = slices.find_new(work, self.index.list_replacing(work.key))
             if work.replaced_by is None:
                 self._hold(work, defined.admission.queue)
+            else:
+                self._release(work)
             return
         if work.is_assumed and not defined.is_finished:
             return
-        self._release(work)
+        self._undo(work)
         local = self.directory.find_local(defined)
         queue = local.queue if local else ""
         why = ("", "") if defined.is_finished else self.directory.find_obstacle(defined, self.now)
@@ -230,18 +230,13 @@ class Tenants:
             self.due_queues.note(queue)
             return
         work.reason, work.message = why
-        self.unplaced.note_aside(work)
-        if defined.not_before is not None and defined.not_before > self.now:
-            self.unplaced.later.add(work.key)
+        self.unplaced.note_aside(work, self.now)
 
     @property
     def has_due(self) -> bool:
         """Whether somebody may get quota now."""
-        return (
-            bool(self.due_queues or self.unplaced.aside)
-            or self.stops.has_any
-            or self.directory.forest.has_changed
-        )
+        has_seen = bool(self.due_queues or self.unplaced.aside)
+        return has_seen or self.stops.has_any or self.directory.forest.has_changed
 
     # Quota.
 
@@ -258,7 +253,7 @@ class Tenants:
             self.unplaced.somewhere[work.key] = None
             self._take_up(work, queue, used, (at, since))
         work.is_assumed = False
-        if (old := slices.find_replaced(self.works, work)) is not None:
+        if (old := self._take_from_old(work)) is not None:
             self.stops.note(old)
         work.is_going = work.is_going or bool(work.defined.evicted)
         self._note_ready(work.key, is_ready=work.defined.life.is_ready is True)
@@ -266,15 +261,26 @@ class Tenants:
     def _take_up(self, work: Work, queue: str, used: Amounts, at: tuple[float, float]) -> None:
         """Let a workload hold quota; ``at``: since when it has some, and from when on what it uses is not added up yet."""
         work.queue = queue
-        if (old := slices.find_old(self.works, work)) is not None:
-            self.places.hand_over(old.key, work.key)
-            self._release(old)
-            old.replaced_by = work
+        self._take_from_old(work)
         work.where, work.reserved_at, work.is_owed = Where.HOLDS, at[0], False
         work.reason = work.message = ""
         self.directory.forest.hold(queue, work.key, used)
         self.history.start(work.local, work.key, used, self.now, at[1])
         self._note_ready(work.key, is_ready=False)
+
+    def _take_from_old(self, work: Work) -> Work | None:
+        """Let the slice that a workload replaces hold nothing any more, and return it."""
+        if (old := slices.find_old(self.works, work)) is not None:
+            self.places.hand_over(old.key, work.key)
+            self._release(old)
+            old.replaced_by = work
+        return slices.find_replaced(self.works, work)
+
+    def _undo(self, work: Work) -> None:
+        """Let a workload hold nothing; the slice that it replaces does again, if the object never said that it does not."""
+        old = slices.give_back(self.works, work)
+        self._release(work)
+        self._place_all([old.key] if old is not None else ())
 
     def _note_ready(self, key: str, *, is_ready: bool) -> None:
         """Note whether the pods of a workload with quota are ready; those who have waited for it are tried again."""
@@ -334,10 +340,7 @@ class Tenants:
         self.now = now
         work = self.works.get(key)
         if work is not None and work.is_assumed:
-            self._release(work)
-            if (old := slices.find_replaced(self.works, work)) is not None:
-                old.replaced_by = None
-                self._place(old)
+            self._undo(work)
             self._place(work)
 
     def undo_preempt(self, key: str) -> None:

@@ -44,10 +44,16 @@ class Unplaced:
             if (at := self._works[key].defined.not_before) is not None and at <= now
         ]
 
-    def note_aside(self, work: Work) -> None:
-        """Note a workload that was put aside; not one that ended, was stopped itself, or only waits for a time."""
+    def note_aside(self, work: Work, now: float) -> None:
+        """Note a workload that was put aside; not one that ended, was stopped itself, or only waits for a time.
+
+        Of the last one it is noted that its time comes later.
+        """
         if work.reason and work.defined.is_active and work.reason != EVALUATED_LATER:
             self.aside[work.key] = None
+        not_before = work.defined.not_before
+        if not_before is not None and not_before > now:
+            self.later.add(work.key)
 
     def take_aside(self) -> Iterator[Work]:
         """Yield the workloads that have been put aside, and still are."""
