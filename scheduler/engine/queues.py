@@ -28,7 +28,7 @@ from scheduler.engine.keeping import Keeper
 from scheduler.engine.seats import Seats
 from scheduler.engine.workload_gate import WorkloadGate
 from scheduler.engine.workload_places import WorkloadPlaces
-from scheduler.engine.workload_pods import WorkloadPods
+from scheduler.engine.workload_pods import FINISHED, WorkloadPods
 from scheduler.errors import BadInput
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import PodRecord
@@ -263,6 +263,8 @@ class Queues:
     def note_pod(self, pod: wire.Pod) -> None:
         """Note of which workload a pod may be."""
         if self.is_on:
+            if pod.status.phase in FINISHED:
+                self._woken += self._gate.list_kin(pod.metadata.uid)
             self.pods.note(pod)
 
     def drop_pod(self, uid: str) -> None:

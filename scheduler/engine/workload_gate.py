@@ -26,6 +26,8 @@ class WorkloadGate:
     ) -> None:
         """``pods``: which pods are those of which workload; ``records``: all pods by uid."""
         self._tenants, self._pods, self._records = tenants, pods, records
+        # By chain of slices: pods that may go to nodes.
+        self._let_in: dict[str, set[str]] = {}
 
     def judge(self, entity: AnyEntity) -> Held | None:
         """Return why an entity may not be tried; None when it may."""
@@ -40,8 +42,15 @@ class WorkloadGate:
         for key in self._pods.find_keys(uid)[0]:
             work = self._tenants.works.get(self._tenants.index.find_owned(key))
             if work is not None and work.defined.chain:
+                self._forget(uid, work.defined.chain)
                 return list(self._pods.list_of(work.defined))
         return []
+
+    def _forget(self, uid: str, chain: str) -> None:
+        let_in = self._let_in.get(chain, set())
+        let_in.discard(uid)
+        if not let_in:
+            self._let_in.pop(chain, None)
 
     def _find_objection(self, uid: str) -> str:
         keys, _ = self._pods.find_keys(uid)
@@ -53,24 +62,26 @@ class WorkloadGate:
         return f"queue {queue}: the pod has no workload yet" if queue else ""
 
     def _find_excess(self, uid: str, work: Work) -> str:
-        """Find whether a job that changes its size has as many pods on nodes as have quota."""
+        """Find whether a job that changes its size has as many pods on nodes, or on their way there, as have quota."""
         defined = work.defined
         if not defined.chain or defined.is_finished:
             return ""
         own = self._pods.find_set(uid, defined)
-        counts = {one.name: n for one, n in zip(work.sets, work.counts, strict=True)}
-        others = [
-            self._records[other]
+        let_in = self._let_in.setdefault(defined.chain, set())
+        there = [
+            other
             for other in self._pods.list_of(defined)
-            if other != uid and other in self._records
+            if other != uid
+            and (one := self._records.get(other)) is not None
+            and not one.deleting
+            and (one.node or other in let_in)
+            and self._pods.find_set(other, defined) == own
         ]
-        n_placed = sum(
-            bool(one.node) and not one.deleting and self._pods.find_set(one.uid, defined) == own
-            for one in others
-        )
-        if n_placed < counts.get(own, 0):
-            return ""
-        return f"queue {defined.local}: workload {work.key} has quota for {n_placed} pods, which are all there"
+        quota = dict(zip((one.name for one in work.sets), work.counts, strict=True)).get(own, 0)
+        if len(there) >= quota:
+            return f"queue {defined.local}: workload {work.key} has quota for {quota} pods, and others have it"
+        let_in.add(uid)
+        return ""
 
 
 def _find_wait(work: Work) -> str:

@@ -10,7 +10,7 @@ from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition
 
 _SUCCEEDED = "Succeeded"
-_FINISHED = frozenset({_SUCCEEDED, "Failed"})
+FINISHED = frozenset({_SUCCEEDED, "Failed"})
 
 
 class _Says(NamedTuple):
@@ -59,7 +59,7 @@ class WorkloadPods:
     def note(self, pod: wire.Pod) -> None:
         """Note a pod that was added or has changed."""
         uid, phase = pod.metadata.uid, pod.status.phase
-        if phase in _FINISHED:
+        if phase in FINISHED:
             self._living.drop(uid)
         else:
             self._living.put(uid, _read(pod))

@@ -202,20 +202,28 @@ def test_a_pod_that_is_seen_again_and_again_takes_one_place() -> None:
         assert len(list_seats(engine, "team/old")) == 1
 
 
-def test_no_more_pods_are_placed_than_have_quota_whoever_has_taken_their_gate() -> None:
-    """Its user may take the gate from them. Once one of the others is gone, the next one has its turn."""
+@pytest.mark.parametrize("is_gone", [True, False])
+@pytest.mark.parametrize("n", [1, 3])
+def test_no_more_pods_are_placed_than_have_quota_whoever_has_taken_their_gate(
+    n: int, is_gone: bool
+) -> None:
+    """Its user may take the gate from them. Once one of the others is gone or has ended, the next one has its turn."""
     everything = [*NODES, FLAVOR, *make_queue("a", {"gpus": 8}), *make_old()]
     inventory = prepare(everything, Changes(), strict=True).inventory
     engine = make_engine(inventory, Config(queues=SETTINGS), only_ours=False)
     Queues(engine, inventory.queueing, inventory.pods)
     engine.decide(0.0, Unlimited())
-    _, pod = make_running("old", "a", "", "gpus", 0, gpus=2)
-    pod["metadata"] |= {"name": "excess", "uid": "uid-excess"}
-    pod["status"] = {"phase": "Pending"}
-    engine.handle(events.Seen(msgspec.convert(pod, wire.Pod)), 0.0)
+    for i in range(n):
+        _, pod = make_running("old", "a", "", "gpus", 0, gpus=1)
+        pod["metadata"] |= {"name": f"excess-{i}", "uid": f"uid-excess-{i}"}
+        pod["status"] = {"phase": "Pending"}
+        engine.handle(events.Seen(msgspec.convert(pod, wire.Pod)), 0.0)
     assert not engine.decide(1.0, Unlimited()).binds
-    engine.handle(events.Gone("Pod", "uid-old-1"), 2.0)
-    assert [one.uid for one in engine.decide(2.0, Unlimited()).binds] == ["uid-excess"]
+    ended = {**make_old()[2], "status": {"phase": "Succeeded"}}
+    change: events.Event = events.Seen(msgspec.convert(ended, wire.Pod))
+    engine.handle(events.Gone("Pod", "uid-old-1") if is_gone else change, 2.0)
+    assert len(engine.decide(2.0, Unlimited()).binds) == 1
+    assert not engine.decide(3.0, Unlimited()).binds
 
 
 def test_a_pod_with_a_gate_waits_for_what_the_next_slice_waits_for() -> None:
