@@ -263,7 +263,7 @@ class Queues:
     def note_pod(self, pod: wire.Pod) -> None:
         """Note of which workload a pod may be."""
         if self.is_on:
-            if pod.status.phase in FINISHED:
+            if pod.status.phase in FINISHED or pod.metadata.deletion_timestamp is not None:
                 self._woken += self._gate.list_kin(pod.metadata.uid)
             self.pods.note(pod)
 

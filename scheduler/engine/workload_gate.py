@@ -26,8 +26,8 @@ class WorkloadGate:
     ) -> None:
         """``pods``: which pods are those of which workload; ``records``: all pods by uid."""
         self._tenants, self._pods, self._records = tenants, pods, records
-        # By chain of slices: pods that may go to nodes.
-        self._let_in: dict[str, set[str]] = {}
+        # By chain of slices and pod set: pods that are on nodes, or may go there.
+        self._let_in: dict[str, dict[str, set[str]]] = {}
 
     def judge(self, entity: AnyEntity) -> Held | None:
         """Return why an entity may not be tried; None when it may."""
@@ -47,9 +47,10 @@ class WorkloadGate:
         return []
 
     def _forget(self, uid: str, chain: str) -> None:
-        let_in = self._let_in.get(chain, set())
-        let_in.discard(uid)
-        if not let_in:
+        let_in = self._let_in.get(chain, {})
+        for there in let_in.values():
+            there.discard(uid)
+        if not any(let_in.values()):
             self._let_in.pop(chain, None)
 
     def _find_objection(self, uid: str) -> str:
@@ -67,21 +68,24 @@ class WorkloadGate:
         if not defined.chain or defined.is_finished:
             return ""
         own = self._pods.find_set(uid, defined)
-        let_in = self._let_in.setdefault(defined.chain, set())
-        there = [
-            other
-            for other in self._pods.list_of(defined)
-            if other != uid
-            and (one := self._records.get(other)) is not None
-            and not one.deleting
-            and (one.node or other in let_in)
-            and self._pods.find_set(other, defined) == own
-        ]
+        let_in = self._let_in.get(defined.chain)
+        if let_in is None:
+            let_in = self._let_in[defined.chain] = self._list_placed(work)
         quota = dict(zip((one.name for one in work.sets), work.counts, strict=True)).get(own, 0)
-        if len(there) >= quota:
+        there = let_in.setdefault(own, set())
+        if uid not in there and len(there) >= quota:
             return f"queue {defined.local}: workload {work.key} has quota for {quota} pods, and others have it"
-        let_in.add(uid)
+        there.add(uid)
         return ""
+
+    def _list_placed(self, work: Work) -> dict[str, set[str]]:
+        """List the pods of a workload that have a node and stay there, by pod set."""
+        found: dict[str, set[str]] = {}
+        for uid in self._pods.list_of(work.defined):
+            one = self._records.get(uid)
+            if one is not None and one.node and not one.deleting:
+                found.setdefault(self._pods.find_set(uid, work.defined), set()).add(uid)
+        return found
 
 
 def _find_wait(work: Work) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scheduler.api import kinds, names, wire
 from scheduler.api.groups.readers.owners import find_owner
-from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition
+from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition, write_chain
 
 _SUCCEEDED = "Succeeded"
 FINISHED = frozenset({_SUCCEEDED, "Failed"})
@@ -112,7 +112,7 @@ def _read(pod: wire.Pod) -> _Says:
     labels, annotations = meta.labels or {}, meta.annotations or {}
     keys: list[OwnerKey] = []
     if name := annotations.get(names.KUEUE_CHAIN):
-        keys.append((WORKLOAD, meta.namespace, name))
+        keys.append((WORKLOAD, meta.namespace, write_chain(meta, name)))
     if name := annotations.get(names.KUEUE_WORKLOAD):
         keys.append((WORKLOAD, meta.namespace, name))
     owner = find_owner(pod) if meta.owner_references else None

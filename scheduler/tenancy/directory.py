@@ -19,7 +19,7 @@ from scheduler.api.selectors import Labels
 from scheduler.tenancy.flavors import FlavorBook
 from scheduler.tenancy.forest import Forest
 from scheduler.tenancy.slices import find_refusal
-from scheduler.tenancy.trees import Tree
+from scheduler.tenancy.trees import Amounts, Tree
 
 MISCONFIGURED, SUSPENDED = "Misconfigured", "Suspended"
 # The reason of those who only wait for a time, or for a check.
@@ -163,6 +163,12 @@ class Directory:
         return sorted(
             {one.name for one in checks if not one.flavors or not one.flavors.isdisjoint(flavors)}
         )
+
+    def hold(self, queue: str, key: str, amounts: Amounts) -> list[str]:
+        """Let a workload hold quota of a queue, as ``Forest.hold`` does."""
+        changed = self.forest.hold(queue, key, amounts)
+        self.hide_inactive(changed)
+        return changed
 
     def find_obstacle(self, defined: WorkloadDefinition, now: float) -> Obstacle | None:
         """Find why a workload may not even be tried; None if it may."""

@@ -58,6 +58,7 @@ class DueQueues:
                 turn.take_up(n_changes)
             else:
                 del self._turns[key]
+                due |= dict.fromkeys(turn.tree.queues)
         for name in due:
             if tree := find_tree(name):
                 turn = self._turns.get(id(tree)) or Turn(tree)

@@ -179,19 +179,19 @@ class Forest:
             left += [(one, here) for one in sorted(self._cohorts_in.get(name, ()))]
         return nodes
 
-    def hold(self, queue: str, key: str, amounts: Amounts) -> None:
-        """Let a workload hold quota of a queue, instead of what it holds."""
+    def hold(self, queue: str, key: str, amounts: Amounts) -> list[str]:
+        """Let a workload hold quota of a queue, instead of what it holds; list the queues whose tree was made anew for it."""
         self.release(queue, key)
         self._held.setdefault(queue, {})[key] = amounts
         tree = self._trees.get(queue)
         if tree is None:
-            return
+            return []
         if amounts.keys() <= tree.columns.keys():
             tree.hold(key, queue, amounts)
-        else:
-            # A flavor that no quota names any more.
-            self._mark_queue(queue)
-            self.take_changed()
+            return []
+        # A flavor that no quota names any more.
+        self._mark_queue(queue)
+        return self.take_changed()
 
     def release(self, queue: str, key: str) -> None:
         """Let a workload hold nothing of a queue any more."""

@@ -75,6 +75,9 @@ class WorkIndex:
 def _list_owners(work: Work) -> Iterator[OwnerKey]:
     """List by what a workload is found: its owner, and the first slice of its chain."""
     defined = work.defined
+    if defined.chain and defined.is_finished:
+        # They become many, and have no pods.
+        return
     if defined.owner is not None:
         yield defined.owner
     if defined.chain:

@@ -28,6 +28,8 @@ def find_refusal(defined: WorkloadDefinition) -> str:
     """Find why the workload of a job that changes its size while it runs cannot be tried; empty if it can."""
     if defined.owner is not None and defined.owner[0] not in table.WITH_SLICES:
         return table.refuse_slices(defined.owner[0])
+    if any(one.least < one.n_pods for one in defined.sets):
+        return f"{names.KUEUE_LEAST} is not supported with {names.KUEUE_ELASTIC}"
     for one in defined.sets:
         for key, name in _REFUSED.items():
             if (one.shape.topology or {}).get(key) is not None:
@@ -57,6 +59,12 @@ def give_back(works: Mapping[str, Work], new: Work) -> Work | None:
     return old
 
 
+def is_over(work: Work) -> bool:
+    """Whether a workload waits for nothing: it is finished, or another slice has quota in its place."""
+    new = work.replaced_by
+    return work.defined.is_finished or (new is not None and new.where == Where.HOLDS)
+
+
 def find_new(old: Work, replacing: Iterable[Work]) -> Work | None:
     """Find the slice that has quota in the place of a workload; ``replacing``: those that say that they replace it.
 
@@ -73,14 +81,21 @@ def find_new(old: Work, replacing: Iterable[Work]) -> Work | None:
 
 
 def _may_replace(new: Work, old: Work) -> bool:
-    """Whether a slice may take over what another one holds: both are of one job, in one queue."""
+    """Whether a slice may take over what another one holds: both are of one job that has slices, in one queue."""
     given = old.defined.admission
     return (
         given is not None
+        and new is not old
+        and (old.defined.owner is None or _find_uid(new) == _find_uid(old))
         and given.queue == new.queue
         and not old.defined.evicted
         and old.defined.owner == new.defined.owner
     )
+
+
+def _find_uid(work: Work) -> str | None:
+    """Find the uid of the job of a slice, empty for none; None for a workload of a job that has no slices."""
+    return work.defined.chain.rpartition("/")[2] if work.defined.chain else None
 
 
 def list_flavors(old: Work | None) -> dict[str, dict[str, str]]:

@@ -219,7 +219,7 @@ class Tenants:
         self._undo(work)
         local = self.directory.find_local(defined)
         queue = local.queue if local else ""
-        why = ("", "") if defined.is_finished else self.directory.find_obstacle(defined, self.now)
+        why = ("", "") if slices.is_over(work) else self.directory.find_obstacle(defined, self.now)
         if why is None and work.queue == queue and work.key in self.lines[queue]:
             return
         self._leave_line(work)
@@ -264,7 +264,7 @@ class Tenants:
         self._take_from_old(work)
         work.where, work.reserved_at, work.is_owed = Where.HOLDS, at[0], False
         work.reason = work.message = ""
-        self.directory.forest.hold(queue, work.key, used)
+        self.due_queues.retry_known(self.directory.hold(queue, work.key, used))
         self.history.start(work.local, work.key, used, self.now, at[1])
         self._note_ready(work.key, is_ready=False)
 

@@ -207,9 +207,11 @@ class Tree:
         nodes = self.held.handle.node[rows].copy()
         self.move_rows(rows, -1)
         self.held.handle.node[rows] = -1
-        yield
-        self.held.handle.node[rows] = nodes
-        self.move_rows(rows, 1)
+        try:
+            yield
+        finally:
+            self.held.handle.node[rows] = nodes
+            self.move_rows(rows, 1)
 
     def find_available(self, node: int, column: int) -> int:
         """Return how much more a node may use of a column; negative if it uses more than there is."""

@@ -109,11 +109,65 @@ def test_the_slice_that_waits_follows_the_size() -> None:
     small = make_running()
     resize(small, 5)
     small.settle()
-    for n in (7, 4, 2):
+    for n in (7, 4):
         resize(small, n)
         (deed,) = small.settle()
         assert isinstance(deed, WriteWorkload)
         assert [count_pods(one) for one in small.workloads] == [3, n]
+
+
+@pytest.mark.parametrize("n", [3, 2])
+def test_one_that_is_as_small_as_before_waits_for_nothing(n: int) -> None:
+    """In a strict queue the slice that waits may never have its turn: what the job gives back is free at once."""
+    small = make_running()
+    resize(small, 5)
+    small.settle()
+    resize(small, n)
+    small.settle()
+    assert [count_pods(one) for one in small.workloads] == [n, 5]
+    assert [find_end(one) for one in small.workloads] == ["", "OutOfSync"]
+    assert not small.is_suspended
+
+
+def test_one_that_its_user_stops_while_a_slice_waits_does_not_keep_its_quota() -> None:
+    small = make_running()
+    resize(small, 5)
+    small.settle()
+    assert small.job is not None
+    small.job["spec"]["suspend"] = True
+    small.settle_with_pods()
+    living = [one for one in small.workloads if not find_end(one)]
+    assert [count_pods(one) for one in living] == [5]
+    assert "admission" not in living[0].get("status", {})
+    assert small.is_suspended
+
+
+def test_pods_that_have_ended_count_for_both_slices() -> None:
+    small = make_running()
+    assert small.job is not None
+    small.job["status"]["succeeded"] = 2
+    small.job["spec"]["completions"] = 3
+    small.settle()
+    resize(small, 5)
+    small.settle()
+    ended = [one["status"].get("reclaimablePods") for one in small.workloads]
+    assert ended[0]
+    assert ended[1]
+
+
+def test_a_past_slice_fits_no_job() -> None:
+    """Who may write Workloads could finish that of a job which is no slice, and have its quota."""
+    small = Small()
+    assert small.job is not None
+    small.job["spec"]["suspend"] = True
+    small.settle()
+    small.admit()
+    small.settle()
+    small.run_pods()
+    end = {"type": "Finished", "status": "True", "reason": "WorkloadSliceReplaced"}
+    small.workloads[0]["status"]["conditions"].append(end)
+    small.settle_with_pods()
+    assert small.is_suspended
 
 
 def test_the_new_slice_stands_for_it_once_it_has_quota() -> None:

@@ -253,3 +253,38 @@ def test_a_story_in_pieces_ends_and_can_be_run_again(seed: int) -> None:
         report = rerun(lines)
         assert report.difference is None
         assert report.n_decided > 10
+
+
+@pytest.mark.parametrize("is_disturbed", [False, True])
+def test_a_tree_that_is_made_anew_between_two_pieces_is_dealt_with(is_disturbed: bool) -> None:
+    """A workload has quota in a flavor that no quota names any more: the tree gets a column for it."""
+    queues: dict[str, Any] = {}
+    workloads: dict[str, Any] = {}
+    for i in range(3):
+        queues |= make_queue(f"x-{i}", "x", 8)
+        for k in range(6):
+            one = {"in": f"x-{i}", "asks": {"cpu": 1}, "created": k, "uid": f"u{i}{k}"}
+            workloads[f"team/x-{i}-{k}"] = one
+    engine = make_engine(queues, workloads)
+    n = len(list_admitted(list(one_round(engine).quotas)))
+    assert n < 18
+    if is_disturbed:
+        strange = {"in": "x-0", "asks": {"cpu": 1}, "uid": "s", "has": {"main": {"cpu": "gone"}}}
+        see(engine, cases.make_workload("team/strange", strange))
+    for _ in range(200):
+        if engine.find_due(NOW) > NOW:
+            break
+        n += len(list_admitted(list(one_round(engine).quotas)))
+    assert n == 18
+
+
+def test_a_stopped_queue_lends_nothing_after_its_tree_was_made_anew() -> None:
+    queues = make_queue("a", "x", 8) | make_queue("b", "x", 8, stop="Hold")
+    engine = make_engine(queues, {})
+    engine.decide(NOW, Unlimited())
+    strange = {"in": "a", "asks": {"cpu": 1}, "uid": "s", "has": {"main": {"cpu": "gone"}}}
+    see(engine, cases.make_workload("team/strange", strange))
+    engine.decide(NOW, Unlimited())
+    big = {"in": "a", "asks": {"cpu": 12}, "uid": "big"}
+    see(engine, cases.make_workload("team/big", big))
+    assert not list_admitted(list(engine.decide(NOW, Unlimited()).quotas))

@@ -34,6 +34,13 @@ FLAVOR = make_flavor("gpus", "gpu")
 SETTINGS = configuration.read_settings({"kueue": True})
 
 
+def make_pod(node: str, gpus: int = 2) -> Json:
+    """A pod of the chain."""
+    _, pod = make_running("old", "a", node, "gpus", 0, gpus=gpus)
+    pod["metadata"]["annotations"][names.KUEUE_CHAIN] = "old"
+    return pod
+
+
 def make_slice(workload: Json, replaces: str = "") -> Json:
     """Say that a workload is a slice."""
     texts = {names.KUEUE_ELASTIC: "true", names.KUEUE_CHAIN: "old"}
@@ -45,8 +52,9 @@ def make_slice(workload: Json, replaces: str = "") -> Json:
 
 def make_old(n: int = 2) -> list[Json]:
     """A slice with pods of two cards each, which fill the first nodes."""
-    workload, pod = make_running("old", "a", "n0", "gpus", 2, gpus=2)
+    workload, _ = make_running("old", "a", "n0", "gpus", 2, gpus=2)
     make_slice(workload)
+    pod = make_pod("n0")
     pods = [pod]
     for i in range(1, n):
         meta = {**pod["metadata"], "name": f"old-pod-{i}", "uid": f"uid-old-{i}"}
@@ -194,7 +202,7 @@ def test_a_pod_that_is_seen_again_and_again_takes_one_place() -> None:
     queues = Queues(engine, inventory.queueing, inventory.pods)
     (admit,) = decide(engine, Admit)
     queues.carry_out(admit, 0.0)
-    _, pod = make_running("old", "a", "", "gpus", 0, gpus=2)
+    pod = make_pod("")
     pod["status"] = {"phase": "Pending"}
     pod["spec"]["schedulingGates"] = [{"name": names.KUEUE_ELASTIC}]
     for _ in range(3):
@@ -214,7 +222,7 @@ def test_no_more_pods_are_placed_than_have_quota_whoever_has_taken_their_gate(
     Queues(engine, inventory.queueing, inventory.pods)
     engine.decide(0.0, Unlimited())
     for i in range(n):
-        _, pod = make_running("old", "a", "", "gpus", 0, gpus=1)
+        pod = make_pod("", 1)
         pod["metadata"] |= {"name": f"excess-{i}", "uid": f"uid-excess-{i}"}
         pod["status"] = {"phase": "Pending"}
         engine.handle(events.Seen(msgspec.convert(pod, wire.Pod)), 0.0)
@@ -228,7 +236,7 @@ def test_no_more_pods_are_placed_than_have_quota_whoever_has_taken_their_gate(
 
 def test_a_pod_with_a_gate_waits_for_what_the_next_slice_waits_for() -> None:
     everything = [*NODES, FLAVOR, *make_queue("a", {"gpus": 6}), *make_old(), make_new(4)]
-    _, pod = make_running("old", "a", "", "gpus", 0, gpus=2)
+    pod = make_pod("")
     pod["metadata"] |= {"name": "gated", "uid": "uid-gated"}
     pod["spec"]["schedulingGates"] = [{"name": names.KUEUE_ELASTIC}]
     pod["status"] = {"phase": "Pending"}
@@ -249,3 +257,33 @@ def test_a_job_is_asked_about_by_its_name_though_it_has_several_workloads() -> N
     world = [*NODES, FLAVOR, *make_queue("a", {"gpus": 6}), old, *pods]
     assert ask("why", "j", objects=[*world, new])["name"] == "new"
     assert ask("why", "j", objects=world)["name"] == "old"
+
+
+def test_nobody_takes_the_quota_of_a_job_of_one_size_or_of_another_job() -> None:
+    """Who may write Workloads could name any owner."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    queue = make_queue("a", {"gpus": 4})
+    for kind in ("plain", "other"):
+        old, *pods = make_old()
+        old["metadata"]["ownerReferences"] = [owner]
+        if kind == "plain":
+            del old["metadata"]["annotations"]
+        new = make_new(1)
+        new["metadata"]["ownerReferences"] = [owner if kind == "plain" else owner | {"uid": "v"}]
+        rows = run(*NODES, FLAVOR, *queue, old, *pods, new)
+        assert (rows["old"]["state"], rows["new"]["state"]) == ("running", "waits"), kind
+
+
+def test_a_slice_that_replaces_itself_is_as_any_other() -> None:
+    engine = make_world(make_slice(make_workload("old", "a", 2, 2), "old"))
+    (admit,) = decide(engine, Admit)
+    assert admit.key == "team/old"
+    assert engine._queues.tenants.works["team/old"].replaced_by is None
+
+
+def test_pods_of_one_set_cannot_be_fewer_with_slices() -> None:
+    new = make_new(4, "")
+    new["spec"]["podSets"][0]["minCount"] = 2
+    rows = run(*NODES, FLAVOR, *make_queue("a", {"gpus": 100}), new)
+    assert rows["new"]["reason"] == "NotSupported"
+    assert names.KUEUE_LEAST in rows["new"]["message"]

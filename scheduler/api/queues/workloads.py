@@ -141,7 +141,8 @@ class WorkloadDefinition:
         checks: the state of each admission check.
         owner: whose workload it is; None if nobody owns it.
         priority_class: the WorkloadPriorityClass from which it has its priority; empty for none.
-        chain: the first slice of the workloads of a job that changes its size while it runs; empty for other workloads.
+        chain: the namespace and the name of the first slice of the workloads of a job that changes its size while it runs, and the
+            job's uid; empty for other workloads.
         replaces: the slice whose quota it takes over once it gets its own; empty for none.
         life: what else its object says of its life.
         run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not, or it was not read.
@@ -323,11 +324,17 @@ def _find_class(spec: kueue.WorkloadSpec) -> str:
 
 
 def _find_chain(meta: wire.Meta) -> str:
-    """Find the first one of the slices to which a workload belongs."""
+    """Find to which chain of slices a workload belongs."""
     texts = meta.annotations or {}
     if texts.get(names.KUEUE_ELASTIC) != "true":
         return ""
-    return f"{meta.namespace}/{texts.get(names.KUEUE_CHAIN) or meta.name}"
+    return f"{meta.namespace}/{write_chain(meta, texts.get(names.KUEUE_CHAIN) or meta.name)}"
+
+
+def write_chain(meta: wire.Meta, first: str) -> str:
+    """Write of which chain of slices a workload or a pod is, with the uid of the job: nobody else is of its chain."""
+    owner = next((one.uid for one in meta.owner_references or () if one.controller), "")
+    return f"{first}/{owner}"
 
 
 def _find_replaced(meta: wire.Meta) -> str:

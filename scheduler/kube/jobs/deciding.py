@@ -85,11 +85,12 @@ def _let_go(scene: Scene) -> Deed | None:
 
 
 def _sort_workloads(case: Case) -> Case:
-    """Find the first workload that fits the job, and all others."""
+    """Find the first workload that fits the job, and all others; a slice of former times does not fit."""
     scene, fitting, others = case.scene, None, []
     for one in elastic.sort_slices(case):
         is_over = has_condition(one, FINISHED)
-        if fitting is None and (is_over or case.fits(one) or elastic.stays(case, one)):
+        fits = fitting is None and not statuses.is_past_slice(one)
+        if fits and (is_over or case.fits(one) or elastic.stays(case, one)):
             fitting = one
         else:
             others.append(one)
@@ -198,7 +199,13 @@ def _finish(case: Case, workload: Json) -> _Found:
 
 def _note_ended(case: Case, workload: Json) -> _Found:
     """Give back what pods need no longer that have ended for good."""
-    workload = case.running or workload
+    for one in (workload, *([case.running] if case.running is not None else [])):
+        if (deed := _note_ended_on(case, one)) is not None:
+            return deed
+    return None
+
+
+def _note_ended_on(case: Case, workload: Json) -> Deed | None:
     counts = {one["name"]: one.get("count", 0) for one in read_list(workload, "spec", "podSets")}
     left = {name: min(count, counts.get(name, 0)) for name, count in case.state.ended}
     known = {

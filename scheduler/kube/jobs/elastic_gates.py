@@ -13,6 +13,7 @@ from scheduler.api import kinds, kueue, names, times, wire
 from scheduler.api.jobs.parts import read_list
 from scheduler.api.jobs.templates import write_operation
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
+from scheduler.api.queues.workloads import write_chain
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
 from scheduler.kube.jobs.looks import Looks, Named
@@ -58,8 +59,9 @@ class ElasticGates:
         self._api, self._ties, self._writes = api, ties, writes
         # By uid.
         self._pods: dict[str, _Pod] = {}
-        # By chain: the uids of its pods.
+        # By chain: the uids of its pods, and how many of each pod set have the gate, and have it no longer.
         self._of_chain: dict[str, set[str]] = {}
+        self._counts: dict[str, Counter[tuple[str, bool]]] = {}
         # By chain and key.
         self._slices: dict[str, dict[str, _Slice]] = {}
         self._chains: dict[str, str] = {}
@@ -75,10 +77,11 @@ class ElasticGates:
         self.drop_pod(meta.uid)
         if not name or found.status.phase in _ENDED:
             return
-        chain = f"{meta.namespace}/{name}"
+        chain = f"{meta.namespace}/{write_chain(meta, name)}"
         pod_set = labels.get(names.KUEUE_POD_SET, "")
         self._pods[meta.uid] = _Pod(known.pick_meta(meta), chain, pod_set, is_gated)
         self._of_chain.setdefault(chain, set()).add(meta.uid)
+        self._counts.setdefault(chain, Counter())[pod_set, is_gated] += 1
         self.looks.note(chain)
 
     def drop_pod(self, uid: str) -> None:
@@ -88,8 +91,9 @@ class ElasticGates:
             return
         of_chain = self._of_chain[found.chain]
         of_chain.discard(uid)
+        self._counts[found.chain][found.pod_set, found.is_gated] -= 1
         if not of_chain:
-            del self._of_chain[found.chain]
+            del self._of_chain[found.chain], self._counts[found.chain]
         self.looks.note(found.chain)
 
     def see_workload(self, found: kueue.Workload) -> None:
@@ -99,7 +103,7 @@ class ElasticGates:
         if not one.is_elastic or FINISHED in one.true:
             return
         name = (meta.annotations or {}).get(names.KUEUE_CHAIN) or meta.name
-        chain = self._chains[one.key] = f"{meta.namespace}/{name}"
+        chain = self._chains[one.key] = f"{meta.namespace}/{write_chain(meta, name)}"
         created = float(times.read_time(meta.creation_timestamp) or 0)
         counts = {each.name or "main": each.count for each in found.spec.pod_sets or ()}
         may_run = ADMITTED in one.true and EVICTED not in one.true and one.has_quota
@@ -126,27 +130,32 @@ class ElasticGates:
 
     def needs_look(self, key: str) -> bool:
         """Whether pods of a chain wait for which there is quota."""
-        return bool(self._list_free(key))
+        counts = self._counts.get(key, Counter())
+        return any(
+            counts[pod_set, True] and quota > counts[pod_set, False]
+            for pod_set, quota in self._find_quota(key).items()
+        )
 
     def find_object(self, key: str) -> Named | None:
         """Find the kind and the metadata of a pod of a chain."""
         uid = min(self._of_chain.get(key, ()), default=None)
         return (kinds.PODS, self._pods[uid].meta) if uid is not None else None
 
-    def _list_free(self, chain: str) -> list[str]:
-        """List the uids of the pods that may go without their gate: of each pod set as many as have quota."""
+    def _find_quota(self, chain: str) -> Mapping[str, int]:
+        """Find for how many pods of each pod set a chain has quota."""
         slices = {key: one for key, one in self._slices.get(chain, {}).items() if one.may_run}
         # Of a slice that was just replaced it is not said at once that it is finished.
         replaced = {one.replaces for one in slices.values()}
         running = [one for key, one in slices.items() if key not in replaced]
-        uids = self._of_chain.get(chain, ())
-        if not running or not any(self._pods[uid].is_gated for uid in uids):
-            return []
-        left = Counter(max(running, key=lambda one: one.order).counts)
-        pods = {uid: self._pods[uid] for uid in uids}
-        left.subtract(one.pod_set for one in pods.values() if not one.is_gated)
+        return max(running, key=lambda one: one.order).counts if running else {}
+
+    def _list_free(self, chain: str) -> list[str]:
+        """List the uids of the pods that may go without their gate: of each pod set as many as have quota."""
+        quota, counts = self._find_quota(chain), self._counts.get(chain, Counter())
+        left = Counter({name: n - counts[name, False] for name, n in quota.items()})
+        pods = ((uid, self._pods[uid]) for uid in self._of_chain.get(chain, ()))
+        waiting = ((one.meta.name, uid, one.pod_set) for uid, one in pods if one.is_gated)
         found = []
-        waiting = ((one.meta.name, uid, one.pod_set) for uid, one in pods.items() if one.is_gated)
         for _, uid, pod_set in sorted(waiting):
             if left[pod_set] > 0:
                 left[pod_set] -= 1
@@ -172,7 +181,11 @@ class ElasticGates:
             if len(left) < len(gates):
                 operation = write_operation("add", ("spec", "schedulingGates"), left)
                 await self._writes.change_pod(pod, [operation])
-            if uid in self._pods:
+            found = self._pods.get(uid)
+            if found is not None and found.is_gated:
                 # It counts before the watch shows it.
-                self._pods[uid] = self._pods[uid]._replace(is_gated=False)
+                self._pods[uid] = found._replace(is_gated=False)
+                counts = self._counts[found.chain]
+                counts[found.pod_set, True] -= 1
+                counts[found.pod_set, False] += 1
         return False

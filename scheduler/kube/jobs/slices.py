@@ -134,18 +134,32 @@ def _resize(case: Case, chosen: Json, running: Json | None) -> Case | Deed | Non
         return Case(case.scene, case.job, None, [one for one in (chosen, running) if one])
     wanted = [one.n_pods for one in case.parts]
     have = [one.get("count", 0) for one in read_list(chosen, "spec", "podSets")]
-    if wanted == have:
+    if wanted == have and (chosen is running or running is None or not _is_held(case)):
         return Case(case.scene, case.job, chosen, (), None if chosen is running else running)
+    if chosen is not running and running is not None and _needs_no_more(case, wanted, running):
+        why = OUT_OF_SYNC, _OUT_OF_SYNC
+        return statuses.write_status(chosen, case.scene.now, statuses.finish, *why)
     spec = _write_spec(case, chosen)
     is_smaller = all(n <= m for n, m in zip(wanted, have, strict=True))
     if is_smaller or not statuses.has_quota(chosen):
         return WriteWorkload(chosen, {"metadata": case.write_fit(), "spec": spec})
-    if case.is_suspended or not elastic.has_gates(case):
+    if _is_held(case) or not elastic.has_gates(case):
         # It does not run, and need not wait for more with what it has; or its new pods run without quota.
         return Case(case.scene, case.job, None, [chosen])
     body = workloads.make_workload(case.scene.row.kind, case.job, case.parts)
     body["spec"] |= spec
     return MakeWorkload(write_slice(case, body, chosen), case.ranked)
+
+
+def _is_held(case: Case) -> bool:
+    """Whether a job may not run: it waits, or is about to stop."""
+    return get_in(case.job, case.scene.row.suspend) is True
+
+
+def _needs_no_more(case: Case, wanted: Sequence[int], running: Json) -> bool:
+    """Whether a job needs no other slice than the one with which it runs: it is as small by now, or was stopped by its user."""
+    have = [one.get("count", 0) for one in read_list(running, "spec", "podSets")]
+    return _is_held(case) or all(n <= m for n, m in zip(wanted, have, strict=True))
 
 
 def _fits_but_for_counts(case: Case, workload: Json) -> bool:

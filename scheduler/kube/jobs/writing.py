@@ -39,6 +39,8 @@ from scheduler.kube.report.reporter import Reporter
 # How many pods are written at once, and on how many of a group it is reported.
 _AT_ONCE, _REPORTED_MOST = 16, 16
 _NOTE_MAX = 1000
+# So many names are tried for a workload, as long as slices of former times have them.
+_NAMES = 4
 
 
 async def read_if_there(api: ApiClient, path: str) -> Json | None:
@@ -191,13 +193,19 @@ class JobWrites:
         spec = deed.body["spec"] | workloads.write_importance(importance, kind)
         body = deed.body | {"apiVersion": kind.api_version, "spec": spec}
         path = kind.find_list_path(body["metadata"]["namespace"])
-        try:
-            return self._read(await self._api.send("POST", path, body))
-        except ApiError as error:
-            # Another replica has made it, or the watch is a moment behind.
-            if answers.is_there_already(error):
+        name = str(body["metadata"]["name"])
+        for n in range(_NAMES):
+            meta = body["metadata"] | ({"name": f"{name}-{n}"} if n else {})
+            try:
+                return self._read(await self._api.send("POST", path, body | {"metadata": meta}))
+            except ApiError as error:
+                if not answers.is_there_already(error):
+                    raise
+            # Another replica has made it, or the watch is a moment behind: but for a slice of former times.
+            found = await read_if_there(self._api, kind.find_path(meta["name"], meta["namespace"]))
+            if found is not None and not statuses.is_past_slice(found):
                 return None
-            raise
+        return None
 
     async def _patch(self, path: str, found: Json, operations: Sequence[Json]) -> Json:
         """Write a JSON patch on the version that was read."""
