@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from scheduler.api import kinds, names, wire
 from scheduler.api.groups.readers.owners import find_owner
-from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition, write_chain
+from scheduler.api.queues.chains import write_chain
+from scheduler.api.queues.workloads import WORKLOAD, OwnerKey, WorkloadDefinition
 
 _SUCCEEDED = "Succeeded"
 FINISHED = frozenset({_SUCCEEDED, "Failed"})

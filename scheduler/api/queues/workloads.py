@@ -9,12 +9,13 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import kueue, names, selectors, times, wire
+from scheduler.api import kueue, selectors, times, wire
 from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
 from scheduler.api.queues import amounts, bounds
 from scheduler.api.queues.amounts import Amounts
+from scheduler.api.queues.chains import find_chain, find_replaced
 from scheduler.api.queues.domains import read_domains
 from scheduler.api.queues.lifecycles import (
     FRESH,
@@ -308,8 +309,8 @@ def read_workload(
         checks=tuple((one.name, one.state) for one in status.admission_checks or ()),
         owner=_find_owner(meta),
         priority_class=_find_class(spec),
-        chain=_find_chain(meta),
-        replaces=_find_replaced(meta),
+        chain=find_chain(meta),
+        replaces=find_replaced(meta),
         life=read_lifecycle(found),
         run_seconds=find_run_seconds(found) if with_run_time else None,
     )
@@ -321,27 +322,6 @@ def _find_class(spec: kueue.WorkloadSpec) -> str:
     if ref is not None:
         return ref.name if ref.kind == _CLASS else ""
     return spec.priority_class_name if spec.priority_class_source == _CLASS_SOURCE else ""
-
-
-def _find_chain(meta: wire.Meta) -> str:
-    """Find to which chain of slices a workload belongs."""
-    texts = meta.annotations or {}
-    if texts.get(names.KUEUE_ELASTIC) != "true":
-        return ""
-    return f"{meta.namespace}/{write_chain(meta, texts.get(names.KUEUE_CHAIN) or meta.name)}"
-
-
-def write_chain(meta: wire.Meta, first: str) -> str:
-    """Write of which chain of slices a workload or a pod is, with the uid of the job: nobody else is of its chain."""
-    owner = next((one.uid for one in meta.owner_references or () if one.controller), "")
-    return f"{first}/{owner}"
-
-
-def _find_replaced(meta: wire.Meta) -> str:
-    """Find the slice that a workload replaces; one of another namespace is never meant."""
-    key = (meta.annotations or {}).get(names.KUEUE_REPLACES, "")
-    is_meant = _find_chain(meta) and key.startswith(f"{meta.namespace}/")
-    return key if is_meant else ""
 
 
 def _find_owner(meta: wire.Meta) -> OwnerKey | None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from scheduler.api import kinds, kueue, names, times, wire
 from scheduler.api.jobs.parts import read_list
 from scheduler.api.jobs.templates import write_operation
+from scheduler.api.queues.chains import write_chain
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
-from scheduler.api.queues.workloads import write_chain
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
 from scheduler.kube.jobs.looks import Looks, Named
