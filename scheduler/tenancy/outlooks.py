@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from scheduler.api import names
+from scheduler.tenancy import slices
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
 from scheduler.tenancy.candidates import Asker
 from scheduler.tenancy.cycle import TreeCycle
@@ -137,7 +138,7 @@ def list_flavors(tenants: Tenants, work: Work, outlook: Outlook) -> Iterator[Fla
     tree = tenants.directory.forest.find_tree(work.queue)
     if tree is None or outlook.assignment is None:
         return
-    wanted = _sum_up_requests(work)
+    wanted = _sum_up_requests(work, slices.find_old(tenants.works, work))
     groups = tenants.find_queue(work.queue).groups
     is_implied = tenants.book.is_of_topologies([one.flavor for group in groups for one in group.flavors])  # fmt: skip
     for group in groups:
@@ -156,9 +157,14 @@ def list_flavors(tenants: Tenants, work: Work, outlook: Outlook) -> Iterator[Fla
             yield Flavor(flavor, tuple(dict.fromkeys(filter(None, refusals))), lacks, givers)
 
 
-def _sum_up_requests(work: Work) -> dict[str, int]:
-    wanted = {names.PODS: sum(work.counts)}
-    for one, n_pods in zip(work.sets, work.counts, strict=True):
+def _sum_up_requests(work: Work, old: Work | None) -> dict[str, int]:
+    """Sum up what a workload requests, by resource: beyond ``old``, the slice that it replaces."""
+    kept = dict(zip((one.name for one in old.sets), old.counts, strict=True)) if old else {}
+    counts = [
+        max(0, n - kept.get(one.name, 0)) for one, n in zip(work.sets, work.counts, strict=True)
+    ]
+    wanted = {names.PODS: sum(counts)}
+    for one, n_pods in zip(work.sets, counts, strict=True):
         for resource, amount in one.shape.requests:
             wanted[resource] = wanted.get(resource, 0) + amount * n_pods
     return wanted

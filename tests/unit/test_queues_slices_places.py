@@ -287,3 +287,10 @@ def test_pods_of_one_set_cannot_be_fewer_with_slices() -> None:
     rows = run(*NODES, FLAVOR, *make_queue("a", {"gpus": 100}), new)
     assert rows["new"]["reason"] == "NotSupported"
     assert names.KUEUE_LEAST in rows["new"]["message"]
+
+
+def test_what_a_slice_lacks_is_what_it_asks_for_beyond_the_old_one() -> None:
+    world = [*NODES, FLAVOR, *make_queue("a", {"gpus": 6}), *make_old(), make_new(4)]
+    (flavor,) = ask("why", "new", objects=world)["flavors"]
+    (one,) = flavor["resources"]
+    assert (one["requested"], one["available"], one["missing"]) == ("4", "2", "2")
