@@ -5,6 +5,7 @@ Source: Kueue (2026-08), ``pkg/controller/elasticjobs/elastic_job_ungater.go``.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from scheduler.kube.jobs.looks import Looks, Named
 from scheduler.kube.jobs.ties import JobTies
 from scheduler.kube.jobs.writing import JobWrites, read_if_there
 
+# So many pods are written at once.
+_AT_ONCE = 16
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
@@ -168,24 +171,36 @@ class ElasticGates:
         Raises:
             ApiError: the API server refuses.
         """
-        for uid in self._list_free(key):
-            found = self._pods.get(uid)
-            if found is None or not self._ties.may_write():
-                return False
-            path = kinds.PODS.find_path(found.meta.name, found.meta.namespace)
-            pod = await read_if_there(self._api, path)
-            if pod is None or pod["metadata"]["uid"] != uid:
-                continue
-            gates = read_list(pod, "spec", "schedulingGates")
-            left = [one for one in gates if one.get("name") != names.KUEUE_ELASTIC]
-            if len(left) < len(gates):
-                operation = write_operation("add", ("spec", "schedulingGates"), left)
-                await self._writes.change_pod(pod, [operation])
-            found = self._pods.get(uid)
-            if found is not None and found.is_gated:
-                # It counts before the watch shows it.
-                self._pods[uid] = found._replace(is_gated=False)
-                counts = self._counts[found.chain]
-                counts[found.pod_set, True] -= 1
-                counts[found.pod_set, False] += 1
+        free = self._list_free(key)
+        for start in range(0, len(free), _AT_ONCE):
+            some = (self._take_gate(uid) for uid in free[start : start + _AT_ONCE])
+            for result in await asyncio.gather(*some, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    raise result
         return False
+
+    async def _take_gate(self, uid: str) -> None:
+        """Take the gate from a pod.
+
+        Raises:
+            ApiError: the API server refuses.
+        """
+        found = self._pods.get(uid)
+        if found is None or not self._ties.may_write():
+            return
+        path = kinds.PODS.find_path(found.meta.name, found.meta.namespace)
+        pod = await read_if_there(self._api, path)
+        if pod is None or pod["metadata"]["uid"] != uid:
+            return
+        gates = read_list(pod, "spec", "schedulingGates")
+        left = [one for one in gates if one.get("name") != names.KUEUE_ELASTIC]
+        if len(left) < len(gates):
+            operation = write_operation("add", ("spec", "schedulingGates"), left)
+            await self._writes.change_pod(pod, [operation])
+        found = self._pods.get(uid)
+        if found is not None and found.is_gated:
+            # It counts before the watch shows it.
+            self._pods[uid] = found._replace(is_gated=False)
+            counts = self._counts[found.chain]
+            counts[found.pod_set, True] -= 1
+            counts[found.pod_set, False] += 1
