@@ -28,6 +28,8 @@ class WorkloadGate:
         self._tenants, self._pods, self._records = tenants, pods, records
         # By chain of slices and pod set: pods that are on nodes, or may go there.
         self._let_in: dict[str, dict[str, set[str]]] = {}
+        # By uid of such a pod: its chain. The workload may be gone before the pod.
+        self._chains: dict[str, str] = {}
 
     def judge(self, entity: AnyEntity) -> Held | None:
         """Return why an entity may not be tried; None when it may."""
@@ -39,14 +41,15 @@ class WorkloadGate:
 
     def list_kin(self, uid: str) -> list[str]:
         """List the pods of a job that changes its size, of which one goes from its node; none of other jobs."""
+        self._forget(uid)
         for key in self._pods.find_keys(uid)[0]:
             work = self._tenants.works.get(self._tenants.index.find_owned(key))
             if work is not None and work.defined.chain:
-                self._forget(uid, work.defined.chain)
                 return list(self._pods.list_of(work.defined))
         return []
 
-    def _forget(self, uid: str, chain: str) -> None:
+    def _forget(self, uid: str) -> None:
+        chain = self._chains.pop(uid, "")
         let_in = self._let_in.get(chain, {})
         for there in let_in.values():
             there.discard(uid)
@@ -76,6 +79,7 @@ class WorkloadGate:
         if uid not in there and len(there) >= quota:
             return f"queue {defined.local}: workload {work.key} has quota for {quota} pods, and others have it"
         there.add(uid)
+        self._chains[uid] = defined.chain
         return ""
 
     def _list_placed(self, work: Work) -> dict[str, set[str]]:
@@ -85,6 +89,7 @@ class WorkloadGate:
             one = self._records.get(uid)
             if one is not None and one.node and not one.deleting:
                 found.setdefault(self._pods.find_set(uid, work.defined), set()).add(uid)
+                self._chains[uid] = work.defined.chain
         return found
 
 

@@ -138,11 +138,9 @@ class WorkloadPlaces:
         As Kueue has it, a domain is named by its node alone if nodes are the lowest level.
         """
         found: dict[str, DomainsGiven] = {}
-        of_sets: dict[str, list[str]] = {}
-        stand_ins = self._cluster.stand_ins.list_sets(work.key)
-        for name, uids in stand_ins.items():
-            of_sets.setdefault(name, []).extend(uids)
+        of_sets = self._cluster.stand_ins.list_sets(work.key)
         if work.defined.replaces:
+            of_sets = {name: list(uids) for name, uids in of_sets.items()}
             # The pods of the slice that it replaces are where they are.
             for uid in self._pods.list_of(work.defined):
                 if uid in self._cluster.pods and self._cluster.pods[uid].node:

@@ -180,8 +180,10 @@ class Assigner:
             if flavor in self._barred:
                 found.reasons.append(f"no place for all pods in flavor {flavor}")
                 continue
-            why = self._find_change(sets, group, flavor, asked)
-            if why := why or self._find_refusal(sets, group, flavor, covered):
+            if why := (
+                self._find_change(sets, group, flavor, asked)
+                or self._find_refusal(sets, group, flavor, covered)
+            ):
                 found.reasons.append(why)
                 found.attempts.append(Attempt(flavor, Mode.NO_FIT, 0, (why,), Reason.NO_MATCH))
                 continue

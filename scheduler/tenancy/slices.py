@@ -27,7 +27,7 @@ _REFUSED = {
 def find_refusal(defined: WorkloadDefinition) -> str:
     """Find why the workload of a job that changes its size while it runs cannot be tried; empty if it can."""
     if defined.owner is not None and defined.owner[0] not in table.WITH_SLICES:
-        return table.refuse_slices(defined.owner[0])
+        return f"annotation {names.KUEUE_ELASTIC}: {table.describe_refusal(defined.owner[0])}"
     if any(one.least < one.n_pods for one in defined.sets):
         return f"{names.KUEUE_LEAST} is not supported with {names.KUEUE_ELASTIC}"
     for one in defined.sets:

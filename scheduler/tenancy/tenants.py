@@ -235,8 +235,8 @@ class Tenants:
     @property
     def has_due(self) -> bool:
         """Whether somebody may get quota now."""
-        has_seen = bool(self.due_queues or self.unplaced.aside)
-        return has_seen or self.stops.has_any or self.directory.forest.has_changed
+        has_queues = bool(self.due_queues or self.unplaced.aside)
+        return has_queues or self.stops.has_any or self.directory.forest.has_changed
 
     # Quota.
 

@@ -45,9 +45,9 @@ class Unplaced:
         ]
 
     def note_aside(self, work: Work, now: float) -> None:
-        """Note a workload that was put aside; not one that ended, was stopped itself, or only waits for a time.
+        """Note a workload that was put aside.
 
-        Of the last one it is noted that its time comes later.
+        One that waits for a time is among ``later``. It is not among ``aside``, nor is one that has ended or was stopped itself.
         """
         if work.reason and work.defined.is_active and work.reason != EVALUATED_LATER:
             self.aside[work.key] = None

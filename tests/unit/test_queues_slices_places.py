@@ -136,13 +136,12 @@ def test_pods_that_have_to_be_near_each_other_are_refused(kind: str) -> None:
     assert names.KUEUE_ELASTIC in rows["new"]["message"]
 
 
-def make_world(*objects: Json) -> Engine:
-    """An engine with two nodes of four cards and quota for all of them, and workloads."""
+def make_world(*objects: Json, config: Config | None = None) -> tuple[Engine, Queues]:
+    """An engine with two nodes of four cards and quota for all of them, and workloads; and who carries its decisions out."""
     everything = [*NODES, FLAVOR, *make_queue("a", {"gpus": 8}), *objects]
     inventory = prepare(everything, Changes(), strict=True).inventory
-    engine = make_engine(inventory, Config(), only_ours=False)
-    Queues(engine, inventory.queueing, inventory.pods)
-    return engine
+    engine = make_engine(inventory, config or Config(), only_ours=False)
+    return engine, Queues(engine, inventory.queueing, inventory.pods)
 
 
 def decide(engine: Engine, kind: type[Any]) -> list[Any]:
@@ -154,7 +153,7 @@ def list_seats(engine: Engine, key: str) -> list[str]:
 
 
 def test_the_old_one_is_finished_once_the_new_one_is_known_to_have_its_quota() -> None:
-    engine = make_world(*make_old(), make_new(4))
+    engine, _ = make_world(*make_old(), make_new(4))
     (admit,) = decide(engine, Admit)
     assert admit.key == "team/new"
     assert not decide(engine, ReplaceSlice)
@@ -166,7 +165,7 @@ def test_the_old_one_is_finished_once_the_new_one_is_known_to_have_its_quota() -
 
 
 def test_if_its_quota_cannot_be_written_the_old_one_has_what_it_had() -> None:
-    engine = make_world(*make_old(), make_new(4))
+    engine, _ = make_world(*make_old(), make_new(4))
     assert decide(engine, Admit)
     engine.handle(events.AdmitFailed("team/new", "no"), 0.0)
     held = engine._queues.tenants.directory.forest.list_held("a")
@@ -179,11 +178,7 @@ def test_if_its_quota_cannot_be_written_the_old_one_has_what_it_had() -> None:
 
 
 def test_places_of_pods_that_have_not_come_are_handed_over() -> None:
-    everything = [*NODES, FLAVOR, *make_queue("a", {"gpus": 8})]
-    old = make_slice(make_workload("old", "a", 2, 2))
-    inventory = prepare([*everything, old], Changes(), strict=True).inventory
-    engine = make_engine(inventory, Config(), only_ours=False)
-    queues = Queues(engine, inventory.queueing, inventory.pods)
+    engine, queues = make_world(make_slice(make_workload("old", "a", 2, 2)))
     (admit,) = decide(engine, Admit)
     queues.carry_out(admit, 0.0)
     assert list_seats(engine, "team/old") == ["n0", "n0"]
@@ -195,11 +190,7 @@ def test_places_of_pods_that_have_not_come_are_handed_over() -> None:
 
 def test_a_pod_that_is_seen_again_and_again_takes_one_place() -> None:
     """It waits with a gate, and its status changes."""
-    everything = [*NODES, FLAVOR, *make_queue("a", {"gpus": 8})]
-    workload = make_slice(make_workload("old", "a", 2, 2))
-    inventory = prepare([*everything, workload], Changes(), strict=True).inventory
-    engine = make_engine(inventory, Config(), only_ours=False)
-    queues = Queues(engine, inventory.queueing, inventory.pods)
+    engine, queues = make_world(make_slice(make_workload("old", "a", 2, 2)))
     (admit,) = decide(engine, Admit)
     queues.carry_out(admit, 0.0)
     pod = make_pod("")
@@ -216,10 +207,7 @@ def test_no_more_pods_are_placed_than_have_quota_whoever_has_taken_their_gate(
     n: int, is_gone: bool
 ) -> None:
     """Its user may take the gate from them. Once one of the others is gone or has ended, the next one has its turn."""
-    everything = [*NODES, FLAVOR, *make_queue("a", {"gpus": 8}), *make_old()]
-    inventory = prepare(everything, Changes(), strict=True).inventory
-    engine = make_engine(inventory, Config(queues=SETTINGS), only_ours=False)
-    Queues(engine, inventory.queueing, inventory.pods)
+    engine, _ = make_world(*make_old(), config=Config(queues=SETTINGS))
     engine.decide(0.0, Unlimited())
     for i in range(n):
         pod = make_pod("", 1)
@@ -275,7 +263,7 @@ def test_nobody_takes_the_quota_of_a_job_of_one_size_or_of_another_job() -> None
 
 
 def test_a_slice_that_replaces_itself_is_as_any_other() -> None:
-    engine = make_world(make_slice(make_workload("old", "a", 2, 2), "old"))
+    engine, _ = make_world(make_slice(make_workload("old", "a", 2, 2), "old"))
     (admit,) = decide(engine, Admit)
     assert admit.key == "team/old"
     assert engine._queues.tenants.works["team/old"].replaced_by is None
@@ -294,3 +282,18 @@ def test_what_a_slice_lacks_is_what_it_asks_for_beyond_the_old_one() -> None:
     (flavor,) = ask("why", "new", objects=world)["flavors"]
     (one,) = flavor["resources"]
     assert (one["requested"], one["available"], one["missing"]) == ("4", "2", "2")
+
+
+def test_nothing_is_remembered_of_pods_whose_workload_was_gone_before_them() -> None:
+    engine, _ = make_world(*make_old(1), config=Config(queues=SETTINGS))
+    pod = make_pod("", 1)
+    pod["metadata"] |= {"name": "excess", "uid": "uid-excess"}
+    pod["status"] = {"phase": "Pending"}
+    engine.handle(events.Seen(msgspec.convert(pod, wire.Pod)), 0.0)
+    gate = engine._queues._gate
+    assert gate._let_in
+    engine.handle(events.Gone("Workload", "team/old"), 1.0)
+    for uid in ("uid-old", "uid-excess"):
+        engine.handle(events.Gone("Pod", uid), 1.0)
+    assert not gate._let_in
+    assert not gate._chains

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api import kinds, names
+from scheduler.api import kinds
 from scheduler.api.jobs import batch, job_sets, ray, training
 from scheduler.api.jobs.parts import JobPart, JobState, Json, Place
 from scheduler.api.kinds import Kind
@@ -48,7 +48,7 @@ class JobKind:
 
     def refuse_slices(self) -> str:
         """Say why a job of this kind cannot change its size while it runs; empty if it can."""
-        return "" if self.has_slices else refuse_slices(self.kind.kind)
+        return "" if self.has_slices else describe_refusal(self.kind.kind)
 
 
 _IN_RUN_POLICY: Place = ("spec", "runPolicy", "suspend")
@@ -110,7 +110,6 @@ BY_NAME = {one.kind.name: one for one in TABLE}
 WITH_SLICES = {one.kind.kind for one in TABLE if one.has_slices}
 
 
-def refuse_slices(kind: str) -> str:
+def describe_refusal(kind: str) -> str:
     """Say that a job of a kind cannot change its size while it runs."""
-    known = ", ".join(sorted(WITH_SLICES))
-    return f"annotation {names.KUEUE_ELASTIC}: not supported for a {kind}, only for {known}"
+    return f"not supported for a {kind}, only for {', '.join(sorted(WITH_SLICES))}"

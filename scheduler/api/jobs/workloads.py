@@ -174,7 +174,7 @@ def is_elastic(found: Json) -> bool:
     return read_object(found, "metadata", "annotations").get(names.KUEUE_ELASTIC) == "true"
 
 
-def find_chain(workload: Json) -> str:
+def find_first_slice(workload: Json) -> str:
     """Find the name of the first one of the slices to which a workload belongs."""
     meta = read_object(workload, "metadata")
     return str(read_object(meta, "annotations").get(names.KUEUE_CHAIN) or meta.get("name", ""))
@@ -242,7 +242,7 @@ def _make_addition(
     annotations = {names.KUEUE_WORKLOAD: str(get_in(workload, ("metadata", "name")) or "")}
     gates: tuple[str, ...] = ()
     if is_elastic(workload):
-        annotations[names.KUEUE_CHAIN] = find_chain(workload)
+        annotations[names.KUEUE_CHAIN] = find_first_slice(workload)
         gates = (names.KUEUE_ELASTIC,)
     count = read_count(assigned, "count")
     n_pods = whole if count is None else count

@@ -23,3 +23,4 @@ CHECK_PENDING, CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Pending", "Ready", "R
 NOT_SUPPORTED = "NotSupported"
 # Why a slice of a workload is finished: another one has its quota, or its job needs it no longer.
 SLICE_REPLACED, OUT_OF_SYNC = "WorkloadSliceReplaced", "OutOfSync"
+PAST = frozenset({SLICE_REPLACED, OUT_OF_SYNC})

@@ -18,7 +18,7 @@ from scheduler.api.jobs.parts import (
 )
 from scheduler.api.jobs.templates import CannotStart
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
-from scheduler.kube.jobs import elastic, prebuilt, slices, statuses
+from scheduler.kube.jobs import elastic_refused, prebuilt, slices, statuses
 from scheduler.kube.jobs.deeds import (
     Deed,
     DropWorkload,
@@ -87,10 +87,10 @@ def _let_go(scene: Scene) -> Deed | None:
 def _sort_workloads(case: Case) -> Case:
     """Find the first workload that fits the job, and all others; a slice of former times does not fit."""
     scene, fitting, others = case.scene, None, []
-    for one in elastic.sort_slices(case):
+    for one in elastic_refused.sort_slices(case):
         is_over = has_condition(one, FINISHED)
         fits = fitting is None and not statuses.is_past_slice(one)
-        if fits and (is_over or case.fits(one) or elastic.stays(case, one)):
+        if fits and (is_over or case.fits(one) or elastic_refused.stays(case, one)):
             fitting = one
         else:
             others.append(one)
@@ -143,7 +143,7 @@ def _make(case: Case, workload: Json) -> _Found:
     body = workloads.make_workload(case.scene.row.kind, case.job, case.parts)
     if slices.has_slices(case):
         body = slices.write_slice(case, body, None)
-    return MakeWorkload(body, case.ranked, elastic.find_words(case))
+    return MakeWorkload(body, case.ranked, elastic_refused.find_words(case))
 
 
 def _drop_others(case: Case, workload: Json) -> _Found:
@@ -199,7 +199,8 @@ def _finish(case: Case, workload: Json) -> _Found:
 
 def _note_ended(case: Case, workload: Json) -> _Found:
     """Give back what pods need no longer that have ended for good."""
-    for one in (workload, *([case.running] if case.running is not None else [])):
+    del workload
+    for one in case.slices:
         if (deed := _note_ended_on(case, one)) is not None:
             return deed
     return None
@@ -279,10 +280,11 @@ def _follow_class(case: Case, workload: Json) -> _Found:
 
     A workload that was made before its job has the priority with which it was made.
     """
+    del workload
     if case.prebuilt:
         return None
     wanted = workloads.find_class(case.job)
-    for one in (workload, *([case.running] if case.running is not None else [])):
+    for one in case.slices:
         name, is_of_workloads = statuses.read_class(one)
         is_other = name != wanted and (is_of_workloads or not name)
         if is_other and (name or not statuses.has_quota(one)):
@@ -328,11 +330,11 @@ _STEPS: tuple[Callable[[Case, Json], _Found], ...] = (
     _note_ended,
     _note_readiness,
     _follow_eviction,
-    elastic.refuse,
+    elastic_refused.refuse,
     _start,
     _follow_queue,
     _follow_class,
     _stop_unadmitted,
     _stop_astray,
-    elastic.refuse_size,
+    elastic_refused.refuse_size,
 )

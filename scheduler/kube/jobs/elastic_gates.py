@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scheduler.api import kinds, kueue, names, times, wire
 from scheduler.api.jobs.parts import read_list
 from scheduler.api.jobs.templates import write_operation
-from scheduler.api.queues.chains import write_chain
+from scheduler.api.queues.chains import find_chain, write_chain
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
@@ -105,8 +105,7 @@ class ElasticGates:
         self.drop_workload(one.key)
         if not one.is_elastic or FINISHED in one.true:
             return
-        name = (meta.annotations or {}).get(names.KUEUE_CHAIN) or meta.name
-        chain = self._chains[one.key] = f"{meta.namespace}/{write_chain(meta, name)}"
+        chain = self._chains[one.key] = find_chain(meta)
         created = float(times.read_time(meta.creation_timestamp) or 0)
         counts = {each.name or "main": each.count for each in found.spec.pod_sets or ()}
         may_run = ADMITTED in one.true and EVICTED not in one.true and one.has_quota

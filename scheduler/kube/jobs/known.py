@@ -13,9 +13,8 @@ from scheduler.api.queues.words import (
     ADMITTED,
     EVICTED,
     FINISHED,
-    OUT_OF_SYNC,
+    PAST,
     PODS_READY,
-    SLICE_REPLACED,
 )
 
 
@@ -144,9 +143,7 @@ def read_workload(found: kueue.Workload) -> KnownWorkload:
 def _is_past(found: kueue.Workload) -> bool:
     is_held = names.KUEUE_IN_USE in (found.metadata.finalizers or ())
     return not is_held and any(
-        one.type == FINISHED
-        and one.status == "True"
-        and one.reason in {SLICE_REPLACED, OUT_OF_SYNC}
+        one.type == FINISHED and one.status == "True" and one.reason in PAST
         for one in found.status.conditions or ()
     )
 

@@ -12,7 +12,7 @@ from scheduler.api import values
 from scheduler.api.jobs import workloads
 from scheduler.api.jobs.parts import Json, get_in, has_condition
 from scheduler.api.kinds import PODS
-from scheduler.api.queues.words import FINISHED
+from scheduler.api.queues.words import FINISHED, OUT_OF_SYNC
 from scheduler.kube.jobs import statuses
 from scheduler.kube.jobs.deeds import Deed, DropWorkload, Refusal, WriteWorkload
 from scheduler.kube.jobs.scene import Case
@@ -108,7 +108,7 @@ def _keep(case: Case, found: Json, others: Sequence[Json]) -> Case | Deed | None
     stopped = case.stop(found, _OUT_OF_SYNC)
     if stopped is not None or not case.is_suspended or case.state.is_active:
         return stopped
-    return statuses.write_status(found, case.scene.now, statuses.finish, "OutOfSync", _OUT_OF_SYNC)
+    return statuses.write_status(found, case.scene.now, statuses.finish, OUT_OF_SYNC, _OUT_OF_SYNC)
 
 
 def _leave(case: Case, found: Json, others: Sequence[Json]) -> Deed | None:

@@ -93,6 +93,26 @@ class Case:
             workload, self.job, self.parts, self.scene.flavors, is_suspended=self.is_suspended
         )
 
+    def fits_but_for_counts(self, workload: Json) -> bool:
+        """Whether a workload has the pod sets of the job as it is, in any number.
+
+        Raises:
+            BadInput: the job says something that cannot be.
+        """
+        found = read_list(workload, "spec", "podSets")
+        if [one.get("name") for one in found] != [one.name for one in self.parts]:
+            return False
+        counts = [one.get("count", 0) for one in found]
+        parts = [one._replace(n_pods=n) for one, n in zip(self.parts, counts, strict=True)]
+        return workloads.fits_job(
+            workload, self.job, parts, self.scene.flavors, is_suspended=self.is_suspended
+        )
+
+    @property
+    def slices(self) -> list[Json]:
+        """The workload, and the slice with whose quota the job runs meanwhile, if there is one."""
+        return [one for one in (self.workload, self.running) if one is not None]
+
     def stop(self, workload: Json | None, message: str) -> WriteJob | None:
         """Find the next write by which the job stops; None if it has stopped, or has to end first."""
         pod_sets = read_list(workload, "spec", "podSets") if workload is not None else None

@@ -16,7 +16,7 @@ from scheduler.api import names
 from scheduler.api.jobs import workloads
 from scheduler.api.jobs.parts import Json, get_in, has_condition, read_list, read_object
 from scheduler.api.queues.words import EVICTED, FINISHED, OUT_OF_SYNC, SLICE_REPLACED
-from scheduler.kube.jobs import elastic, statuses
+from scheduler.kube.jobs import elastic_refused, statuses
 from scheduler.kube.jobs.deeds import Deed, DropWorkload, MakeWorkload, WriteWorkload
 from scheduler.kube.jobs.scene import Case
 
@@ -130,7 +130,7 @@ def _find_running(staying: Sequence[Json], next_ones: Mapping[str, Json]) -> Jso
 
 def _resize(case: Case, chosen: Json, running: Json | None) -> Case | Deed | None:
     """Let the chosen slice have as many pods as the job; if it cannot, make the next one."""
-    if not _fits_but_for_counts(case, running or chosen):
+    if not case.fits_but_for_counts(running or chosen):
         return Case(case.scene, case.job, None, [one for one in (chosen, running) if one])
     wanted = [one.n_pods for one in case.parts]
     have = [one.get("count", 0) for one in read_list(chosen, "spec", "podSets")]
@@ -143,7 +143,7 @@ def _resize(case: Case, chosen: Json, running: Json | None) -> Case | Deed | Non
     is_smaller = all(n <= m for n, m in zip(wanted, have, strict=True))
     if is_smaller or not statuses.has_quota(chosen):
         return WriteWorkload(chosen, {"metadata": case.write_fit(), "spec": spec})
-    if _is_held(case) or not elastic.has_gates(case):
+    if _is_held(case) or not elastic_refused.has_gates(case):
         # It does not run, and need not wait for more with what it has; or its new pods run without quota.
         return Case(case.scene, case.job, None, [chosen])
     body = workloads.make_workload(case.scene.row.kind, case.job, case.parts)
@@ -160,18 +160,6 @@ def _needs_no_more(case: Case, wanted: Sequence[int], running: Json) -> bool:
     """Whether a job needs no other slice than the one with which it runs: it is as small by now, or was stopped by its user."""
     have = [one.get("count", 0) for one in read_list(running, "spec", "podSets")]
     return _is_held(case) or all(n <= m for n, m in zip(wanted, have, strict=True))
-
-
-def _fits_but_for_counts(case: Case, workload: Json) -> bool:
-    """Whether a slice has the pod sets of the job, in any number."""
-    found = read_list(workload, "spec", "podSets")
-    if [one.get("name") for one in found] != [one.name for one in case.parts]:
-        return False
-    counts = [one.get("count", 0) for one in found]
-    parts = [one._replace(n_pods=n) for one, n in zip(case.parts, counts, strict=True)]
-    return workloads.fits_job(
-        workload, case.job, parts, case.scene.flavors, is_suspended=case.is_suspended
-    )
 
 
 def _write_spec(case: Case, workload: Json) -> Json:
@@ -192,7 +180,7 @@ def write_slice(case: Case, body: Json, old: Json | None) -> Json:
     texts = {names.KUEUE_CHAIN: name}
     if old is not None:
         texts = {
-            names.KUEUE_CHAIN: workloads.find_chain(old),
+            names.KUEUE_CHAIN: workloads.find_first_slice(old),
             names.KUEUE_REPLACES: statuses.write_key(old),
         }
     made = read_object(body, "metadata")

@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler.api import kinds, kueue, names
 from scheduler.api.jobs.parts import Json, get_in, read_list, read_object
-from scheduler.api.queues.words import FINISHED, OUT_OF_SYNC, SLICE_REPLACED
+from scheduler.api.queues.words import FINISHED, PAST
 from scheduler.kube.jobs.deeds import Words, WriteWorkload
 from scheduler.kube.queues import conditions
 from scheduler.kube.queues.conditions import Conditions
@@ -34,9 +34,7 @@ def has_quota(workload: Json) -> bool:
 def is_past_slice(workload: Json) -> bool:
     """Whether a workload is finished as a slice that its job needs no longer."""
     return any(
-        one.get("type") == FINISHED
-        and one.get("status") == "True"
-        and one.get("reason") in {SLICE_REPLACED, OUT_OF_SYNC}
+        one.get("type") == FINISHED and one.get("status") == "True" and one.get("reason") in PAST
         for one in read_list(workload, "status", "conditions")
     )
 

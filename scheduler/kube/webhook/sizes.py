@@ -37,7 +37,7 @@ def check_resizing(request: Request, row: JobKind, *, is_waiting: bool) -> None:
     if before is not None and is_elastic != was_elastic and not is_waiting:
         raise BadInput(_FIELD, "may not change while the job runs")
     if is_elastic and not was_elastic and (why := row.refuse_slices()):
-        raise BadInput(_FIELD, why.partition(": ")[2])
+        raise BadInput(_FIELD, why)
     if is_elastic and names.KUEUE_LEAST in read_texts(job, "metadata", "annotations"):
         field = f"metadata.annotations[{names.KUEUE_LEAST}]"
         raise BadInput(field, f"cannot be used together with {names.KUEUE_ELASTIC}")

@@ -24,7 +24,8 @@ def find_words(case: Case) -> Words | None:
     if not workloads.is_elastic(case.job):
         return None
     why = case.scene.row.refuse_slices()
-    return ("Warning", NOT_SUPPORTED, why) if why else None
+    note = f"annotation {names.KUEUE_ELASTIC}: {why}"
+    return ("Warning", NOT_SUPPORTED, note) if why else None
 
 
 def sort_slices(case: Case) -> Sequence[Json]:
@@ -49,13 +50,7 @@ def stays(case: Case, workload: Json) -> bool:
         return False
     if not has_condition(workload, ADMITTED) or not has_gates(case):
         return False
-    counts = [one.get("count", 0) for one in read_list(workload, "spec", "podSets")]
-    if len(counts) != len(case.parts):
-        return False
-    parts = [one._replace(n_pods=n) for one, n in zip(case.parts, counts, strict=True)]
-    return workloads.fits_job(
-        workload, case.job, parts, case.scene.flavors, is_suspended=case.is_suspended
-    )
+    return case.fits_but_for_counts(workload)
 
 
 def has_gates(case: Case) -> bool:
