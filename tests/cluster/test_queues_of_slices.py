@@ -28,16 +28,16 @@ def server(kueue_crds: list[Json], peers: None) -> Iterator[servers.Server]:  # 
         yield running
 
 
-async def _resize(world: World, n: int) -> None:
-    await world.call("PATCH", f"{JOBS}/grows", {"spec": {"parallelism": n}})
+async def _resize(world: World, n: int, job: str = "grows") -> None:
+    await world.call("PATCH", f"{JOBS}/{job}", {"spec": {"parallelism": n}})
 
 
-async def _list_slices(world: World) -> list[Json]:
-    """List the workloads of the job that are not finished, the one with the fewest pods first."""
+async def _list_slices(world: World, job: str = "grows") -> list[Json]:
+    """List the workloads of a job that are not finished, the one with the fewest pods first."""
     found = [
         one
         for one in await world.listed(tenants.WORKLOADS)
-        if any(owner["name"] == "grows" for owner in one["metadata"].get("ownerReferences", ()))
+        if any(owner["name"] == job for owner in one["metadata"].get("ownerReferences", ()))
         and tenants.list_conditions(one).get("Finished", ("",))[0] != "True"
     ]
     return sorted(found, key=_count)
@@ -55,7 +55,7 @@ async def _has_slices(world: World, *counts: int) -> list[Json]:
 
 
 async def _list_gated(world: World) -> list[Json]:
-    """List the pods of the job that wait with the gate."""
+    """List the pods that wait with the gate."""
     return [one for one in await world.pods() if one["spec"].get("schedulingGates")]
 
 
@@ -80,6 +80,58 @@ async def test_a_job_grows_and_shrinks_while_it_runs(world: World) -> None:
     await _it_gives_way(world)
     await _it_ends(world)
     assert operator.stop().code == 0
+
+
+async def test_pods_that_come_later_get_what_checks_add_to_their_slice(world: World) -> None:
+    """The controller of the check says so; here it is done by hand, anew for each slice."""
+    await tenants.prepare(world)
+    spec = {"controllerName": "test.evenkeel.dev/by-hand"}
+    await tenants.create(world, f"{tenants.API}/admissionchecks", "AdmissionCheck", "budget", spec)
+    strategy = {"admissionChecks": [{"name": "budget"}]}
+    await tenants.make_queue(world, "checked", "alone", admissionChecksStrategy=strategy)
+    await world.create(*(nodes.make_plain_node(f"n{i}", cpu="4") for i in range(4)))
+    operator = await world.start_operator(args=("--config", str(_CONFIG)))
+    await world.leads(operator)
+    job = make_job(
+        "checks", "checked", n=1, annotations={names.KUEUE_ELASTIC: "true"}, suspend=True
+    )
+    job["spec"] |= {"parallelism": 1, "completions": 40}
+    await world.call("POST", JOBS, job)
+    await _pass_check(world, 1, {"annotations": {"ticket": "a"}})
+    await wait_until_placed(world, "checks", 1)
+    await _resize(world, 2, "checks")
+    toleration = {"key": "spot", "operator": "Exists"}
+    more = {"annotations": {"budget": "b"}, "labels": {"l": "m"}, "tolerations": [toleration]}
+    await _pass_check(world, 2, more)
+    pods = await wait_until_placed(world, "checks", 2)
+    (late,) = (one for one in pods if "budget" in one["metadata"]["annotations"])
+    assert late["metadata"]["annotations"]["ticket"] == "a"
+    assert late["metadata"]["labels"]["l"] == "m"
+    assert toleration in late["spec"]["tolerations"]
+    await _resize(world, 3, "checks")
+    await _pass_check(world, 3, {"annotations": {"ticket": "c"}})
+    (gated,) = await world.wait_until(partial(_list_gated, world), bool)
+    (event,) = await world.wait_until(
+        partial(world.events, "FailedToStart", gated["metadata"]["name"])
+    )
+    for part in (f"pod {gated['metadata']['name']}", "metadata.annotations[ticket]", "'a'", "'c'"):
+        assert part in event["note"]
+    await wait_until_placed(world, "checks", 2)
+    assert operator.stop().code == 0
+
+
+async def _pass_check(world: World, n: int, update: Json) -> None:
+    """Have the slice with so many pods pass its check, which adds something to its pods."""
+
+    def find_reserved(found: list[Json]) -> list[Json]:
+        return [one for one in found if _count(one) == n and "admission" in one.get("status", {})]
+
+    found = await world.wait_until(partial(_list_slices, world, "checks"), find_reserved)
+    (one,) = find_reserved(found)
+    (check,) = one["status"]["admissionChecks"]
+    checks = [check | {"state": "Ready", "podSetUpdates": [{"name": "main"} | update]}]
+    path = f"{tenants.WORKLOADS}/{one['metadata']['name']}/status"
+    await world.call("PATCH", path, {"status": {"admissionChecks": checks}})
 
 
 async def _it_starts(world: World) -> None:

@@ -191,6 +191,22 @@ def test_the_new_slice_stands_for_it_once_it_has_quota() -> None:
     assert read_texts(third)[names.KUEUE_CHAIN] == small.workloads[0]["metadata"]["name"]
 
 
+def test_what_checks_add_to_a_later_slice_does_not_stop_it() -> None:
+    """The templates of a running job cannot get it; its new pods do when they lose their gate."""
+    small = make_running()
+    resize(small, 5)
+    small.settle()
+    small.admit(5, at=1)
+    update = {"name": "main", "tolerations": [{"key": "spot", "operator": "Exists"}]}
+    status = small.workloads[1]["status"]
+    status["admissionChecks"] = [{"name": "c", "state": "Ready", "podSetUpdates": [update]}]
+    for one in status["conditions"]:
+        if one["type"] == "Admitted":
+            one["status"] = "False"
+    assert small.settle() == []
+    assert not small.is_suspended
+
+
 def test_one_that_shrinks_keeps_its_workload_with_fewer_pods() -> None:
     small = make_running()
     resize(small, 2)

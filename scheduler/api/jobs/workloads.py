@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scheduler.api import names, values
@@ -247,10 +247,22 @@ def _make_addition(
     count = read_count(assigned, "count")
     n_pods = whole if count is None else count
     found = Addition(name, n_pods, labels, annotations, selector, tolerations, gates)
-    for check in read_list(workload, "status", "admissionChecks"):
-        for update in read_list(check, "podSetUpdates"):
-            if update.get("name") == name:
-                found = _add_update(found, update, str(check.get("name", "")))
+    checks = read_list(workload, "status", "admissionChecks")
+    return add_updates(
+        found, ((str(one.get("name", "")), read_list(one, "podSetUpdates")) for one in checks)
+    )
+
+
+def add_updates(found: Addition, checks: Iterable[tuple[str, Iterable[Json]]]) -> Addition:
+    """Add what admission checks add to a pod set; ``checks``: the name and the ``podSetUpdates`` of each.
+
+    Raises:
+        CannotStart: what they add contradicts something else.
+    """
+    for check, updates in checks:
+        for update in updates:
+            if update.get("name") == found.name:
+                found = _add_update(found, update, check)
     return found
 
 
@@ -296,7 +308,9 @@ def fits_job(
         one.get("type") == "Admitted" and one.get("status") == "True"
         for one in read_list(workload, "status", "conditions")
     )
-    with_tolerations = not is_admitted
+    # What checks add to a slice that replaces another one never comes to the templates of the job, which runs already.
+    is_later = not is_suspended and bool(find_replaced(workload))
+    with_tolerations = not (is_admitted or is_later)
     ours, theirs = wanted["podSets"], read_list(workload, "spec", "podSets")
     running = _list_running(workload, flavors)
     if running is not None:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scheduler.api import kinds, kueue, names, times, wire
-from scheduler.api.jobs.parts import read_list
-from scheduler.api.jobs.templates import write_operation
+from scheduler.api.jobs import templates, workloads
+from scheduler.api.jobs.parts import Json, read_list
+from scheduler.api.jobs.templates import Addition, CannotStart, write_changes
 from scheduler.api.queues.chains import find_chain, write_chain
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.kube.client import ApiClient
 from scheduler.kube.jobs import known
+from scheduler.kube.jobs.deeds import Refusal
 from scheduler.kube.jobs.looks import Looks, Named
 from scheduler.kube.jobs.ties import JobTies
 from scheduler.kube.jobs.writing import JobWrites, read_if_there
@@ -42,6 +44,7 @@ class _Slice(NamedTuple):
         order: the time and the uid by which the newest one is found.
         replaces: the key of the slice that it replaces; empty for none.
         may_run: whether it is admitted, and is to stay.
+        checks: the name and the ``podSetUpdates`` of each of its admission checks that has any.
     """
 
     chain: str
@@ -49,6 +52,7 @@ class _Slice(NamedTuple):
     replaces: str
     counts: Mapping[str, int]
     may_run: bool
+    checks: Sequence[tuple[str, Sequence[Json]]]
 
 
 class ElasticGates:
@@ -110,7 +114,12 @@ class ElasticGates:
         counts = {each.name or "main": each.count for each in found.spec.pod_sets or ()}
         may_run = ADMITTED in one.true and EVICTED not in one.true and one.has_quota
         replaces = (meta.annotations or {}).get(names.KUEUE_REPLACES, "")
-        made = _Slice(chain, (created, one.uid), replaces, counts, may_run)
+        checks = [
+            (check.name, check.pod_set_updates)
+            for check in found.status.admission_checks or ()
+            if check.pod_set_updates
+        ]
+        made = _Slice(chain, (created, one.uid), replaces, counts, may_run, checks)
         self._slices.setdefault(chain, {})[one.key] = made
         self.looks.note(chain)
 
@@ -135,25 +144,31 @@ class ElasticGates:
         counts = self._counts.get(key, Counter())
         return any(
             counts[pod_set, True] and quota > counts[pod_set, False]
-            for pod_set, quota in self._find_quota(key).items()
+            for pod_set, quota in self._list_quota(key).items()
         )
 
     def find_object(self, key: str) -> Named | None:
-        """Find the kind and the metadata of a pod of a chain."""
-        uid = min(self._of_chain.get(key, ()), default=None)
-        return (kinds.PODS, self._pods[uid].meta) if uid is not None else None
+        """Find the kind and the metadata of a pod of a chain: the first one that waits, if any does."""
+        pods = (self._pods[uid] for uid in self._of_chain.get(key, ()))
+        found = min(pods, key=lambda one: (not one.is_gated, one.meta.name), default=None)
+        return (kinds.PODS, found.meta) if found is not None else None
 
-    def _find_quota(self, chain: str) -> Mapping[str, int]:
-        """Find for how many pods of each pod set a chain has quota."""
+    def _list_quota(self, chain: str) -> Mapping[str, int]:
+        """Return for how many pods of each pod set a chain has quota."""
+        running = self._find_running(chain)
+        return running.counts if running is not None else {}
+
+    def _find_running(self, chain: str) -> _Slice | None:
+        """Find the slice of a chain with whose quota its pods run."""
         slices = {key: one for key, one in self._slices.get(chain, {}).items() if one.may_run}
         # Of a slice that was just replaced it is not said at once that it is finished.
         replaced = {one.replaces for one in slices.values()}
         running = [one for key, one in slices.items() if key not in replaced]
-        return max(running, key=lambda one: one.order).counts if running else {}
+        return max(running, key=lambda one: one.order, default=None)
 
     def _list_free(self, chain: str) -> list[str]:
         """List the uids of the pods that may go without their gate: of each pod set as many as have quota."""
-        quota, counts = self._find_quota(chain), self._counts.get(chain, Counter())
+        quota, counts = self._list_quota(chain), self._counts.get(chain, Counter())
         left = Counter({name: n - counts[name, False] for name, n in quota.items()})
         pods = ((uid, self._pods[uid]) for uid in self._of_chain.get(chain, ()))
         waiting = ((one.meta.name, uid, one.pod_set) for uid, one in pods if one.is_gated)
@@ -169,33 +184,40 @@ class ElasticGates:
 
         Raises:
             ApiError: the API server refuses.
+            Refusal: a pod contradicts what admission checks add to it, and keeps its gate.
         """
-        free = self._list_free(key)
+        free, refused = self._list_free(key), []
         for start in range(0, len(free), _AT_ONCE):
             some = (self._take_gate(uid) for uid in free[start : start + _AT_ONCE])
             for result in await asyncio.gather(*some, return_exceptions=True):
-                if isinstance(result, BaseException):
+                if isinstance(result, Refusal):
+                    refused.append(result)
+                elif isinstance(result, BaseException):
                     raise result
+        if refused:
+            raise refused[0]
         return False
 
     async def _take_gate(self, uid: str) -> None:
-        """Take the gate from a pod.
+        """Take the gate from a pod, and add what the admission checks of its slice add.
 
         Raises:
             ApiError: the API server refuses.
+            Refusal: the pod contradicts what admission checks add.
         """
         found = self._pods.get(uid)
         if found is None or not self._ties.may_write():
             return
         path = kinds.PODS.find_path(found.meta.name, found.meta.namespace)
         pod = await read_if_there(self._api, path)
-        if pod is None or pod["metadata"]["uid"] != uid:
+        running = self._find_running(found.chain)
+        if pod is None or pod["metadata"]["uid"] != uid or running is None:
             return
         gates = read_list(pod, "spec", "schedulingGates")
         left = [one for one in gates if one.get("name") != names.KUEUE_ELASTIC]
         if len(left) < len(gates):
-            operation = write_operation("add", ("spec", "schedulingGates"), left)
-            await self._writes.change_pod(pod, [operation])
+            fields = _write_updates(pod, found.pod_set, running) | {"spec.schedulingGates": left}
+            await self._writes.change_pod(pod, write_changes(pod, (), fields))
         found = self._pods.get(uid)
         if found is not None and found.is_gated:
             # It counts before the watch shows it.
@@ -203,3 +225,19 @@ class ElasticGates:
             counts = self._counts[found.chain]
             counts[found.pod_set, True] -= 1
             counts[found.pod_set, False] += 1
+
+
+def _write_updates(pod: Json, pod_set: str, running: _Slice) -> Json:
+    """Write the fields of a pod as they are with what admission checks add to it.
+
+    The templates of its job have what the checks of the first slice have added. Each later slice is checked anew, and
+    templates of a running job cannot change any more.
+
+    Raises:
+        Refusal: the pod has another value for something that is added.
+    """
+    addition = Addition(pod_set, 0, {}, {}, {}, ())
+    try:
+        return templates.merge(pod, workloads.add_updates(addition, running.checks))
+    except CannotStart as error:
+        raise Refusal("FailedToStart", f"pod {pod['metadata']['name']}: {error}") from None
