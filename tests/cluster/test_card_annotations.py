@@ -17,7 +17,7 @@ from scheduler.embedded.agents import fleet as agents
 from scheduler.embedded.agents import nodes
 from tests.controlplane import plane
 from tests.controlplane.access import Answer
-from tests.operator import servers
+from tests.operator import accounts, servers
 from tests.operator.manifests import container, pod, vgpu
 from tests.operator.process import Operator
 from tests.operator.world import World, enter
@@ -39,30 +39,11 @@ DECIDING = (
 Json = dict[str, Any]
 
 
-def _account(name: str, namespace: str, *rules: Json, namespaced: bool = False) -> list[Json]:
-    """A ServiceAccount with a role, in the whole cluster or in its namespace."""
-    scope = "" if namespaced else "Cluster"
-    group = {"apiVersion": "rbac.authorization.k8s.io/v1"}
-    meta = {"name": name} | ({"namespace": namespace} if namespaced else {})
-    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": f"{scope}Role", "name": name}
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-    account = {"name": name, "namespace": namespace}
-    return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
-        {**group, "kind": f"{scope}Role", "metadata": meta, "rules": list(rules)},
-        {**group, "kind": f"{scope}RoleBinding", "metadata": meta, "roleRef": ref, "subjects": [subject]},
-    ]  # fmt: skip
-
-
-def _rule(verbs: str, resources: str, group: str = "") -> Json:
-    return {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
-
-
 # What HAMi's chart gives its device plugin, and what a kubelet does beside it.
 PLUGIN = (
-    _rule("get list watch patch update", "nodes pods"),
-    _rule("patch", "nodes/status pods/status"),
-    _rule("delete", "pods"),
+    accounts.make_rule("get list watch patch update", "nodes pods"),
+    accounts.make_rule("patch", "nodes/status pods/status"),
+    accounts.make_rule("delete", "pods"),
 )
 
 
@@ -89,13 +70,13 @@ def server() -> Iterator[servers.Server]:
     with servers.real() as running:
         cp = running.plane
         assert cp is not None
-        everything = _rule("*", "*") | {"apiGroups": ["*"]}
+        everything = accounts.make_rule("*", "*") | {"apiGroups": ["*"]}
         cp.kubectl("create", "namespace", TENANT)
         made = [
-            *_account(TENANT, TENANT, everything, namespaced=True),
-            *_account("plugin", "kube-system", *PLUGIN),
+            *accounts.make_account(TENANT, TENANT, everything, namespaced=True),
+            *accounts.make_account("plugin", "kube-system", *PLUGIN),
         ]
-        cp.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))  # fmt: skip
+        accounts.apply(cp, made)
         yield running
 
 

@@ -229,5 +229,6 @@ def test_a_webhook_without_queues_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_admission_policy_can_be_left_out(tmp_path: Path) -> None:
-    text = installed.rendered_chart(tmp_path, "--set=admissionPolicy.enabled=false")
+    off = ("--set=admissionPolicy.enabled=false", "--set=config.queues.kueue=true")
+    text = installed.rendered_chart(tmp_path, *off)
     assert "ValidatingAdmissionPolicy" not in text

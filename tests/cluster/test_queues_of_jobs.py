@@ -66,6 +66,7 @@ async def test_jobs_wait_start_give_way_and_end(world: World) -> None:
     await _one_that_is_deleted_leaves_nothing(world)
     await _one_with_a_mistake_is_told_so(world)
     assert operator.stop().code == 0
+    assert await tenants.count_refusals(world) == 0
 
 
 async def _one_waits_while_anotherwait_until_placed(world: World) -> None:

@@ -63,6 +63,7 @@ async def test_jobs_take_over_the_workloads_that_they_name(world: World) -> None
     await _one_that_has_lost_its_job_has_no_quota(world)
     await _checks_that_change_are_listed(world)
     assert operator.stop().code == 0
+    assert await tenants.count_refusals(world) == 0
 
 
 async def _one_starts_with_its_own(world: World) -> None:

@@ -13,7 +13,7 @@ from scheduler.api import names
 from scheduler.embedded.agents import nodes
 from tests.operator import installed, servers, tenants
 from tests.operator.kueue_jobs import JOBS, make_job, read_job, wait_until_placed
-from tests.operator.world import World
+from tests.operator.world import Refused, World
 
 Json = dict[str, Any]
 _CONFIG = Path(installed.QUEUES) / "config.yaml"
@@ -80,6 +80,7 @@ async def test_a_job_grows_and_shrinks_while_it_runs(world: World) -> None:
     await _it_gives_way(world)
     await _it_ends(world)
     assert operator.stop().code == 0
+    await _the_policy_refused_nothing(world)
 
 
 async def test_pods_that_come_later_get_what_checks_add_to_their_slice(world: World) -> None:
@@ -209,3 +210,14 @@ async def _it_ends(world: World) -> None:
     await world.call("PATCH", f"{JOBS}/grows", failed)
     await world.wait_until(partial(_list_slices, world), lambda found: not found)
     await tenants.has_status(world, _QUEUE, reservingWorkloads=0)
+
+
+async def _the_policy_refused_nothing(world: World) -> None:
+    """The policy for Workloads is in force, and Evenkeel has kept to it: the one refusal that is counted is the one here."""
+    found = await world.listed(tenants.WORKLOADS)
+    reserved = (one for one in found if tenants.list_conditions(one)["QuotaReserved"][0] == "True")
+    one = next(reserved)
+    one["spec"]["podSets"][0]["count"] += 1
+    with pytest.raises(Refused, match="may only get smaller"):
+        await world.call("PUT", f"{tenants.WORKLOADS}/{one['metadata']['name']}", one)
+    assert await tenants.count_refusals(world) == 1

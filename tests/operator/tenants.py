@@ -104,6 +104,18 @@ async def end_as_a_job_would(world: World, name: str) -> None:
     await world.call("PATCH", f"{WORKLOADS}/{name}/status", {"status": status})
 
 
+async def count_refusals(world: World) -> float:
+    """Count the writes that the admission policy for Workloads has refused, whoever sent them."""
+    cp = world.server.plane
+    assert cp is not None
+    answer = await asyncio.to_thread(cp.request, "GET", "/metrics")
+    lines = answer.body.splitlines()
+    assert any(one.startswith("apiserver_request_total{") for one in lines)
+    name = "apiserver_validating_admission_policy_check_total{"
+    found = (one for one in lines if one.startswith(name) and 'policy="evenkeel-queues"' in one)
+    return sum(float(one.split()[-1]) for one in found)
+
+
 def make_use(total: str, borrowed: str | None = None) -> list[Json]:
     resource = {"name": "cpu", "total": total}
     if borrowed is not None:
