@@ -94,8 +94,8 @@ class Engine:
         )
         self._policies = PolicyBook(config)
         self._cycle = Cycle(self._cluster, self._policies, self._known, self._seed, config.groups)
-        self._nodes = NodeEvents(self._cluster)
         self._queues = Queues(config, self._cluster, self._cycle)
+        self._nodes = NodeEvents(self._cluster, self._queues.note_node)
         admissions = self._queues.list_admissions()
         self._pending, queued = kai_queues.make_pending(
             config, self._cluster, self._policies, admissions, is_shared=self._is_shared

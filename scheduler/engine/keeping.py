@@ -1,11 +1,12 @@
-"""What a keeper of objects is."""
+"""What a keeper of objects is, and one that says what is wrong with its objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from scheduler.api.door.notes import Note
+from scheduler.api.door.notes import Note, QueueRead
+from scheduler.errors import BadInput
 
 
 class Keeper(NamedTuple):
@@ -21,3 +22,31 @@ class Keeper(NamedTuple):
     see: Callable[[Any, float], Sequence[Note]]
     gone: Callable[[str, float], Sequence[Note]]
     get_keys: Callable[[], Iterable[str]]
+
+
+def make_keeper(
+    kind: type[Any],
+    put: Callable[[Any], None],
+    drop: Callable[[str], None],
+    list_keys: Callable[[], Iterable[str]],
+    note_time: Callable[[float], None],
+) -> Keeper:
+    """Make a keeper that says of each object what is wrong with it."""
+    name = str(kind.__struct_config__.tag)
+
+    def see(found: Any, now: float) -> Sequence[Note]:
+        note_time(now)
+        meta, problem = found.metadata, ""
+        try:
+            put(found)
+        except BadInput as error:
+            problem = str(error)
+        key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+        return (QueueRead(name, key, meta.generation, problem),)
+
+    def gone(key: str, now: float) -> Sequence[Note]:
+        note_time(now)
+        drop(key)
+        return ()
+
+    return Keeper(see, gone, list_keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from scheduler.api import wire
 from scheduler.api.door import events, notes
@@ -15,13 +15,15 @@ _NOTHING: tuple[Note, ...] = ()
 class NodeEvents:
     """Applies events about nodes."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, note: Callable[[str], None]) -> None:
+        """``note`` hears the name of each node that has come, has changed or is gone."""
+        self._cluster, self._note = cluster, note
 
     def see_node(self, node: wire.Node, _: float) -> Sequence[Note]:
         """Take over a node as it is."""
         before = self._cluster.find_facts(node.metadata.name)
         after = self._cluster.see_node(node)
+        self._note(after.name)
         read = notes.NodeRead(after.name)
         if before is not None and before.devices == after.devices:
             return (read,)
@@ -31,6 +33,7 @@ class NodeEvents:
     def drop_node(self, name: str, _: float) -> Sequence[Note]:
         """Forget a node."""
         self._cluster.drop_node(name)
+        self._note(name)
         return _NOTHING
 
     def note_silence(self, event: events.PluginSilent, _: float) -> Sequence[Note]:

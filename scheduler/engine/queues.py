@@ -24,7 +24,8 @@ from scheduler.cycle.schedule import Cycle
 from scheduler.engine import stand_in_victims
 from scheduler.engine.allowance import Allowance
 from scheduler.engine.allowance import Work as Piece
-from scheduler.engine.keeping import Keeper
+from scheduler.engine.keeping import Keeper, make_keeper
+from scheduler.engine.node_failures import NodeFailures
 from scheduler.engine.seats import Seats
 from scheduler.engine.workload_gate import WorkloadGate
 from scheduler.engine.workload_places import WorkloadPlaces
@@ -87,6 +88,7 @@ class Queues:
         self._places = WorkloadPlaces(cluster, cycle, self.tenants, self.pods)
         self.tenants.places, self.tenants.pause = self._places, cluster.pauses.take
         self._seats = Seats(cluster, self.tenants, self.pods)
+        self._failures = NodeFailures(cluster, self.tenants, self.pods, self._places, self._seats)
         self._shapes = Shapes(config.scheduler_names)
         self._shapes_most = _SHAPES_LEAST
         # Why each workload was left in its queue, as it was said last.
@@ -129,7 +131,7 @@ class Queues:
             ),
         )
         keepers = {
-            str(kept[0].__struct_config__.tag): _make_keeper(*kept, tenants.note_time)
+            str(kept[0].__struct_config__.tag): make_keeper(*kept, tenants.note_time)
             for kept in plain
         }
         kind = str(kueue.Workload.__struct_config__.tag)
@@ -188,12 +190,13 @@ class Queues:
         try:
             defined = self._read(found)
             work = self.tenants.put_workload(defined, now)
+            self._failures.see_workload(defined)
             self._woken += self.pods.list_of(defined)
             if work.reserved_at:
                 self._said.pop(key, None)
         except BadInput as error:
             problem = str(error)
-            self.tenants.drop_workload(key, now)
+            self._drop_workload(key, now)
         if len(self._shapes) > self._shapes_most:
             self._forget_shapes()
         kind = str(kueue.Workload.__struct_config__.tag)
@@ -215,6 +218,7 @@ class Queues:
 
     def _drop_workload(self, key: str, now: float) -> Sequence[Note]:
         self.tenants.drop_workload(key, now)
+        self._failures.drop_workload(key)
         self._said.pop(key, None)
         return _NOTHING
 
@@ -258,18 +262,24 @@ class Queues:
                 self.is_held = is_held
         return _NOTHING
 
-    # Pods.
+    # Nodes and pods.
+
+    def note_node(self, name: str) -> None:
+        """Note that a node has come, has changed or is gone."""
+        self._failures.note_node(name)
 
     def note_pod(self, pod: wire.Pod) -> None:
         """Note of which workload a pod may be."""
         if self.is_on:
             if pod.status.phase in FINISHED or pod.metadata.deletion_timestamp is not None:
+                self._failures.note_pod(pod.metadata.uid)
                 self._woken += self._gate.list_kin(pod.metadata.uid)
             self.pods.note(pod)
 
     def drop_pod(self, uid: str) -> None:
         """Forget a pod that is gone; another one may go where it was."""
         if self.is_on:
+            self._failures.note_pod(uid)
             self._woken += self._gate.list_kin(uid)
             self.pods.drop(uid)
             self._seats.forget(uid)
@@ -299,7 +309,7 @@ class Queues:
             return 0.0
         if self.is_held:
             return _NEVER
-        if self.tenants.has_due:
+        if self.tenants.has_due or self._failures.has_any:
             return 0.0
         tenants = self.tenants
         parts = tenants.unplaced, tenants.stops, tenants.usage
@@ -318,6 +328,7 @@ class Queues:
         """Give quota to all who can have it, and ask those to go who have to, as far as the allowance goes."""
         if self.is_held:
             return
+        self._failures.work(outcome)
         look = self._find_look()
         if look is not None and look <= now:
             self._looked_at = now
@@ -358,34 +369,6 @@ class Queues:
         if self._said.get(work.key) != said:
             self._said[work.key] = said
             outcome.quotas.append(Queued(work.key, work.uid, *said))
-
-
-def _make_keeper(
-    kind: type[Any],
-    put: Callable[[Any], None],
-    drop: Callable[[str], None],
-    list_keys: Callable[[], Iterable[str]],
-    note_time: Callable[[float], None],
-) -> Keeper:
-    """Make a keeper that says of each object what is wrong with it."""
-    name = str(kind.__struct_config__.tag)
-
-    def see(found: Any, now: float) -> Sequence[Note]:
-        note_time(now)
-        meta, problem = found.metadata, ""
-        try:
-            put(found)
-        except BadInput as error:
-            problem = str(error)
-        key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-        return (notes.QueueRead(name, key, meta.generation, problem),)
-
-    def gone(key: str, now: float) -> Sequence[Note]:
-        note_time(now)
-        drop(key)
-        return _NOTHING
-
-    return Keeper(see, gone, list_keys)
 
 
 def _make_given(one: SetAssignment, domains: DomainsGiven | None) -> SetGiven:

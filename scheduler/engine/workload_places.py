@@ -7,7 +7,7 @@ admitted with its place, or not at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler.api import names
@@ -57,7 +57,7 @@ class WorkloadPlaces:
         wanted = [(work, assignment)]
         for key in gone:
             one = self._tenants.works[key]
-            held = self._read_assignment(one, _NO_PODS, _NO_PODS)
+            held = self.read_assignment(one, _NO_PODS, _NO_PODS)
             if held is None:
                 return False
             wanted.append((one, held))
@@ -109,7 +109,7 @@ class WorkloadPlaces:
             for uid in self._list_on_nodes(key):
                 node = self._cluster.pods[uid].node or ""
                 if self._cluster.find_facts(node) is not None:
-                    domain = self._find_domain(uid, labels) or (node,)
+                    domain = self.find_domain(uid, labels) or (node,)
                     sites.setdefault(domain, set()).add(key)
         ordered = sorted(sites.items(), key=lambda one: (-len(one[1]), one[0]))
         return [frozenset(keys) for _, keys in ordered]
@@ -118,7 +118,7 @@ class WorkloadPlaces:
         """Return the labels of nodes that make a domain for the pods of a workload; none if any nodes will do."""
         sets = {one.name: one for one in work.sets}
         for one in assignment.sets:
-            where = self._find_where(sets[one.name], one)
+            where = self.find_where(sets[one.name], one)
             if isinstance(where, Where):
                 levels = (where.required, *where.preferred, *(level for level, _ in where.slices))
                 level = next((level for level in levels if level >= 0), -1)
@@ -126,33 +126,41 @@ class WorkloadPlaces:
                     return where.labels[: level + 1]
         return ()
 
-    def _find_domain(self, uid: str, levels: Sequence[str]) -> tuple[str, ...]:
+    def find_domain(self, uid: str, levels: Sequence[str]) -> tuple[str, ...]:
         """Find the values of some labels of the node of a pod; empty texts for labels that it lacks."""
         facts = self._cluster.find_facts(self._cluster.pods[uid].node or "")
         labels = {} if facts is None else facts.labels
         return tuple(labels.get(label, "") for label in levels)
 
-    def find_domains(self, work: Work, assignment: Assignment) -> dict[str, DomainsGiven]:
+    def find_domains(
+        self, work: Work, assignment: Assignment, lost: Collection[str] = ()
+    ) -> dict[str, DomainsGiven]:
         """Find by pod set in which domains of their topology the pods of a workload are, or are to be.
 
-        As Kueue has it, a domain is named by its node alone if nodes are the lowest level.
+        As Kueue has it, a domain is named by its node alone if nodes are the lowest level. Pods on the nodes ``lost`` do
+        not count.
         """
         found: dict[str, DomainsGiven] = {}
-        of_sets = self._cluster.stand_ins.list_sets(work.key)
-        if work.defined.replaces:
-            of_sets = {name: list(uids) for name, uids in of_sets.items()}
-            # The pods of the slice that it replaces are where they are.
-            for uid in self._pods.list_of(work.defined):
-                if uid in self._cluster.pods and self._cluster.pods[uid].node:
-                    of_sets.setdefault(self._pods.find_set(uid, work.defined), []).append(uid)
+        of_sets = self.list_placed(work, lost)
+        for name, uids in self._cluster.stand_ins.list_sets(work.key).items():
+            of_sets.setdefault(name, []).extend(uids)
         for one in assignment.sets:
             levels = self._book.get_levels(self._find_topology(one))
             levels = levels[-1:] if levels[-1:] == (names.HOSTNAME,) else levels
             domains: Counter[tuple[str, ...]] = Counter()
             for uid in of_sets.get(one.name, ()) if levels else ():
-                domains[self._find_domain(uid, levels)] += 1
+                domains[self.find_domain(uid, levels)] += 1
             if domains and all(map(all, domains)):
                 found[one.name] = DomainsGiven(levels, tuple(sorted(domains.items())))
+        return found
+
+    def list_placed(self, work: Work, lost: Collection[str] = ()) -> dict[str, list[str]]:
+        """List by pod set the uids of those pods of a workload that have a node which is not among ``lost``."""
+        found: dict[str, list[str]] = {}
+        for uid in self._pods.list_of(work.defined):
+            pod = self._cluster.pods.get(uid)
+            if pod is not None and pod.node and pod.node not in lost:
+                found.setdefault(self._pods.find_set(uid, work.defined), []).append(uid)
         return found
 
     def take(self, work: Work, assignment: Assignment) -> bool:
@@ -240,7 +248,7 @@ class WorkloadPlaces:
         """Take places for those pods of a workload with quota that do not exist; return whether none is left."""
         if self._cluster.stand_ins.list_of(work.key):
             return True
-        found = self._read_assignment(work, *self._pods.count_sets(work.defined))
+        found = self.read_assignment(work, *self._pods.count_sets(work.defined))
         if found is None:
             return False
         exact = Assignment(sets=[self._keep_domains(work, one) for one in found.sets])
@@ -258,13 +266,13 @@ class WorkloadPlaces:
         left = Counter(dict(domains.domains))
         for uid in self._list_on_nodes(work.key):
             if self._pods.find_set(uid, work.defined) == given.name:
-                left[self._find_domain(uid, domains.levels)] -= 1
+                left[self.find_domain(uid, domains.levels)] -= 1
         selectors = [dict(zip(domains.levels, values, strict=True)) for values in left.elements()]
         if len(selectors) < given.n_pods:
             return given
         return replace(given, selectors=selectors[: given.n_pods])
 
-    def _read_assignment(
+    def read_assignment(
         self, work: Work, living: Mapping[str, int], succeeded: Mapping[str, int]
     ) -> Assignment | None:
         """Read what a workload has been given, but for pods that are there or have ended; None if a flavor of it is gone."""
@@ -304,7 +312,7 @@ class WorkloadPlaces:
             if not one.n_pods:
                 continue
             pod_set = sets[one.name]
-            where = self._find_where(pod_set, one)
+            where = self.find_where(pod_set, one)
             if isinstance(where, str):
                 return where
             together = pod_set.shape.group or f"{i}"
@@ -354,7 +362,7 @@ class WorkloadPlaces:
             else:
                 yield from self._cluster.stand_ins.add(work.key, pod_set.name, [pod])
 
-    def _find_where(self, pod_set: PodSet, given: SetAssignment) -> Where | str | None:
+    def find_where(self, pod_set: PodSet, given: SetAssignment) -> Where | str | None:
         """Find where in a topology a pod set goes; a text if its topology, or a level, is not there."""
         if given.selectors:
             return None

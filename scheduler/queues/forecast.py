@@ -16,6 +16,7 @@ from scheduler.api.door.workload_decisions import (
     Admit,
     Queued,
     QuotaDecision,
+    SetDomains,
     SetPriority,
     SyncChecks,
 )
@@ -171,7 +172,7 @@ class _Play:
             key = decision.key
             self._running[key], self._uses[key] = self._time, tuple(_list_uses(decision))
             self._started.setdefault(key, (self._time, len(self._ended)))
-        elif not isinstance(decision, Queued | SetPriority | SyncChecks):
+        elif not isinstance(decision, Queued | SetPriority | SyncChecks | SetDomains):
             self._running.pop(decision.key, None)
 
     def describe(self, key: str) -> Start:

@@ -21,11 +21,12 @@ from scheduler.api.door.workload_decisions import (
     Queued,
     QuotaDecision,
     ReplaceSlice,
+    SetDomains,
     SetPriority,
     SyncChecks,
 )
 from scheduler.api.jobs.templates import CannotStart
-from scheduler.api.queues.admissions import write_admission
+from scheduler.api.queues.admissions import write_admission, write_new_domains
 from scheduler.api.queues.amounts import write_amount, write_quota
 from scheduler.api.queues.words import (
     ADMITTED,
@@ -101,8 +102,11 @@ class Queues:
             self._engine.handle(events.Seen(found), at)
         elif isinstance(decision, ReplaceSlice):
             self._see(decision.key, None, at, ((FINISHED, SLICE_REPLACED),))
-        elif isinstance(decision, SyncChecks):
-            self._sync_checks(decision, at)
+        elif isinstance(decision, SyncChecks | SetDomains):
+            found = self._workloads[decision.key]
+            status = _write_step(decision, found.status)
+            found = self._workloads[decision.key] = msgspec.structs.replace(found, status=status)
+            self._engine.handle(events.Seen(found), at)
         elif not isinstance(decision, Queued):
             return self._stop(decision.key, (), at)
         return ()
@@ -132,16 +136,6 @@ class Queues:
         found = self._workloads[decision.key] = msgspec.structs.replace(found, spec=spec)
         target = DEACTIVATION_TARGET, decision.reason
         self._see(decision.key, found.status.admission, at, (target,))
-
-    def _sync_checks(self, decision: SyncChecks, at: float) -> None:
-        """Let a workload list the admission checks that it has to pass."""
-        found = self._workloads[decision.key]
-        known = {one.name: one for one in found.status.admission_checks or ()}
-        fresh = {name: kueue.CheckState(name=name, state=CHECK_PENDING) for name in decision.names}
-        checks = [known.get(name, one) for name, one in fresh.items()]
-        status = msgspec.structs.replace(found.status, admission_checks=checks)
-        found = self._workloads[decision.key] = msgspec.structs.replace(found, status=status)
-        self._engine.handle(events.Seen(found), at)
 
     def _wait(self, decision: EvictWorkload) -> None:
         """Let a workload that is evicted wait until it may be tried again."""
@@ -283,3 +277,17 @@ def write_queue(one: QueueStanding) -> Json:
         ],
         "inactive": [{"reason": reason, "message": message} for reason, message in one.inactive],
     }
+
+
+def _write_step(
+    decision: SyncChecks | SetDomains, status: kueue.WorkloadStatus
+) -> kueue.WorkloadStatus:
+    """Write the admission checks that a workload has to pass, or where its pods are by now."""
+    if isinstance(decision, SetDomains):
+        given = status.admission or kueue.Admission()
+        admission = write_new_domains(given, dict(decision.sets))
+        return msgspec.structs.replace(status, admission=admission)
+    known = {one.name: one for one in status.admission_checks or ()}
+    fresh = {name: kueue.CheckState(name=name, state=CHECK_PENDING) for name in decision.names}
+    checks = [known.get(name, one) for name, one in fresh.items()]
+    return msgspec.structs.replace(status, admission_checks=checks)

@@ -146,8 +146,27 @@ class ReplaceSlice(msgspec.Struct, frozen=True, tag=True, gc=False):
     by: str
 
 
+class SetDomains(msgspec.Struct, frozen=True, tag=True, gc=False):
+    """Write in which domains of their topology the pods of a workload are by now: nodes of some of them have failed.
+
+    Attributes:
+        sets: (name, domains) of each pod set that has domains.
+    """
+
+    key: str
+    uid: str
+    sets: tuple[tuple[str, DomainsGiven], ...]
+
+
 # Decisions about workloads that no other workload has a part in.
 StepDecision = (
-    EvictWorkload | Deactivate | Unreserve | Requeue | SetPriority | SyncChecks | ReplaceSlice
+    EvictWorkload
+    | Deactivate
+    | Unreserve
+    | Requeue
+    | SetPriority
+    | SyncChecks
+    | ReplaceSlice
+    | SetDomains
 )
 QuotaDecision = Admit | Preempt | StepDecision | Queued

@@ -9,6 +9,7 @@ DEACTIVATION_TARGET = "DeactivationTarget"
 # Why a workload is evicted. By the first two it may lose its place in the order; by all others it keeps it.
 PODS_READY_TIMEOUT, BY_CHECK = "PodsReadyTimeout", "AdmissionCheck"
 DEACTIVATED = "Deactivated"
+NODE_FAILURES = "NodeFailures"
 LOCAL_QUEUE_STOPPED, CLUSTER_QUEUE_STOPPED = "LocalQueueStopped", "ClusterQueueStopped"
 # Why a workload is deactivated, beside a check that rejects it.
 LIMIT_EXCEEDED, TIME_EXCEEDED = "RequeuingLimitExceeded", "MaximumExecutionTimeExceeded"

@@ -7,21 +7,22 @@ Source: Kueue (2026-08), ``pkg/workload/workload.go`` (``SetQuotaReservation``, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from scheduler.api import kueue, times
-from scheduler.api.door.workload_decisions import Admit
+from scheduler.api.door.workload_decisions import Admit, DomainsGiven
 from scheduler.api.limits import shorten
-from scheduler.api.queues.admissions import write_admission
+from scheduler.api.queues.admissions import write_admission, write_new_domains
 from scheduler.api.queues.words import (
     ADMITTED,
     CHECK_PENDING,
     CHECK_READY,
     EVICTED,
     FINISHED,
+    NODE_FAILURES,
     PODS_READY,
     PREEMPTED,
     QUOTA_RESERVED,
@@ -38,7 +39,7 @@ _INT32_MAX = 2**31 - 1
 _CAUSE_MAX, _REASON_MAX = 316, 1024
 _BLOCKED = "BlockedOnPreemptionGates"
 # After these evictions a workload waits in its queue as soon as its job has stopped.
-_WAIT_AT_ONCE = frozenset({PREEMPTED, "NodeFailures"})
+_WAIT_AT_ONCE = frozenset({PREEMPTED, NODE_FAILURES})
 _HAS_STARTED, _HAS_RECOVERED = "Started", "Recovered"
 _NOT_READY = "Not all pods are ready or succeeded"
 _READY = "All pods reached readiness and the workload is running"
@@ -152,6 +153,18 @@ def sync_checks(status: kueue.WorkloadStatus, names: Sequence[str], now: float) 
         for name in sorted(names)
     ]
     return {"admissionChecks": _write_checks(found) or None}
+
+
+def set_domains(
+    status: kueue.WorkloadStatus, sets: Mapping[str, DomainsGiven], version: str
+) -> Json:
+    """Return the changes of a status by which pod sets have other domains, as nodes have failed."""
+    given = status.admission or kueue.Admission()
+    made: Json = {"admission": msgspec.to_builtins(write_new_domains(given, sets, version))}
+    if status.unhealthy_nodes:
+        # Kueue has noted them.
+        made["unhealthyNodes"] = None
+    return made
 
 
 def let_run(conditions: Conditions) -> Json:

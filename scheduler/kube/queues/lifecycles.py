@@ -14,6 +14,7 @@ from scheduler.api.door.workload_decisions import (
     EvictWorkload,
     ReplaceSlice,
     Requeue,
+    SetDomains,
     SetPriority,
     StepDecision,
     SyncChecks,
@@ -51,8 +52,8 @@ def make_status(
             return _requeue(status, changing, decision)
         case SyncChecks(names=found):
             return conditions.sync_checks(status, found, now)
-        case SetPriority() | ReplaceSlice():
-            # It is in the spec, or said with the uids of another workload.
+        case SetPriority() | ReplaceSlice() | SetDomains():
+            # It is in the spec, or needs more than the status.
             return {}
 
 
@@ -109,7 +110,7 @@ def _requeue(status: kueue.WorkloadStatus, changing: Conditions, decision: Reque
 
 
 def is_done(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
-    """Whether a status says already what is to be written; false for what is written in the spec."""
+    """Whether a status says already what is to be written; false for what the writer finds out itself."""
     match decision:
         case EvictWorkload(reason=reason):
             is_left = reason == DEACTIVATED and status.requeue_state is not None
@@ -122,7 +123,7 @@ def is_done(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return {one.name for one in status.admission_checks or ()} == set(found)
         case ReplaceSlice():
             return conditions.is_true(status, FINISHED)
-        case Deactivate() | SetPriority():
+        case Deactivate() | SetPriority() | SetDomains():
             return False
 
 
@@ -140,5 +141,5 @@ def holds(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
             return not has_quota and not conditions.is_true(status, QUOTA_RESERVED)
         case SyncChecks():
             return has_quota == decision.has_quota
-        case SetPriority() | ReplaceSlice():
+        case SetPriority() | ReplaceSlice() | SetDomains():
             return True

@@ -24,10 +24,12 @@ from scheduler.api.door.workload_decisions import (
     Deactivate,
     Preempt,
     ReplaceSlice,
+    SetDomains,
     SetPriority,
     StepDecision,
 )
 from scheduler.api.kinds import Kind
+from scheduler.api.queues.admissions import has_domains
 from scheduler.api.queues.words import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -256,6 +258,8 @@ class QuotaWriter:
             return not shown.is_active
         if isinstance(decision, SetPriority):
             return shown.priority == decision.priority
+        if isinstance(decision, SetDomains):
+            return has_domains(shown.status.admission, dict(decision.sets))
         return lifecycles.is_done(decision, shown.status)
 
     @staticmethod
@@ -265,7 +269,7 @@ class QuotaWriter:
             return bool(job.ground == shown.ground)
         if shown.is_true(FINISHED):
             return False
-        if isinstance(job.decision, Preempt):
+        if isinstance(job.decision, Preempt | SetDomains):
             return shown.status.admission is not None
         return lifecycles.holds(job.decision, shown.status)
 
@@ -314,7 +318,11 @@ class QuotaWriter:
             )
             status = conditions.finish(changing, SLICE_REPLACED, message)
             return status, partial(reports.report_replaced, message)
-        status = lifecycles.make_status(decision, shown.status, changing, now)
+        if isinstance(decision, SetDomains):
+            version = self._permit.find_kind().version
+            status = conditions.set_domains(shown.status, dict(decision.sets), version)
+        else:
+            status = lifecycles.make_status(decision, shown.status, changing, now)
         return status, partial(reports.report_step, decision)
 
     def _make_preemption(
