@@ -12,6 +12,8 @@ from scheduler.queues.forecast import End, Start
 
 Json = dict[str, Any]
 _NO_PLACE = "TopologyPlacementFailed"
+# No end of others changes anything about these.
+_NEVER = frozenset({"NoMatchingFlavor", "ExceedsMaxQuota"})
 
 
 def write_start(found: Start | None) -> Json:
@@ -34,6 +36,8 @@ def write_start(found: Start | None) -> Json:
 def _find_what(found: Start) -> str:
     if found.seconds is not None:
         return "ends" if found.ends else "turn"
+    if found.reason in _NEVER:
+        return "limit"
     if found.is_cut:
         return "more"
     if found.undeclared:

@@ -191,6 +191,16 @@ def test_what_is_more_than_the_queue_can_have_never_starts() -> None:
     assert "not by itself" in queue("why", "team/v", objects=objects)
 
 
+def test_nobody_is_named_for_one_that_no_end_of_others_helps() -> None:
+    """The other one does not say when it ends, and that is not what the large one waits for."""
+    objects = [TEAM, make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": 2})]
+    objects += [make_workload("w", "a", 1, 2, **THEIRS), make_workload("v", "a", 1, 3, second=1, **THEIRS)]  # fmt: skip
+    text = queue("why", "team/v", "--decide", objects=objects)
+    assert "not by itself" in text
+    assert "ExceedsMaxQuota" in text
+    assert "no run time is declared" not in text
+
+
 def test_a_gang_starts_when_there_is_a_place_for_all_of_it() -> None:
     """There is quota for all; the second of two nodes is free when the longer one of two has ended."""
     nodes = [make_node("n0", "r0"), make_node("n1", "r1")]
