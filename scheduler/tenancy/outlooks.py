@@ -92,7 +92,8 @@ def find_outlook(tenants: Tenants, work: Work) -> Outlook:
         return Outlook("goes", *tenants.find_reason(work), givers, assignment)
     mode = generalize(assignment.mode)
     if mode != Mode.FIT and not entry.victims:
-        lacks = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
+        wants_place = assignment.lacks_place or assignment.is_blocked
+        lacks = NO_PLACE if wants_place else WAITS_FOR_QUOTA
         reason = assignment.why.word if mode == Mode.NO_FIT else lacks
         return Outlook("waits", reason, assignment.describe(), (), assignment)
     with tenants.promise_book.suppose_vain(work.queue, _list_vain(tenants, cycle, work)):
