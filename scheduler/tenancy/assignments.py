@@ -154,7 +154,7 @@ class Assignment:
         for resource, chosen in one.flavors.items():
             self.height = max(self.height, chosen.height)
             column = chosen.flavor, resource
-            self.usage[column] = self.usage.get(column, 0) + one.requests[resource]
+            self.usage[column] = self.usage.get(column, 0) + one.requests.get(resource, 0)
 
     @property
     def mode(self) -> Mode:
