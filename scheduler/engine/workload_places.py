@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from scheduler.api import names
@@ -248,6 +249,22 @@ class WorkloadPlaces:
             return True
         # No domains were given, or they have no room any more: any place of the topology will do.
         return self.take(work, found)
+
+    @contextmanager
+    def suppose_restored(self, works: Sequence[Work]) -> Iterator[None]:
+        """Have the places taken that ``restore`` would take for some workloads, as long as it lasts."""
+        missing = [one for one in works if not self._cluster.stand_ins.list_of(one.key)]
+        if not missing:
+            yield
+            return
+        try:
+            with self._cluster.trial():
+                for one in missing:
+                    self.restore(one)
+                yield
+        finally:
+            for one in missing:
+                self._cluster.stand_ins.drop_all(one.key)
 
     def _keep_domains(self, work: Work, given: SetAssignment) -> SetAssignment:
         """Give pods that do not exist the domains that their workload was given for them, but for those of the others."""
