@@ -364,7 +364,10 @@ class WorkloadPlaces:
         names = dict.fromkeys(chosen.flavor for chosen in given.flavors.values())
         flavors = [self._book.flavors[name] for name in names]
         numbers = range(given.n_pods)
-        for pod in molding.make_pods(work.defined, pod_set, numbers, flavors, given.selectors):
+        levels = self._book.get_levels(self._find_topology(given))
+        for pod in molding.make_pods(
+            work.defined, pod_set, numbers, flavors, given.selectors, levels
+        ):
             uid = pod.metadata.uid
             if uid in pods:
                 yield pods[uid]

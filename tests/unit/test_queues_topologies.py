@@ -101,3 +101,40 @@ def test_without_topologies_several_flavors_or_none_will_do() -> None:
     row = admit(leader, worker, flavors={GPU: "g1", "cpu": "g2"}, topology="")
     assert row["state"] == "admitted"
     assert list_flavors(row) == {"leader": {}, "worker": {GPU: "g1", "cpu": "g2"}}
+
+
+@pytest.mark.parametrize("topology", [ON_ONE_NODE, {"unconstrained": True}, None])
+def test_a_flavor_without_node_labels_has_the_nodes_of_its_topology(topology: Json | None) -> None:
+    """Kueue's own tables of cases have such flavors. A node without a rack is none of its topology."""
+    bare = make_node("a0", "", 8)
+    del bare["metadata"]["labels"]["rack"]
+    flavor = make_flavor("gpus", "gpu", "racks")
+    del flavor["spec"]["nodeLabels"]
+    fits, waits = make_workload("fits", "a", 1, 4), make_workload("waits", "a", 1, 4, second=1)
+    for one in (fits, waits) if topology is not None else ():
+        one["spec"]["podSets"][0]["topologyRequest"] = topology
+    world = [bare, make_node("n0", "r0", 4), RACKS, flavor, *make_queue("a", {"gpus": 16})]
+    rows = run(*world, fits, waits)
+    assert rows["fits"]["state"] == "admitted"
+    assert (rows["waits"]["state"], rows["waits"]["reason"]) == ("waits", "TopologyPlacementFailed")
+
+
+def test_nodes_of_a_topology_are_chosen_as_the_pods_require_it() -> None:
+    """Each of two terms of a pod's node affinity is enough, and the first one suits a node without a rack."""
+    bare = make_node("a0", "", 8)
+    del bare["metadata"]["labels"]["rack"]
+    suits = [
+        {
+            "matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}
+            ]
+        }
+        for name in ("a0", "n1")
+    ]
+    asker = make_workload("asker", "a", 2, 4)
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": suits}}
+    asker["spec"]["podSets"][0]["template"]["spec"]["affinity"] = {"nodeAffinity": required}
+    flavor = make_flavor("gpus", "gpu", "racks")
+    world = [bare, make_node("n0", "r0", 8), RACKS, flavor, *make_queue("a", {"gpus": 16}), asker]
+    assert run(*world, make_node("n1", "r0", 4))["asker"]["state"] == "waits"
+    assert run(*world, make_node("n1", "r0", 8))["asker"]["state"] == "admitted"
