@@ -12,9 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.api.door import events
+from scheduler.api.door.workload_decisions import Preempt
 from scheduler.api.queues import configuration
 from scheduler.config import Config
+from scheduler.engine.allowance import Unlimited
 from scheduler.simulate.run import schedule
+from tests import make
+from tests.unit import test_queue_outlooks
 from tests.unit.test_queue_command import ask, queue
 from tests.unit.test_queues_places import RACKS, make_flavor, make_node, make_queue, make_workload
 
@@ -160,6 +165,16 @@ def test_nobody_goes_for_quota_that_has_no_place_and_the_place_is_what_is_missin
     said = " ".join(queue("why", "team/high", objects=world).split())
     assert "which makes no place for all its pods" in said
     assert "not enough:" not in said
+
+
+def test_one_whose_place_is_held_is_tried_again_when_a_node_comes() -> None:
+    engine = test_queue_outlooks.make(*make_fragments(of_cpu=0))
+    assert not [one for one in engine.decide(100.0, Unlimited()).quotas if isinstance(one, Preempt)]
+    labels = {"kubernetes.io/hostname": "n2", "pool": "gpu"}
+    engine.handle(events.Seen(make.node(name="n2", cpu="8", gpus=8, labels=labels)), 200.0)
+    # It was GPUs' quota that was short, and this one holds it.
+    gone = [one.key for one in engine.decide(200.0, Unlimited()).quotas if isinstance(one, Preempt)]
+    assert gone == ["team/low-gpu"]
 
 
 class Holds(NamedTuple):
