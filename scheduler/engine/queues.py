@@ -376,6 +376,6 @@ def _make_given(one: SetAssignment, domains: DomainsGiven | None) -> SetGiven:
         one.name,
         one.n_pods,
         tuple(sorted((resource, chosen.flavor) for resource, chosen in one.flavors.items())),
-        tuple(sorted((resource, one.requests[resource]) for resource in one.flavors)),
+        tuple(sorted((name, n) for name, n in one.requests.items() if name in one.flavors)),
         domains,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from scheduler.api import names
@@ -257,6 +258,22 @@ class WorkloadPlaces:
         # No domains were given, or they have no room any more: any place of the topology will do.
         return self.take(work, found)
 
+    @contextmanager
+    def suppose_restored(self, works: Sequence[Work]) -> Iterator[None]:
+        """Have the places taken that ``restore`` would take for some workloads, as long as it lasts."""
+        missing = [one for one in works if not self._cluster.stand_ins.list_of(one.key)]
+        if not missing:
+            yield
+            return
+        try:
+            with self._cluster.trial():
+                for one in missing:
+                    self.restore(one)
+                yield
+        finally:
+            for one in missing:
+                self._cluster.stand_ins.drop_all(one.key)
+
     def _keep_domains(self, work: Work, given: SetAssignment) -> SetAssignment:
         """Give pods that do not exist the domains that their workload was given for them, but for those of the others."""
         assigned = work.defined.admission.assigned if work.defined.admission else ()
@@ -355,7 +372,10 @@ class WorkloadPlaces:
         names = dict.fromkeys(chosen.flavor for chosen in given.flavors.values())
         flavors = [self._book.flavors[name] for name in names]
         numbers = range(given.n_pods)
-        for pod in molding.make_pods(work.defined, pod_set, numbers, flavors, given.selectors):
+        levels = self._book.get_levels(self._find_topology(given))
+        for pod in molding.make_pods(
+            work.defined, pod_set, numbers, flavors, given.selectors, levels
+        ):
             uid = pod.metadata.uid
             if uid in pods:
                 yield pods[uid]

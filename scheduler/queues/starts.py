@@ -11,7 +11,8 @@ from scheduler.api.times import write_time
 from scheduler.queues.forecast import End, Start
 
 Json = dict[str, Any]
-_NO_PLACE = "TopologyPlacementFailed"
+# The reason of a workload for which there is no place.
+NO_PLACE = "TopologyPlacementFailed"
 # No end of others changes anything about these.
 _NEVER = frozenset({"NoMatchingFlavor", "ExceedsMaxQuota"})
 
@@ -42,7 +43,7 @@ def _find_what(found: Start) -> str:
         return "more"
     if found.undeclared:
         return "undeclared"
-    return "place" if found.reason == _NO_PLACE else "limit"
+    return "place" if found.reason == NO_PLACE else "limit"
 
 
 def _write_end(one: End) -> Json:

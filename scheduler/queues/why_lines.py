@@ -9,7 +9,7 @@ from typing import Any
 from scheduler import printing
 from scheduler.explain.layout import HEADING, Line, make_heading
 from scheduler.printing import count_nouns
-from scheduler.queues.starts import say_start
+from scheduler.queues.starts import NO_PLACE, say_start
 
 Json = dict[str, Any]
 _STATES = {
@@ -97,11 +97,19 @@ def _draw_flavor(flavor: Json, answer: Json) -> Iterator[Line]:
     if flavor["givers"] and answer["state"] != "fits":
         by_queue = Counter(one["queue"] for one in flavor["givers"])
         of = ", ".join(f"{n} of {queue}" for queue, n in sorted(by_queue.items()))
-        enough = ", which is not enough" if answer["state"] == "waits" else ""
-        yield Line(f"the policies allow to take quota back from {of}{enough}:", 2)
+        yield Line(f"the policies allow to take quota back from {of}{_say_lack(answer)}:", 2)
         yield from _name_givers(flavor["givers"], 4)
     for text in flavor["limits"]:
         yield Line(f"not {'more' if flavor['givers'] else 'possible'}: {text}", 2)
+
+
+def _say_lack(answer: Json) -> str:
+    """Say why it is of no use to a workload that others could give quota back; nothing of one for which it is enough."""
+    if answer["state"] != "waits":
+        return ""
+    if answer["reason"] == NO_PLACE:
+        return ", which makes no place for all its pods"
+    return ", which is not enough"
 
 
 def _name_givers(givers: Sequence[Json], indent: int = 2) -> Iterator[Line]:

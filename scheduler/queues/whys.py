@@ -19,11 +19,10 @@ from scheduler.engine.questions.queues import (
 from scheduler.printing import count_nouns
 from scheduler.queues.rows import write_since, write_uses
 from scheduler.queues.scene import Scene
-from scheduler.queues.starts import write_start
+from scheduler.queues.starts import NO_PLACE, write_start
 
 Json = dict[str, Any]
 _AHEAD_MAX = 5
-_NO_PLACE = "TopologyPlacementFailed"
 _PRIORITIES = {
     Policy.LOWER: "a lower priority",
     Policy.LOWER_OR_NEWER: "a lower priority, or the same one and a later time",
@@ -187,12 +186,16 @@ def _list_needs(state: str, found: QuotaWait, ahead: Sequence[str]) -> Iterator[
 
 def _list_missing(found: QuotaWait) -> Iterator[str]:
     """Say what is missing in each flavor that suits a workload."""
-    if found.reason == _NO_PLACE:
-        yield "a place for all its pods at once: there is quota, but not enough is free on nodes that suit them"
     suited = [flavor for flavor in found.flavors if not flavor.refusals]
+    if found.reason == NO_PLACE:
+        # Where others could give quota back, quota is not what is missing.
+        short = [flavor for flavor in suited if not flavor.givers]
+        there = "there is quota" if suited == short else "others could give quota back"
+        yield f"a place for all its pods at once: {there}, but not enough is free on nodes that suit them"
+        suited = short
     for flavor in suited:
         yield from _list_needs_of(flavor)
-    if found.flavors and not suited:
+    if found.flavors and all(flavor.refusals for flavor in found.flavors):
         yield "pods that suit a flavor, or a flavor that suits them"
 
 

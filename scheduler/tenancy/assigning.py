@@ -119,11 +119,7 @@ class Assigner:
                     found.reasons += walk.reasons
             failed = False
             for i in group:
-                own = {
-                    resource: one
-                    for resource, one in (chosen or {}).items()
-                    if resource in requests[i]
-                }
+                own = self._pick_own(sets[i], requests[i], chosen or {})
                 made.add(
                     SetAssignment(
                         name=sets[i].name,
@@ -139,7 +135,32 @@ class Assigner:
                 break
         if made.mode == Mode.NO_FIT:
             made.why = resolve_reason(made.sets, self._queue.groups)
+        else:
+            self._refuse_topologies(sets, made)
         return made
+
+    def _pick_own(
+        self, one: PodSet, requests: Mapping[str, int], chosen: Mapping[str, Chosen]
+    ) -> dict[str, Chosen]:
+        """Pick what a pod set gets of the flavors of its group; one that requests nothing goes where the others go."""
+        if requests or not one.shape.group:
+            return {name: flavor for name, flavor in chosen.items() if name in requests}
+        return {name: flavor for name, flavor in chosen.items() if self._has_topology(flavor)}
+
+    def _has_topology(self, one: Chosen) -> bool:
+        return self._book.is_of_topologies((one.flavor,))
+
+    def _refuse_topologies(self, sets: Sequence[PodSet], made: Assignment) -> None:
+        """Give nothing to pods that are placed by a topology, and have no flavor or several that have one."""
+        for pod_set, one in zip(sets, made.sets, strict=True):
+            if not one.n_pods or not (pod_set.shape.asks_topology or self._is_implied):
+                continue
+            found = sorted({of.flavor for of in one.flavors.values() if self._has_topology(of)})
+            if len(found) == 1:
+                continue
+            why = f"more than one TAS flavor assigned: {', '.join(found)}" if found else "no TAS flavor assigned"  # fmt: skip
+            one.flavors, one.reasons = {}, [why]
+            made.why = Reason.NO_MATCH
 
     def _list_requests(self, one: PodSet, n_pods: int) -> dict[str, int]:
         requests = {

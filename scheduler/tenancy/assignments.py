@@ -137,6 +137,7 @@ class Assignment:
         why: why no flavor would do.
         is_deferred: it fits once those have gone that somebody else has asked to.
         lacks_place: it has quota, and there is no place for all its pods.
+        is_blocked: others could give its quota back, and still there would be no place for all its pods.
     """
 
     sets: list[SetAssignment] = field(default_factory=list)
@@ -145,6 +146,7 @@ class Assignment:
     why: Reason = Reason.NONE
     is_deferred: bool = False
     lacks_place: bool = False
+    is_blocked: bool = False
 
     def add(self, one: SetAssignment) -> None:
         """Add what a pod set gets."""
@@ -152,7 +154,7 @@ class Assignment:
         for resource, chosen in one.flavors.items():
             self.height = max(self.height, chosen.height)
             column = chosen.flavor, resource
-            self.usage[column] = self.usage.get(column, 0) + one.requests[resource]
+            self.usage[column] = self.usage.get(column, 0) + one.requests.get(resource, 0)
 
     @property
     def mode(self) -> Mode:
@@ -194,11 +196,14 @@ class Assignment:
         if self.lacks_place:
             names = ", ".join(one.name for one in self.sets)
             return f"couldn't assign flavors to pod set {names}: there is quota, but no place for all its pods"
-        return "; ".join(
+        said = "; ".join(
             f"couldn't assign flavors to pod set {one.name}: {', '.join(sorted(one.reasons))}"
             for one in self.sets
             if one.reasons
         )
+        if self.is_blocked:
+            return f"{said}; others could give quota back, but there would be no place for all its pods"
+        return said
 
 
 def resolve_reason(sets: Sequence[SetAssignment], groups: Sequence[ResourceGroup]) -> Reason:

@@ -214,11 +214,19 @@ class TreeCycle:
         places = self._ground.places
         if not places.needs_place(entry.work):
             return self._reclaiming.find_victims(asker)
+        had_quota = False
+
+        def has_place(gone: Sequence[str]) -> bool:
+            nonlocal had_quota
+            had_quota = True
+            return places.has_place(entry.work, assignment, gone)
+
         search = PlaceSearch(
-            lambda gone: places.has_place(entry.work, assignment, gone),
-            lambda keys: places.list_sites(entry.work, assignment, keys),
+            has_place, lambda keys: places.list_sites(entry.work, assignment, keys)
         )
-        return self._reclaiming.find_victims(asker, search)
+        victims = self._reclaiming.find_victims(asker, search)
+        assignment.is_blocked = had_quota and not victims
+        return victims
 
     def _find_moves(self, entry: Entry) -> list[Victim]:
         """Find who has to move for an entry that stays within its nominal quota, and lacks nothing but a place."""
@@ -257,7 +265,8 @@ class TreeCycle:
         if mode == Mode.NO_FIT:
             self._leave(entry, assignment.why.word, "", _find_next(work, goes_on=goes_on))
         elif mode == Mode.PREEMPT and not entry.victims:
-            reason = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
+            wants_place = assignment.lacks_place or assignment.is_blocked
+            reason = NO_PLACE if wants_place else WAITS_FOR_QUOTA
             self._leave(entry, reason, "", _find_next(work, goes_on=goes_on))
             if entry.queue.preemption.reclaim != Policy.ANY:
                 self._set_aside(entry, list_reserved(self._tree, entry))

@@ -80,6 +80,11 @@ class Outlook(NamedTuple):
 
 def find_outlook(tenants: Tenants, work: Work) -> Outlook:
     """Find what the turn of a workload that has no quota would bring."""
+    with tenants.unplaced.suppose_restored(tenants.places):
+        return _find_outlook(tenants, work)
+
+
+def _find_outlook(tenants: Tenants, work: Work) -> Outlook:
     tree = tenants.directory.forest.find_tree(work.queue)
     if work.where != Where.WAITS or tree is None:
         return Outlook("aside", work.reason, work.message)
@@ -92,7 +97,8 @@ def find_outlook(tenants: Tenants, work: Work) -> Outlook:
         return Outlook("goes", *tenants.find_reason(work), givers, assignment)
     mode = generalize(assignment.mode)
     if mode != Mode.FIT and not entry.victims:
-        lacks = NO_PLACE if assignment.lacks_place else WAITS_FOR_QUOTA
+        wants_place = assignment.lacks_place or assignment.is_blocked
+        lacks = NO_PLACE if wants_place else WAITS_FOR_QUOTA
         reason = assignment.why.word if mode == Mode.NO_FIT else lacks
         return Outlook("waits", reason, assignment.describe(), (), assignment)
     with tenants.promise_book.suppose_vain(work.queue, _list_vain(tenants, cycle, work)):
@@ -116,16 +122,19 @@ def _list_vain(tenants: Tenants, cycle: TreeCycle, work: Work) -> Iterator[Work]
             yield one
 
 
-def list_outlooks(tenants: Tenants, queue: str, most: int) -> Iterator[tuple[Work, Outlook]]:
+def list_outlooks(tenants: Tenants, queue: str, most: int) -> list[tuple[Work, Outlook]]:
     """List those who wait in a queue in their order, at most so many; those who are alike have the same outlook."""
     line = tenants.lines.get(queue)
     known: dict[tuple[Likeness, frozenset[str]], Outlook] = {}
-    for work in islice(line.list_in_order() if line is not None else (), most):
-        kind = work.likeness, work.waits_for
-        found = known.get(kind)
-        if found is None:
-            found = known[kind] = find_outlook(tenants, work)
-        yield work, found
+    listed: list[tuple[Work, Outlook]] = []
+    with tenants.unplaced.suppose_restored(tenants.places):
+        for work in islice(line.list_in_order() if line is not None else (), most):
+            kind = work.likeness, work.waits_for
+            found = known.get(kind)
+            if found is None:
+                found = known[kind] = _find_outlook(tenants, work)
+            listed.append((work, found))
+    return listed
 
 
 def _make_giver(tenants: Tenants, key: str, why: str) -> Giver:

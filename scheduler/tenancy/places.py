@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from scheduler.tenancy.assignments import Assignment
@@ -52,6 +53,9 @@ class Places(Protocol):
 
     def restore(self, work: Work) -> bool:
         """Take places for those pods of a workload with quota that are nowhere; return whether none is left."""
+
+    def suppose_restored(self, works: Sequence[Work]) -> AbstractContextManager[None]:
+        """Have the places taken that ``restore`` would take for some workloads, as long as it lasts."""
 
     def hand_over(self, key: str, to: str) -> None:
         """Let a workload have the places that another one keeps for pods that do not exist."""
@@ -122,6 +126,11 @@ class Anywhere:
         """None has to be anywhere."""
         del work
         return True
+
+    def suppose_restored(self, works: Sequence[Work]) -> AbstractContextManager[None]:
+        """None has to be anywhere."""
+        del works
+        return nullcontext()
 
     def hand_over(self, key: str, to: str) -> None:
         """There are none."""

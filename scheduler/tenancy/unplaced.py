@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 
 from scheduler.tenancy.directory import EVALUATED_LATER
 from scheduler.tenancy.places import Places
@@ -71,7 +72,17 @@ class Unplaced:
     def restore_places(self, places: Places) -> None:
         """Take places for the pods of those who have had quota before, as far as there are any."""
         for key in list(self.somewhere):
-            work = self._works.get(key)
-            is_over = work is None or work.where != Where.HOLDS or work.is_going
-            if work is None or is_over or not places.needs_place(work) or places.restore(work):
+            work = self._find_holder(key, places)
+            if work is None or places.restore(work):
                 del self.somewhere[key]
+
+    def suppose_restored(self, places: Places) -> AbstractContextManager[None]:
+        """Have the places taken that ``restore_places`` would take, as long as it lasts."""
+        found = (self._find_holder(key, places) for key in self.somewhere)
+        return places.suppose_restored([work for work in found if work is not None])
+
+    def _find_holder(self, key: str, places: Places) -> Work | None:
+        """Find a workload that has quota, keeps it, and needs a place; None if it does not."""
+        work = self._works.get(key)
+        is_over = work is None or work.where != Where.HOLDS or work.is_going
+        return None if work is None or is_over or not places.needs_place(work) else work

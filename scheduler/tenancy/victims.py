@@ -72,7 +72,8 @@ class Reclaiming:
         """Find who has to go for a workload; nobody if no allowed set is enough.
 
         Those go first who would go in Kueue. If they give the quota back and make no place, those who are in one domain
-        go first, and of all domains that with the fewest victims is chosen.
+        go first, and of all domains that with the fewest victims is chosen. If that makes no place either, it may be taken
+        by workloads that use nothing of what is short, and these are asked, too (kueue#10497).
         """
         if not asker.queue.preemption.takes_back:
             return []
@@ -84,6 +85,26 @@ class Reclaiming:
                 listed = self._list_candidates(asker, asked)
                 found = self._known[key] = self._search(*listed, asked, needs_no_place)
             return found
+        best, had_quota = self._find_with_place(asker, search)
+        if best or not (had_quota or self._has_quota(asker)):
+            return best
+        flavors = {flavor for flavor, _ in asker.amounts}
+        more = asker._replace(needed=[one for one in self._tree.columns if one[0] in flavors])
+        candidates = self.list_candidates(more)
+        if len(candidates) == len(self.list_candidates(asker)):
+            return best
+        if not search.has_place([self._name(candidates, i) for i in range(len(candidates))]):
+            return best
+        return self._find_with_place(more, search)[0]
+
+    def _has_quota(self, asker: Asker) -> bool:
+        asked = self._make_asked(asker)
+        return quotas.fits_within(
+            self._tree.handle, asked.queue, asked.columns, asked.amounts, True
+        )
+
+    def _find_with_place(self, asker: Asker, search: PlaceSearch) -> tuple[list[Victim], bool]:
+        """Find who has to go for a workload and its place, and whether there is a way to its quota at all."""
         asked = self._make_asked(asker)
         candidates, attempts = self._list_candidates(asker, asked)
         had_quota = False
@@ -95,14 +116,14 @@ class Reclaiming:
 
         best = self._search(candidates, attempts, asked, has_place)
         if best or not had_quota:
-            return best
+            return best, had_quota
         names = [self._name(candidates, i) for i in range(len(candidates))]
         for site in search.list_sites(names)[:_SITES_MOST]:
             order = sorted(range(len(candidates)), key=lambda i: names[i] not in site)
             found = self._search([candidates[i] for i in order], attempts, asked, has_place)
             if found and (not best or len(found) < len(best)):
                 best = found
-        return best
+        return best, had_quota
 
     def _search(
         self,

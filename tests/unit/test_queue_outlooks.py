@@ -24,6 +24,7 @@ from tests.unit.test_queues_places import (
     FOUR_NODES,
     RACKS,
     make_flavor,
+    make_node,
     make_queue,
     make_workload,
 )
@@ -55,7 +56,8 @@ def make(*objects: Json) -> Engine:
 
 
 def decide(engine: Engine) -> list[QuotaDecision]:
-    return list(engine.decide(0.0, Unlimited()).quotas)
+    # Late enough that those with quota have had their places taken again, as in any process that has started.
+    return list(engine.decide(100.0, Unlimited()).quotas)
 
 
 def why(engine: Engine, name: str) -> QuotaWait:
@@ -123,6 +125,31 @@ def test_the_only_one_who_waits_gets_what_was_foreseen(seed: int) -> None:
             assert decided == []
             (known,) = (one for one in engine.ask(KnownWorkloads()) if one.key == "team/w11")
             assert (known.reason, known.message) == (found.reason, found.message)
+
+
+def test_the_places_of_those_whose_pods_do_not_exist_count() -> None:
+    """Nothing was decided yet. Both could give the quota back, and the older one is where a place would be."""
+    on_one = "kubernetes.io/hostname"
+    holders = [
+        give(make_workload(name, "b", 1, gpus, second=i, required=on_one))
+        for i, (name, gpus) in enumerate((("large", 4), ("small", 2)))
+    ]
+    world = [
+        make_node("n0", "r0", 4),
+        make_node("n1", "r0", 3),
+        RACKS,
+        make_flavor("gpus", "gpu", "racks"),
+        *make_queue("a", {"gpus": 8}),
+        *make_queue("b", {"gpus": 0}),
+        *holders,
+        make_workload("asker", "a", 1, 4, second=9, required=on_one),
+    ]
+    engine = make(*world)
+    found = why(engine, "asker")
+    assert (found.verdict, [one.key for one in found.victims]) == ("preempts", ["team/large"])
+    assert [one.verdict for one in engine.ask(WaitersOf("a", 9))] == ["preempts"]
+    gone = [one.key for one in decide(engine) if isinstance(one, Preempt)]
+    assert gone == ["team/large"]
 
 
 def test_worlds_have_all_verdicts() -> None:

@@ -261,3 +261,19 @@ def test_one_that_could_do_with_fewer_pods_starts_with_as_many_as_have_a_place(
     assert {row["state"] for name, row in rows.items() if name != "large"} == (
         {"admitted"} if state == "waits" else {"waits"}
     )
+
+
+def test_nodes_are_not_kept_from_others_for_one_that_has_quota_and_no_place() -> None:
+    """Kueue keeps them until the end of its cycle; quota is set aside, and nodes are what is left for others."""
+    keeps = {"reclaimWithinCohort": "LowerPriority", "withinClusterQueue": "LowerPriority"}
+    rows = run(
+        *FOUR_NODES[:1],
+        make_flavor("gpus", "gpu"),
+        *make_queue("a", {"gpus": 8}, preemption=keeps),
+        *make_queue("b", {"gpus": 4}),
+        *make_running("runs", "a", "n0", "gpus", 0, gpus=1, priority=2),
+        make_workload("large", "a", 1, 4, second=1, priority=2),
+        make_workload("small", "b", 1, 3, second=2, priority=1),
+    )
+    assert rows["large"]["reason"] == "TopologyPlacementFailed"
+    assert rows["small"]["state"] == "admitted"

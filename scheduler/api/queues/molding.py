@@ -32,6 +32,7 @@ def make_pods(
     numbers: Iterable[int],
     flavors: Sequence[Flavor],
     selectors: Sequence[Mapping[str, str]] = (),
+    levels: Sequence[str] = (),
 ) -> list[wire.Pod]:
     """Make the pods with some numbers of a pod set, as they would be started.
 
@@ -41,9 +42,10 @@ def make_pods(
         numbers: of the pods.
         flavors: that the pod set gets.
         selectors: more labels that the node of each pod must have, by its number; none for no more.
+        levels: labels that each node of their topology has; none for no topology.
     """
     mold = pod_set.mold or kueue.PodTemplate()
-    spec = _add_flavors(requests.fill_requests(mold.spec), flavors)
+    spec = _add_levels(_add_flavors(requests.fill_requests(mold.spec), flavors), levels)
     spec = msgspec.structs.replace(
         spec, scheduling_gates=None, scheduling_group=None, priority=defined.priority
     )
@@ -79,6 +81,34 @@ def _add_flavors(spec: wire.PodSpec, flavors: Sequence[Flavor]) -> wire.PodSpec:
     return msgspec.structs.replace(
         spec, node_selector=selector or None, tolerations=tolerations or None
     )
+
+
+def _add_levels(spec: wire.PodSpec, levels: Sequence[str]) -> wire.PodSpec:
+    """Add that the node has some labels: a node without them is in no domain of the topology."""
+    if not levels:
+        return spec
+    has_all = [wire.Expression(key=label, operator="Exists") for label in levels]
+    affinity = spec.affinity or wire.Affinity()
+    of_node = affinity.node_affinity or wire.NodeAffinity()
+    said = of_node.required_during_scheduling_ignored_during_execution
+    if said is None:
+        terms = [wire.NodeTerm(match_expressions=has_all)]
+    else:
+        terms = [_add_expressions(one, has_all) for one in said.node_selector_terms or ()]
+    required = wire.NodeTerms(node_selector_terms=terms)
+    of_node = msgspec.structs.replace(
+        of_node, required_during_scheduling_ignored_during_execution=required
+    )
+    affinity = msgspec.structs.replace(affinity, node_affinity=of_node)
+    return msgspec.structs.replace(spec, affinity=affinity)
+
+
+def _add_expressions(term: wire.NodeTerm, more: Sequence[wire.Expression]) -> wire.NodeTerm:
+    if not term.match_expressions and not term.match_fields:
+        # It suits no node, and would suit some with these.
+        return term
+    found = [*(term.match_expressions or ()), *more]
+    return msgspec.structs.replace(term, match_expressions=found)
 
 
 def _add_selector(spec: wire.PodSpec, labels: Mapping[str, str]) -> wire.PodSpec:

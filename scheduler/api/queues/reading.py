@@ -129,9 +129,6 @@ def read_flavor(found: kueue.ResourceFlavor) -> Flavor:
     for key, label in labels.items():
         if not isinstance(label, str):
             raise BadInput(f"spec.nodeLabels[{key}]", f"{values.quote(label)} is not a text")
-    topology = _read_name(spec, "spec", "topologyName")
-    if topology and not labels:
-        raise BadInput("spec.nodeLabels", "must not be empty if spec.topologyName is set")
     taints = _read_few(spec, "spec", "nodeTaints", dict, _NODE_ITEMS_MAX)
     tolerations = _read_few(spec, "spec", "tolerations", dict, _NODE_ITEMS_MAX)
     return Flavor(
@@ -147,7 +144,8 @@ def read_flavor(found: kueue.ResourceFlavor) -> Flavor:
             )
             for i, one in enumerate(tolerations)
         ),
-        topology=topology,
+        # Kueue's schema wants labels, too. Without any, the nodes of the flavor are those that the topology has.
+        topology=_read_name(spec, "spec", "topologyName"),
     )
 
 
