@@ -21,6 +21,8 @@ LOCAL_QUEUE_RESTARTED, CLUSTER_QUEUE_RESTARTED = "LocalQueueRestarted", "Cluster
 CHECK_PENDING, CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Pending", "Ready", "Retry", "Rejected"
 # Why a workload never starts whose job wants what is not supported: the reason.
 NOT_SUPPORTED = "NotSupported"
+# Why a workload is not tried yet: somebody has to agree first; or it waits for a time, a check, or its turn.
+GATED, EVALUATED_LATER = "AdmissionGated", "PendingEvaluation"
 # Why a slice of a workload is finished: another one has its quota, or its job needs it no longer.
 SLICE_REPLACED, OUT_OF_SYNC = "WorkloadSliceReplaced", "OutOfSync"
 PAST = frozenset({SLICE_REPLACED, OUT_OF_SYNC})

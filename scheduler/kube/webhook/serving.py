@@ -12,7 +12,7 @@ from __future__ import annotations
 from scheduler.api import kinds, names, values
 from scheduler.api.groups.readers import kueue as kueue_words
 from scheduler.api.groups.readers import reading
-from scheduler.api.jobs import plain_pods, workloads
+from scheduler.api.jobs import gates, plain_pods, workloads
 from scheduler.api.jobs.parts import Json, Place, get_in, read_count, read_object, write_place
 from scheduler.api.jobs.templates import write_changes
 from scheduler.api.kinds import Kind
@@ -52,9 +52,11 @@ def default_templates(request: Request) -> list[Json]:
     labels = {names.KUEUE_QUEUE: queue}
     if priority_class := workloads.find_class(found):
         labels[names.KUEUE_CLASS] = priority_class
-    texts = {}
+    texts: dict[str, str] = {}
+    if gated := gates.find_gates(found):
+        texts[names.KUEUE_GATED] = gated
     if kind != kinds.DEPLOYMENTS:
-        texts = {names.KUEUE_PARENT: write_parent(kind), names.KUEUE_SERVES: "true"}
+        texts |= {names.KUEUE_PARENT: write_parent(kind), names.KUEUE_SERVES: "true"}
     if kind == kinds.STATEFUL_SETS:
         name = str(get_in(found, ("metadata", "name")) or "")
         labels[names.KUEUE_GROUP] = workloads.make_name(kind, name, "")
