@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler.api.queues.definitions import Policy
+from scheduler.api.queues.words import EVICTS_NOBODY_SAID, GATED
 from scheduler.kernels import quotas
 from scheduler.tenancy import slices
 from scheduler.tenancy.assigning import Assigner
@@ -261,6 +262,9 @@ class TreeCycle:
             self._leave(entry, reason, "", _find_next(work, goes_on=goes_on))
             if entry.queue.preemption.reclaim != Policy.ANY:
                 self._set_aside(entry, list_reserved(self._tree, entry))
+        elif mode == Mode.PREEMPT and work.defined.evicts_nobody:
+            work.tried = []
+            self._leave(entry, GATED, EVICTS_NOBODY_SAID, PARKED)
         elif mode == Mode.DEFERRED:
             work.tried = []
             self._leave(entry, WAITS_FOR_VICTIMS, _DEFERRED, PREEMPTOR)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.api.door.workload_decisions import (
     Admit,
@@ -339,48 +338,3 @@ async def test_workloads_follow_their_class_and_keep_its_value_when_it_is_gone()
     shell.patch("waits", spec={"priority": 3})
     assert [one.key for one in await shell.settle() if not isinstance(one, Queued)] == []
     assert list_priorities() == [9, 3, 1]
-
-
-def gate(shell: QueueShell, name: str, text: str | None) -> None:
-    shell.patch(name, metadata={"annotations": {names.KUEUE_GATED: text}})
-
-
-async def test_a_workload_is_tried_once_all_have_agreed() -> None:
-    shell = make()
-    body = cases.make_workload("team/w", {"in": "q", "asks": {"cpu": 1}})
-    body["metadata"]["annotations"] = {names.KUEUE_GATED: "a.io/one,a.io/two"}
-    shell.put(body)
-    said = "Admission is gated by: a.io/one,a.io/two"
-    assert await shell.settle() == [Queued("team/w", "uid-w", "AdmissionGated", said)]
-    assert "admission" not in shell.get("w")["status"]
-    gate(shell, "w", "a.io/two")
-    said = "Admission is gated by: a.io/two"
-    assert await shell.settle() == [Queued("team/w", "uid-w", "AdmissionGated", said)]
-    gate(shell, "w", None)
-    (decision,) = await shell.settle()
-    assert isinstance(decision, Admit)
-    # One that has quota keeps it, whatever is written then.
-    gate(shell, "w", "a.io/late")
-    assert await shell.settle() == []
-    assert "admission" in shell.get("w")["status"]
-
-
-async def test_one_that_all_have_agreed_to_says_so_while_it_waits_with_others() -> None:
-    shell = make("first", "second", cpu=3)
-    await shell.settle()
-    body = cases.make_workload("team/w", {"in": "q", "asks": {"cpu": 3}})
-    body["metadata"]["annotations"] = {names.KUEUE_GATED: "a.io/one"}
-    shell.put(body)
-    await shell.settle()
-    gate(shell, "w", None)
-    said = "AdmissionGatedBy cleared, waiting for quota reservation"
-    assert await shell.settle() == [Queued("team/w", "uid-w", "PendingEvaluation", said)]
-
-
-async def test_what_has_to_be_mended_comes_before_those_who_have_to_agree() -> None:
-    shell = make()
-    body = cases.make_workload("team/w", {"in": "nowhere", "asks": {"cpu": 1}})
-    body["metadata"]["annotations"] = {names.KUEUE_GATED: "a.io/one"}
-    shell.put(body)
-    said = "LocalQueue nowhere doesn't exist"
-    assert await shell.settle() == [Queued("team/w", "uid-w", "Misconfigured", said)]
