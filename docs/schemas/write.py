@@ -80,6 +80,7 @@ QUEUE = one(
         )
     ),
     inactive=many(one(reason=TEXT, message=TEXT)),
+    remarks=many(TEXT),
 )
 USES = many(one(flavor=TEXT, resource=TEXT, amount=TEXT))
 WORKLOAD = one(

@@ -115,6 +115,9 @@ def _say_inactive(one: Json) -> Iterator[Line]:
         said = "; ".join(f"{why['reason']}: {why['message']}" for why in one["inactive"])
         yield Line()
         yield Line(f"{one['name']} is inactive, and admits no workload: {said}", style="yellow")
+    if one["remarks"]:
+        yield Line()
+        yield Line(f"{one['name']}: {'; '.join(one['remarks'])}", style="yellow")
 
 
 def write_share(one: Json) -> str:
