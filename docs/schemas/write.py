@@ -80,6 +80,7 @@ QUEUE = one(
         )
     ),
     inactive=many(one(reason=TEXT, message=TEXT)),
+    remarks=many(TEXT),
 )
 USES = many(one(flavor=TEXT, resource=TEXT, amount=TEXT))
 WORKLOAD = one(
@@ -441,7 +442,8 @@ def queue() -> Schema:
         protectedUntil=maybe(TEXT), limits=NAMES,
     )  # fmt: skip
     listed = _answer(
-        what=words("list", "tree"), queues=many(shown_queue), lost=many(aside), kaiQueues=many(kai_queue),
+        what=words("list", "tree"), queues=many(shown_queue), lost=many(aside),
+        astray=many(one(namespace=TEXT, name=TEXT, queue=TEXT)), kaiQueues=many(kai_queue),
     )  # fmt: skip
     return {"oneOf": [listed, shown, why, kai_shown, kai_why]}
 

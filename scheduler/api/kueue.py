@@ -169,6 +169,7 @@ class WorkloadStatus(Wire):
     reclaimable_pods: list[ReclaimablePods] | None = None
     admission_checks: list[CheckState] | None = None
     unhealthy_nodes: list[dict[str, Any]] | None = None
+    preemption_gates: list[dict[str, Any]] | None = None
     scheduling_stats: SchedulingStats | None = None
     accumulated_past_execution_time_seconds: int | None = None
 

@@ -152,6 +152,8 @@ KUEUE_TOGETHER = "kueue.x-k8s.io/podset-group-name"
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 KUEUE_CLASS = "kueue.x-k8s.io/priority-class"
 KUEUE_PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
+# On jobs, pods and workloads: who has to agree before the workload is tried; each takes his name off.
+KUEUE_GATED = "kueue.x-k8s.io/admission-gated-by"
 # On jobs, and on their workloads: they want to change their size while they run. The same text names a gate of pods.
 KUEUE_ELASTIC = "kueue.x-k8s.io/elastic-job"
 # On the slices of workloads of such a job: the slice that one replaces, and on pods, too, the name of the first slice.

@@ -114,7 +114,7 @@ class NodeFailures:
         lost = self._list_failed(work)
         if not lost or not self._places.needs_place(work):
             return
-        placed = self._places.list_placed(work, lost)
+        placed = self._places.domains.list_placed(work, lost)
         _, succeeded = self._pods.count_sets(work.defined)
         living = Counter({name: len(uids) for name, uids in placed.items()})
         found = self._places.read_assignment(work, living, succeeded)
@@ -127,7 +127,7 @@ class NodeFailures:
             said = f"Workload was evicted as there was no replacement for unhealthy node(s): {', '.join(lost)}"
             outcome.quotas.append(EvictWorkload(work.key, work.uid, NODE_FAILURES, said))
             return
-        domains = self._places.find_domains(work, found, lost)
+        domains = self._places.domains.find_domains(work, found, lost)
         if domains:
             outcome.quotas.append(SetDomains(work.key, work.uid, tuple(sorted(domains.items()))))
         for uid in self._pods.list_of(work.defined):
@@ -172,7 +172,7 @@ class NodeFailures:
         """Let the lost pods of a pod set go where the others of its slices are, and in the domain that all of them need."""
         sets = {one.name: one for one in work.sets}
         own = sets[given.name]
-        where = self._places.find_where(own, given)
+        where = self._places.domains.find_where(own, given)
         group = own.shape.group
         kin = [name for name in placed if name == own.name or (group and sets[name].shape.group == group)]  # fmt: skip
         there = [uid for name in kin for uid in placed[name]]
@@ -181,11 +181,11 @@ class NodeFailures:
         selectors: list[Mapping[str, str]] = []
         for level, size in where.slices[-1:]:
             labels = where.labels[: level + 1]
-            counts = Counter(self._places.find_domain(uid, labels) for uid in placed.get(own.name, ()))  # fmt: skip
+            counts = Counter(self._places.domains.find_domain(uid, labels) for uid in placed.get(own.name, ()))  # fmt: skip
             for values, n in sorted(counts.items()):
                 selectors += [dict(zip(labels, values, strict=True))] * (-n % size)
         labels = where.labels[: where.required + 1]
-        values = self._places.find_domain(there[0], labels)
+        values = self._places.domains.find_domain(there[0], labels)
         selectors += [dict(zip(labels, values, strict=True))] * max(0, given.n_pods - len(selectors))  # fmt: skip
         return (
             replace(given, selectors=tuple(selectors[: given.n_pods])) if any(selectors) else given

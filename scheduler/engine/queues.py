@@ -359,7 +359,7 @@ class Queues:
             self._add_reason(work, outcome)
 
     def _make_admit(self, work: Work, assignment: Assignment) -> Admit:
-        domains = self._places.find_domains(work, assignment)
+        domains = self._places.domains.find_domains(work, assignment)
         sets = (_make_given(one, domains.get(one.name)) for one in assignment.sets)
         return Admit(work.key, work.uid, work.queue, tuple(sets))
 

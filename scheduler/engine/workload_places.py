@@ -7,20 +7,18 @@ admitted with its place, or not at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from scheduler.api import names
 from scheduler.api.door.decisions import Bind, Plan
-from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.readers.owners import KEY_KINDS
 from scheduler.api.queues import molding
 from scheduler.api.queues.workloads import PodSet
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine.workload_domains import WorkloadDomains
 from scheduler.engine.workload_pods import WorkloadPods
-from scheduler.errors import BadInput
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, Where, make_entity
 from scheduler.state.pods import PodRecord
@@ -31,12 +29,15 @@ from scheduler.tenancy.works import Work
 
 # No object of a cluster has this kind: the group is one only while it is placed.
 _KIND = "Workload.kueue.x-k8s.io"
-_IMPLIED = {"unconstrained": True}
 _NO_PODS: Mapping[str, int] = Counter()
 
 
 class WorkloadPlaces:
-    """Finds places for workloads on one cluster."""
+    """Finds places for workloads on one cluster.
+
+    Attributes:
+        domains: where in a topology their pods go, and where they are.
+    """
 
     def __init__(
         self, cluster: Cluster, cycle: Cycle, tenants: Tenants, pods: WorkloadPods
@@ -44,6 +45,7 @@ class WorkloadPlaces:
         """``pods``: which pods are those of which workload."""
         self._cluster, self._cycle, self._tenants = cluster, cycle, tenants
         self._book, self._pods = tenants.book, pods
+        self.domains = WorkloadDomains(cluster, tenants.book, pods)
 
     def needs_place(self, work: Work) -> bool:
         """Whether all pods of a workload are ours: nobody else decides where they go."""
@@ -104,65 +106,16 @@ class WorkloadPlaces:
         The domain is that of the level which all its pods, or most of them, need in common: a node if they need none.
         Domains with more workloads are first.
         """
-        labels = self._find_domain_labels(work, assignment)
+        labels = self.domains.find_labels(work, assignment)
         sites: dict[tuple[str, ...], set[str]] = {}
         for key in keys:
             for uid in self._list_on_nodes(key):
                 node = self._cluster.pods[uid].node or ""
                 if self._cluster.find_facts(node) is not None:
-                    domain = self.find_domain(uid, labels) or (node,)
+                    domain = self.domains.find_domain(uid, labels) or (node,)
                     sites.setdefault(domain, set()).add(key)
         ordered = sorted(sites.items(), key=lambda one: (-len(one[1]), one[0]))
         return [frozenset(keys) for _, keys in ordered]
-
-    def _find_domain_labels(self, work: Work, assignment: Assignment) -> tuple[str, ...]:
-        """Return the labels of nodes that make a domain for the pods of a workload; none if any nodes will do."""
-        sets = {one.name: one for one in work.sets}
-        for one in assignment.sets:
-            where = self.find_where(sets[one.name], one)
-            if isinstance(where, Where):
-                levels = (where.required, *where.preferred, *(level for level, _ in where.slices))
-                level = next((level for level in levels if level >= 0), -1)
-                if level >= 0:
-                    return where.labels[: level + 1]
-        return ()
-
-    def find_domain(self, uid: str, levels: Sequence[str]) -> tuple[str, ...]:
-        """Find the values of some labels of the node of a pod; empty texts for labels that it lacks."""
-        facts = self._cluster.find_facts(self._cluster.pods[uid].node or "")
-        labels = {} if facts is None else facts.labels
-        return tuple(labels.get(label, "") for label in levels)
-
-    def find_domains(
-        self, work: Work, assignment: Assignment, lost: Collection[str] = ()
-    ) -> dict[str, DomainsGiven]:
-        """Find by pod set in which domains of their topology the pods of a workload are, or are to be.
-
-        As Kueue has it, a domain is named by its node alone if nodes are the lowest level. Pods on the nodes ``lost`` do
-        not count.
-        """
-        found: dict[str, DomainsGiven] = {}
-        of_sets = self.list_placed(work, lost)
-        for name, uids in self._cluster.stand_ins.list_sets(work.key).items():
-            of_sets.setdefault(name, []).extend(uids)
-        for one in assignment.sets:
-            levels = self._book.get_levels(self._find_topology(one))
-            levels = levels[-1:] if levels[-1:] == (names.HOSTNAME,) else levels
-            domains: Counter[tuple[str, ...]] = Counter()
-            for uid in of_sets.get(one.name, ()) if levels else ():
-                domains[self.find_domain(uid, levels)] += 1
-            if domains and all(map(all, domains)):
-                found[one.name] = DomainsGiven(levels, tuple(sorted(domains.items())))
-        return found
-
-    def list_placed(self, work: Work, lost: Collection[str] = ()) -> dict[str, list[str]]:
-        """List by pod set the uids of those pods of a workload that have a node which is not among ``lost``."""
-        found: dict[str, list[str]] = {}
-        for uid in self._pods.list_of(work.defined):
-            pod = self._cluster.pods.get(uid)
-            if pod is not None and pod.node and pod.node not in lost:
-                found.setdefault(self._pods.find_set(uid, work.defined), []).append(uid)
-        return found
 
     def take(self, work: Work, assignment: Assignment) -> bool:
         """Take a place for a workload, with stand-ins for its pods."""
@@ -283,7 +236,7 @@ class WorkloadPlaces:
         left = Counter(dict(domains.domains))
         for uid in self._list_on_nodes(work.key):
             if self._pods.find_set(uid, work.defined) == given.name:
-                left[self.find_domain(uid, domains.levels)] -= 1
+                left[self.domains.find_domain(uid, domains.levels)] -= 1
         selectors = [dict(zip(domains.levels, values, strict=True)) for values in left.elements()]
         if len(selectors) < given.n_pods:
             return given
@@ -329,7 +282,7 @@ class WorkloadPlaces:
             if not one.n_pods:
                 continue
             pod_set = sets[one.name]
-            where = self.find_where(pod_set, one)
+            where = self.domains.find_where(pod_set, one)
             if isinstance(where, str):
                 return where
             together = pod_set.shape.group or f"{i}"
@@ -372,7 +325,7 @@ class WorkloadPlaces:
         names = dict.fromkeys(chosen.flavor for chosen in given.flavors.values())
         flavors = [self._book.flavors[name] for name in names]
         numbers = range(given.n_pods)
-        levels = self._book.get_levels(self._find_topology(given))
+        levels = self._book.get_levels(self.domains.find_topology(given))
         for pod in molding.make_pods(
             work.defined, pod_set, numbers, flavors, given.selectors, levels
         ):
@@ -381,23 +334,3 @@ class WorkloadPlaces:
                 yield pods[uid]
             else:
                 yield from self._cluster.stand_ins.add(work.key, pod_set.name, [pod])
-
-    def find_where(self, pod_set: PodSet, given: SetAssignment) -> Where | str | None:
-        """Find where in a topology a pod set goes; a text if its topology, or a level, is not there."""
-        if given.selectors:
-            return None
-        topology = self._find_topology(given)
-        asked = pod_set.shape.topology
-        if topology and not pod_set.shape.asks_topology:
-            # All flavors of the queue have a topology: nothing else is wished for than few domains.
-            asked = {**(asked or {}), **_IMPLIED}
-        try:
-            constraint = molding.read_constraint(asked, topology)
-        except BadInput as error:
-            return str(error)
-        return None if constraint is None else self._cluster.groups.resolve(constraint)
-
-    def _find_topology(self, given: SetAssignment) -> str:
-        """Find the topology of the flavors of a pod set; empty for none."""
-        flavors = (self._book.flavors[chosen.flavor] for chosen in given.flavors.values())
-        return next((flavor.topology for flavor in flavors if flavor.topology), "")

@@ -130,4 +130,8 @@ def _explain(scene: Scene, name: str) -> Json:
 
 
 def _find_others(scene: Scene) -> Json:
-    return {"lost": rows.list_lost(scene), "kaiQueues": kai_rows.list_queues(scene)}
+    return {
+        "lost": rows.list_lost(scene),
+        "astray": rows.list_astray(scene),
+        "kaiQueues": kai_rows.list_queues(scene),
+    }

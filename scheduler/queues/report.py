@@ -56,7 +56,7 @@ def _list_all(
         yield Line(_NO_QUEUES)
     yield from draw(answer, edge)
     if answer["kaiQueues"]:
-        if answer["queues"] or answer["lost"]:
+        if answer["queues"] or answer["lost"] or answer["astray"]:
             yield Line()
         yield from kai_report.list_queues(answer["kaiQueues"], edge)
 
@@ -101,7 +101,15 @@ def _list_queues(answer: Json, edge: int | None) -> Iterator[Line]:
 
 
 def _name_lost(answer: Json) -> Iterator[Line]:
-    """Name the first workloads that lead to no queue."""
+    """Name the local queues and the first workloads that lead to no queue."""
+    if astray := answer["astray"]:
+        n, lead = count_nouns(len(astray), "local queue"), "lead" if len(astray) > 1 else "leads"
+        said = [f"{why_lines.name_workload(one)} to {one['queue'] or 'none'}" for one in astray]
+        yield Line()
+        yield Line(
+            f"{n} {lead} to no ClusterQueue that is there: {printing.list_some(said)}",
+            style="yellow",
+        )
     lost = answer["lost"]
     if lost:
         yield Line()
@@ -115,6 +123,9 @@ def _say_inactive(one: Json) -> Iterator[Line]:
         said = "; ".join(f"{why['reason']}: {why['message']}" for why in one["inactive"])
         yield Line()
         yield Line(f"{one['name']} is inactive, and admits no workload: {said}", style="yellow")
+    if one["remarks"]:
+        yield Line()
+        yield Line(f"{one['name']}: {'; '.join(one['remarks'])}", style="yellow")
 
 
 def write_share(one: Json) -> str:

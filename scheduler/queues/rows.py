@@ -69,6 +69,14 @@ def list_lost(scene: Scene) -> list[Json]:
     return [_write_aside(one) for one in lost]
 
 
+def list_astray(scene: Scene) -> list[Json]:
+    """List the local queues that lead to no queue."""
+    return [
+        {"namespace": one.namespace, "name": one.name, "queue": one.queue}
+        for one in scene.list_astray()
+    ]
+
+
 def _write_aside(one: WorkloadStanding) -> Json:
     return _write_name(one) | {"reason": one.reason, "message": one.message}
 

@@ -6,12 +6,14 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 
 from scheduler import printing
 from scheduler.api import kueue
 from scheduler.api.door import events
-from scheduler.api.queues.definitions import QueueDefinition
+from scheduler.api.queues import reading
+from scheduler.api.queues.definitions import LocalQueueDefinition, QueueDefinition
 from scheduler.api.queues.settings import KaiSettings
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -78,6 +80,17 @@ class Scene:
     def workloads(self) -> dict[str, WorkloadStanding]:
         """All workloads by namespace and name, by queue and position."""
         return {one.key: one for one in self.engine.ask(KnownWorkloads())}
+
+    def list_astray(self) -> list[LocalQueueDefinition]:
+        """List the local queues that lead to no queue of the cluster, by namespace and name."""
+        known = {one.name for one in self.queues if not one.is_cohort}
+        found: list[LocalQueueDefinition] = []
+        for one in self._inventory.queueing:
+            if isinstance(one, kueue.LocalQueue):
+                with suppress(BadInput):
+                    found.append(reading.read_local_queue(one))
+        astray = (one for one in found if one.queue not in known)
+        return sorted(astray, key=lambda one: (one.namespace, one.name))
 
     @cached_property
     def _jobs(self) -> dict[str, str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Any
 
 from scheduler import printing
 from scheduler.api import kinds as api_kinds
-from scheduler.api import names, storage, wire
+from scheduler.api import kueue, names, storage, wire
+from scheduler.api.queues import reading, remarks
 from scheduler.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler.errors import BadInput
 from scheduler.printing import count_nouns
 from scheduler.simulate.reading import kinds, objects
 from scheduler.simulate.reading.inventory import Inventory
@@ -51,6 +54,7 @@ def report_gaps(
         *report_missing_storage(inventory, mine),
         *report_unlisted_kinds(unlisted),
         *_report_unknown_kinds(inventory),
+        *_report_quotas(inventory),
         *_report_priorities(inventory),
         *_report_namespaces(inventory, unlisted),
         *_report_owners(inventory),
@@ -92,6 +96,20 @@ def _report_unknown_kinds(inventory: Inventory) -> Iterator[str]:
             f"{count} {kind} ({version or 'no apiVersion'}): Evenkeel does not know which pods this kind "
             "creates, so these objects are left out; add their pods as Pods or Jobs"
         )
+
+
+def _report_quotas(inventory: Inventory) -> Iterator[str]:
+    """Report what is written of quotas and means nothing; what is wrong with them is a mistake of the object."""
+    for one in inventory.queueing:
+        with suppress(BadInput):
+            match one:
+                case kueue.ClusterQueue():
+                    found = remarks.list_remarks(reading.read_queue(one))
+                case kueue.Cohort():
+                    found = remarks.list_remarks(reading.read_cohort(one))
+                case _:
+                    continue
+            yield from (f"{type(one).__name__} {one.metadata.name}: {text}" for text in found)
 
 
 def _report_priorities(inventory: Inventory) -> Iterator[str]:

@@ -276,6 +276,7 @@ def write_queue(one: QueueStanding) -> Json:
             for use in one.uses
         ],
         "inactive": [{"reason": reason, "message": message} for reason, message in one.inactive],
+        "remarks": list(one.remarks),
     }
 
 

@@ -133,7 +133,8 @@ class _Simulation:
             tell(min(len(self._rows), total), total)
             self._decide(at)
             at = max(at, self._engine.find_due(at))
-        found = self._rows.list_all(self._queues.explain_held())
+        held = inventory.without_workload | self._queues.explain_held()
+        found = self._rows.list_all(held)
         placed = sum(row["node"] is not None for row in found)
         return {
             "pods": found,

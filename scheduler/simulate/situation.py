@@ -27,7 +27,7 @@ from scheduler.simulate.reading import inventory as inventories
 from scheduler.simulate.reading import kinds
 from scheduler.simulate.reading.inventory import InputProblem, Inventory
 from scheduler.simulate.reading.objects import NOT_YET
-from scheduler.simulate.workloads import queued, queued_jobs
+from scheduler.simulate.workloads import queued, queued_jobs, serving
 from scheduler.simulate.workloads.make import Making, make_pods
 from scheduler.simulate.workloads.rollout import Earlier
 
@@ -96,6 +96,7 @@ def prepare(
         queued_jobs.let_run(inventory)
     making = make_pods(inventory, scaled, added, earlier)
     if inventory.waits_for_quota:
+        serving.write_queues(inventory, making)
         queued.add_workloads(inventory, making)
     return Situation(inventory, making, displaced, unlisted, [*remarks, *making.remarks], own)
 

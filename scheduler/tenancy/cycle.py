@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler.api.queues.definitions import Policy
+from scheduler.api.queues.words import EVICTS_NOBODY_SAID, GATED
 from scheduler.kernels import quotas
 from scheduler.tenancy import slices
 from scheduler.tenancy.assigning import Assigner
@@ -31,6 +32,8 @@ from scheduler.tenancy.outcomes import (
     Kept,
     Next,
     Outcome,
+    find_next,
+    has_more,
 )
 from scheduler.tenancy.promises import Promise, Promises
 from scheduler.tenancy.readiness import SAID, WAITS_FOR_PODS
@@ -117,7 +120,7 @@ class TreeCycle:
     def _go_on(self, entry: Entry) -> None:
         """Try the next flavors until one of them does, or there are no more."""
         for _ in range(max((len(group.flavors) for group in entry.queue.groups), default=0)):
-            if self._is_settled(entry) or not _has_more(entry.assignment.tried):
+            if self._is_settled(entry) or not has_more(entry.assignment.tried):
                 return
             self._judge(entry, entry.assignment.tried)
 
@@ -257,19 +260,22 @@ class TreeCycle:
             self._judge_without_preempted(entry)
         work, assignment, mode = entry.work, entry.assignment, generalize(entry.assignment.mode)
         # In a strict queue the first one is tried again if this try did not begin with the first flavor.
-        goes_on = entry.queue.is_strict and _has_more(work.tried)
+        goes_on = entry.queue.is_strict and has_more(work.tried)
         work.tried = assignment.tried
         queue = self._tree.queues[work.queue]
         work.tried_at = self._tree.n_cycles, self._tree.generations[queue]
         work.message = assignment.describe()
         if mode == Mode.NO_FIT:
-            self._leave(entry, assignment.why.word, "", _find_next(work, goes_on=goes_on))
+            self._leave(entry, assignment.why.word, "", find_next(work, goes_on=goes_on))
         elif mode == Mode.PREEMPT and not entry.victims:
             wants_place = assignment.lacks_place or assignment.is_blocked
             reason = NO_PLACE if wants_place else WAITS_FOR_QUOTA
-            self._leave(entry, reason, "", _find_next(work, goes_on=goes_on))
+            self._leave(entry, reason, "", find_next(work, goes_on=goes_on))
             if entry.queue.preemption.reclaim != Policy.ANY:
                 self._set_aside(entry, list_reserved(self._tree, entry))
+        elif mode == Mode.PREEMPT and work.defined.evicts_nobody:
+            work.tried = []
+            self._leave(entry, GATED, EVICTS_NOBODY_SAID, PARKED)
         elif mode == Mode.DEFERRED:
             work.tried = []
             self._leave(entry, WAITS_FOR_VICTIMS, _DEFERRED, PREEMPTOR)
@@ -386,13 +392,3 @@ class TreeCycle:
         node = self._tree.queues[entry.queue.name]
         self._tree.charge(node, amounts, 1)
         self._aside.append((node, dict(amounts)))
-
-
-def _has_more(tried: Sequence[Mapping[str, int]]) -> bool:
-    """Whether the next try goes on behind some flavor."""
-    return any(at != -1 for one in tried for at in one.values())
-
-
-def _find_next(work: Work, *, goes_on: bool) -> Next:
-    """Find what becomes of a workload that does not fit: there may be flavors that were not tried yet."""
-    return AGAIN if goes_on or _has_more(work.tried) else PARKED

@@ -13,7 +13,13 @@ from scheduler.api.queues.definitions import (
     QueueDefinition,
     Stop,
 )
-from scheduler.api.queues.words import CHECK_REJECTED, CHECK_RETRY, NOT_SUPPORTED
+from scheduler.api.queues.words import (
+    CHECK_REJECTED,
+    CHECK_RETRY,
+    EVALUATED_LATER,
+    GATED,
+    NOT_SUPPORTED,
+)
 from scheduler.api.queues.workloads import WorkloadDefinition
 from scheduler.api.selectors import Labels
 from scheduler.tenancy.flavors import FlavorBook
@@ -22,8 +28,6 @@ from scheduler.tenancy.slices import find_refusal
 from scheduler.tenancy.trees import Amounts, Tree
 
 MISCONFIGURED, SUSPENDED = "Misconfigured", "Suspended"
-# The reason of those who only wait for a time, or for a check.
-EVALUATED_LATER = "PendingEvaluation"
 _CPU, _THOUSAND = "cpu", 1000.0
 # A reason and a message, in Kueue's words.
 Obstacle = tuple[str, str]
@@ -202,7 +206,10 @@ class Directory:
         if not self._find_queue(defined).namespaces.matches(labels):
             return MISCONFIGURED, "workload namespace doesn't match ClusterQueue selector"
         why = self._find_bad_asks(defined, namespace)
-        return (MISCONFIGURED, why) if why else None
+        if why:
+            return MISCONFIGURED, why
+        # Last, as in Kueue: what has to be mended is said even before all have agreed.
+        return (GATED, f"Admission is gated by: {defined.gates}") if defined.gates else None
 
     def _find_bad_asks(self, defined: WorkloadDefinition, namespace: str) -> str:
         """Say which pods ask for what they may not; empty if none do."""

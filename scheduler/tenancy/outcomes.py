@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -49,3 +50,13 @@ class Outcome:
 
 # What workloads that wait for their victims could get, and who has to go for it, by their keys.
 Kept = dict[str, tuple[Assignment, tuple[Victim, ...]]]
+
+
+def has_more(tried: Sequence[Mapping[str, int]]) -> bool:
+    """Whether the next try goes on behind some flavor."""
+    return any(at != -1 for one in tried for at in one.values())
+
+
+def find_next(work: Work, *, goes_on: bool) -> Next:
+    """Find what becomes of a workload that does not fit: there may be flavors that were not tried yet."""
+    return AGAIN if goes_on or has_more(work.tried) else PARKED

@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from scheduler.api import names
+from scheduler.api.queues.words import EVICTS_NOBODY_SAID, GATED
 from scheduler.tenancy import slices
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
 from scheduler.tenancy.candidates import Asker
@@ -102,9 +103,11 @@ def _find_outlook(tenants: Tenants, work: Work) -> Outlook:
         reason = assignment.why.word if mode == Mode.NO_FIT else lacks
         return Outlook("waits", reason, assignment.describe(), (), assignment)
     with tenants.promise_book.suppose_vain(work.queue, _list_vain(tenants, cycle, work)):
-        why = cycle.find_promise(entry)
-    if why:
-        return Outlook("waits", WAITS_FOR_QUOTA, why, (), assignment)
+        why = WAITS_FOR_QUOTA, cycle.find_promise(entry)
+    if mode != Mode.FIT and work.defined.evicts_nobody:
+        why = GATED, EVICTS_NOBODY_SAID
+    if why[1]:
+        return Outlook("waits", *why, (), assignment)
     if mode == Mode.FIT:
         return Outlook("fits", assignment=assignment)
     givers = tuple(_make_giver(tenants, one.key, one.why) for one in entry.victims)

@@ -225,7 +225,7 @@ class Tenants:
         self._leave_line(work)
         work.queue, work.where = queue, Where.ASIDE
         if why is None:
-            work.where, work.reason, work.message = Where.WAITS, "", ""
+            work.where, (work.reason, work.message) = Where.WAITS, self.unplaced.note_back(work)
             self.lines[queue].put(work)
             self.due_queues.note(queue)
             return

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 
-from scheduler.tenancy.directory import EVALUATED_LATER
+from scheduler.api.queues.words import EVALUATED_LATER, GATED
 from scheduler.tenancy.places import Places
 from scheduler.tenancy.works import Where, Work
+
+_OPEN = "AdmissionGatedBy cleared, waiting for quota reservation"
 
 
 class Unplaced:
@@ -17,7 +19,7 @@ class Unplaced:
         later: workloads that may not be tried before a time.
         lacking: queues in which somebody waits for a place.
         somewhere: workloads with quota whose pods may have no places yet.
-        aside: workloads that have just been put aside, as something has to be mended or changed first.
+        aside: workloads that have just been put aside, as something has to be mended or changed first, or have come back.
     """
 
     def __init__(self, works: Mapping[str, Work]) -> None:
@@ -56,12 +58,25 @@ class Unplaced:
         if not_before is not None and not_before > now:
             self.later.add(work.key)
 
+    def note_back(self, work: Work) -> tuple[str, str]:
+        """Return the reason and the message with which a workload that was aside waits from here on.
+
+        Its object said that others had to agree, so it says that they have.
+        """
+        if work.reason != GATED:
+            return "", ""
+        self.aside[work.key] = None
+        return EVALUATED_LATER, _OPEN
+
     def take_aside(self) -> Iterator[Work]:
-        """Yield the workloads that have been put aside, and still are."""
+        """Yield the workloads that have been put aside, and still are; and those that have come back and were not tried."""
         aside, self.aside = self.aside, {}
         for key in aside:
             work = self._works.get(key)
-            if work is not None and work.where == Where.ASIDE and work.reason:
+            if work is None or not work.reason:
+                continue
+            is_back = work.where == Where.WAITS and work.reason == EVALUATED_LATER
+            if work.where == Where.ASIDE or is_back:
                 yield work
 
     def take_lacking(self) -> list[str]:

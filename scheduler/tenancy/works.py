@@ -102,8 +102,9 @@ class Work:
     def _compare(self) -> None:
         """Note what it has in common with others that get the same answer."""
         sets = tuple((one.name, id(one.shape), one.least) for one in self.defined.sets)
-        replaces = self.defined.replaces
-        self.likeness: Likeness = (self.priority, sets, tuple(self.counts), self.given, replaces)
+        replaces, evicts_nobody = self.defined.replaces, self.defined.evicts_nobody
+        counts = tuple(self.counts)
+        self.likeness: Likeness = (self.priority, sets, counts, self.given, replaces, evicts_nobody)
 
     @property
     def priority(self) -> int:

@@ -298,6 +298,17 @@ async def _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world: Wo
         "Misconfigured",
     )
     assert "spec.resourceGroups" in active["message"]
+    # The flavor of the first group is in another one, too.
+    groups = [_make_group("cpu"), _make_group("memory")]
+    spec = {"namespaceSelector": {}, "resourceGroups": groups}
+    await tenants.create(world, tenants.QUEUES, "ClusterQueue", "doubtful", spec)
+    await tenants.create(
+        world, tenants.LOCALS, "LocalQueue", "doubtful", {"clusterQueue": "doubtful"}
+    )
+    (event,) = await world.wait_until(partial(world.events, "Doubtful", "doubtful"))
+    assert "flavor plain is in another group" in event["note"]
+    await tenants.submit(world, "doubtful", "doubtful", 1)
+    await tenants.becomes(world, "doubtful", "Admitted", "True")
     await world.wait_until(partial(world.events, "Misconfigured", "wrong"))
     await tenants.submit(world, "lost", "wrong", 1)
     await tenants.submit(world, "small", "right", 1)
@@ -373,6 +384,11 @@ async def _nothing_is_written_while_kueue_leads(world: World, operator: Operator
     await tenants.has_status(
         world, f"{tenants.QUEUES}/left", admittedWorkloads=0, reservingWorkloads=0
     )
+
+
+def _make_group(resource: str) -> Json:
+    flavor = {"name": "plain", "resources": [{"name": resource, "nominalQuota": "4"}]}
+    return {"coveredResources": [resource], "flavors": [flavor]}
 
 
 def _make_wrong_group() -> Json:

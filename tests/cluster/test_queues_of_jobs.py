@@ -63,6 +63,7 @@ async def test_jobs_wait_start_give_way_and_end(world: World) -> None:
     await _the_quota_of_one_that_has_ended_is_free(world)
     await _one_may_start_with_fewer_pods(world)
     await _one_that_is_deleted_leaves_nothing(world)
+    await _one_waits_until_all_have_agreed(world)
     await _one_with_a_mistake_is_told_so(world)
     await _delete_jobs(world)
     assert operator.stop().code == 0
@@ -169,6 +170,30 @@ async def _one_that_is_deleted_leaves_nothing(world: World) -> None:
 
     await world.wait_until(list_held, lambda found: not found)
     await tenants.has_status(world, f"{tenants.QUEUES}/team", admittedWorkloads=0)
+
+
+def _is_gated_by(names_left: str, found: Json) -> bool:
+    texts: Json = found["metadata"]["annotations"]
+    return bool(texts.get(names.KUEUE_GATED, "") == names_left)
+
+
+async def _one_waits_until_all_have_agreed(world: World) -> None:
+    gated = {names.KUEUE_GATED: "example.com/budget,example.com/review"}
+    await world.call("POST", JOBS, make_job("asked", "team", annotations=gated, suspend=True))
+    name = (await find_workload(world, "asked"))["metadata"]["name"]
+    await tenants.becomes(world, name, "QuotaReserved", "False")
+    for left in ("example.com/review", ""):
+        found = await tenants.read_workload(world, name)
+        (reserved,) = found["status"]["conditions"]
+        assert reserved["reason"] == "AdmissionGated"
+        assert reserved["message"].startswith("Admission is gated by: example.com/")
+        patch = {"metadata": {"annotations": {names.KUEUE_GATED: left or None}}}
+        await world.call("PATCH", f"{JOBS}/asked", patch)
+        await world.wait_until(
+            partial(tenants.read_workload, world, name), partial(_is_gated_by, left)
+        )
+    await wait_until_placed(world, "asked", 1)
+    await world.call("DELETE", f"{JOBS}/asked", {"propagationPolicy": "Background"})
 
 
 async def _one_with_a_mistake_is_told_so(world: World) -> None:

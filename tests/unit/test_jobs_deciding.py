@@ -148,6 +148,25 @@ def test_a_job_that_waits_takes_its_workload_along_to_another_queue_and_class() 
     assert small.workloads[0]["spec"]["queueName"] == "other"
 
 
+def test_a_workload_follows_its_job_when_somebody_agrees() -> None:
+    small = Small()
+    assert small.job is not None
+    small.job["metadata"]["annotations"] = {names.KUEUE_GATED: "a.io/one,a.io/two"}
+    small.settle()
+    texts = small.job["metadata"]["annotations"]
+    assert small.workloads[0]["metadata"]["annotations"][names.KUEUE_GATED] == "a.io/one,a.io/two"
+    texts[names.KUEUE_GATED] = "a.io/two"
+    (deed,) = small.settle()
+    assert isinstance(deed, WriteWorkload)
+    note = 'Updated workload AdmissionGatedBy to "a.io/two"'
+    assert deed.words == ("Normal", "UpdatedWorkload", note)
+    # A name that was taken off the Workload itself does not come back.
+    del small.workloads[0]["metadata"]["annotations"][names.KUEUE_GATED]
+    assert small.settle() == []
+    texts[names.KUEUE_GATED] = "a.io/two,a.io/three"
+    assert small.settle() == []
+
+
 def test_a_job_that_can_never_start_fails() -> None:
     small = Small()
     small.settle()

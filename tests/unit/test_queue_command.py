@@ -328,3 +328,17 @@ def test_a_workload_is_found_by_its_job_and_one_that_is_not_in_a_cluster_has_no_
     waiters = ask("show", "vision", objects=objects)["waiters"]
     assert [one["since"] for one in waiters] == [None, None]
     assert "there is none" in queue("why", "vision/detec", objects=objects, code=2)
+
+
+def test_a_local_queue_without_a_queue_is_named_before_anything_waits_in_it() -> None:
+    local = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+        "metadata": {"name": "dangling", "namespace": "team"}, "spec": {"clusterQueue": "nowhere"},
+    }  # fmt: skip
+    objects = [FLAVOR, *make_queue("a", {"gpus": 2}), local]
+    wanted = [{"namespace": "team", "name": "dangling", "queue": "nowhere"}]
+    for what in ("list", "tree"):
+        assert ask(what, objects=objects)["astray"] == wanted
+        said = "1 local queue leads to no ClusterQueue that is there: team/dangling to nowhere"
+        assert said in " ".join(queue(what, objects=objects).split())
+    assert ask("list", objects=objects[:-1])["astray"] == []

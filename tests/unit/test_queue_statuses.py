@@ -53,6 +53,7 @@ def write(
     seen: Any = None,
     is_fair: bool = False,
     problem: str = "",
+    remark: str = "",
 ) -> tuple[QueueStatuses, Told]:
     told = Told()
     reporter: Any = told
@@ -62,7 +63,7 @@ def write(
     )
     namespace, name = kinds.split_key(figures.key)
     meta = wire.Meta(name=name, namespace=namespace, uid="u", generation=2, resource_version="1")
-    statuses.see(kind.name, meta, seen, problem)
+    statuses.see(kind.name, meta, seen, problem, remark)
     statuses.write([figures])
     return statuses, told
 

@@ -11,7 +11,7 @@ from scheduler.api import kinds, kueue
 from scheduler.api.door.events import AdmitDone, AdmitFailed, PreemptFailed
 from scheduler.api.door.workload_decisions import Admit, EvictWorkload, Preempt, Queued, SetGiven
 from scheduler.errors import ApiError
-from scheduler.kube.queues import reports, writer
+from scheduler.kube.queues import conditions, reports, writer
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import ShownWorkloads
 from scheduler.kube.queues.writer import Facts, LetRun, QuotaPermit, QuotaWriter, Result
@@ -295,6 +295,25 @@ async def test_who_has_to_go_is_evicted_and_preempted_in_kueues_words() -> None:
     # One that has to go already is not written about again.
     assert await stage.carry_out(PREEMPT) == []
     assert stage.api.n_writes == 1
+
+
+def test_a_workload_for_which_nobody_may_go_says_so_and_one_that_goes_closes_its_gates() -> None:
+    open_gate = {"name": "a", "position": "Open", "lastTransitionTime": "2027-01-15T07:30:00Z"}
+    status = kueue.WorkloadStatus(preemption_gates=[open_gate])
+    changing = conditions.Conditions((), 1, NOW)
+    why = "AdmissionGated", "Workload requires preemption, but it's gated"
+    made = conditions.leave_queued(status, changing, why, NOW)
+    assert made is not None
+    found = {
+        one["type"]: (one["status"], one["reason"], one["message"]) for one in made["conditions"]
+    }
+    assert found == {
+        "BlockedOnPreemptionGates": ("True", "PreemptionGated", why[1]),
+        "QuotaReserved": ("False", *why),
+    }
+    gone = conditions.evict(status, changing, "Preempted", "for another one", NOW)
+    assert not changing.is_true("BlockedOnPreemptionGates")
+    assert [one["position"] for one in gone["preemptionGates"]] == ["Closed"]
 
 
 async def test_who_was_stopped_is_evicted_and_not_preempted() -> None:

@@ -298,8 +298,23 @@ def test_a_class_that_is_not_there_is_a_mistake_of_the_job() -> None:
         "problem": 'WorkloadPriorityClass "urgent" not found',
     }
     assert not found["workloads"]
+    # In a cluster the job stays suspended.
+    (pod,) = found["pods"]
+    assert pod["node"] is None
+    assert pod["message"] == (
+        "its job gets no Workload: Job team/j: metadata.labels[kueue.x-k8s.io/priority-class]: "
+        'WorkloadPriorityClass "urgent" not found'
+    )
+    assert found["summary"]["pending"] == 1
     with pytest.raises(InputProblem, match="urgent"):
         schedule([*make_world(3), job], strict=True)
+
+
+def test_pods_of_a_group_with_a_mistake_say_so() -> None:
+    pods = [make_pod(f"p{i}", group="crew", total=2 + i) for i in range(2)]
+    found = schedule([*make_world(3), *pods])
+    assert find_nodes(found) == {"p0": [None], "p1": [None]}
+    assert all("it gets no Workload: " in one["message"] for one in found["pods"])
 
 
 def test_without_nodes_only_quota_is_decided() -> None:

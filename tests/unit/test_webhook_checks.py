@@ -60,6 +60,11 @@ _RUNS: Json = {"suspend": False}
         ),
         (make_job({names.KUEUE_PREBUILT: "A"}), (names.KUEUE_PREBUILT, "'A' is not the name of a Workload")),
         (make_job(texts={names.KUEUE_PREBUILT: "../other/workloads/w"}), (names.KUEUE_PREBUILT, "is not the name")),
+        (make_job(texts={names.KUEUE_GATED: "a.io/one,,b.io/two"}), (names.KUEUE_GATED, "'' is not a domain with a path")),
+        (make_job(texts={names.KUEUE_GATED: "one"}), (names.KUEUE_GATED, "'one' is not a domain with a path")),
+        (make_job(texts={names.KUEUE_GATED: "A_b/one"}), (names.KUEUE_GATED, "is not a domain")),
+        (make_job(texts={names.KUEUE_GATED: f"a.io/{'x' * 59}"}), (names.KUEUE_GATED, "at most 63")),
+        (make_job(texts={names.KUEUE_GATED: "a.io/one, a.io/one"}), (names.KUEUE_GATED, "is named twice")),
         (make_job(parallelism="four"), ("spec.parallelism",)),
         ({"metadata": {"labels": {names.KUEUE_QUEUE: 5}}}, ("metadata.labels: cannot be read",)),
         ({"metadata": {"labels": QUEUE}, "spec": []}, ("spec: must be an object",)),
@@ -84,6 +89,31 @@ def test_a_job_with_a_mistake_is_refused(job: Json, words: tuple[str, ...]) -> N
 def test_a_job_without_a_mistake_is_let_in(job: Json) -> None:
     assert find_objection(kinds.JOBS, job) == ""
     assert find_objection(kinds.JOBS, job, job) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        (None, "a.io/one, a.io/two", ""),
+        ("a.io/one,a.io/two", "a.io/two", ""),
+        ("a.io/one", "", ""),
+        ("a.io/one", None, ""),
+        ("", "a.io/one", "may not be added later"),
+        (None, "a.io/one", "may not be added later"),
+        ("a.io/one", "a.io/one,a.io/two", "'a.io/two' may not be added later"),
+    ],
+)
+def test_those_who_have_to_agree_can_only_be_taken_off(
+    before: str | None, after: str | None, word: str
+) -> None:
+    is_new = after == "a.io/one, a.io/two"
+    old, new = (
+        make_job(texts={} if text is None else {names.KUEUE_GATED: text})
+        for text in (before, after)
+    )
+    for kind in (kinds.JOBS, kinds.PODS, kinds.DEPLOYMENTS):
+        found = find_objection(kind, new, None if is_new else old)
+        assert (names.KUEUE_GATED in found and word in found) if word else found == ""
 
 
 def test_a_job_of_more_kinds_of_pods_than_a_workload_has_is_refused() -> None:

@@ -168,6 +168,14 @@ def test_the_pods_of_a_stateful_set_are_one_group() -> None:
     }
 
 
+def test_the_pods_of_a_set_say_who_has_to_agree() -> None:
+    found = make(QUEUE, replicas=1, template={"spec": {}})
+    found["metadata"]["annotations"] = {names.KUEUE_GATED: "a.io/one"}
+    for kind in (kinds.STATEFUL_SETS, kinds.DEPLOYMENTS):
+        meta = default(kind, found)["spec"]["template"]["metadata"]
+        assert meta["annotations"][names.KUEUE_GATED] == "a.io/one"
+
+
 def test_the_group_of_a_stateful_set_follows_its_replicas() -> None:
     none = default(kinds.STATEFUL_SETS, make(QUEUE, replicas=0, template={"spec": {}}))
     grown = {**none, "spec": {**none["spec"], "replicas": 5}}

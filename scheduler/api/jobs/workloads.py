@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scheduler.api import names, values
-from scheduler.api.jobs import pod_sets, templates
+from scheduler.api.jobs import gates, pod_sets, templates
 from scheduler.api.jobs.parts import JobPart, Json, get_in, read_count, read_list, read_object
 from scheduler.api.jobs.templates import Addition, CannotStart
 from scheduler.api.kinds import PRIORITY_CLASSES, WORKLOAD_CLASSES, WORKLOADS, Kind
@@ -104,6 +104,8 @@ def _list_annotations(meta: Mapping[str, object]) -> Json:
     kept = {key: one for key, one in texts.items() if key.startswith(names.KUEUE_PROVISIONING)}
     if texts.get(names.KUEUE_ELASTIC) == "true":
         kept[names.KUEUE_ELASTIC] = "true"
+    if gated := gates.find_gates({"metadata": meta}):
+        kept[names.KUEUE_GATED] = gated
     generation = meta.get("generation")
     return kept | ({names.FITS_GENERATION: str(generation)} if generation else {})
 
@@ -240,13 +242,13 @@ def _make_addition(
     if len(queue) <= _LABEL_MAX and "." not in queue:
         labels[names.KUEUE_CLUSTER_QUEUE] = queue
     annotations = {names.KUEUE_WORKLOAD: str(get_in(workload, ("metadata", "name")) or "")}
-    gates: tuple[str, ...] = ()
+    held_by: tuple[str, ...] = ()
     if is_elastic(workload):
         annotations[names.KUEUE_CHAIN] = find_first_slice(workload)
-        gates = (names.KUEUE_ELASTIC,)
+        held_by = (names.KUEUE_ELASTIC,)
     count = read_count(assigned, "count")
     n_pods = whole if count is None else count
-    found = Addition(name, n_pods, labels, annotations, selector, tolerations, gates)
+    found = Addition(name, n_pods, labels, annotations, selector, tolerations, held_by)
     checks = read_list(workload, "status", "admissionChecks")
     return add_updates(
         found, ((str(one.get("name", "")), read_list(one, "podSetUpdates")) for one in checks)

@@ -15,6 +15,7 @@ from scheduler.api.queues.words import (
 )
 
 Conditions = Mapping[str, kueue.TimedCondition]
+_CLOSED = "Closed"
 
 
 class Lifecycle(NamedTuple):
@@ -100,3 +101,10 @@ def _find_retry(check: kueue.CheckState) -> float:
         return 0.0
     since = times.read_time(check.last_transition_time)
     return float(since + check.requeue_after_seconds) if since else 0.0
+
+
+def has_closed_gate(found: kueue.Workload) -> bool:
+    """Whether one of a workload's preemption gates is closed: one of which the status says nothing is."""
+    states = {one.get("name"): one.get("position") for one in found.status.preemption_gates or ()}
+    wanted = [one.get("name") for one in found.spec.preemption_gates or ()]
+    return any(states.get(name, _CLOSED) == _CLOSED for name in wanted)

@@ -6,7 +6,7 @@ function raises ``BadInput``, which names the field and what is allowed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from scheduler.api import kai, kueue, quantities, selectors, times, values
@@ -182,29 +182,20 @@ def _read_groups(spec: Mapping[str, Any]) -> tuple[ResourceGroup, ...]:
     if n_flavors > _FLAVORS_MAX:
         problem = f"has {n_flavors} flavors; at most {_FLAVORS_MAX} are allowed"
         raise BadInput("spec.resourceGroups", problem)
+    _refuse_twice(found)
     return found
 
 
-def list_remarks(groups: Sequence[ResourceGroup], *, lends: bool) -> Iterator[str]:
-    """List what is written of quotas and has no effect; ``lends``: there is somebody to lend to."""
-    resources: set[str] = set()
-    flavors: set[str] = set()
+def _refuse_twice(groups: Sequence[ResourceGroup]) -> None:
+    """Refuse a flavor with two quotas of a resource: it would not be known which one counts."""
+    seen: set[tuple[str, str]] = set()
     for i, group in enumerate(groups):
-        field = f"spec.resourceGroups[{i}]"
-        for what, given, seen in (
-            ("coveredResources", group.resources, resources),
-            ("flavors", [one.flavor for one in group.flavors], flavors),
-        ):
-            for name in sorted(seen.intersection(given)):
-                yield f"{field}.{what}: {name} is named before, so it does not count here"
-            seen.update(given)
-        quotas = [quota for flavor in group.flavors for quota in flavor.quotas]
-        if not lends and any(one.borrowing is not None for one in quotas):
-            yield f"{field}: borrowingLimit has no effect without a cohort"
-        if not lends and any(one.lending is not None for one in quotas):
-            yield f"{field}: lendingLimit has no effect without a cohort"
-        if any(one.lending is not None and one.lending > one.nominal for one in quotas):
-            yield f"{field}: a lendingLimit above nominalQuota has no effect"
+        for k, flavor in enumerate(group.flavors):
+            for resource in group.resources:
+                if (flavor.flavor, resource) in seen:
+                    field = f"spec.resourceGroups[{i}].flavors[{k}]"
+                    raise BadInput(field, f"{resource} of {flavor.flavor} has a quota before")
+                seen.add((flavor.flavor, resource))
 
 
 def _read_group(raw: Mapping[str, Any], field: str) -> ResourceGroup:

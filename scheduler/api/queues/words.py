@@ -22,6 +22,11 @@ LOCAL_QUEUE_RESTARTED, CLUSTER_QUEUE_RESTARTED = "LocalQueueRestarted", "Cluster
 CHECK_PENDING, CHECK_READY, CHECK_RETRY, CHECK_REJECTED = "Pending", "Ready", "Retry", "Rejected"
 # Why a workload never starts whose job wants what is not supported: the reason.
 NOT_SUPPORTED = "NotSupported"
+# Why a workload is not tried yet: somebody has to agree first; or it waits for a time, a check, or its turn.
+GATED, EVALUATED_LATER = "AdmissionGated", "PendingEvaluation"
+# The condition of a workload for which others would have to be evicted, and may not; its reason, and its message.
+BLOCKED, EVICTS_NOBODY = "BlockedOnPreemptionGates", "PreemptionGated"
+EVICTS_NOBODY_SAID = "Workload requires preemption, but it's gated"
 # Why a slice of a workload is finished: another one has its quota, or its job needs it no longer.
 SLICE_REPLACED, OUT_OF_SYNC = "WorkloadSliceReplaced", "OutOfSync"
 PAST = frozenset({SLICE_REPLACED, OUT_OF_SYNC})

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import kueue, selectors, times, wire
+from scheduler.api import kueue, names, selectors, times, wire
 from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
@@ -21,6 +21,7 @@ from scheduler.api.queues.lifecycles import (
     FRESH,
     Lifecycle,
     find_requeue_time,
+    has_closed_gate,
     read_lifecycle,
 )
 from scheduler.api.queues.run_times import find_run_seconds
@@ -146,6 +147,8 @@ class WorkloadDefinition:
             job's uid; empty for other workloads.
         replaces: the slice whose quota it takes over once it gets its own; empty for none.
         life: what else its object says of its life.
+        gates: who has to agree before it is tried, as it is written; empty for nobody.
+        evicts_nobody: whether nobody may be evicted for it as it is: one of its preemption gates is closed.
         run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not, or it was not read.
     """
 
@@ -168,6 +171,8 @@ class WorkloadDefinition:
     chain: str = ""
     replaces: str = ""
     life: Lifecycle = FRESH
+    gates: str = ""
+    evicts_nobody: bool = False
     run_seconds: float | None = None
 
 
@@ -312,6 +317,8 @@ def read_workload(
         chain=find_chain(meta),
         replaces=find_replaced(meta),
         life=read_lifecycle(found),
+        gates=(meta.annotations or {}).get(names.KUEUE_GATED, ""),
+        evicts_nobody=has_closed_gate(found),
         run_seconds=find_run_seconds(found) if with_run_time else None,
     )
 

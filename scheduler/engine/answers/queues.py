@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from scheduler.api.queues.definitions import UNLIMITED, Quota
+from scheduler.api.queues.remarks import list_remarks
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import queues as ask
 from scheduler.tenancy import outlooks
@@ -30,7 +31,16 @@ def list_queues(inside: Inside, _: ask.KnownQueues) -> Sequence[ask.QueueStandin
         counts = _count(tenants, name)
         found.append(
             ask.QueueStanding(
-                name, False, queue.cohort, queue.weight, 0.0, "", *counts, (), inactive
+                name,
+                False,
+                queue.cohort,
+                queue.weight,
+                0.0,
+                "",
+                *counts,
+                (),
+                inactive,
+                tuple(list_remarks(queue)),
             )
         )
     return found
@@ -41,6 +51,8 @@ def _list_nodes(tenants: Tenants, tree: Tree) -> Iterator[ask.QueueStanding]:
         share, dominant = tree.find_share(i)
         parent = tree.nodes[node.parent].name if node.parent >= 0 else ""
         inactive = tenants.directory.list_inactive_reasons(node.name) if node.is_queue else ()
+        forest = tenants.directory.forest
+        defined = forest.queues[node.name] if node.is_queue else forest.cohorts.get(node.name)
         yield ask.QueueStanding(
             node.name,
             not node.is_queue,
@@ -51,6 +63,7 @@ def _list_nodes(tenants: Tenants, tree: Tree) -> Iterator[ask.QueueStanding]:
             *(_count(tenants, node.name) if node.is_queue else (0, 0, 0, 0, 0)),
             tuple(_list_uses(tenants, tree, i)),
             tuple(inactive),
+            tuple(list_remarks(defined)) if defined is not None else (),
         )
 
 

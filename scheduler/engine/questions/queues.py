@@ -52,6 +52,7 @@ class QueueStanding(NamedTuple):
         holding, admitted: how many have quota, and how many of these may run.
         uses: by resource and flavor.
         inactive: why it admits nobody, as reasons and messages; empty if it does.
+        remarks: what is written in it and means nothing.
     """
 
     name: str
@@ -67,6 +68,7 @@ class QueueStanding(NamedTuple):
     admitted: int
     uses: tuple[QuotaUse, ...]
     inactive: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class KnownQueues(Fact[Sequence[QueueStanding]], frozen=True):

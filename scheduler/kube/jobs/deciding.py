@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from scheduler.api.jobs import changes, workloads
+from scheduler.api import names
+from scheduler.api.jobs import changes, gates, workloads
 from scheduler.api.jobs.parts import (
     Json,
     get_in,
@@ -292,6 +293,17 @@ def _follow_class(case: Case, workload: Json) -> _Found:
     return None
 
 
+def _follow_gates(case: Case, workload: Json) -> _Found:
+    """Take the names off a workload that its job no longer has: they have agreed."""
+    before = gates.find_gates(workload)
+    left = gates.narrow(before, gates.find_gates(case.job))
+    if case.prebuilt or left == before:
+        return None
+    note = f'Updated workload AdmissionGatedBy to "{left}"'
+    patch = {"metadata": {"annotations": {names.KUEUE_GATED: left or None}}}
+    return WriteWorkload(workload, patch, words=("Normal", "UpdatedWorkload", note))
+
+
 def _stop_unadmitted(case: Case, workload: Json) -> _Found:
     """Stop a job that runs though its workload is not admitted."""
     if case.is_suspended or has_condition(workload, ADMITTED) or slices.may_run(case, workload):
@@ -334,6 +346,7 @@ _STEPS: tuple[Callable[[Case, Json], _Found], ...] = (
     _start,
     _follow_queue,
     _follow_class,
+    _follow_gates,
     _stop_unadmitted,
     _stop_astray,
     elastic_refused.refuse_size,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from scheduler.api import kueue, names, wire
-from scheduler.api.jobs import changes, table, workloads
+from scheduler.api.jobs import changes, gates, table, workloads
 from scheduler.api.jobs.owners import JobKey, find_job_key
 from scheduler.api.jobs.parts import JobState, Json, has_condition
 from scheduler.api.jobs.table import JobKind
@@ -28,6 +28,7 @@ class KnownJob(NamedTuple):
         priority_class: the class that its workload is to have; empty for none, or for any.
         prebuilt: the key of the workload, made before it, that it names; empty for none.
         is_elastic: whether it says that it changes its size while it runs.
+        gates: who has to agree before its workload is tried.
         is_suspended: whether it may not run.
         is_going: whether it is being deleted.
         state: how far it is.
@@ -40,6 +41,7 @@ class KnownJob(NamedTuple):
     priority_class: str
     prebuilt: str
     is_elastic: bool
+    gates: str
     is_suspended: bool
     is_going: bool
     state: JobState
@@ -55,6 +57,7 @@ class KnownWorkload(NamedTuple):
         is_going: whether it is being deleted.
         fits: the generation of its job to which it is known to fit; empty for none.
         is_elastic: whether it says that its job changes its size while it runs.
+        gates: who has to agree before it is tried.
         is_past: whether it is a slice that its job needs no longer, and nothing holds it.
         queue: the queue that it names.
         priority_class: its class; empty for none.
@@ -69,6 +72,7 @@ class KnownWorkload(NamedTuple):
     is_going: bool
     fits: str
     is_elastic: bool
+    gates: str
     is_past: bool
     queue: str
     priority_class: str
@@ -95,6 +99,7 @@ def read_job(name: str, found: Any) -> KnownJob:
         "" if name_of_prebuilt else workloads.find_class(job),
         f"{meta.namespace}/{name_of_prebuilt}" if name_of_prebuilt else "",
         workloads.is_elastic(job),
+        gates.find_gates(job),
         changes.is_suspended(row, job),
         meta.deletion_timestamp is not None,
         row.read_state(job),
@@ -130,6 +135,7 @@ def read_workload(found: kueue.Workload) -> KnownWorkload:
         meta.deletion_timestamp is not None,
         (meta.annotations or {}).get(names.FITS_GENERATION, ""),
         (meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
+        (meta.annotations or {}).get(names.KUEUE_GATED, ""),
         _is_past(found),
         spec.queue_name,
         reference.name if reference is not None else spec.priority_class_name,
@@ -188,6 +194,8 @@ def _is_elsewhere(job: KnownJob, one: KnownWorkload) -> bool:
     if EVICTED in one.true:
         return not job.is_suspended or (one.has_quota and not job.state.is_active)
     if job.priority_class and job.priority_class != one.priority_class:
+        return True
+    if not job.prebuilt and gates.narrow(one.gates, job.gates) != one.gates:
         return True
     if job.is_suspended:
         return ADMITTED in one.true or one.queue != job.queue

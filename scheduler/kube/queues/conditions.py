@@ -18,10 +18,14 @@ from scheduler.api.limits import shorten
 from scheduler.api.queues.admissions import write_admission, write_new_domains
 from scheduler.api.queues.words import (
     ADMITTED,
+    BLOCKED,
     CHECK_PENDING,
     CHECK_READY,
     EVICTED,
+    EVICTS_NOBODY,
+    EVICTS_NOBODY_SAID,
     FINISHED,
+    GATED,
     NODE_FAILURES,
     PODS_READY,
     PREEMPTED,
@@ -37,7 +41,6 @@ _MESSAGE_MAX = 32 * 1024
 _INT32_MAX = 2**31 - 1
 # The most characters of what is behind an eviction, and of the reason of a condition.
 _CAUSE_MAX, _REASON_MAX = 316, 1024
-_BLOCKED = "BlockedOnPreemptionGates"
 # After these evictions a workload waits in its queue as soon as its job has stopped.
 _WAIT_AT_ONCE = frozenset({PREEMPTED, NODE_FAILURES})
 _HAS_STARTED, _HAS_RECOVERED = "Started", "Recovered"
@@ -128,7 +131,7 @@ def admit(
     """
     message = f"Quota reserved in ClusterQueue {decision.queue}"
     conditions.set(QUOTA_RESERVED, QUOTA_RESERVED, message, is_true=True)
-    for kind in (EVICTED, PREEMPTED, _BLOCKED):
+    for kind in (EVICTED, PREEMPTED, BLOCKED):
         conditions.reset(kind, QUOTA_RESERVED)
     made: Json = {"admission": msgspec.to_builtins(write_admission(decision, version))}
     if status.requeue_state is not None and status.requeue_state.requeue_at:
@@ -206,12 +209,15 @@ def evict(
 ) -> Json:
     """Return the changes of a status by which a workload is to give its quota back."""
     conditions.set(EVICTED, reason, message, is_true=True)
-    if conditions.is_true(_BLOCKED):
-        conditions.set(_BLOCKED, reason, message, is_true=False)
+    if conditions.is_true(BLOCKED):
+        conditions.set(BLOCKED, reason, message, is_true=False)
     made: Json = {"conditions": conditions.write()}
     if status.admission_checks:
         checks = [_reset_check(one, times.write_time(now)) for one in status.admission_checks]
         made["admissionChecks"] = _write_checks(checks)
+    if status.preemption_gates:
+        closed = {"position": "Closed", "lastTransitionTime": times.write_time(now)}
+        made["preemptionGates"] = [{**one, **closed} for one in status.preemption_gates]
     if status.unhealthy_nodes:
         made["unhealthyNodes"] = None
     return made
@@ -270,6 +276,8 @@ def leave_queued(
         shorten(message, _MESSAGE_MAX),
     ):
         return None
+    if why == (GATED, EVICTS_NOBODY_SAID):
+        conditions.set(BLOCKED, EVICTS_NOBODY, message, is_true=True)
     return take_quota(status, conditions, why, now)
 
 

@@ -12,6 +12,7 @@ from scheduler.api.door.events import Event, Heard
 from scheduler.api.door.notes import Note
 from scheduler.api.door.workload_decisions import Admit, Preempt, Queued, QuotaDecision
 from scheduler.api.kinds import Kind
+from scheduler.api.queues import reading, remarks
 from scheduler.api.queues.words import ADMITTED, EVICTED, FINISHED
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import ChecksToPass, QueueFigures, QueuePath
@@ -21,7 +22,7 @@ from scheduler.kube.queues.finalizers import Finalizers
 from scheduler.kube.queues.guard import Guard, KueueLease
 from scheduler.kube.queues.reports import WorkloadReports
 from scheduler.kube.queues.shown import Shown, ShownWorkloads
-from scheduler.kube.queues.statuses import KINDS, MISCONFIGURED, QueueStatuses
+from scheduler.kube.queues.statuses import DOUBTFUL, KINDS, MISCONFIGURED, QueueStatuses
 from scheduler.kube.queues.writer import Facts, LetRun, QuotaPermit, QuotaWriter
 from scheduler.kube.report.metrics.queues import QueueCounts
 from scheduler.kube.report.reporter import Reporter
@@ -197,7 +198,11 @@ class QueueHands:
                 self._reports.forget(shown.key)
                 self._let_run(shown)
         elif kind in KINDS:
-            self._statuses.see(kind, meta, found.status, problem)
+            remark = "" if problem else _find_remark(found)
+            self._statuses.see(kind, meta, found.status, problem, remark)
+            if remark:
+                self._note_problem(kind, meta, remark, DOUBTFUL)
+                return
         self._note_problem(kind, meta, problem)
 
     def _let_run(self, shown: Shown) -> None:
@@ -211,14 +216,16 @@ class QueueHands:
         if conditions.may_run(shown.status, checks):
             self._writer.submit(LetRun(shown.key, shown.meta.uid, given.cluster_queue), Facts())
 
-    def _note_problem(self, kind: str, meta: wire.Meta, problem: str) -> None:
+    def _note_problem(
+        self, kind: str, meta: wire.Meta, problem: str, reason: str = MISCONFIGURED
+    ) -> None:
         """Report what is wrong with an object, once for each text."""
         key = kind, f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         before = self._problems.pop(key, "")
         if problem:
             self._problems[key] = problem
             if problem != before and self._get_term():
-                words = "Warning", MISCONFIGURED, problem
+                words = "Warning", reason, problem
                 self._reporter.report_on_object(self._find_kind(kind), meta, words, is_why=True)
 
     def _drop(self, kind: str, key: str) -> None:
@@ -249,6 +256,15 @@ class QueueHands:
                 case _:
                     self._writer.submit(one, Facts())
             yield
+
+
+def _find_remark(found: Any) -> str:
+    """Find what is written in a queue or a cohort and means nothing; empty for nothing."""
+    if isinstance(found, kueue.ClusterQueue):
+        return "; ".join(remarks.list_remarks(reading.read_queue(found)))
+    if isinstance(found, kueue.Cohort):
+        return "; ".join(remarks.list_remarks(reading.read_cohort(found)))
+    return ""
 
 
 def _make_question(decision: Admit) -> ChecksToPass:

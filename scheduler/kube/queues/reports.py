@@ -23,7 +23,9 @@ from scheduler.api.queues.words import (
     ADMITTED,
     BY_CHECK,
     DEACTIVATION_TARGET,
+    EVALUATED_LATER,
     EVICTED,
+    GATED,
     PREEMPTED,
     QUOTA_RESERVED,
     SLICE_REPLACED,
@@ -199,8 +201,8 @@ class WorkloadReports:
             return msgspec.json.encode({"metadata": meta, "status": status or {}})
 
         self._reporter.report_status(shown.meta.uid, path, make_body)
-        words = "Warning", decision.reason, decision.message
-        self._report(shown, words, is_why=True)
+        kind = "Normal" if decision.reason in {GATED, EVALUATED_LATER} else "Warning"
+        self._report(shown, (kind, decision.reason, decision.message), is_why=True)
 
     def _make_status(self, shown: Shown, decision: Queued) -> dict[str, object] | None:
         now, why = self._clock(), (decision.reason, decision.message)

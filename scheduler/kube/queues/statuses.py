@@ -34,7 +34,7 @@ _CAN = {
     kinds.LOCAL_QUEUES.name: "Can submit new workloads to localQueue",
 }
 _TERMINATING = "Terminating", "Can't admit new workloads; clusterQueue is terminating"
-MISCONFIGURED = "Misconfigured"
+MISCONFIGURED, DOUBTFUL = "Misconfigured", "Doubtful"
 _SHARING = "fairSharing"
 _MOST_INT64 = 2**63 - 1
 # What the status of a local queue calls its usage in the older version.
@@ -43,11 +43,12 @@ KINDS = kinds.CLUSTER_QUEUES.name, kinds.LOCAL_QUEUES.name, kinds.COHORTS.name
 
 
 class _Known(NamedTuple):
-    """A queue as it was seen last, and what is wrong with it."""
+    """A queue as it was seen last, what is wrong with it, and what in it means nothing."""
 
     meta: wire.Meta
     status: Mapping[str, Any]
     problem: str
+    remark: str
 
 
 class QueueStatuses:
@@ -89,11 +90,11 @@ class QueueStatuses:
         """Note that figures may have changed."""
         self._has_changed = True
 
-    def see(self, kind: str, meta: wire.Meta, status: Any, problem: str) -> None:
-        """Take over how a queue is now."""
+    def see(self, kind: str, meta: wire.Meta, status: Any, problem: str, remark: str = "") -> None:
+        """Take over how a queue is now; ``remark``: what is written in it and means nothing."""
         seen = status if isinstance(status, Mapping) else {}
         key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-        self._known[kind, key] = _Known(meta, seen, problem)
+        self._known[kind, key] = _Known(meta, seen, problem, remark)
 
     def drop(self, kind: str, key: str) -> None:
         """Forget a queue that is gone."""
@@ -195,7 +196,8 @@ class QueueStatuses:
         if reason:
             conditions.set(_ACTIVE, reason, message, is_true=False)
         else:
-            conditions.set(_ACTIVE, _READY, _CAN[figures.kind], is_true=True)
+            said = "; ".join(filter(None, (_CAN[figures.kind], known.remark)))
+            conditions.set(_ACTIVE, _READY, said, is_true=True)
         return conditions.write()
 
 

@@ -11,7 +11,7 @@ import re
 from scheduler.api import kinds, names, values
 from scheduler.api.groups.readers import kueue as kueue_words
 from scheduler.api.groups.readers import reading
-from scheduler.api.jobs import batch, plain_pods, pod_sets, table, units, workloads
+from scheduler.api.jobs import batch, gates, plain_pods, pod_sets, table, units, workloads
 from scheduler.api.jobs.parts import Json, get_in, read_count
 from scheduler.errors import BadInput
 from scheduler.kube.webhook import serving, sizes
@@ -127,6 +127,7 @@ def _check_labels(
     seconds = labels.get(names.KUEUE_RUN_TIME)
     if seconds is not None:
         reading.parse_count(seconds, reading.name_label(names.KUEUE_RUN_TIME))
+    gates.check_gates(request.found, request.before)
     if request.before is None:
         return
     old = read_texts(request.before, *_LABELS)

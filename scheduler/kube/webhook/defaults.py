@@ -5,8 +5,8 @@ Source: Kueue (2026-08), ``pkg/controller/jobframework/defaults.go`` and ``pkg/c
 
 from __future__ import annotations
 
-from scheduler.api import kinds, names
-from scheduler.api.jobs import changes, plain_pods, table, workloads
+from scheduler.api import names
+from scheduler.api.jobs import changes, plain_pods, services, table, workloads
 from scheduler.api.jobs.parts import Json, get_in, read_list, read_object
 from scheduler.api.jobs.templates import write_changes
 from scheduler.kube.webhook import serving
@@ -80,7 +80,9 @@ def default_pod(request: Request, known: Known) -> list[Json]:
         labels[names.KUEUE_QUEUE] = names.KUEUE_DEFAULT_QUEUE
     labels[names.KUEUE_MANAGED] = "true"
     texts = read_texts(pod, "metadata", "annotations")
-    _join_replica(labels, texts)
+    of_replica = services.list_texts_of_replica(labels, texts)
+    labels |= of_replica[0]
+    texts |= of_replica[1]
     # Whatever a user has written there: pods of a role share the quota of one of them.
     texts[names.KUEUE_ROLE] = plain_pods.make_role(read_object(pod, "spec"))
     found = [str(one.get("name", "")) for one in read_list(pod, "spec", "schedulingGates")]
@@ -101,15 +103,3 @@ def _list_finalizers(pod: Json, labels: dict[str, str], texts: dict[str, str]) -
     if ends and names.KUEUE_MANAGED not in found:
         found.append(names.KUEUE_MANAGED)
     return found
-
-
-def _join_replica(labels: dict[str, str], texts: dict[str, str]) -> None:
-    """Put a pod of a LeaderWorkerSet with a queue into the group of its replica, by what that one's controller writes."""
-    if texts.get(names.KUEUE_PARENT) != serving.write_parent(kinds.LEADER_WORKER_SETS):
-        return
-    name, replica = labels.get(names.LWS_NAME, ""), labels.get(names.LWS_GROUP, "")
-    # The controller's own webhook may come later and write them then: the API server calls again after it.
-    if name and replica and names.LWS_SIZE in texts:
-        labels[names.KUEUE_GROUP] = workloads.make_name(kinds.LEADER_WORKER_SETS, name, "", replica)
-        texts[names.KUEUE_TOTAL] = texts[names.LWS_SIZE]
-        texts[names.KUEUE_INDEX_LABEL] = names.LWS_INDEX

@@ -1,10 +1,6 @@
 """Deployments, StatefulSets and LeaderWorkerSets with a queue: what their pod templates get, and what may not change.
 
-The pods of a Deployment wait one by one, those of a StatefulSet as one group, those of a LeaderWorkerSet as one group for
-each replica.
-
-Source: Kueue (2026-08), the webhooks of these kinds in ``pkg/controller/jobs``; the group of a StatefulSet is that of
-Kueue 0.9 to 0.13.
+Source: Kueue (2026-08), the webhooks of these kinds in ``pkg/controller/jobs``.
 """
 
 from __future__ import annotations
@@ -12,7 +8,7 @@ from __future__ import annotations
 from scheduler.api import kinds, names, values
 from scheduler.api.groups.readers import kueue as kueue_words
 from scheduler.api.groups.readers import reading
-from scheduler.api.jobs import plain_pods, workloads
+from scheduler.api.jobs import plain_pods, services, workloads
 from scheduler.api.jobs.parts import Json, Place, get_in, read_count, read_object, write_place
 from scheduler.api.jobs.templates import write_changes
 from scheduler.api.kinds import Kind
@@ -25,11 +21,6 @@ _WORKERS: Place = ("spec", "leaderWorkerTemplate", "workerTemplate")
 _SIZE: Place = ("spec", "leaderWorkerTemplate", "size")
 _REPLICAS: Place = ("spec", "replicas")
 _LATE = "LeaderReady"
-
-
-def write_parent(kind: Kind) -> str:
-    """Write a kind as pods say by which owner they wait."""
-    return kind.kind.lower() if kind.group == "apps" else f"{kind.group}/{kind.kind.lower()}"
 
 
 def list_templates(kind: Kind, found: Json) -> list[Place]:
@@ -46,36 +37,16 @@ def default_templates(request: Request) -> list[Json]:
         BadInput: a field that is read is not as the API server has it.
     """
     kind, found = request.kind, request.found
-    queue = workloads.find_queue(found)
-    if not queue:
+    added = services.list_texts(kind, found)
+    if added is None:
         return []
-    labels = {names.KUEUE_QUEUE: queue}
-    if priority_class := workloads.find_class(found):
-        labels[names.KUEUE_CLASS] = priority_class
-    texts = {}
-    if kind != kinds.DEPLOYMENTS:
-        texts = {names.KUEUE_PARENT: write_parent(kind), names.KUEUE_SERVES: "true"}
-    if kind == kinds.STATEFUL_SETS:
-        name = str(get_in(found, ("metadata", "name")) or "")
-        labels[names.KUEUE_GROUP] = workloads.make_name(kind, name, "")
-        # Its pods may come one after the other, each once the one before it is ready.
-        texts[names.KUEUE_FAST] = "true"
-        texts[names.KUEUE_TOTAL] = str(max(1, _count_replicas(found)))
-        texts[names.KUEUE_INDEX_LABEL] = names.SET_INDEX
-        if start := read_count(found, "spec", "ordinals", "start"):
-            texts[names.KUEUE_INDEX_OFFSET] = str(start)
     made = []
     for place in list_templates(kind, found):
         fields: Json = {}
-        for key, added in (("labels", labels), ("annotations", texts)):
-            fields[f"metadata.{key}"] = {**read_texts(found, *place, "metadata", key), **added}
+        for key, more in zip(("labels", "annotations"), added, strict=True):
+            fields[f"metadata.{key}"] = {**read_texts(found, *place, "metadata", key), **more}
         made += write_changes(found, place, fields)
     return made
-
-
-def _count_replicas(found: Json) -> int:
-    count = read_count(found, *_REPLICAS)
-    return 1 if count is None else count
 
 
 def has_begun(kind: Kind, found: Json) -> bool:
@@ -112,7 +83,7 @@ def check_templates(request: Request) -> None:
         if read_count(found, *_SIZE) != read_count(before, *_SIZE):
             raise BadInput(write_place(_SIZE), _write_fixed())
     else:
-        _check_replicas(_count_replicas(before), _count_replicas(found))
+        _check_replicas(services.count_replicas(before), services.count_replicas(found))
 
 
 def _check_start(found: Json) -> None:
@@ -151,7 +122,7 @@ def check_place_in_set(request: Request) -> None:
     pod = request.found
     texts, labels = (read_texts(pod, "metadata", key) for key in ("annotations", "labels"))
     # Of a StatefulSet that Kueue's own webhook has changed the templates do not say how many there are.
-    is_of_set = texts.get(names.KUEUE_PARENT) == write_parent(kinds.STATEFUL_SETS)
+    is_of_set = texts.get(names.KUEUE_PARENT) == services.write_parent(kinds.STATEFUL_SETS)
     if request.before is not None or not is_of_set or names.KUEUE_TOTAL not in texts:
         return
     index = reading.parse_rank(labels.get(names.SET_INDEX))

@@ -104,6 +104,7 @@ class Inventory:
         budgets: PodDisruptionBudgets, as far as their status says.
         queueing: queues, flavors and the like, and Workloads that wait in queues.
         made_workloads: of the Workloads among them that no file has, by namespace and name, the uids of the pods.
+        without_workload: why pods wait whose job gets no Workload because of its mistakes, by uid.
         workloads: objects from which controllers make pods; they are not read any further.
         limit_ranges: namespaces that have a LimitRange.
         positions: by uid of a pod, the place in ``objects`` of the pod or of the workload that it is made from.
@@ -128,6 +129,7 @@ class Inventory:
     budgets: list[steering.PodDisruptionBudget] = field(default_factory=list)
     queueing: list[kueue.QueueObject | kai.Queue] = field(default_factory=list)
     made_workloads: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    without_workload: dict[str, str] = field(default_factory=dict)
     workloads: list[Given] = field(default_factory=list)
     limit_ranges: set[str] = field(default_factory=set)
     positions: dict[str, int] = field(default_factory=dict)

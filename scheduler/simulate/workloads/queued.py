@@ -114,15 +114,20 @@ class _Maker:
         stopped = []
         for job in self._jobs.jobs.values():
             key = job.row.kind.name, job.key.namespace, str(job.body["metadata"]["name"])
-            is_own = self._jobs.find(job.key) is job
-            if not is_own or job.given.position in self._bad:
+            if self._jobs.find(job.key) is not job:
                 continue
+            n_known = len(self._inventory.mistakes)
             with self._inventory.collect_mistakes(job.given):
+                if job.given.position in self._bad:
+                    self._hold_pods(job)
+                    continue
                 self._take_over(job)
                 if key in self._of_jobs:
                     self._mark_pods(job, self._list_parts(job), self._of_jobs[key])
                 elif self._add_that_of_job(job):
                     stopped.append(f"{job.key.kind} {job.key.namespace}/{job.key.name}")
+            if len(self._inventory.mistakes) > n_known:
+                self._hold_pods(job)
         if stopped:
             n, run = (
                 printing.count_nouns(len(stopped), "job"),
@@ -132,6 +137,23 @@ class _Maker:
                 f"{n} with a queue {run} without a Workload and would be stopped, so the pods wait for quota "
                 f"({printing.list_some(stopped)}); if the cluster has Workloads, add `workloads` to the dump"
             )
+
+    def _hold_pods(self, job: QueuedJob) -> None:
+        """Let the pods of a job wait that gets no Workload because of its mistakes: it stays suspended."""
+        said = self._say_mistakes(job.given.position)
+        labels = {names.KUEUE_QUEUE: workloads.find_queue(job.body)}
+        for at in self._pods[job.key]:
+            pod = self._inventory.pods[at]
+            if _runs(pod):
+                continue
+            # It waits for a Workload, as a pod does that names a queue itself.
+            meta = structs.replace(pod.metadata, labels={**(pod.metadata.labels or {}), **labels})
+            self._inventory.pods[at] = structs.replace(pod, metadata=meta)
+            self._inventory.without_workload[meta.uid] = f"its job gets no Workload: {said}"
+
+    def _say_mistakes(self, position: int) -> str:
+        known = self._inventory.mistakes.values()
+        return "; ".join(str(one) for one in known if one.position == position)
 
     def _take_over(self, job: QueuedJob) -> None:
         """Give a job the Workload, made before it, that it names.
@@ -234,8 +256,13 @@ class _Maker:
                 continue
             position = inventory.positions[pods[0].metadata.uid]
             given = Given(position, inventory.objects[position])
+            n_known = len(inventory.mistakes)
             with inventory.collect_mistakes(given):
                 self._add_that_of_pods(unit, pods, given)
+            if len(inventory.mistakes) > n_known:
+                said = self._say_mistakes(position)
+                for pod in pods:
+                    inventory.without_workload[pod.metadata.uid] = f"it gets no Workload: {said}"
         if left:
             n, run = (
                 printing.count_nouns(len(left), "pod or group"),
