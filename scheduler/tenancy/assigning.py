@@ -134,7 +134,8 @@ class Assigner:
             if failed:
                 break
         if made.mode == Mode.NO_FIT:
-            made.why = resolve_reason(made.sets, self._queue.groups)
+            # What suits but for a resource that the queue does not have has no reason of a flavor.
+            made.why = resolve_reason(made.sets, self._queue.groups) or Reason.NO_MATCH
         else:
             self._refuse_topologies(sets, made)
         return made
@@ -164,7 +165,9 @@ class Assigner:
 
     def _list_requests(self, one: PodSet, n_pods: int) -> dict[str, int]:
         requests = {
-            resource: min(_INT64_MAX, amount * n_pods) for resource, amount in one.shape.requests
+            resource: min(_INT64_MAX, amount * n_pods)
+            for resource, amount in one.shape.requests
+            if resource in self._groups or not self._book.ignores_undeclared
         }
         if names.PODS in self._groups:
             requests[names.PODS] = n_pods

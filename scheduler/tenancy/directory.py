@@ -44,10 +44,13 @@ class Directory:
         classes: the values of the WorkloadPriorityClasses.
     """
 
-    def __init__(self, find_labels: Callable[[str], Labels | None]) -> None:
-        """``find_labels`` finds the labels of a namespace; None if there is none."""
+    def __init__(
+        self, find_labels: Callable[[str], Labels | None], *, ignores_undeclared: bool = False
+    ) -> None:
+        """``find_labels`` finds the labels of a namespace; None if there is none. The rest is as in ``QueueSettings``."""
         self._find_labels = find_labels
-        self.forest, self.book = Forest(), FlavorBook()
+        self.forest = Forest()
+        self.book = FlavorBook(ignores_undeclared=ignores_undeclared)
         self.locals: dict[str, LocalQueueDefinition] = {}
         self.checks: dict[str, Check] = {}
         self.classes: dict[str, int] = {}

@@ -23,9 +23,11 @@ class FlavorBook:
 
     Attributes:
         flavors: the flavors by name.
+        ignores_undeclared: whether pods need no flavor of a resource that their queue has no quota of.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, ignores_undeclared: bool = False) -> None:
+        self.ignores_undeclared = ignores_undeclared
         self.flavors: dict[str, Flavor] = {}
         # The labels of nodes that are the levels of each topology.
         self._levels: dict[str, tuple[str, ...]] = {}

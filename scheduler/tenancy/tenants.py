@@ -62,7 +62,7 @@ class Tenants:
         """``find_labels`` finds the labels of a namespace; None if there is none."""
         self.places: Places = Anywhere()
         self.pause: Callable[[], None] = lambda: None
-        self.directory = Directory(find_labels)
+        self.directory = Directory(find_labels, ignores_undeclared=settings.ignores_undeclared)
         self.book = self.directory.book
         self.works: dict[str, Work] = {}
         self.unplaced = Unplaced(self.works)

@@ -126,3 +126,23 @@ def test_waits_double_and_end() -> None:
         3600,
     ]
     assert ReadySettings(first_seconds=0).find_backoff(5) == 0
+
+
+def test_resources_without_quota_need_some_unless_kueues_word_says_otherwise() -> None:
+    assert not read_settings({}).ignores_undeclared
+    for word, ignores in (("BlockUndeclared", False), ("IgnoreUndeclared", True)):
+        given = {"resources": {"quotaCheckStrategy": word}}
+        assert read_settings(given).ignores_undeclared is ignores
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"quotaCheckStrategy": "Ignore"}, "queues.resources.quotaCheckStrategy"),
+        ({"excludeResourcePrefixes": []}, "queues.resources.excludeResourcePrefixes"),
+        ([], "queues.resources"),
+    ],
+)
+def test_a_mistake_in_what_counts_is_named(given: Any, field: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(field)):
+        read_settings({"resources": given})

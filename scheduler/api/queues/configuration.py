@@ -19,9 +19,23 @@ from scheduler.api.queues.settings import (
 )
 from scheduler.errors import BadInput
 
+_RESOURCES, _CHECK = "resources", "quotaCheckStrategy"
+# By Kueue's words, the default first.
+_CHECKS = "BlockUndeclared", "IgnoreUndeclared"
 _FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
 _WEBHOOK, _MOVES, _PROMISES, _KUEUE_NAMESPACE = "webhook", "moves", "promises", "kueueNamespace"
-FIELDS = "kueue", _KUEUE_NAMESPACE, "kai", _FAIR, _HISTORY, _READY, _WEBHOOK, _MOVES, _PROMISES
+FIELDS = (
+    "kueue",
+    _KUEUE_NAMESPACE,
+    "kai",
+    _FAIR,
+    _HISTORY,
+    _READY,
+    _WEBHOOK,
+    _MOVES,
+    _PROMISES,
+    _RESOURCES,
+)
 _STAMPS = ("Eviction", "Creation")
 _OF_KAI = "kValue", "usage", "usageHalfLifeTime", "saturationMultiplier", "reclaimMinRuntimeMethod"
 _METHODS = ("lca", "queue")
@@ -50,11 +64,23 @@ def read_settings(given: Any, field: str = "queues") -> QueueSettings:
         strategies=_read_strategies(raw.get(_FAIR), f"{field}.{_FAIR}"),
         moves=values.read_flag(raw.get(_MOVES, False), f"{field}.{_MOVES}"),
         promises=values.read_flag(raw.get(_PROMISES, False), f"{field}.{_PROMISES}"),
+        ignores_undeclared=_read_check(raw.get(_RESOURCES), f"{field}.{_RESOURCES}"),
         history=_read_history(raw.get(_HISTORY), f"{field}.{_HISTORY}"),
         by_eviction=_read_stamp(ready, f"{field}.{_READY}"),
         ready=None if raw.get(_READY) is None else _read_ready(ready, f"{field}.{_READY}"),
         webhook=webhook,
     )
+
+
+def _read_check(given: Any, field: str) -> bool:
+    """Read whether resources that a queue has no quota of are left out of account."""
+    raw = values.read_mapping(given, field)
+    values.refuse_unknown(raw, field, (_CHECK,))
+    found = raw.get(_CHECK, _CHECKS[0])
+    if found not in _CHECKS:
+        wanted = " or ".join(_CHECKS)
+        raise BadInput(f"{field}.{_CHECK}", f"{values.quote(found)} is not {wanted}")
+    return bool(found == _CHECKS[1])
 
 
 def _read_webhook(given: Any, field: str) -> WebhookSettings | None:

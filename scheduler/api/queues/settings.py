@@ -106,6 +106,7 @@ class QueueSettings:
         strategies: by which rules queues with larger shares give way; None if shares do not count.
         moves: whether workloads are moved for one whose queue is owed the quota, but scattered over nodes.
         promises: whether the first workload of a queue that waits in vain is promised quota for a later time.
+        ignores_undeclared: whether resources that a queue has no quota of need none; else a workload that requests one waits.
         history: how what local queues have used counts, in queues where it does.
         by_eviction: whether a workload loses its place in the order if it is evicted because its pods were not ready.
         ready: how long pods may take until they are ready; None: as long as they need.
@@ -120,6 +121,7 @@ class QueueSettings:
     strategies: tuple[str, ...] | None = None
     moves: bool = False
     promises: bool = False
+    ignores_undeclared: bool = False
     history: HistorySettings = _WEEK
     by_eviction: bool = True
     ready: ReadySettings | None = None
