@@ -193,6 +193,8 @@ def _list_missing(found: QuotaWait) -> Iterator[str]:
         there = "there is quota" if suited == short else "others could give quota back"
         yield f"a place for all its pods at once: {there}, but not enough is free on nodes that suit them"
         suited = short
+    for name in found.uncovered:
+        yield f"quota of {name} in its queue, which has none, or no request of it"
     for flavor in suited:
         yield from _list_needs_of(flavor)
     if found.flavors and all(flavor.refusals for flavor in found.flavors):

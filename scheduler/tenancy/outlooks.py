@@ -220,3 +220,13 @@ def _list_givers(
     asker = Asker(work, tenants.find_queue(work.queue), missing, list(missing))
     for one in Reclaiming(tree, tenants.works, tenants.rules).list_candidates(asker):
         yield _make_giver(tenants, tree.held.keys[one.row] or "", one.why)
+
+
+def list_uncovered(tenants: Tenants, work: Work, found: Outlook) -> list[str]:
+    """List the resources that a workload requests, and of which its queue has no quota though it has to have some."""
+    if found.assignment is None or tenants.book.ignores_undeclared:
+        return []
+    groups = tenants.find_queue(work.queue).groups
+    covered = {resource for group in groups for resource in group.resources}
+    wanted = {name for one in found.assignment.sets for name, n in one.requests.items() if n}
+    return sorted(wanted - covered)

@@ -209,6 +209,17 @@ def test_why_names_the_policies_by_which_nothing_comes_back(
     assert found["needs"] == ["in flavor gpus: 2 more of nvidia.com/gpu"]
 
 
+def test_why_names_a_resource_of_which_the_queue_has_no_quota() -> None:
+    wants = make_workload("wants", "a", 1, 1, scheduler="other")
+    (container,) = wants["spec"]["podSets"][0]["template"]["spec"]["containers"]
+    container["resources"]["requests"]["example.com/nic"] = "1"
+    found = ask("why", "team/wants", objects=[FLAVOR, *make_queue("a", {"gpus": 4}), wants])
+    assert found["reason"] == "NoMatchingFlavor"
+    assert found["needs"] == [
+        "quota of example.com/nic in its queue, which has none, or no request of it"
+    ]
+
+
 def test_why_says_what_can_never_start_and_who_is_behind_the_first() -> None:
     objects = [
         FLAVOR,

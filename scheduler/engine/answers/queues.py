@@ -221,7 +221,10 @@ def explain_wait(inside: Inside, question: ask.WhyNoQuota) -> ask.QuotaWait | No
         )
         for one in outlooks.list_flavors(tenants, work, found)
     )
-    return ask.QuotaWait(found.verdict, found.reason, found.message, tuple(victims), flavors)
+    uncovered = tuple(outlooks.list_uncovered(tenants, work, found))
+    return ask.QuotaWait(
+        found.verdict, found.reason, found.message, tuple(victims), flavors, uncovered
+    )
 
 
 def list_waiters(inside: Inside, question: ask.WaitersOf) -> Sequence[ask.Waiter]:

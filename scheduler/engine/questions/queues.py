@@ -201,6 +201,7 @@ class QuotaWait(NamedTuple):
         reason, message: why it waits, in Kueue's words; both are empty if it fits.
         victims: who would be asked to go for it; of one that ``goes``, who was.
         flavors: by the groups of resources of its queue, in the order in which they are tried.
+        uncovered: resources that it requests, and of which its queue has no quota in any flavor.
     """
 
     verdict: str
@@ -208,6 +209,7 @@ class QuotaWait(NamedTuple):
     message: str
     victims: tuple[QuotaGiver, ...] = ()
     flavors: tuple[FlavorOutlook, ...] = ()
+    uncovered: tuple[str, ...] = ()
 
 
 class WhyNoQuota(Question[QuotaWait | None], frozen=True):
