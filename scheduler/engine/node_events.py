@@ -16,14 +16,15 @@ class NodeEvents:
     """Applies events about nodes."""
 
     def __init__(self, cluster: Cluster, note: Callable[[str], None]) -> None:
-        """``note`` hears the name of each node that has come, has changed or is gone."""
+        """``note`` hears the name of each node that has come, has other taints or is gone."""
         self._cluster, self._note = cluster, note
 
     def see_node(self, node: wire.Node, _: float) -> Sequence[Note]:
         """Take over a node as it is."""
         before = self._cluster.find_facts(node.metadata.name)
         after = self._cluster.see_node(node)
-        self._note(after.name)
+        if before is None or before.taints != after.taints:
+            self._note(after.name)
         read = notes.NodeRead(after.name)
         if before is not None and before.devices == after.devices:
             return (read,)

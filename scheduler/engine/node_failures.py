@@ -25,6 +25,7 @@ from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Where
+from scheduler.state.nodes import TaintKey
 from scheduler.tenancy.assignments import Assignment, SetAssignment
 from scheduler.tenancy.flavors import tolerates
 from scheduler.tenancy.tenants import Tenants
@@ -83,7 +84,7 @@ class NodeFailures:
                 self._troubled.discard(node)
 
     def note_node(self, name: str) -> None:
-        """Note that a node has come, has changed or is gone."""
+        """Note that a node has come, has other taints or is gone."""
         if name not in self._on_node:
             return
         facts = self._cluster.find_facts(name)
@@ -139,16 +140,21 @@ class NodeFailures:
 
     def _list_failed(self, work: Work) -> list[str]:
         """List the nodes of a workload that have failed for it."""
+        troubled = sorted(self._nodes_of.get(work.key, frozenset()) & self._troubled)
+        pods = map(self._cluster.pods.get, self._pods.list_of(work.defined) if troubled else ())
+        kept = {pod.node for pod in pods if pod is not None and not pod.deleting}
+        # Nodes of a pool have the same taints.
+        tolerated: dict[tuple[TaintKey, ...], bool] = {}
         found = []
-        for node in sorted(self._nodes_of.get(work.key, frozenset()) & self._troubled):
+        for node in troubled:
             facts = self._cluster.find_facts(node)
-            if facts is None or (
-                not self._tolerates(work, facts.taints) and not self._runs_on(work, node)
-            ):
+            if facts is not None and node not in kept and facts.taints not in tolerated:
+                tolerated[facts.taints] = self._tolerates(work, facts.taints)
+            if facts is None or not (node in kept or tolerated[facts.taints]):
                 found.append(node)
         return found
 
-    def _tolerates(self, work: Work, taints: Collection[tuple[str, str, str]]) -> bool:
+    def _tolerates(self, work: Work, taints: Collection[TaintKey]) -> bool:
         """Whether the pods of a workload go on to be placed on a node with some taints."""
         given = work.defined.admission
         flavors = {flavor for one in given.assigned for _, flavor in one.flavors} if given else ()
@@ -160,11 +166,6 @@ class NodeFailures:
             for key, value, effect in taints
             if effect in _REFUSING
         )
-
-    def _runs_on(self, work: Work, node: str) -> bool:
-        """Whether a pod of a workload is on a node, and stays there."""
-        pods = map(self._cluster.pods.get, self._pods.list_of(work.defined))
-        return any(pod is not None and pod.node == node and not pod.deleting for pod in pods)
 
     def _keep_near(
         self, work: Work, given: SetAssignment, placed: Mapping[str, Sequence[str]]

@@ -265,7 +265,7 @@ class Queues:
     # Nodes and pods.
 
     def note_node(self, name: str) -> None:
-        """Note that a node has come, has changed or is gone."""
+        """Note that a node has come, has other taints or is gone."""
         self._failures.note_node(name)
 
     def note_pod(self, pod: wire.Pod) -> None:
