@@ -295,8 +295,8 @@ class Engine:
 
     def _drop_pod(self, uid: str, _: float) -> Sequence[Note]:
         self._forgetting.note_change()
-        self._cluster.drop_pod(uid)
         self._queues.drop_pod(uid)
+        self._cluster.drop_pod(uid)
         return self._let_leave(uid)
 
     def _let_leave(self, uid: str) -> Sequence[Note]:

@@ -1,32 +1,31 @@
-"""What becomes of workloads whose nodes fail: pods that are lost get other nodes, or the workload starts elsewhere as a whole.
+"""What becomes of workloads whose nodes fail: lost pods get other nodes, or the workload starts elsewhere as a whole.
 
-A node has failed for a workload if it is gone, or has a taint that the pods do not tolerate, and no pod of the workload
-runs there any more. The lost pods get places that suit those that go on: the domain that they need in common, and the
-slices that they belong to. If there are none, the workload is evicted, and waits for a place for all of its pods.
+A node has failed for a pod set if it is gone, or has a taint that the pods do not tolerate. Lost pods get places that suit
+those that go on: the domain that all of them need, and the slices that they belong to. If there are no such places, and no
+pod of the workload runs on one of these nodes any more, the workload is evicted. It then waits for places for all of its pods.
 
 Source: Kueue (2026-08), ``pkg/controller/tas/node_controller.go`` and ``pkg/scheduler/scheduler.go`` (``TASFailedNodeReplacement``
-with ``FailFast``). Kueue evicts a workload at once if two of its nodes have failed. Here all that failed are replaced in
+with ``FailFast``). Kueue evicts a workload at once if two of its nodes have failed. Here all lost pods get other nodes in
 one go if that is possible.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Outcome
-from scheduler.api.door.workload_decisions import EvictWorkload, SetDomains
+from scheduler.api.door.workload_decisions import DomainsGiven, EvictWorkload, SetDomains
 from scheduler.api.queues.words import NODE_FAILURES
 from scheduler.api.queues.workloads import WorkloadDefinition
+from scheduler.engine.allowance import Allowance
+from scheduler.engine.allowance import Work as Piece
+from scheduler.engine.replacing import Replacing
 from scheduler.engine.seats import Seats
 from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.cluster import Cluster
-from scheduler.state.entities import Where
 from scheduler.state.nodes import TaintKey
-from scheduler.tenancy.assignments import Assignment, SetAssignment
 from scheduler.tenancy.flavors import tolerates
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Where as Stage
@@ -48,14 +47,16 @@ class NodeFailures:
     ) -> None:
         """``pods``: which pods are those of which workload."""
         self._cluster, self._tenants, self._pods = cluster, tenants, pods
-        self._places, self._seats = places, seats
+        self._replacing, self._seats = Replacing(cluster, pods, places), seats
         # The workloads that were given a node by its name, and the nodes of each.
         self._on_node: dict[str, set[str]] = {}
         self._nodes_of: dict[str, frozenset[str]] = {}
-        # Such nodes that are gone, or have taints.
-        self._troubled: set[str] = set()
         # Workloads that may have lost pods.
         self._suspects: dict[str, None] = {}
+        # By a node that was gone: workloads whose pods were still known to be there when others got their places.
+        self._left: dict[str, set[str]] = {}
+        # Workloads of which such a node has come back.
+        self._regained: set[str] = set()
 
     @property
     def has_any(self) -> bool:
@@ -68,129 +69,159 @@ class NodeFailures:
         if nodes == self._nodes_of.get(defined.key, frozenset()):
             return
         self.drop_workload(defined.key)
-        if nodes:
-            self._nodes_of[defined.key] = nodes
+        if not nodes:
+            return
+        self._nodes_of[defined.key] = nodes
         for node in sorted(nodes):
             self._on_node.setdefault(node, set()).add(defined.key)
-            self.note_node(node)
+        if any(map(self._is_troubled, nodes)):
+            self._suspects[defined.key] = None
 
     def drop_workload(self, key: str) -> None:
         """Forget a workload."""
         self._suspects.pop(key, None)
+        self._regained.discard(key)
         for node in self._nodes_of.pop(key, ()):
             self._on_node[node].discard(key)
             if not self._on_node[node]:
                 del self._on_node[node]
-                self._troubled.discard(node)
 
     def note_node(self, name: str) -> None:
         """Note that a node has come, has other taints or is gone."""
-        if name not in self._on_node:
+        if not self._nodes_of:
             return
-        facts = self._cluster.find_facts(name)
-        if facts is None or any(effect in _REFUSING for _, _, effect in facts.taints):
-            self._troubled.add(name)
-            self._suspects.update(dict.fromkeys(sorted(self._on_node[name])))
+        if self._is_troubled(name):
+            keys = set(map(self._find_key, self._cluster.pods_on.get(name, ()))) - {""}
+            keys |= self._on_node.get(name, set())
         else:
-            self._troubled.discard(name)
+            keys = self._left.pop(name, set()) & self._nodes_of.keys()
+            self._regained |= keys
+        self._suspects.update(dict.fromkeys(sorted(keys)))
 
     def note_pod(self, uid: str) -> None:
-        """Note that a pod ends or goes: it may have been the last one of its workload on a node that has failed."""
-        for key in self._pods.find_keys(uid)[0] if self._troubled else ():
-            work = self._tenants.works.get(self._tenants.index.find_owned(key))
-            if work is not None and self._nodes_of.get(work.key, frozenset()) & self._troubled:
-                self._suspects[work.key] = None
+        """Note that a pod ends or goes; it may be on a node that has failed."""
+        pod = self._cluster.pods.get(uid) if self._nodes_of else None
+        if pod is None or not pod.node or not self._is_troubled(pod.node):
+            return
+        key = self._find_key(uid)
+        if key:
+            self._suspects[key] = None
+        left = self._left.get(pod.node, set())
+        left.discard(key)
+        if not left:
+            self._left.pop(pod.node, None)
 
-    def work(self, outcome: Outcome) -> None:
-        """Find places for the pods that were lost, and evict the workloads for whose pods there are none."""
-        suspects, self._suspects = self._suspects, {}
-        for key in suspects:
+    def note_workload(self, key: str) -> None:
+        """Note that a workload may have lost pods: what was decided about it has not come true."""
+        if any(map(self._is_troubled, self._nodes_of.get(key, ()))):
+            self._suspects[key] = None
+
+    def _find_key(self, uid: str) -> str:
+        """Find the workload of a pod, if it was given nodes by their names; empty for none."""
+        for owner in self._pods.find_keys(uid)[0]:
+            key = self._tenants.index.find_owned(owner)
+            if key in self._nodes_of:
+                return key
+        return ""
+
+    def _is_troubled(self, node: str) -> bool:
+        """Whether a node is gone, or has a taint that keeps some pods away."""
+        facts = self._cluster.find_facts(node)
+        return facts is None or any(effect in _REFUSING for _, _, effect in facts.taints)
+
+    def work(self, allowance: Allowance, outcome: Outcome) -> None:
+        """Find places for lost pods, and evict the workloads for whose pods there are none, as far as the allowance goes."""
+        while self._suspects:
+            key = next(iter(self._suspects))
+            del self._suspects[key]
             work = self._tenants.works.get(key)
-            if work is not None and work.where == Stage.HOLDS and not work.is_going:
-                self._cluster.pauses.take()
-                self._mend(work, outcome)
+            if work is None or work.where != Stage.HOLDS or work.is_going:
+                continue
+            self._cluster.pauses.take()
+            self._replace_lost_pods(work, outcome)
+            if not allowance.allows(Piece.ROUND):
+                return
 
-    def _mend(self, work: Work, outcome: Outcome) -> None:
+    def _replace_lost_pods(self, work: Work, outcome: Outcome) -> None:
         """Find places for the pods that a workload has lost, if it has lost any."""
-        lost = self._list_failed(work)
-        if not lost or not self._places.needs_place(work):
+        failed, is_back = self._list_failed(work), work.key in self._regained
+        self._regained.discard(work.key)
+        found = self._replacing.replace(work, failed) if failed or is_back else None
+        if found is None:
             return
-        placed = self._places.domains.list_placed(work, lost)
-        _, succeeded = self._pods.count_sets(work.defined)
-        living = Counter({name: len(uids) for name, uids in placed.items()})
-        found = self._places.read_assignment(work, living, succeeded)
-        if found is None or not any(one.n_pods for one in found.sets):
-            return
-        self._places.let_go(work.key)
-        near = Assignment(sets=[self._keep_near(work, one, placed) for one in found.sets])
-        if not self._places.take(work, near):
-            self._tenants.send_away(work.key)
-            said = f"Workload was evicted as there was no replacement for unhealthy node(s): {', '.join(lost)}"
-            outcome.quotas.append(EvictWorkload(work.key, work.uid, NODE_FAILURES, said))
-            return
-        domains = self._places.domains.find_domains(work, found, lost)
-        if domains:
-            outcome.quotas.append(SetDomains(work.key, work.uid, tuple(sorted(domains.items()))))
         for uid in self._pods.list_of(work.defined):
             pod = self._cluster.pods.get(uid)
-            if pod is not None and pod.ours and not pod.node and not pod.deleting:
-                # It came before its place was found.
+            if pod is None or pod.deleting:
+                continue
+            if pod.node in failed:
+                # If the node comes back with the pod, the pod keeps its place.
+                self._left.setdefault(pod.node, set()).add(work.key)
+            elif found.has_places and pod.ours and not pod.node:
+                # The pod came before a place was found for it.
                 self._seats.forget(uid)
                 self._seats.give(pod)
+        if found.domains and not _has_domains(work.defined, found.domains):
+            sets = tuple(sorted(found.domains.items()))
+            left = tuple(failed) if found.n_lost else ()
+            outcome.quotas.append(SetDomains(work.key, work.uid, sets, left))
+        elif not found.has_places and not self._runs_on(work, failed):
+            self._tenants.send_away(work.key)
+            said = f"Workload was evicted as there was no replacement for unhealthy node(s): {', '.join(failed)}"
+            outcome.quotas.append(EvictWorkload(work.key, work.uid, NODE_FAILURES, said))
 
     def _list_failed(self, work: Work) -> list[str]:
-        """List the nodes of a workload that have failed for it."""
-        troubled = sorted(self._nodes_of.get(work.key, frozenset()) & self._troubled)
-        pods = map(self._cluster.pods.get, self._pods.list_of(work.defined) if troubled else ())
-        kept = {pod.node for pod in pods if pod is not None and not pod.deleting}
+        """List the nodes of a workload that have failed for those of its pods that are there, or are to be."""
+        sets: dict[str, set[str]] = {}
+        for one in work.defined.admission.assigned if work.defined.admission else ():
+            for values, _ in one.domains.domains if one.domains is not None else ():
+                sets.setdefault(values[-1], set()).add(one.name)
+        for uid in self._pods.list_of(work.defined):
+            pod = self._cluster.pods.get(uid)
+            if pod is not None and pod.node:
+                sets.setdefault(pod.node, set()).add(self._pods.find_set(uid, work.defined))
         # Nodes of a pool have the same taints.
-        tolerated: dict[tuple[TaintKey, ...], bool] = {}
-        found = []
-        for node in troubled:
+        tolerated: dict[tuple[frozenset[str], tuple[TaintKey, ...]], bool] = {}
+        failed = []
+        for node in sorted(filter(self._is_troubled, sets)):
             facts = self._cluster.find_facts(node)
-            if facts is not None and node not in kept and facts.taints not in tolerated:
-                tolerated[facts.taints] = self._tolerates(work, facts.taints)
-            if facts is None or not (node in kept or tolerated[facts.taints]):
-                found.append(node)
-        return found
+            if facts is not None:
+                kind = frozenset(sets[node]), facts.taints
+                if kind not in tolerated:
+                    tolerated[kind] = self._tolerates(work, *kind)
+                if tolerated[kind]:
+                    continue
+            failed.append(node)
+        return failed
 
-    def _tolerates(self, work: Work, taints: Collection[TaintKey]) -> bool:
-        """Whether the pods of a workload go on to be placed on a node with some taints."""
+    def _tolerates(self, work: Work, sets: Collection[str], taints: Collection[TaintKey]) -> bool:
+        """Whether pods of some pod sets can be placed on a node with some taints."""
         given = work.defined.admission
         flavors = {flavor for one in given.assigned for _, flavor in one.flavors} if given else ()
-        known = [self._tenants.book.flavors[name] for name in sorted(flavors) if name in self._tenants.book.flavors]  # fmt: skip
-        added = [one for flavor in known for one in flavor.tolerations]
+        book = self._tenants.book.flavors
+        added = [one for name in flavors if name in book for one in book[name].tolerations]
         return all(
             tolerates([*pod_set.shape.tolerations, *added], key, value, effect)
             for pod_set in work.sets
+            if pod_set.name in sets
             for key, value, effect in taints
             if effect in _REFUSING
         )
 
-    def _keep_near(
-        self, work: Work, given: SetAssignment, placed: Mapping[str, Sequence[str]]
-    ) -> SetAssignment:
-        """Let the lost pods of a pod set go where the others of its slices are, and in the domain that all of them need."""
-        sets = {one.name: one for one in work.sets}
-        own = sets[given.name]
-        where = self._places.domains.find_where(own, given)
-        group = own.shape.group
-        kin = [name for name in placed if name == own.name or (group and sets[name].shape.group == group)]  # fmt: skip
-        there = [uid for name in kin for uid in placed[name]]
-        if not isinstance(where, Where) or not there or not given.n_pods:
-            return given
-        selectors: list[Mapping[str, str]] = []
-        for level, size in where.slices[-1:]:
-            labels = where.labels[: level + 1]
-            counts = Counter(self._places.domains.find_domain(uid, labels) for uid in placed.get(own.name, ()))  # fmt: skip
-            for values, n in sorted(counts.items()):
-                selectors += [dict(zip(labels, values, strict=True))] * (-n % size)
-        labels = where.labels[: where.required + 1]
-        values = self._places.domains.find_domain(there[0], labels)
-        selectors += [dict(zip(labels, values, strict=True))] * max(0, given.n_pods - len(selectors))  # fmt: skip
-        return (
-            replace(given, selectors=tuple(selectors[: given.n_pods])) if any(selectors) else given
-        )
+    def _runs_on(self, work: Work, failed: Collection[str]) -> bool:
+        """Whether a pod of a workload is on one of the nodes that have failed but are there, and stays."""
+        there = {node for node in failed if self._cluster.find_facts(node) is not None}
+        pods = map(self._cluster.pods.get, self._pods.list_of(work.defined))
+        return any(pod is not None and pod.node in there and not pod.deleting for pod in pods)
+
+
+def _has_domains(defined: WorkloadDefinition, domains: Mapping[str, DomainsGiven]) -> bool:
+    """Whether a workload says already where its pods are, or some of these have ended and are nowhere."""
+    assigned = defined.admission.assigned if defined.admission else ()
+    known = {one.name: one for one in assigned}
+    is_whole = all(
+        sum(n for _, n in found.domains) == known[name].n_pods for name, found in domains.items()
+    )
+    return not is_whole or all(known[name].domains == found for name, found in domains.items())
 
 
 def _list_nodes(defined: WorkloadDefinition) -> frozenset[str]:

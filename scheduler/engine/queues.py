@@ -298,7 +298,8 @@ class Queues:
 
     def undo_preempt(self, event: events.PreemptFailed, _: float) -> Sequence[Note]:
         """Let a workload stay that could not be asked to go, or to do another step."""
-        self.tenants.undo_preempt(event.key)
+        self.tenants.undo_preempt(event.key, keeps_quota=event.keeps_quota)
+        self._failures.note_workload(event.key)
         return _NOTHING
 
     # Decisions.
@@ -328,7 +329,7 @@ class Queues:
         """Give quota to all who can have it, and ask those to go who have to, as far as the allowance goes."""
         if self.is_held:
             return
-        self._failures.work(outcome)
+        self._failures.work(allowance, outcome)
         look = self._find_look()
         if look is not None and look <= now:
             self._looked_at = now

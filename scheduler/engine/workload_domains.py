@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from scheduler.api import names
 from scheduler.api.door.workload_decisions import DomainsGiven
@@ -75,15 +75,23 @@ class WorkloadDomains:
         return found
 
     def find_domains(
-        self, work: Work, assignment: Assignment, lost: Collection[str] = ()
+        self,
+        work: Work,
+        assignment: Assignment,
+        placed: Mapping[str, Sequence[str]] | None = None,
     ) -> dict[str, DomainsGiven]:
         """Find by pod set in which domains of their topology the pods of a workload are, or are to be.
 
-        As Kueue has it, a domain is named by its node alone if nodes are the lowest level. Pods on the nodes ``lost`` do
-        not count.
+        As Kueue has it, a domain is named by its node alone if nodes are the lowest level.
+
+        Args:
+            work: the workload.
+            assignment: what it is given.
+            placed: the uids of those of its pods that are on nodes, by pod set; None for all that are. Stand-ins count, too.
         """
         found: dict[str, DomainsGiven] = {}
-        of_sets = self.list_placed(work, lost)
+        placed = self.list_placed(work) if placed is None else placed
+        of_sets = {name: list(uids) for name, uids in placed.items()}
         for name, uids in self._cluster.stand_ins.list_sets(work.key).items():
             of_sets.setdefault(name, []).extend(uids)
         for one in assignment.sets:

@@ -343,11 +343,11 @@ class Tenants:
             self._undo(work)
             self._place(work)
 
-    def undo_preempt(self, key: str) -> None:
-        """Note that a workload could not be asked to go, or to do another step."""
+    def undo_preempt(self, key: str, *, keeps_quota: bool = False) -> None:
+        """Note that a workload could not be asked to go, or to do a step that has nothing to do with its quota."""
         self.stops.forget(key)
         work = self.works.get(key)
-        if work is not None and (work.is_assumed or not work.defined.evicted):
+        if work is not None and not keeps_quota and (work.is_assumed or not work.defined.evicted):
             work.is_going = False
             self.due_queues.note(work.queue)
         if work is not None:

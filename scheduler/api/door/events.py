@@ -180,10 +180,15 @@ class AdmitFailed(_Event, frozen=True):
 
 
 class PreemptFailed(_Event, frozen=True):
-    """A workload could not be asked to give its quota back, or to do another step."""
+    """A workload could not be asked to give its quota back, or to do another step.
+
+    Attributes:
+        keeps_quota: whether the step had nothing to do with its quota.
+    """
 
     key: str
     message: str
+    keeps_quota: bool = False
 
 
 class QueuesHeld(_Event, frozen=True):

@@ -151,11 +151,13 @@ class SetDomains(msgspec.Struct, frozen=True, tag=True, gc=False):
 
     Attributes:
         sets: (name, domains) of each pod set that has domains.
+        failed: the nodes that have failed; none if no pod was lost, and only what is written was not so.
     """
 
     key: str
     uid: str
     sets: tuple[tuple[str, DomainsGiven], ...]
+    failed: tuple[str, ...] = ()
 
 
 # Decisions about workloads that no other workload has a part in.

@@ -46,6 +46,6 @@ def write_new_domains(
 def has_domains(given: kueue.Admission | None, sets: Mapping[str, DomainsGiven]) -> bool:
     """Whether what a workload was given has these domains already."""
     found = (given.pod_set_assignments if given is not None else None) or ()
-    return all(
+    return given is not None and all(
         read_domains(one.topology_assignment) == sets[one.name] for one in found if one.name in sets
     )

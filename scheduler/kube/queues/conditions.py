@@ -165,7 +165,7 @@ def set_domains(
     given = status.admission or kueue.Admission()
     made: Json = {"admission": msgspec.to_builtins(write_new_domains(given, sets, version))}
     if status.unhealthy_nodes:
-        # Kueue has noted them.
+        # Kueue has written there which nodes have failed.
         made["unhealthyNodes"] = None
     return made
 

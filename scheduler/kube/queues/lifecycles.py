@@ -110,7 +110,7 @@ def _requeue(status: kueue.WorkloadStatus, changing: Conditions, decision: Reque
 
 
 def is_done(decision: StepDecision, status: kueue.WorkloadStatus) -> bool:
-    """Whether a status says already what is to be written; false for what the writer finds out itself."""
+    """Whether a status says already what is to be written; false for steps that are not written in the status, or that the writer compares itself."""
     match decision:
         case EvictWorkload(reason=reason):
             is_left = reason == DEACTIVATED and status.requeue_state is not None

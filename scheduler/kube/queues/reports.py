@@ -16,6 +16,7 @@ from scheduler.api.door.workload_decisions import (
     Deactivate,
     EvictWorkload,
     Queued,
+    SetDomains,
     StepDecision,
 )
 from scheduler.api.kinds import Kind
@@ -101,6 +102,10 @@ class WorkloadReports:
                 self._report(before, ("Normal", f"EvictedDueTo{reason}", decision.message))
                 why = decision.reason, decision.cause
                 self._counts.count_evicted(given.cluster_queue, *why)
+        elif isinstance(decision, SetDomains) and decision.failed:
+            nodes = ", ".join(decision.failed)
+            said = f"The pods of failed node(s) {nodes} get other nodes"
+            self._report(before, ("Normal", "NodesReplaced", said))
         elif isinstance(decision, Deactivate) and after.is_true(DEACTIVATION_TARGET):
             self._report_deactivation(decision, before)
 

@@ -27,6 +27,7 @@ from scheduler.api.door.workload_decisions import (
     SetDomains,
     SetPriority,
     StepDecision,
+    SyncChecks,
 )
 from scheduler.api.kinds import Kind
 from scheduler.api.queues.admissions import has_domains
@@ -357,5 +358,7 @@ class QuotaWriter:
 
 
 def _make_failure(decision: Admit | Preempt | StepDecision, message: str) -> Result:
-    make = AdmitFailed if isinstance(decision, Admit) else PreemptFailed
-    return make(decision.key, message)
+    if isinstance(decision, Admit):
+        return AdmitFailed(decision.key, message)
+    keeps_quota = isinstance(decision, SetPriority | SyncChecks | SetDomains)
+    return PreemptFailed(decision.key, message, keeps_quota)

@@ -1,0 +1,153 @@
+"""Finds places for lost pods of a workload that suit the pods that go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from scheduler.api.door.workload_decisions import DomainsGiven
+from scheduler.engine.workload_places import WorkloadPlaces
+from scheduler.engine.workload_pods import WorkloadPods
+from scheduler.state.cluster import Cluster
+from scheduler.state.entities import Where
+from scheduler.tenancy.assignments import Assignment, SetAssignment
+from scheduler.tenancy.works import Work
+
+# The uids of pods by pod set.
+_Placed = Mapping[str, Sequence[str]]
+
+
+class Replaced(NamedTuple):
+    """What came of the search for places of lost pods.
+
+    Attributes:
+        n_lost: how many pods were lost.
+        has_places: whether there is a place for each; stand-ins have taken it.
+        domains: by pod set, where all pods of the workload are then; empty if there are no places.
+    """
+
+    n_lost: int
+    has_places: bool
+    domains: Mapping[str, DomainsGiven]
+
+
+class Replacing:
+    """Finds places for lost pods, and takes them."""
+
+    def __init__(self, cluster: Cluster, pods: WorkloadPods, places: WorkloadPlaces) -> None:
+        """``pods``: which pods are those of which workload."""
+        self._cluster, self._pods, self._places = cluster, pods, places
+
+    def replace(self, work: Work, failed: Sequence[str]) -> Replaced | None:
+        """Take places for the pods of a workload that are nowhere, or on nodes that are gone.
+
+        Pods that run on a node that has failed but is there keep their places as long as they stay.
+
+        Args:
+            work: the workload.
+            failed: its nodes that have failed.
+
+        Returns:
+            What came of it; None if Evenkeel does not place the pods of the workload, or a flavor of it is gone.
+        """
+        if not self._places.needs_place(work):
+            return None
+        placed = self._list_placed(work, failed)
+        _, succeeded = self._pods.count_sets(work.defined)
+        living = Counter({name: len(uids) for name, uids in placed.items()})
+        found = self._places.read_assignment(work, living, succeeded)
+        if found is None:
+            return None
+        # Pods may have come back with their node, so places for the others are found anew.
+        self._places.let_go(work.key)
+        n_lost = sum(one.n_pods for one in found.sets)
+        ways = self._list_ways(work, found, placed)
+        if n_lost and not any(self._take(work, way, placed) for way in ways):
+            return Replaced(n_lost, False, {})
+        return Replaced(n_lost, True, self._places.domains.find_domains(work, found, placed))
+
+    def _list_placed(self, work: Work, failed: Collection[str]) -> dict[str, list[str]]:
+        """List by pod set the uids of the pods that have a node, and are not lost."""
+        pods = self._cluster.pods
+        gone = [node for node in failed if self._cluster.find_facts(node) is None]
+        return {
+            name: [uid for uid in uids if not (pods[uid].deleting and pods[uid].node in failed)]
+            for name, uids in self._places.domains.list_placed(work, gone).items()
+        }
+
+    def _take(self, work: Work, way: Assignment, placed: _Placed) -> bool:
+        """Take the places of lost pods in one way, unless slices would be torn apart."""
+        if not self._places.take(work, way):
+            return False
+        if self._keeps_slices(work, way, placed):
+            return True
+        self._places.let_go(work.key)
+        return False
+
+    def _list_ways(self, work: Work, found: Assignment, placed: _Placed) -> Iterator[Assignment]:
+        """Yield where lost pods are tried: near the others first, then in wider domains as far as these are allowed."""
+        options = [list(self._list_options(work, one, placed)) for one in found.sets]
+        for i in range(max(map(len, options), default=0)):
+            yield Assignment(sets=[some[min(i, len(some) - 1)] for some in options])
+
+    def _list_options(
+        self, work: Work, given: SetAssignment, placed: _Placed
+    ) -> Iterator[SetAssignment]:
+        """Yield where the lost pods of a pod set may go; they always go where the others of their slices are."""
+        own = next(one for one in work.sets if one.name == given.name)
+        where = self._places.domains.find_where(own, given)
+        there = self._list_kin(work, given.name, placed)
+        if not isinstance(where, Where) or not there or not given.n_pods:
+            yield given
+            return
+        kept = self._list_slices(where, placed.get(own.name, ()))[: given.n_pods]
+        n_free = given.n_pods - len(kept)
+        levels = [where.required] if where.required >= 0 else [*where.preferred, -1]
+        for level in levels:
+            labels = where.labels[: level + 1]
+            near = self._write_selector(labels, there[0])
+            selectors = [*kept, *[near] * n_free]
+            yield replace(given, selectors=tuple(selectors)) if any(selectors) else given
+
+    def _list_kin(self, work: Work, name: str, placed: _Placed) -> list[str]:
+        """List the uids of the pods that share a domain with those of a pod set: its own, and those of its group."""
+        groups = {one.name: one.shape.group for one in work.sets}
+        return [
+            uid
+            for other, uids in placed.items()
+            if other == name or (groups[name] and groups[other] == groups[name])
+            for uid in uids
+        ]
+
+    def _list_slices(self, where: Where, uids: Sequence[str]) -> list[Mapping[str, str]]:
+        """List for each pod that a slice lacks which labels its node must have."""
+        selectors: list[Mapping[str, str]] = []
+        for level, size in where.slices[-1:]:
+            labels = where.labels[: level + 1]
+            there = {self._places.domains.find_domain(uid, labels): uid for uid in uids}
+            counts = Counter(self._places.domains.find_domain(uid, labels) for uid in uids)
+            for values, n in sorted(counts.items()):
+                selectors += [self._write_selector(labels, there[values])] * (-n % size)
+        return selectors
+
+    def _write_selector(self, labels: Sequence[str], uid: str) -> Mapping[str, str]:
+        """Write the labels that the node of a pod has."""
+        return dict(zip(labels, self._places.domains.find_domain(uid, labels), strict=True))
+
+    def _keeps_slices(self, work: Work, way: Assignment, placed: _Placed) -> bool:
+        """Whether each domain has whole slices, once lost pods are where their stand-ins are."""
+        stand_ins = self._cluster.stand_ins.list_sets(work.key)
+        sets = {one.name: one for one in work.sets}
+        for given in way.sets:
+            where = self._places.domains.find_where(sets[given.name], replace(given, selectors=()))
+            uids = [*placed.get(given.name, ()), *stand_ins.get(given.name, ())]
+            if not isinstance(where, Where):
+                continue
+            for level, size in where.slices:
+                labels = where.labels[: level + 1]
+                counts = Counter(self._places.domains.find_domain(uid, labels) for uid in uids)
+                if any(n % size for n in counts.values()):
+                    return False
+        return True
