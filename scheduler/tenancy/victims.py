@@ -90,19 +90,25 @@ class Reclaiming:
         best, had_quota = self._find_with_place(listed, asked, search)
         if best or not (had_quota or self._has_quota(asked)):
             return best
+        return self._find_with_others(asker, search, len(listed[0]))
+
+    def _find_with_others(self, asker: Asker, search: PlaceSearch, n_before: int) -> list[Victim]:
+        """Find who has to go for the place of a workload, of all who use anything of its flavors.
+
+        ``n_before``: so many use what is short, and are not enough. Nobody is looked for if there are no others.
+        """
         flavors = {flavor for flavor, _ in asker.amounts}
-        of_flavors = [one for one in self._tree.columns if one[0] in flavors]
-        # Where all of its flavors is short already, nobody else is to be asked.
-        if not set(of_flavors) - set(asker.needed):
-            return best
-        more = asker._replace(needed=of_flavors)
+        columns = [one for one in self._tree.columns if one[0] in flavors]
+        if set(columns) <= set(asker.needed):
+            return []
+        more = asker._replace(needed=columns)
         asked = self._make_asked(more)
-        candidates, attempts = self._list_candidates(more, asked)
-        if len(candidates) == len(listed[0]):
-            return best
-        if not search.has_place([self._name(candidates, i) for i in range(len(candidates))]):
-            return best
-        return self._find_with_place((candidates, attempts), asked, search)[0]
+        listed = self._list_candidates(more, asked)
+        candidates, _ = listed
+        names = [self._name(candidates, i) for i in range(len(candidates))]
+        if len(names) == n_before or not search.has_place(names):
+            return []
+        return self._find_with_place(listed, asked, search)[0]
 
     def _has_quota(self, asked: q.Asked) -> bool:
         return quotas.fits_within(
