@@ -82,7 +82,7 @@ class Queues:
         self._settings, self._cluster = settings, cluster
         self.is_on, self.pods = settings.kueue, WorkloadPods()
         self.is_held = False
-        # The changes of nodes when those who wait for a place were tried last, and the time.
+        # How many lasting changes of nodes there were when those who wait for a place were tried last, and the time.
         self._moved, self._seen, self._looked_at = cluster.moved, -1, 0.0
         self.tenants = Tenants(settings, cluster.terms.find_labels)
         self._places = WorkloadPlaces(cluster, cycle, self.tenants, self.pods)
@@ -321,7 +321,8 @@ class Queues:
 
     def _find_look(self) -> float | None:
         """Find when those are tried again who wait for a place; None before anything has changed on nodes."""
-        is_changed = self._moved.position != self._seen
+        # What a trial does and undoes, as for an answer, opens no place.
+        is_changed = self._moved.n_lasting != self._seen
         is_wanted = self.tenants.unplaced.wants_places
         return self._looked_at + _LOOK_SECONDS if is_wanted and is_changed else None
 
@@ -342,7 +343,7 @@ class Queues:
         for work in self.tenants.unplaced.take_aside():
             self._add_reason(work, outcome)
         # What was placed here has moved rows, too.
-        self._seen = self._moved.position
+        self._seen = self._moved.n_lasting
 
     def evict_stand_ins(self, outcome: Outcome) -> None:
         """Evict the workloads of pods that do not exist and were chosen as victims."""

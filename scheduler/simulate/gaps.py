@@ -107,6 +107,8 @@ def _report_quotas(inventory: Inventory) -> Iterator[str]:
                     found = remarks.list_remarks(reading.read_queue(one))
                 case kueue.Cohort():
                     found = remarks.list_remarks(reading.read_cohort(one))
+                case kueue.ResourceFlavor():
+                    found = remarks.list_remarks(reading.read_flavor(one))
                 case _:
                     continue
             yield from (f"{type(one).__name__} {one.metadata.name}: {text}" for text in found)

@@ -7,7 +7,8 @@
 A trial that is not committed is rolled back exactly: columns, records, the counts of followers, nominations, the pods
 that are sent away and the pods they make room for, and lots. The rows that a rollback changes are in the cluster's log
 of rows that moved, so boards catch up with a rollback as with any change. A quiet trial, in which no board may be
-brought up to date, takes these rows out of the log again, because they are as they were. Time and memory are
+brought up to date, takes these rows out of the log again, because they are as they were. Whoever only wants to know
+whether anything has changed for good asks the log for ``n_lasting``, which no rollback changes. Time and memory are
 proportional to what was touched. Trials nest: what an inner trial commits belongs to the outer one. No event arrives
 inside a trial, and no trial touches the demand.
 """
@@ -142,6 +143,8 @@ class Trial:
         self._beside.terms.version, self._beside.lots.drawn = self._version, self._drawn
         if self.is_quiet:
             self._beside.moved.rewind(self._position)
+        elif len(self._open) == 1:
+            self._beside.moved.note_undone(self._position)
         self._close()
 
     def __enter__(self) -> Self:

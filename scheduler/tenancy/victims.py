@@ -85,28 +85,44 @@ class Reclaiming:
                 listed = self._list_candidates(asker, asked)
                 found = self._known[key] = self._search(*listed, asked, needs_no_place)
             return found
-        best, had_quota = self._find_with_place(asker, search)
-        if best or not (had_quota or self._has_quota(asker)):
-            return best
-        flavors = {flavor for flavor, _ in asker.amounts}
-        more = asker._replace(needed=[one for one in self._tree.columns if one[0] in flavors])
-        candidates = self.list_candidates(more)
-        if len(candidates) == len(self.list_candidates(asker)):
-            return best
-        if not search.has_place([self._name(candidates, i) for i in range(len(candidates))]):
-            return best
-        return self._find_with_place(more, search)[0]
-
-    def _has_quota(self, asker: Asker) -> bool:
         asked = self._make_asked(asker)
+        listed = self._list_candidates(asker, asked)
+        best, had_quota = self._find_with_place(listed, asked, search)
+        if best or not (had_quota or self._has_quota(asked)):
+            return best
+        return self._find_with_others(asker, search, len(listed[0]))
+
+    def _find_with_others(self, asker: Asker, search: PlaceSearch, n_before: int) -> list[Victim]:
+        """Find who has to go for the place of a workload, of all who use anything of its flavors.
+
+        ``n_before``: so many use what is short, and are not enough. Nobody is looked for if there are no others.
+        """
+        flavors = {flavor for flavor, _ in asker.amounts}
+        columns = [one for one in self._tree.columns if one[0] in flavors]
+        if set(columns) <= set(asker.needed):
+            return []
+        more = asker._replace(needed=columns)
+        asked = self._make_asked(more)
+        listed = self._list_candidates(more, asked)
+        candidates, _ = listed
+        names = [self._name(candidates, i) for i in range(len(candidates))]
+        if len(names) == n_before or not search.has_place(names):
+            return []
+        return self._find_with_place(listed, asked, search)[0]
+
+    def _has_quota(self, asked: q.Asked) -> bool:
         return quotas.fits_within(
             self._tree.handle, asked.queue, asked.columns, asked.amounts, True
         )
 
-    def _find_with_place(self, asker: Asker, search: PlaceSearch) -> tuple[list[Victim], bool]:
-        """Find who has to go for a workload and its place, and whether there is a way to its quota at all."""
-        asked = self._make_asked(asker)
-        candidates, attempts = self._list_candidates(asker, asked)
+    def _find_with_place(
+        self,
+        listed: tuple[Sequence[Candidate], Sequence[bool]],
+        asked: q.Asked,
+        search: PlaceSearch,
+    ) -> tuple[list[Victim], bool]:
+        """Find who of those listed has to go for a workload and its place, and whether there is a way to its quota."""
+        candidates, attempts = listed
         had_quota = False
 
         def has_place(gone: Sequence[str]) -> bool:

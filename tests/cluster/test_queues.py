@@ -306,7 +306,7 @@ async def _a_queue_with_a_mistake_admits_nobody_and_nothing_else_stops(world: Wo
         world, tenants.LOCALS, "LocalQueue", "doubtful", {"clusterQueue": "doubtful"}
     )
     (event,) = await world.wait_until(partial(world.events, "Doubtful", "doubtful"))
-    assert "flavor plain is in another group" in event["note"]
+    assert "flavor plain is in another resource group" in event["note"]
     await tenants.submit(world, "doubtful", "doubtful", 1)
     await tenants.becomes(world, "doubtful", "Admitted", "True")
     await world.wait_until(partial(world.events, "Misconfigured", "wrong"))

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scheduler.api import kueue, names
 from scheduler.api.groups import objects
+from scheduler.api.jobs import gates
 from scheduler.kube.jobs import known
 from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import (
@@ -165,6 +166,30 @@ def test_a_workload_follows_its_job_when_somebody_agrees() -> None:
     assert small.settle() == []
     texts[names.KUEUE_GATED] = "a.io/two,a.io/three"
     assert small.settle() == []
+
+
+def test_a_workload_with_too_many_gates_never_starts_early() -> None:
+    small = Small()
+    assert small.job is not None
+    wide = ",".join(f"a.io/{i}" for i in range(5000))
+    small.job["metadata"]["annotations"] = {names.KUEUE_GATED: wide}
+    small.settle()
+    texts = small.job["metadata"]["annotations"]
+    kept = small.workloads[0]["metadata"]["annotations"][names.KUEUE_GATED]
+    # No more is copied than shows that it is too long.
+    assert (len(kept), wide.startswith(kept)) == (4097, True)
+    assert gates.cut_gates(kept) == kept
+    # Whom the job names no longer may be among those that were not copied: nobody is taken off.
+    for text in (wide.removeprefix("a.io/0,"), "a.io/1,a.io/4999", "a.io/4999"):
+        texts[names.KUEUE_GATED] = text
+        assert small.settle() == []
+        assert gates.narrow(kept, gates.find_gates(small.job)) == kept
+    # Nor from a short one, as long as the job's is too long to be read.
+    assert gates.narrow("a.io/1,a.io/9999", gates.cut_gates(wide)) == "a.io/1,a.io/9999"
+    del texts[names.KUEUE_GATED]
+    (deed,) = small.settle()
+    assert isinstance(deed, WriteWorkload)
+    assert names.KUEUE_GATED not in small.workloads[0]["metadata"]["annotations"]
 
 
 def test_a_job_that_can_never_start_fails() -> None:

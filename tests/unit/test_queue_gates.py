@@ -34,6 +34,24 @@ async def test_a_workload_is_tried_once_all_have_agreed() -> None:
     assert "admission" in shell.get("w")["status"]
 
 
+async def test_so_many_who_have_to_agree_are_named_as_a_message_can_show() -> None:
+    shell = make()
+    body = cases.make_workload("team/w", {"in": "q", "asks": {"cpu": 1}})
+    wide = ",".join(f"a.io/{i}" for i in range(5000))
+    body["metadata"]["annotations"] = {names.KUEUE_GATED: wide}
+    shell.put(body)
+    (decision,) = await shell.settle()
+    assert isinstance(decision, Queued)
+    assert decision.message.startswith("Admission is gated by: a.io/0,a.io/1,")
+    assert len(decision.message) < 1024
+    found = shell.engine.ask(WhyNoQuota("team/w"))
+    assert found is not None
+    assert (found.verdict, found.message) == ("aside", decision.message)
+    gate(shell, "w", None)
+    (admitted,) = await shell.settle()
+    assert isinstance(admitted, Admit)
+
+
 async def test_one_that_all_have_agreed_to_says_so_while_it_waits_with_others() -> None:
     shell = make("first", "second", cpu=3)
     await shell.settle()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
+from scheduler.api import wire
+from scheduler.api.door import events
 from scheduler.api.door.workload_decisions import Admit, Preempt, QuotaDecision
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -209,3 +212,25 @@ def test_those_who_wait_are_listed_in_their_order_and_not_more_than_wanted() -> 
     assert [one.verdict for one in found] == ["waits"] * 3
     assert found[2].reason == "ExceedsMaxQuota"
     assert engine.ask(WaitersOf("b", 3)) == []
+
+
+def test_a_question_has_nobody_tried_again() -> None:
+    """What a question tries is undone, so nothing has changed for those who wait for a place."""
+    lows = [give(make_workload(f"low-{i}", "a", 1, 4, second=i)) for i in range(3)]
+    big = make_workload("big", "a", 2, 4, required="rack", second=9)
+    queue = make_queue("a", {"gpus": 100})
+    engine = make(*FOUR_NODES, RACKS, make_flavor("gpus", "gpu", "racks"), *queue, *lows, big)
+    for now in range(100, 120):
+        engine.decide(float(now), Unlimited())
+    assert engine.find_due(120.0) == float("inf")
+    found = engine.ask(WhyNoQuota("team/big"))
+    assert found is not None
+    assert found.reason == "TopologyPlacementFailed"
+    assert len(engine.ask(WaitersOf("a", 10))) == 1
+    assert engine.find_due(120.0) == float("inf")
+    # What lasts still counts.
+    for body in (make_node("n8", "r8"), make_node("n9", "r8")):
+        engine.handle(events.Seen(msgspec.convert(body, wire.Node)), 120.0)
+    assert engine.find_due(120.0) <= 121.0
+    (given,) = engine.decide(122.0, Unlimited()).quotas
+    assert isinstance(given, Admit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from scheduler.api import kinds, kueue
@@ -41,24 +42,26 @@ NEVER = {"reclaimWithinCohort": "Never", "borrowWithinCohort": {"policy": "Lower
         (
             make(make_group("f", borrowingLimit="3", lendingLimit="5")),
             [
-                "spec.resourceGroups[0]: borrowingLimit has no effect without a cohort",
-                "spec.resourceGroups[0]: lendingLimit has no effect without a cohort",
+                "spec.resourceGroups[0]: borrowingLimit has no effect: the queue is in no cohort",
+                "spec.resourceGroups[0]: lendingLimit has no effect: the queue is in no cohort",
             ],
         ),
         (
             make(make_group("f", lendingLimit="6"), cohortName="c"),
-            ["spec.resourceGroups[0]: a lendingLimit above nominalQuota has no effect"],
+            ["spec.resourceGroups[0]: lendingLimit has no effect: it is above nominalQuota"],
         ),
         (
             make(make_group("f"), make_group("g"), make_group("f", "memory")),
             [
-                "spec.resourceGroups[1]: resource cpu is in another group, too, which Kueue refuses",
-                "spec.resourceGroups[2]: flavor f is in another group, too, which Kueue refuses",
+                "spec.resourceGroups[1]: resource cpu is in another resource group, too; Kueue refuses that",
+                "spec.resourceGroups[2]: flavor f is in another resource group, too; Kueue refuses that",
             ],
         ),
         (
             make(make_group("f"), cohortName="c", preemption=NEVER),
-            ["spec.preemption: borrowWithinCohort has no effect with reclaimWithinCohort: Never"],
+            [
+                "spec.preemption: borrowWithinCohort has no effect while reclaimWithinCohort is Never"
+            ],
         ),
     ],
 )
@@ -71,13 +74,32 @@ def test_a_cohort_may_lend_what_is_below_it_but_to_somebody() -> None:
     below = kueue.Cohort(metadata=Meta(name="c"), spec={**spec, "parentName": "root"})
     assert list(list_remarks(reading.read_cohort(below))) == []
     root = kueue.Cohort(metadata=Meta(name="c"), spec=spec)
-    told = "spec.resourceGroups[0]: lendingLimit has no effect without a parent"
+    told = "spec.resourceGroups[0]: lendingLimit has no effect: the cohort has no parent"
     assert list(list_remarks(reading.read_cohort(root))) == [told]
 
 
 def test_two_quotas_of_the_same_resource_in_the_same_flavor_are_refused() -> None:
-    with pytest.raises(BadInput, match=r"resourceGroups\[1\]\.flavors\[0\].*cpu of f has a quota"):
+    with pytest.raises(
+        BadInput,
+        match=r"resourceGroups\[1\]\.flavors\[0\].*cpu has two quotas in flavor f; one is allowed",
+    ):
         reading.read_queue(make(make_group("f"), make_group("f")))
+
+
+def test_a_flavor_with_a_topology_needs_labels_in_kueue() -> None:
+    """Its schema refuses it in a cluster; where files are read, there is no schema."""
+    spec: Json = {"topologyName": "racks"}
+    body = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ResourceFlavor",
+        "metadata": {"name": "gpus"},
+        "spec": spec,
+    }
+    (told,) = list_remarks(reading.read_flavor(msgspec.convert(body, kueue.ResourceFlavor)))
+    assert told.startswith("spec.topologyName: Kueue refuses a topology without nodeLabels;")
+    assert f"ResourceFlavor gpus: {told}" in answer(objects=[*NODES, body])["warnings"]
+    spec["nodeLabels"] = {"pool": "gpu"}
+    assert not list(list_remarks(reading.read_flavor(msgspec.convert(body, kueue.ResourceFlavor))))
 
 
 def test_the_condition_of_a_queue_says_what_means_nothing() -> None:
@@ -95,7 +117,7 @@ def test_commands_tell_what_means_nothing() -> None:
         "metadata": {"name": "q"},
         "spec": {"resourceGroups": [make_group("gpus", borrowingLimit="3")]},
     }
-    said = "spec.resourceGroups[0]: borrowingLimit has no effect without a cohort"
+    said = "spec.resourceGroups[0]: borrowingLimit has no effect: the queue is in no cohort"
     objects = [FLAVOR, body]
     for what in (("list",), ("tree",), ("show", "q")):
         assert f"q: {said}" in " ".join(queue(*what, objects=objects).split())

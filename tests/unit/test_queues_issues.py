@@ -18,6 +18,8 @@ from scheduler.api.queues import configuration
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.simulate.run import schedule
+from scheduler.tenancy.candidates import Candidates
+from scheduler.tenancy.victims import Reclaiming
 from tests import make
 from tests.unit import test_queue_outlooks
 from tests.unit.test_queue_command import ask, queue
@@ -148,6 +150,39 @@ def test_those_go_who_hold_the_place_and_nothing_of_what_is_asked(
     rows = run(world, is_fair=is_fair)
     assert rows["high"]["state"] == "admitted"
     assert list_gone(rows) == {"low-cpu", "low-gpu"}
+
+
+@pytest.mark.parametrize(
+    ("is_plain", "most"), [(True, 1), (False, 2)], ids=["one resource", "another one, too"]
+)
+def test_candidates_are_listed_once_for_each_search(
+    monkeypatch: pytest.MonkeyPatch, *, is_plain: bool, most: int
+) -> None:
+    """Those who use other resources are listed only where there is another resource."""
+    listed: list[int] = []
+    find, list_all = Reclaiming.find_victims, Candidates.list_by_position
+
+    def find_counted(one: Reclaiming, *given: Any) -> Any:
+        listed.append(0)
+        return find(one, *given)
+
+    def list_counted(one: Candidates, *given: Any) -> Any:
+        listed[-1] += 1
+        return list_all(one, *given)
+
+    monkeypatch.setattr(Reclaiming, "find_victims", find_counted)
+    monkeypatch.setattr(Candidates, "list_by_position", list_counted)
+    plain = [
+        *make_nodes(1),
+        make_flavor("gpus", "gpu"),
+        *make_queue("a", {"gpus": 18}),
+        *make_holder("fixed", "a", ["n0"], {GPU: "4"}, priority=9),
+        *make_holder("low", "a", ["n0"], {GPU: "4"}, priority=-9),
+        make_asker("high", "a", 2, {GPU: "7"}, second=9),
+    ]
+    rows = run(plain if is_plain else make_fragments(of_cpu=0))
+    assert rows["high"]["state"] == "waits"
+    assert max(listed) == most
 
 
 def test_nobody_goes_for_quota_that_has_no_place_and_the_place_is_what_is_missing() -> None:

@@ -318,6 +318,27 @@ def test_a_pod_that_is_forgotten_as_if_is_assumed_again_with_what_the_watch_told
     assert cluster.pods[pod.uid].labels == {"seen": "late"}
 
 
+def test_only_what_lasts_counts_as_lasting() -> None:
+    cluster, uid = full_node()
+    lasting = cluster.moved.n_lasting
+    for is_quiet in (False, True):
+        with cluster.trial() as trial:
+            trial.take_away(uid)
+            with cluster.trial(is_quiet=is_quiet) as inner:
+                inner.put_back(uid)
+                if not is_quiet:
+                    inner.commit()
+        assert cluster.moved.n_lasting == lasting
+    with cluster.trial(is_quiet=True) as trial:
+        trial.take_away(uid)
+    assert cluster.moved.n_lasting == lasting
+    with cluster.trial() as trial:
+        trial.take_away(uid)
+        trial.put_back(uid)
+        trial.commit()
+    assert cluster.moved.n_lasting > lasting
+
+
 def test_a_quiet_trial_tells_no_rows_keeps_nothing_and_lets_no_board_read() -> None:
     cluster, uid = full_node()
     waits = cluster.see_pod(make.pod(name="waits", cpu="1"))

@@ -116,6 +116,39 @@ def test_those_who_have_to_agree_can_only_be_taken_off(
         assert (names.KUEUE_GATED in found and word in found) if word else found == ""
 
 
+def find_objection_to_gates(before: str | None, after: str) -> str:
+    """Find what the webhook says of a job whose annotation changes; ``before``: None while it is created."""
+    old, new = (
+        None if text is None else make_job(texts={names.KUEUE_GATED: text})
+        for text in (before, after)
+    )
+    assert new is not None
+    return find_objection(kinds.JOBS, new, old)
+
+
+def test_as_many_may_have_to_agree_as_are_read_at_once() -> None:
+    longest = [f"a.io/{i:058}" for i in range(64)]
+    assert find_objection_to_gates(None, ",".join(longest)) == ""
+    many = ",".join(f"a.io/{i}" for i in range(65))
+    assert "has more than 64 names, the maximum" in find_objection_to_gates(None, many)
+    wide = ",".join(f"a.io/{i}" for i in range(32_000))
+    found = find_objection_to_gates(None, wide)
+    assert "has more than 4096 characters, the maximum" in found
+    # What is quoted of it is short.
+    assert len(found) < 300
+
+
+def test_those_who_have_to_agree_are_checked_only_where_they_change() -> None:
+    wide = ",".join(f"a.io/{i}" for i in range(5000))
+    for text in ("not a name,,not a name", wide):
+        assert find_objection_to_gates(text, text) == ""
+        assert find_objection_to_gates(text, "") == ""
+    assert "has more than 4096" in find_objection_to_gates(wide, f"{wide},a.io/5000")
+    assert "has more than 4096" in find_objection_to_gates(wide, wide.removeprefix("a.io/0,"))
+    assert find_objection_to_gates(wide, "a.io/1,a.io/4999") == ""
+    assert "'a.io/5000' may not be added" in find_objection_to_gates(wide, "a.io/1,a.io/5000")
+
+
 def test_a_job_of_more_kinds_of_pods_than_a_workload_has_is_refused() -> None:
     one = {"replicas": 1, "template": {"spec": {"template": {"spec": {}}}}}
     jobs = [{"name": f"j{i}", **one} for i in range(19)]

@@ -194,7 +194,10 @@ def _refuse_twice(groups: Sequence[ResourceGroup]) -> None:
             for resource in group.resources:
                 if (flavor.flavor, resource) in seen:
                     field = f"spec.resourceGroups[{i}].flavors[{k}]"
-                    raise BadInput(field, f"{resource} of {flavor.flavor} has a quota before")
+                    raise BadInput(
+                        field,
+                        f"{resource} has two quotas in flavor {flavor.flavor}; one is allowed",
+                    )
                 seen.add((flavor.flavor, resource))
 
 

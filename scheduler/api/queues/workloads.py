@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.api import kueue, names, selectors, times, wire
 from scheduler.api.door.workload_decisions import DomainsGiven
+from scheduler.api.limits import shorten
 from scheduler.api.pods import requests
 from scheduler.api.pods.templates import TolerationKey
 from scheduler.api.queues import amounts, bounds
@@ -44,6 +45,8 @@ _ASKS_TOPOLOGY = (
     "required", "preferred", "unconstrained", "podSetSliceRequiredTopology", "podSetSliceSize",
     "podsetSliceRequiredTopologyConstraints",
 )  # fmt: skip
+# So many bytes of the names of those who have to agree are shown.
+_GATES_SHOWN = 1000
 _CLASS = str(kueue.WorkloadPriorityClass.__struct_config__.tag)
 _CLASS_SOURCE = "kueue.x-k8s.io/workloadpriorityclass"
 WORKLOAD = "Workload"
@@ -147,7 +150,7 @@ class WorkloadDefinition:
             job's uid; empty for other workloads.
         replaces: the slice whose quota it takes over once it gets its own; empty for none.
         life: what else its object says of its life.
-        gates: who has to agree before it is tried, as it is written; empty for nobody.
+        gates: who has to agree before it is tried, as a message shows it; empty for nobody.
         evicts_nobody: whether nobody may be evicted for it as it is: one of its preemption gates is closed.
         run_seconds: for so long it runs at most once it is admitted, by what it and its pods say; None if they do not, or it was not read.
     """
@@ -317,7 +320,7 @@ def read_workload(
         chain=find_chain(meta),
         replaces=find_replaced(meta),
         life=read_lifecycle(found),
-        gates=(meta.annotations or {}).get(names.KUEUE_GATED, ""),
+        gates=shorten((meta.annotations or {}).get(names.KUEUE_GATED, ""), _GATES_SHOWN),
         evicts_nobody=has_closed_gate(found),
         run_seconds=find_run_seconds(found) if with_run_time else None,
     )

@@ -135,7 +135,7 @@ def read_workload(found: kueue.Workload) -> KnownWorkload:
         meta.deletion_timestamp is not None,
         (meta.annotations or {}).get(names.FITS_GENERATION, ""),
         (meta.annotations or {}).get(names.KUEUE_ELASTIC) == "true",
-        (meta.annotations or {}).get(names.KUEUE_GATED, ""),
+        gates.cut_gates((meta.annotations or {}).get(names.KUEUE_GATED, "")),
         _is_past(found),
         spec.queue_name,
         reference.name if reference is not None else spec.priority_class_name,

@@ -25,6 +25,12 @@ class Changes:
         self.position = 0
         # Rows before this position may have been overwritten.
         self._oldest = 0
+        self._n_undone = 0
+
+    @property
+    def n_lasting(self) -> int:
+        """How many changes there were that were not undone by the trial that made them."""
+        return self.position - self._n_undone
 
     def add(self, row: int) -> None:
         """Note that a row changed."""
@@ -45,6 +51,10 @@ class Changes:
         """Drop what was added since a position: it was undone, and no reader has read it."""
         self._oldest = max(self._oldest, self.position - _CAPACITY)
         self.position = position
+
+    def note_undone(self, position: int) -> None:
+        """Note that the rows added since a position are as they were: what changed them was undone."""
+        self._n_undone += self.position - position
 
     def list_since(self, position: int) -> Ints | None:
         """List the distinct rows that changed since a position, ascending; None when the position is too old to say."""
