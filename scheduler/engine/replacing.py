@@ -15,8 +15,17 @@ from scheduler.state.entities import Where
 from scheduler.tenancy.assignments import Assignment, SetAssignment
 from scheduler.tenancy.works import Work
 
-# The uids of pods by pod set.
-_Placed = Mapping[str, Sequence[str]]
+
+class _Rest(NamedTuple):
+    """The pods of a workload that go on.
+
+    Attributes:
+        placed: their uids by pod set.
+        whole: the pod sets of which no pod has succeeded. Of others nobody knows which slices were theirs.
+    """
+
+    placed: Mapping[str, Sequence[str]]
+    whole: frozenset[str]
 
 
 class Replaced(NamedTuple):
@@ -63,8 +72,9 @@ class Replacing:
         # Pods may have come back with their node, so places for the others are found anew.
         self._places.let_go(work.key)
         n_lost = sum(one.n_pods for one in found.sets)
-        ways = self._list_ways(work, found, placed)
-        if n_lost and not any(self._take(work, way, placed) for way in ways):
+        rest = _Rest(placed, frozenset(one.name for one in work.sets if not succeeded[one.name]))
+        ways = self._list_ways(work, found, rest)
+        if n_lost and not any(self._take(work, way, rest) for way in ways):
             return Replaced(n_lost, False, {})
         return Replaced(n_lost, True, self._places.domains.find_domains(work, found, placed))
 
@@ -77,41 +87,44 @@ class Replacing:
             for name, uids in self._places.domains.list_placed(work, gone).items()
         }
 
-    def _take(self, work: Work, way: Assignment, placed: _Placed) -> bool:
+    def _take(self, work: Work, way: Assignment, rest: _Rest) -> bool:
         """Take the places of lost pods in one way, unless slices would be torn apart."""
         if not self._places.take(work, way):
             return False
-        if self._keeps_slices(work, way, placed):
+        if self._keeps_slices(work, way, rest):
             return True
         self._places.let_go(work.key)
         return False
 
-    def _list_ways(self, work: Work, found: Assignment, placed: _Placed) -> Iterator[Assignment]:
+    def _list_ways(self, work: Work, found: Assignment, rest: _Rest) -> Iterator[Assignment]:
         """Yield where lost pods are tried: near the others first, then in wider domains as far as these are allowed."""
-        options = [list(self._list_options(work, one, placed)) for one in found.sets]
+        options = [list(self._list_options(work, one, rest)) for one in found.sets]
         for i in range(max(map(len, options), default=0)):
             yield Assignment(sets=[some[min(i, len(some) - 1)] for some in options])
 
     def _list_options(
-        self, work: Work, given: SetAssignment, placed: _Placed
+        self, work: Work, given: SetAssignment, rest: _Rest
     ) -> Iterator[SetAssignment]:
         """Yield where the lost pods of a pod set may go; they always go where the others of their slices are."""
         own = next(one for one in work.sets if one.name == given.name)
         where = self._places.domains.find_where(own, given)
-        there = self._list_kin(work, given.name, placed)
+        there = self._list_kin(work, given.name, rest.placed)
         if not isinstance(where, Where) or not there or not given.n_pods:
             yield given
             return
-        kept = self._list_slices(where, placed.get(own.name, ()))[: given.n_pods]
+        uids = rest.placed.get(own.name, ()) if own.name in rest.whole else ()
+        kept = self._list_slices(where, uids)[: given.n_pods]
         n_free = given.n_pods - len(kept)
         levels = [where.required] if where.required >= 0 else [*where.preferred, -1]
         for level in levels:
             labels = where.labels[: level + 1]
             near = self._write_selector(labels, there[0])
             selectors = [*kept, *[near] * n_free]
-            yield replace(given, selectors=tuple(selectors)) if any(selectors) else given
+            # Where pods have succeeded, the others need not be whole slices.
+            is_free = not any(selectors) and own.name in rest.whole
+            yield given if is_free else replace(given, selectors=tuple(selectors))
 
-    def _list_kin(self, work: Work, name: str, placed: _Placed) -> list[str]:
+    def _list_kin(self, work: Work, name: str, placed: Mapping[str, Sequence[str]]) -> list[str]:
         """List the uids of the pods that share a domain with those of a pod set: its own, and those of its group."""
         groups = {one.name: one.shape.group for one in work.sets}
         return [
@@ -136,14 +149,14 @@ class Replacing:
         """Write the labels that the node of a pod has."""
         return dict(zip(labels, self._places.domains.find_domain(uid, labels), strict=True))
 
-    def _keeps_slices(self, work: Work, way: Assignment, placed: _Placed) -> bool:
+    def _keeps_slices(self, work: Work, way: Assignment, rest: _Rest) -> bool:
         """Whether each domain has whole slices, once lost pods are where their stand-ins are."""
         stand_ins = self._cluster.stand_ins.list_sets(work.key)
         sets = {one.name: one for one in work.sets}
         for given in way.sets:
             where = self._places.domains.find_where(sets[given.name], replace(given, selectors=()))
-            uids = [*placed.get(given.name, ()), *stand_ins.get(given.name, ())]
-            if not isinstance(where, Where):
+            uids = [*rest.placed.get(given.name, ()), *stand_ins.get(given.name, ())]
+            if not isinstance(where, Where) or given.name not in rest.whole:
                 continue
             for level, size in where.slices:
                 labels = where.labels[: level + 1]

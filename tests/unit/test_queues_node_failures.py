@@ -299,6 +299,17 @@ def test_nodes_on_which_pods_are_count_whatever_the_workload_says() -> None:
     assert [one.node for one in small.engine._cluster.stand_ins.list_of("team/gang")] == ["n4"]
 
 
+def test_a_slice_of_which_a_pod_has_succeeded_evicts_nobody() -> None:
+    racks = {"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2}
+    nodes = [make_node(f"n{i}", f"r{i // 4}") for i in range(8)]
+    gang = make_started("n0", "n1", "n4", "n5", request=racks)
+    small = Small(*gang, nodes=nodes)
+    gang[2]["status"] = {"phase": "Succeeded"}
+    small.see_pod(gang[2])
+    small.decide()
+    assert not any(isinstance(one, EvictWorkload) for one in lose(small, "n5", "uid-gang-3"))
+
+
 _BLOCK_LEVELS = [{"nodeLabel": one} for one in ("block", "rack", HOSTS)]
 _BLOCKS = {**RACKS, "spec": {"levels": _BLOCK_LEVELS}}
 
