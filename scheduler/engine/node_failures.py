@@ -26,12 +26,10 @@ from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import TaintKey
-from scheduler.tenancy.flavors import tolerates
+from scheduler.tenancy.flavors import REFUSING, tolerates
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Where as Stage
 from scheduler.tenancy.works import Work
-
-_REFUSING = frozenset({"NoSchedule", "NoExecute"})
 
 
 class NodeFailures:
@@ -127,7 +125,7 @@ class NodeFailures:
     def _is_troubled(self, node: str) -> bool:
         """Whether a node is gone, or has a taint that keeps some pods away."""
         facts = self._cluster.find_facts(node)
-        return facts is None or any(effect in _REFUSING for _, _, effect in facts.taints)
+        return facts is None or any(effect in REFUSING for _, _, effect in facts.taints)
 
     def work(self, allowance: Allowance, outcome: Outcome) -> None:
         """Find places for lost pods, and evict the workloads for whose pods there are none, as far as the allowance goes."""
@@ -164,7 +162,7 @@ class NodeFailures:
             sets = tuple(sorted(found.domains.items()))
             left = tuple(failed) if found.n_lost else ()
             outcome.quotas.append(SetDomains(work.key, work.uid, sets, left))
-        elif not found.has_places and not self._runs_on(work, failed):
+        elif failed and not found.has_places and not self._runs_on(work, failed):
             self._tenants.send_away(work.key)
             said = f"Workload was evicted as there was no replacement for unhealthy node(s): {', '.join(failed)}"
             outcome.quotas.append(EvictWorkload(work.key, work.uid, NODE_FAILURES, said))
@@ -204,7 +202,7 @@ class NodeFailures:
             for pod_set in work.sets
             if pod_set.name in sets
             for key, value, effect in taints
-            if effect in _REFUSING
+            if effect in REFUSING
         )
 
     def _runs_on(self, work: Work, failed: Collection[str]) -> bool:

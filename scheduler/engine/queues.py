@@ -277,7 +277,7 @@ class Queues:
             self.pods.note(pod)
 
     def drop_pod(self, uid: str) -> None:
-        """Forget a pod that is gone; another one may go where it was."""
+        """Forget a pod that is gone, while the cluster still knows where it was; another one may go there."""
         if self.is_on:
             self._failures.note_pod(uid)
             self._woken += self._gate.list_kin(uid)

@@ -13,7 +13,7 @@ from scheduler.api.queues.definitions import Flavor
 from scheduler.api.queues.workloads import PodShape
 from scheduler.api.selectors import Requirement, parse_integer
 
-_REFUSING = ("NoSchedule", "NoExecute")
+REFUSING = ("NoSchedule", "NoExecute")
 # The fields of a topology request that name a level.
 _LEVELS = ("required", "preferred", "podSetSliceRequiredTopology")
 
@@ -99,7 +99,7 @@ class FlavorBook:
             return why
         tolerations = (*shape.tolerations, *flavor.tolerations)
         for key, value, effect in flavor.taints:
-            if effect in _REFUSING and not tolerates(tolerations, key, value, effect):
+            if effect in REFUSING and not tolerates(tolerations, key, value, effect):
                 return f"untolerated taint {{{key} {value} {effect} <nil>}} in flavor {name}"
         if not _matches_nodes(flavor.labels, shape):
             return f"flavor {name} doesn't match node affinity"

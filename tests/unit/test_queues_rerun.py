@@ -24,7 +24,7 @@ from scheduler.engine.log import Happened, Head, decode
 from scheduler.engine.recorded import Recorded
 from scheduler.engine.rerun import rerun
 from tests.model.queue_stories import QueueStory
-from tests.unit.test_queues_node_failures import make_started
+from tests.unit.small_failures import make_started
 from tests.unit.test_queues_places import (
     FOUR_NODES,
     RACKS,
