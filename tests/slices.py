@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from typing import TypeVar
 
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 T = TypeVar("T")
 
@@ -46,3 +48,17 @@ def load_profile() -> None:
         "ours", deadline=None, max_examples=count_examples(whole), derandomize=not IS_SOAK
     )
     settings.load_profile("ours")
+    if not IS_SOAK:
+        _try_no_constants_of_loaded_modules()
+
+
+def _try_no_constants_of_loaded_modules() -> None:
+    """Keep hypothesis from trying numbers and texts that stand in the modules loaded so far.
+
+    Which modules these are depends on the tests that ran before in the same process, so the examples would not be the
+    same each time. Hypothesis has no setting for it. ``make soak`` tries such constants.
+    """
+    provider = providers.HypothesisProvider
+    assert hasattr(provider, "_local_constants"), "hypothesis names its constants otherwise"
+    # Nothing is in this set before hypothesis looks at modules for the first time.
+    provider._local_constants = copy(providers._local_constants)  # type: ignore[method-assign, assignment]

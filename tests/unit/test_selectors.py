@@ -151,7 +151,10 @@ requirements = st.one_of(
         st.sampled_from(["In", "NotIn"]),
         st.lists(words, min_size=1, max_size=2).map(tuple),
     ),
-    st.builds(selectors.Requirement, words, st.sampled_from(["Exists", "DoesNotExist"])),
+    # Hypothesis would invent values if none were given: it fills all fields of a NamedTuple.
+    st.builds(
+        selectors.Requirement, words, st.sampled_from(["Exists", "DoesNotExist"]), st.just(())
+    ),
 )
 
 
