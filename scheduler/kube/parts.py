@@ -97,7 +97,7 @@ class Parts:
             api,
             controller=config.scheduler_name,
             instance=options.identity,
-            is_binding=lambda: self.binder.n_queued > 0,
+            has_urgent=self._has_urgent_writes,
             get_version=self._lookups.get_version,
             is_still_waiting=lambda uid: self.is_deciding() and self.engine.ask(IsParked(uid)),
         )
@@ -151,6 +151,12 @@ class Parts:
     def is_deciding(self) -> bool:
         """Whether this replica leads and has seen all that its predecessor did."""
         return self.leading.is_settled() and not self.is_stopping
+
+    def _has_urgent_writes(self) -> bool:
+        """Whether binds, decisions about quota, or jobs wait, which matter more than what is said about them."""
+        if self.binder.n_queued or (self.queues is not None and self.queues.n_open):
+            return True
+        return self.jobs is not None and self.jobs.n_waiting > 0
 
     def _make_lease(self, side_api: ApiClient, clock: Callable[[], float]) -> Lease | AlwaysLeader:
         options = self.options

@@ -55,7 +55,7 @@ def api() -> Api:
 
 @pytest.fixture
 def box(api: Api) -> Outbox:
-    return Outbox(api, is_binding=lambda: False)  # type: ignore[arg-type]
+    return Outbox(api, has_urgent=lambda: False)  # type: ignore[arg-type]
 
 
 async def test_every_one_of_thousands_is_written_once_with_what_was_said_last(
@@ -68,6 +68,29 @@ async def test_every_one_of_thousands_is_written_once_with_what_was_said_last(
     await written(box, 30.0)
     assert Counter(api.sent) == Counter(f"/p{i}/condition last" for i in range(3000))
     assert box.n_dropped == 0
+
+
+async def test_while_something_urgent_waits_one_report_at_a_time_is_written(api: Api) -> None:
+    is_urgent, most = True, [0, 0]
+    box = Outbox(api, has_urgent=lambda: is_urgent)  # type: ignore[arg-type]
+
+    async def request(*_: object, **__: object) -> bytes:
+        most[is_urgent] = max(most[is_urgent], box._working)
+        await asyncio.sleep(0.002)
+        return b"{}"
+
+    api.request = request  # type: ignore[method-assign]
+    for i in range(60):
+        box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
+    working = asyncio.ensure_future(box.run())
+    async with asyncio.timeout(5.0):
+        while len(box) > 30:
+            await asyncio.sleep(0.001)
+        is_urgent = False
+        while len(box) or box._working:
+            await asyncio.sleep(0.001)
+    working.cancel()
+    assert most == [4, 1]
 
 
 async def test_what_is_said_anew_keeps_the_place_of_the_old(api: Api, box: Outbox) -> None:

@@ -184,6 +184,14 @@ async def test_quota_is_written_in_kueues_words_on_the_version_that_was_seen() -
     ]
 
 
+async def test_a_decision_is_open_until_it_is_written() -> None:
+    stage = Stage(make())
+    stage.writer.submit(ADMIT, NO_FACTS)
+    assert stage.writer.n_open == 1
+    await stage.work()
+    assert stage.writer.n_open == 0
+
+
 async def test_checks_that_are_not_ready_keep_a_workload_from_running() -> None:
     stage = Stage(make())
     assert await stage.carry_out(ADMIT, Facts(checks=("one",))) == [AdmitDone("a/w")]

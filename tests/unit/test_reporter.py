@@ -26,7 +26,7 @@ class Talk:
             nobody,
             controller="evenkeel",
             instance="i",
-            is_binding=lambda: False,
+            has_urgent=lambda: False,
             get_version=lambda _: "7",
             is_still_waiting=lambda _: self.waiting,
         )

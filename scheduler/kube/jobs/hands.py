@@ -37,6 +37,7 @@ class JobHands:
         self._gates = TopologyGates(api, ties, writes)
         self._elastic_gates = ElasticGates(api, ties, writes)
         self._orphans = Orphans(api, ties, writes)
+        self._parts = self._jobs, self._pods, self._gates, self._elastic_gates, self._orphans
 
     def is_managed(self, key: JobKey | None) -> bool:
         """Whether a job has a queue; other threads may call this."""
@@ -45,6 +46,11 @@ class JobHands:
     def has_default_queue(self, namespace: str) -> bool:
         """Whether a namespace has a LocalQueue for jobs that name none; other threads may call this."""
         return namespace in self._with_default_queue
+
+    @property
+    def n_waiting(self) -> int:
+        """How many jobs, pods and workloads wait to be looked at."""
+        return sum(one.looks.n_waiting for one in self._parts)
 
     def hear(self, event: Event) -> None:
         """Take over what an event says of jobs."""
@@ -107,11 +113,8 @@ class JobHands:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow_terms())
-            group.create_task(self._jobs.looks.run())
-            group.create_task(self._pods.looks.run())
-            group.create_task(self._gates.looks.run())
-            group.create_task(self._elastic_gates.looks.run())
-            group.create_task(self._orphans.looks.run())
+            for one in self._parts:
+                group.create_task(one.looks.run())
 
     async def _follow_terms(self) -> None:
         """Look at everything when a term begins."""
@@ -119,7 +122,6 @@ class JobHands:
         while True:
             if self._ties.may_write() != is_open:
                 is_open = not is_open
-                parts = self._jobs, self._pods, self._gates, self._elastic_gates, self._orphans
-                for one in parts:
+                for one in self._parts:
                     one.looks.open() if is_open else one.looks.close()
             await asyncio.sleep(_LOOK_SECONDS)

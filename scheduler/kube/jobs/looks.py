@@ -63,6 +63,11 @@ class Looks(Generic[K]):
         self._wake = asyncio.Event()
         self._is_open = False
 
+    @property
+    def n_waiting(self) -> int:
+        """How many wait to be looked at."""
+        return len(self._waiting)
+
     def open(self) -> None:
         """Begin to look, with all there is."""
         self._is_open = True

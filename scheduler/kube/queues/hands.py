@@ -167,6 +167,11 @@ class QueueHands:
             group.create_task(self._statuses.run(self.may_write))
             group.create_task(self._finalizers.run())
 
+    @property
+    def n_open(self) -> int:
+        """Number of decisions that are not carried out yet."""
+        return self._writer.n_open
+
     async def drain(self, seconds: float) -> None:
         """Wait until all decisions are carried out, or the time is up."""
         await self._writer.drain(seconds)

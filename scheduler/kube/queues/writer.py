@@ -118,6 +118,9 @@ class QuotaWriter:
         shown: the workloads as they were seen last.
         reports: writes for people what has become of workloads.
         report: takes AdmitDone, AdmitFailed and PreemptFailed.
+
+    Attributes:
+        n_open: number of decisions that are not carried out yet.
     """
 
     def __init__(
@@ -131,8 +134,7 @@ class QuotaWriter:
         self._api, self._permit, self._shown = api, permit, shown
         self._reports, self._report = reports, report
         self._jobs: list[asyncio.Queue[_Job]] = [asyncio.Queue() for _ in range(_WRITERS)]
-        # How many decisions are not carried out yet.
-        self._n_open = 0
+        self.n_open = 0
         # How often the API server has refused decisions about a workload, one after another.
         self._refusals: dict[str, int] = {}
 
@@ -141,7 +143,7 @@ class QuotaWriter:
         shown = self._shown.get_watched(decision.key)
         ground = shown.ground if shown is not None else None
         writer = zlib.crc32(decision.key.encode()) % _WRITERS
-        self._n_open += 1
+        self.n_open += 1
         self._jobs[writer].put_nowait(_Job(decision, facts, ground, self._permit.get_term()))
 
     def forget(self, key: str) -> None:
@@ -151,7 +153,7 @@ class QuotaWriter:
     async def drain(self, seconds: float) -> None:
         """Wait until all decisions are carried out, or the time is up."""
         deadline = asyncio.get_running_loop().time() + seconds
-        while self._n_open and asyncio.get_running_loop().time() < deadline:
+        while self.n_open and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def run(self) -> None:
@@ -170,7 +172,7 @@ class QuotaWriter:
                 self._give_up(job, error)
                 continue
             finally:
-                self._n_open -= 1
+                self.n_open -= 1
             self._refusals.pop(key, None)
             if isinstance(job.decision, LetRun):
                 continue

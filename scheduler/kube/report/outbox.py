@@ -1,4 +1,4 @@
-"""Reports, which are events and conditions: written after the binds, and tried until they are written.
+"""Reports, which are events and conditions: written after what is urgent, and tried until they are written.
 
 There is one report of a kind for each object: a newer one replaces one that still waits, so no pod has more than a
 few. The oldest are written first, in three lanes that take turns: conditions, on which autoscalers depend; news, such
@@ -24,7 +24,7 @@ from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
 
 _WORKERS = 4
-# Binds go first: while some wait, one worker is enough, unless this many reports wait too.
+# Binds, quota and starts of jobs go first: while some wait, one worker is enough, unless this many reports wait too.
 _CROWDED = 10_000
 _YIELD_SECONDS = 0.02
 _QUIET_POLL_SECONDS = 0.005
@@ -84,14 +84,14 @@ class Outbox:
 
     Args:
         api: the API server.
-        is_binding: whether binds wait to be written.
+        has_urgent: whether something waits that is to be written before reports.
 
     Attributes:
         n_dropped: number of reports that were given up.
     """
 
-    def __init__(self, api: ApiClient, *, is_binding: Callable[[], bool]) -> None:
-        self._api, self._is_binding = api, is_binding
+    def __init__(self, api: ApiClient, *, has_urgent: Callable[[], bool]) -> None:
+        self._api, self._has_urgent = api, has_urgent
         self._lanes: dict[Lane, OrderedDict[Key, Report]] = {lane: OrderedDict() for lane in Lane}
         # Reports that failed, by when they are tried again; they are stale once another report of their key waits.
         self._later: list[tuple[float, int, Report]] = []
@@ -155,7 +155,7 @@ class Outbox:
 
     async def _work(self, *, is_yielding: bool) -> None:
         while True:
-            if is_yielding and self._is_binding() and len(self) < _CROWDED:
+            if is_yielding and self._has_urgent() and len(self) < _CROWDED:
                 await asyncio.sleep(_YIELD_SECONDS)
                 continue
             report = self._take_next()

@@ -62,7 +62,7 @@ class Reporter:
     Args:
         api: the API server.
         controller, instance: the author of events; for a pod of ours, the controller is the pod's scheduler name.
-        is_binding: whether binds wait to be written.
+        has_urgent: whether something waits that is to be written before reports.
         get_version: gives the last known resourceVersion of a pod, empty if it is not known.
         is_still_waiting: whether a pod still waits for a change, and this replica decides for it.
     """
@@ -73,13 +73,13 @@ class Reporter:
         *,
         controller: str,
         instance: str,
-        is_binding: Callable[[], bool],
+        has_urgent: Callable[[], bool],
         get_version: Callable[[str], str],
         is_still_waiting: Callable[[str], bool],
     ) -> None:
         self._controller, self._instance = controller, instance
         self._get_version, self._is_still_waiting = get_version, is_still_waiting
-        self._outbox = Outbox(api, is_binding=is_binding)
+        self._outbox = Outbox(api, has_urgent=has_urgent)
         self._serial = itertools.count(int(wall_clock.now().timestamp() * 1e6))
         self._last_texts: dict[str, _LastText] = {}
         # When to look whether new figures are to be written for a pod; each pod is in it at most once.
