@@ -185,8 +185,8 @@ class Engine:
         if not allowance.pods:
             self._queues.tenants.make_ready(now)
             return
-        self._pending.judge_again(self._queues.take_woken(), now)
         self._queues.work(now, allowance, outcome)
+        self._pending.judge_again(self._queues.take_woken(), now)
         self._below.work(now, outcome)
         self._chores.work(now, allowance, outcome)
         self._kai.begin(now)

@@ -55,11 +55,32 @@ class NodeFailures:
         self._left: dict[str, set[str]] = {}
         # Workloads of which such a node has come back.
         self._regained: set[str] = set()
+        # Workloads for whose lost pods there is no place, while others of them go on.
+        self._short: set[str] = set()
+        self._woken: list[str] = []
 
     @property
     def has_any(self) -> bool:
         """Whether a workload may have lost pods."""
         return bool(self._suspects)
+
+    @property
+    def wants_places(self) -> bool:
+        """Whether lost pods of a workload wait for a place."""
+        return bool(self._short)
+
+    def has_no_place(self, key: str, uid: str) -> bool:
+        """Whether there is no place for a pod of a workload that suits the others, or it is still to be looked for."""
+        return (key in self._short or key in self._suspects) and not self._seats.has(uid)
+
+    def look_for_places(self) -> None:
+        """Have places looked for again where there were none."""
+        self._suspects.update(dict.fromkeys(sorted(self._short)))
+
+    def take_woken(self) -> list[str]:
+        """Take the uids of the pods for which there may be a place by now."""
+        woken, self._woken = self._woken, []
+        return woken
 
     def see_workload(self, defined: WorkloadDefinition) -> None:
         """Note which nodes a workload was given."""
@@ -79,6 +100,7 @@ class NodeFailures:
         """Forget a workload."""
         self._suspects.pop(key, None)
         self._regained.discard(key)
+        self._short.discard(key)
         for node in self._nodes_of.pop(key, ()):
             self._on_node[node].discard(key)
             if not self._on_node[node]:
@@ -133,7 +155,11 @@ class NodeFailures:
             key = next(iter(self._suspects))
             del self._suspects[key]
             work = self._tenants.works.get(key)
-            if work is None or work.where != Stage.HOLDS or work.is_going:
+            if work is None:
+                continue
+            # Those that came in the meantime were not tried.
+            self._woken += self._pods.list_of(work.defined)
+            if work.where != Stage.HOLDS or work.is_going:
                 continue
             self._cluster.pauses.take()
             self._replace_lost_pods(work, outcome)
@@ -142,9 +168,11 @@ class NodeFailures:
 
     def _replace_lost_pods(self, work: Work, outcome: Outcome) -> None:
         """Find places for the pods that a workload has lost, if it has lost any."""
-        failed, is_back = self._list_failed(work), work.key in self._regained
+        failed = self._list_failed(work)
+        is_new = bool(failed) or work.key in self._regained or work.key in self._short
         self._regained.discard(work.key)
-        found = self._replacing.replace(work, failed) if failed or is_back else None
+        self._short.discard(work.key)
+        found = self._replacing.replace(work, failed) if is_new else None
         if found is None:
             return
         for uid in self._pods.list_of(work.defined):
@@ -162,7 +190,9 @@ class NodeFailures:
             sets = tuple(sorted(found.domains.items()))
             left = tuple(failed) if found.n_lost else ()
             outcome.quotas.append(SetDomains(work.key, work.uid, sets, left))
-        elif failed and not found.has_places and not self._runs_on(work, failed):
+        elif not found.has_places and (not failed or self._runs_on(work, failed)):
+            self._short.add(work.key)
+        elif not found.has_places:
             self._tenants.send_away(work.key)
             said = f"Workload was evicted as there was no replacement for unhealthy node(s): {', '.join(failed)}"
             outcome.quotas.append(EvictWorkload(work.key, work.uid, NODE_FAILURES, said))

@@ -93,7 +93,7 @@ class Queues:
         self._shapes_most = _SHAPES_LEAST
         # Why each workload was left in its queue, as it was said last.
         self._said: dict[str, tuple[str, str]] = {}
-        self._gate = WorkloadGate(self.tenants, self.pods, cluster.pods)
+        self._gate = WorkloadGate(self.tenants, self.pods, cluster.pods, self._has_no_place)
         # Pods whose workload has changed, so that they may be tried, or may be tried no longer.
         self._woken: list[str] = []
 
@@ -289,6 +289,10 @@ class Queues:
         if self.is_on and pod.ours and not pod.deleting:
             self._seats.give(pod)
 
+    def _has_no_place(self, key: str, uid: str) -> bool:
+        # While another program manages the queues, no place is looked for.
+        return not self.is_held and self._failures.has_no_place(key, uid)
+
     # Results.
 
     def undo_admit(self, event: events.AdmitFailed, now: float) -> Sequence[Note]:
@@ -323,18 +327,20 @@ class Queues:
         """Find when those are tried again who wait for a place; None before anything has changed on nodes."""
         # What a trial does and undoes, as for an answer, opens no place.
         is_changed = self._moved.n_lasting != self._seen
-        is_wanted = self.tenants.unplaced.wants_places
+        is_wanted = self.tenants.unplaced.wants_places or self._failures.wants_places
         return self._looked_at + _LOOK_SECONDS if is_wanted and is_changed else None
 
     def work(self, now: float, allowance: Allowance, outcome: Outcome) -> None:
         """Give quota to all who can have it, and ask those to go who have to, as far as the allowance goes."""
         if self.is_held:
             return
-        self._failures.work(allowance, outcome)
         look = self._find_look()
         if look is not None and look <= now:
             self._looked_at = now
             self.tenants.look_for_places()
+            self._failures.look_for_places()
+        self._failures.work(allowance, outcome)
+        self._woken += self._failures.take_woken()
         self.tenants.usage.sample(now)
         outcome.quotas.extend(self.tenants.stops.take(now))
         # After a round the state is whole. So what was decided by then is carried out before the next one.

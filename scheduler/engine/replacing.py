@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from msgspec import structs
+
 from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Where
-from scheduler.tenancy.assignments import Assignment, SetAssignment
+from scheduler.tenancy.assignments import Assignment, Lot, SetAssignment
 from scheduler.tenancy.works import Work
 
 
@@ -99,30 +101,40 @@ class Replacing:
     def _list_ways(self, work: Work, found: Assignment, rest: _Rest) -> Iterator[Assignment]:
         """Yield where lost pods are tried: near the others first, then in wider domains as far as these are allowed."""
         options = [list(self._list_options(work, one, rest)) for one in found.sets]
+        if not all(options):
+            return
         for i in range(max(map(len, options), default=0)):
             yield Assignment(sets=[some[min(i, len(some) - 1)] for some in options])
 
     def _list_options(
         self, work: Work, given: SetAssignment, rest: _Rest
     ) -> Iterator[SetAssignment]:
-        """Yield where the lost pods of a pod set may go; they always go where the others of their slices are."""
+        """Yield where the lost pods of a pod set may go; none if others lack more in their slices than are lost.
+
+        Those that the slices of others lack go there. The rest of them are whole slices.
+        """
         own = next(one for one in work.sets if one.name == given.name)
         where = self._places.domains.find_where(own, given)
         there = self._list_kin(work, given.name, rest.placed)
         if not isinstance(where, Where) or not there or not given.n_pods:
             yield given
             return
-        uids = rest.placed.get(own.name, ()) if own.name in rest.whole else ()
-        kept = self._list_slices(where, uids)[: given.n_pods]
-        n_free = given.n_pods - len(kept)
-        levels = [where.required] if where.required >= 0 else [*where.preferred, -1]
-        for level in levels:
-            labels = where.labels[: level + 1]
-            near = self._write_selector(labels, there[0])
-            selectors = [*kept, *[near] * n_free]
+        kept: list[Lot] = []
+        if own.name in rest.whole:
+            kept = self._list_lacking(where, where.slices, rest.placed.get(own.name, ()))
+        else:
             # Where pods have succeeded, the others need not be whole slices.
-            is_free = not any(selectors) and own.name in rest.whole
-            yield given if is_free else replace(given, selectors=tuple(selectors))
+            where = structs.replace(where, slices=())
+        n_free = given.n_pods - sum(lot.n_pods for lot in kept)
+        if n_free < 0:
+            return
+        levels = [where.required] if where.required >= 0 else [*where.preferred, -1]
+        for level in levels if n_free else [-1]:
+            near = self._write_selector(where.labels[: level + 1], there[0])
+            free = [Lot(n_free, near, where)] if n_free else []
+            # Anywhere, the pod sets of a group go together.
+            is_anywhere = not (kept or near) and own.name in rest.whole
+            yield given if is_anywhere else replace(given, lots=[*kept, *free])
 
     def _list_kin(self, work: Work, name: str, placed: Mapping[str, Sequence[str]]) -> list[str]:
         """List the uids of the pods that share a domain with those of a pod set: its own, and those of its group."""
@@ -134,16 +146,32 @@ class Replacing:
             for uid in uids
         ]
 
-    def _list_slices(self, where: Where, uids: Sequence[str]) -> list[Mapping[str, str]]:
-        """List for each pod that a slice lacks which labels its node must have."""
-        selectors: list[Mapping[str, str]] = []
-        for level, size in where.slices[-1:]:
-            labels = where.labels[: level + 1]
-            there = {self._places.domains.find_domain(uid, labels): uid for uid in uids}
-            counts = Counter(self._places.domains.find_domain(uid, labels) for uid in uids)
-            for values, n in sorted(counts.items()):
-                selectors += [self._write_selector(labels, there[values])] * (-n % size)
-        return selectors
+    def _list_lacking(
+        self, where: Where, layers: Sequence[tuple[int, int]], uids: Sequence[str]
+    ) -> list[Lot]:
+        """List the pods that the slices of others lack, those first that have the least choice.
+
+        Args:
+            where: where in their topology the pods go.
+            layers: (level, size) of slices, the outermost first.
+            uids: of the pods that are there, in one slice of the layer around these or in several.
+        """
+        if not layers:
+            return []
+        (level, size), *inner = layers
+        labels = where.labels[: level + 1]
+        domains: dict[tuple[str, ...], list[str]] = {}
+        for uid in uids:
+            domains.setdefault(self._places.domains.find_domain(uid, labels), []).append(uid)
+        lots: list[Lot] = []
+        for _, there in sorted(domains.items()):
+            within = self._list_lacking(where, inner, there)
+            n_left = -(len(there) + sum(lot.n_pods for lot in within)) % size
+            lots += within
+            if n_left:
+                domain = self._write_selector(labels, there[0])
+                lots.append(Lot(n_left, domain, structs.replace(where, slices=tuple(inner))))
+        return lots
 
     def _write_selector(self, labels: Sequence[str], uid: str) -> Mapping[str, str]:
         """Write the labels that the node of a pod has."""
@@ -154,7 +182,7 @@ class Replacing:
         stand_ins = self._cluster.stand_ins.list_sets(work.key)
         sets = {one.name: one for one in work.sets}
         for given in way.sets:
-            where = self._places.domains.find_where(sets[given.name], replace(given, selectors=()))
+            where = self._places.domains.find_where(sets[given.name], given)
             uids = [*rest.placed.get(given.name, ()), *stand_ins.get(given.name, ())]
             if not isinstance(where, Where) or given.name not in rest.whole:
                 continue

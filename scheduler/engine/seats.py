@@ -28,6 +28,10 @@ class Seats:
         self._cluster.nominations.put(pod.uid, node, pod.priority, cards)
         self._seated.add(pod.uid)
 
+    def has(self, uid: str) -> bool:
+        """Whether a pod has had the place of a stand-in."""
+        return uid in self._seated
+
     def forget(self, uid: str) -> None:
         """Forget a pod that is gone."""
         self._seated.discard(uid)

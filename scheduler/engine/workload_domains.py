@@ -29,8 +29,6 @@ class WorkloadDomains:
 
     def find_where(self, pod_set: PodSet, given: SetAssignment) -> Where | str | None:
         """Find where in a topology a pod set goes; a text if its topology, or a level, is not there."""
-        if given.selectors:
-            return None
         topology = self.find_topology(given)
         asked = pod_set.shape.topology
         if topology and not pod_set.shape.asks_topology:

@@ -2,11 +2,12 @@
 
 A pod with a queue waits for the workload that is made of it. Other pods wait if they are of a workload that is known. Of a
 job that changes its size while it runs, no more pods go to nodes than have quota, whoever has taken their gate from them.
+Pods that come for lost ones wait until there is a place that suits the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.entities import AnyEntity, Entity
@@ -22,10 +23,22 @@ class WorkloadGate:
     """Answers whether the workload of an entity may run. It is one of the admissions."""
 
     def __init__(
-        self, tenants: Tenants, pods: WorkloadPods, records: Mapping[str, PodRecord]
+        self,
+        tenants: Tenants,
+        pods: WorkloadPods,
+        records: Mapping[str, PodRecord],
+        has_no_place: Callable[[str, str], bool],
     ) -> None:
-        """``pods``: which pods are those of which workload; ``records``: all pods by uid."""
+        """A gate that has let nobody in.
+
+        Args:
+            tenants: the workloads.
+            pods: which pods are those of which workload.
+            records: all pods by uid.
+            has_no_place: whether a workload, by its key, has lost nodes, and a pod of it, by its uid, no place near the rest.
+        """
         self._tenants, self._pods, self._records = tenants, pods, records
+        self._has_no_place = has_no_place
         # By chain of slices and pod set: pods that are on nodes, or may go there.
         self._let_in: dict[str, dict[str, set[str]]] = {}
         # By uid of such a pod: its chain. The workload may be gone before the pod.
@@ -37,7 +50,9 @@ class WorkloadGate:
         for pod in members:
             if why := self._find_objection(pod.uid):
                 return Held(_NAME, why=why)
-        return None
+        # A group knows by itself where its pods go.
+        why = "" if isinstance(entity, Entity) else self._find_shortage(entity.uid)
+        return Held(_NAME, why=why) if why else None
 
     def list_kin(self, uid: str) -> list[str]:
         """List the pods of a job that changes its size, of which one goes from its node; none of other jobs."""
@@ -64,6 +79,13 @@ class WorkloadGate:
                 return _find_wait(work) or self._find_excess(uid, work)
         queue = self._pods.find_queue(uid)
         return f"queue {queue}: the pod has no workload yet" if queue else ""
+
+    def _find_shortage(self, uid: str) -> str:
+        for key in self._pods.find_keys(uid)[0]:
+            work = self._tenants.works.get(self._tenants.index.find_owned(key))
+            if work is not None and self._has_no_place(work.key, uid):
+                return f"workload {work.key} has lost nodes, and there is no place that suits its other pods"
+        return ""
 
     def _find_excess(self, uid: str, work: Work) -> str:
         """Find whether a job that changes its size has as many pods on nodes, or on their way there, as have quota."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import accumulate, islice
 
 from scheduler.api.door.decisions import Bind, Plan
 from scheduler.api.groups.definitions import GroupKey
@@ -22,7 +23,7 @@ from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, Where, make_entity
 from scheduler.state.pods import PodRecord
-from scheduler.tenancy.assignments import Assignment, Chosen, Mode, SetAssignment
+from scheduler.tenancy.assignments import Assignment, Chosen, Lot, Mode, SetAssignment
 from scheduler.tenancy.slices import find_old
 from scheduler.tenancy.tenants import Tenants
 from scheduler.tenancy.works import Work
@@ -206,7 +207,7 @@ class WorkloadPlaces:
         if found is None:
             return False
         exact = Assignment(sets=[self._keep_domains(work, one) for one in found.sets])
-        if any(one.selectors for one in exact.sets) and self.take(work, exact):
+        if any(one.lots for one in exact.sets) and self.take(work, exact):
             return True
         # No domains were given, or they have no room any more: any place of the topology will do.
         return self.take(work, found)
@@ -237,10 +238,13 @@ class WorkloadPlaces:
         for uid in self._list_on_nodes(work.key):
             if self._pods.find_set(uid, work.defined) == given.name:
                 left[self.domains.find_domain(uid, domains.levels)] -= 1
-        selectors = [dict(zip(domains.levels, values, strict=True)) for values in left.elements()]
-        if len(selectors) < given.n_pods:
+        kept = Counter(islice(left.elements(), given.n_pods))
+        if kept.total() < given.n_pods:
             return given
-        return replace(given, selectors=selectors[: given.n_pods])
+        lots = [
+            Lot(n, dict(zip(domains.levels, values, strict=True))) for values, n in kept.items()
+        ]
+        return replace(given, lots=lots)
 
     def read_assignment(
         self, work: Work, living: Mapping[str, int], succeeded: Mapping[str, int]
@@ -282,22 +286,15 @@ class WorkloadPlaces:
             if not one.n_pods:
                 continue
             pod_set = sets[one.name]
-            where = self.domains.find_where(pod_set, one)
+            # Each lot knows where it goes.
+            where = None if one.lots else self.domains.find_where(pod_set, one)
             if isinstance(where, str):
                 return where
             together = pod_set.shape.group or f"{i}"
             is_alone = not pod_set.shape.group
-            pods = tuple(self._list_stand_ins(work, pod_set, one))
-            team = Team(
-                name=one.name,
-                minimum=len(pods),
-                pods=pods,
-                ranks=tuple(range(len(pods))),
-                template=pods[0].template,
-                where=where if is_alone else None,
-                n_short=len(pods),
-            )
-            teams.setdefault(together, []).append(team)
+            pods = list(self._list_stand_ins(work, pod_set, one))
+            made = _make_teams(one, pods, where if is_alone else None)
+            teams.setdefault(together, []).extend(made)
             wheres[together] = None if is_alone else where
         if not teams:
             return None
@@ -326,11 +323,36 @@ class WorkloadPlaces:
         flavors = [self._book.flavors[name] for name in names]
         numbers = range(given.n_pods)
         levels = self._book.get_levels(self.domains.find_topology(given))
-        for pod in molding.make_pods(
-            work.defined, pod_set, numbers, flavors, given.selectors, levels
-        ):
+        selectors = [lot.selector for lot in given.lots for _ in range(lot.n_pods)]
+        for pod in molding.make_pods(work.defined, pod_set, numbers, flavors, selectors, levels):
             uid = pod.metadata.uid
             if uid in pods:
                 yield pods[uid]
             else:
                 yield from self._cluster.stand_ins.add(work.key, pod_set.name, [pod])
+
+
+def _make_teams(given: SetAssignment, pods: Sequence[PodRecord], where: Where | None) -> list[Team]:
+    """Make the team of the stand-ins of a pod set; one for each lot if lots say where they go."""
+    lots = given.lots
+    if not any(lot.where for lot in lots):
+        return [_make_team(given.name, pods, where)]
+    starts = accumulate((lot.n_pods for lot in lots), initial=0)
+    return [
+        _make_team(given.name, pods[start : start + lot.n_pods], lot.where)
+        for lot, start in zip(lots, starts, strict=False)
+    ]
+
+
+def _make_team(name: str, pods: Sequence[PodRecord], where: Where | None) -> Team:
+    """Make a team that needs places for all of its pods at once."""
+    first = pods[0].template
+    return Team(
+        name=name,
+        minimum=len(pods),
+        pods=tuple(pods),
+        ranks=tuple(range(len(pods))),
+        template=first if all(pod.template is first for pod in pods) else None,
+        where=where,
+        n_short=len(pods),
+    )

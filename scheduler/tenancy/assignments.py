@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from scheduler.api.queues.definitions import ResourceGroup
+from scheduler.state.entities import Where
 from scheduler.tenancy.trees import Column
 
 
@@ -94,11 +95,25 @@ class Attempt(NamedTuple):
         return self._replace(mode=Mode.NO_FIT, reasons=reasons, why=Reason.NO_MATCH)
 
 
+class Lot(NamedTuple):
+    """Pods of a pod set that go to one domain.
+
+    Attributes:
+        n_pods: how many.
+        selector: the labels of the nodes of the domain; none for all nodes.
+        where: where they go within the domain; None: to any of its nodes.
+    """
+
+    n_pods: int
+    selector: Mapping[str, str]
+    where: Where | None = None
+
+
 @dataclass(slots=True, kw_only=True)
 class SetAssignment:
     """What a pod set would get: the flavor of each resource, and what all its pods ask for.
 
-    ``selectors`` are the labels of the domain that each of its pods was given before; none if no domains were.
+    ``lots`` say to which domains its pods go, if others of its workload are there or it was given them before.
     """
 
     name: str
@@ -107,7 +122,7 @@ class SetAssignment:
     requests: Mapping[str, int]
     reasons: Sequence[str]
     attempts: Sequence[Attempt]
-    selectors: Sequence[Mapping[str, str]] = ()
+    lots: Sequence[Lot] = ()
 
     @property
     def mode(self) -> Mode:

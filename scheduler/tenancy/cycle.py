@@ -297,8 +297,9 @@ class TreeCycle:
             return
         promises = self._promises.list_binding(entry)
         if not self._takes_place(work, assignment):
-            # Only somebody else can have taken its place in this cycle: else another try would end as this one.
-            self._leave(entry, NO_PLACE, _NO_LONGER, AGAIN if self._outcome.admitted else PARKED)
+            # Only somebody else can have got its place in this cycle: else another try would end as this one.
+            is_taken = self._outcome.admitted or self._outcome.preempted
+            self._leave(entry, NO_PLACE, _NO_LONGER, AGAIN if is_taken else PARKED)
         elif broken := self._find_broken(entry, promises):
             self._ground.places.let_go(work.key)
             self._keep_back(entry, broken)

@@ -69,7 +69,7 @@ def test_a_priority_is_written_in_each_version() -> None:
         ({}, None),
         ({names.KUEUE_REQUIRED: "rack", names.KUEUE_TOGETHER: "g"}, {"required": "rack", "podSetGroupName": "g"}),
         ({names.KUEUE_PREFERRED: "rack"}, {"preferred": "rack"}),
-        ({names.KUEUE_UNCONSTRAINED: "true", names.KUEUE_TOGETHER: "g"}, {"unconstrained": True}),
+        ({names.KUEUE_UNCONSTRAINED: "true"}, {"unconstrained": True}),
         (
             {names.KUEUE_SLICE_LEVEL: "host", names.KUEUE_SLICE_SIZE: "2"},
             {"podSetSliceRequiredTopology": "host", "podSetSliceSize": 2},
@@ -91,6 +91,11 @@ def test_a_topology_is_asked_for_by_annotations(texts: Json, request_: Json | No
         {names.KUEUE_UNCONSTRAINED: "perhaps"},
         {names.KUEUE_SLICES: "{"},
         {names.KUEUE_SLICE_LEVEL: "host", names.KUEUE_SLICE_SIZE: "none"},
+        # Pods with these are refused. So their job does not get quota.
+        {names.KUEUE_REQUIRED: "rack", names.KUEUE_PREFERRED: "rack"},
+        {names.KUEUE_REQUIRED: "rack", names.KUEUE_SLICE_SIZE: "2"},
+        {names.KUEUE_UNCONSTRAINED: "true", names.KUEUE_TOGETHER: "g"},
+        {names.KUEUE_SLICES: '[{"topology":"rack","size":3},{"topology":"host","size":2}]'},
     ],
 )
 def test_a_topology_that_cannot_be_is_named(texts: Json) -> None:

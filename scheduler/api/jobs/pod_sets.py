@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names, quantities
-from scheduler.api.groups.readers import reading
+from scheduler.api.groups.readers import kueue, reading
 from scheduler.api.jobs.parts import JobPart, Json, read_list, read_object
 from scheduler.errors import BadInput
 
@@ -65,6 +65,8 @@ def _clean_container(container: Json) -> Json:
 
 def _write_topology_request(part: JobPart) -> Json | None:
     texts = read_object(part.template, "metadata", "annotations")
+    # Pods that say what cannot be are refused, so quota for them would be in vain.
+    kueue.read_constraint(reading.Notes(texts, f"pod set {part.name}: metadata"))
     request: Json = {}
     where = f"pod set {part.name}: metadata.annotations"
     if names.KUEUE_REQUIRED in texts:
