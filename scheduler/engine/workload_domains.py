@@ -40,6 +40,20 @@ class WorkloadDomains:
             return str(error)
         return None if constraint is None else self._cluster.groups.resolve(constraint)
 
+    def find_problem(self, work: Work, assignment: Assignment) -> str:
+        """Find what is wrong with where pods of a workload are to go; empty for nothing."""
+        sets = {one.name: one for one in work.sets}
+        for one in assignment.sets:
+            where = self.find_where(sets[one.name], one)
+            if isinstance(where, str):
+                return f"pod set {one.name}: {where}"
+            size = where.slices[0][1] if where is not None and where.slices else 1
+            if one.n_pods % size:
+                return (
+                    f"pod set {one.name}: its {one.n_pods} pods cannot be cut in slices of {size}"
+                )
+        return ""
+
     def find_topology(self, given: SetAssignment) -> str:
         """Find the topology of the flavors of a pod set; empty for none."""
         flavors = (self._book.flavors[chosen.flavor] for chosen in given.flavors.values())

@@ -89,6 +89,10 @@ class WorkloadPlaces:
                     stand_ins.drop(pod.uid)
         return fits
 
+    def find_problem(self, work: Work, assignment: Assignment) -> str:
+        """Find why there would be no place for a workload even if all nodes were free; empty for no such reason."""
+        return self.domains.find_problem(work, assignment)
+
     def find_run_seconds(self, work: Work) -> float | None:
         """Find for how many seconds a workload runs at most: what it says itself, or what its owner says if that is less."""
         said, owner = work.defined.run_seconds, work.defined.owner

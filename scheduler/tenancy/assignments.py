@@ -153,6 +153,7 @@ class Assignment:
         is_deferred: it fits once those have gone that somebody else has asked to.
         lacks_place: it has quota, and there is no place for all its pods.
         is_blocked: others could give its quota back, and still there would be no place for all its pods.
+        place_problem: why there would be no place even if all nodes were free.
     """
 
     sets: list[SetAssignment] = field(default_factory=list)
@@ -162,6 +163,7 @@ class Assignment:
     is_deferred: bool = False
     lacks_place: bool = False
     is_blocked: bool = False
+    place_problem: str = ""
 
     def add(self, one: SetAssignment) -> None:
         """Add what a pod set gets."""
@@ -208,16 +210,17 @@ class Assignment:
 
     def describe(self) -> str:
         """Say which pod sets get nothing, and why, in Kueue's words."""
+        why = f": {self.place_problem}" if self.place_problem else ""
         if self.lacks_place:
             names = ", ".join(one.name for one in self.sets)
-            return f"couldn't assign flavors to pod set {names}: there is quota, but no place for all its pods"
+            return f"couldn't assign flavors to pod set {names}: there is quota, but no place for all its pods{why}"
         said = "; ".join(
             f"couldn't assign flavors to pod set {one.name}: {', '.join(sorted(one.reasons))}"
             for one in self.sets
             if one.reasons
         )
         if self.is_blocked:
-            return f"{said}; others could give quota back, but there would be no place for all its pods"
+            return f"{said}; others could give quota back, but there would be no place for all its pods{why}"
         return said
 
 

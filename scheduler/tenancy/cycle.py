@@ -229,6 +229,8 @@ class TreeCycle:
         )
         victims = self._reclaiming.find_victims(asker, search)
         assignment.is_blocked = had_quota and not victims
+        if assignment.is_blocked:
+            assignment.place_problem = places.find_problem(entry.work, assignment)
         return victims
 
     def _find_moves(self, entry: Entry) -> list[Victim]:

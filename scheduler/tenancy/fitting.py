@@ -38,6 +38,7 @@ def assign_with_place(
         if places.has_place(work, full, gone):
             return full
         first.lacks_place = True
+        first.place_problem = first.place_problem or places.find_problem(work, full)
         barred |= {flavor for flavor, _ in full.usage}
         full = assigner.assign(work.sets, counts, (), only, barred)
     return first

@@ -19,6 +19,9 @@ class Places(Protocol):
     def has_place(self, work: Work, assignment: Assignment, gone: Sequence[str] = ()) -> bool:
         """Whether there is a place for a workload, once the workloads ``gone`` have left theirs."""
 
+    def find_problem(self, work: Work, assignment: Assignment) -> str:
+        """Find why there would be no place for a workload even if all nodes were free; empty for no such reason."""
+
     def can_move(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> bool:
         """Whether there is a place for a workload, and another one for each of those who leave theirs for it."""
 

@@ -277,3 +277,38 @@ def test_nodes_are_not_kept_from_others_for_one_that_has_quota_and_no_place() ->
     )
     assert rows["large"]["reason"] == "TopologyPlacementFailed"
     assert rows["small"]["state"] == "admitted"
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (
+            {
+                "required": "kubernetes.io/hostname",
+                "podSetSliceRequiredTopology": "rack",
+                "podSetSliceSize": 3,
+            },
+            "slices must be at finer levels than what they lie in",
+        ),
+        (
+            {"required": "rack", "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2},
+            "its 3 pods cannot be cut in slices of 2",
+        ),
+    ],
+)
+@pytest.mark.parametrize("quota", [12, 4], ids=["with quota", "with the quota of others"])
+def test_it_is_said_why_no_nodes_would_ever_do(asked: Json, problem: str, quota: int) -> None:
+    wants = make_workload("wants", "a", 3, 4, second=9)
+    wants["spec"]["podSets"][0]["topologyRequest"] = asked
+    lent = [one for i in range(2) for one in make_running(f"b{i}", "b", f"n{i}", "gpus", i)]
+    rows = run(
+        *FOUR_NODES,
+        RACKS,
+        make_flavor("gpus", "gpu", "racks"),
+        *make_queue("a", {"gpus": 12}),
+        *make_queue("b", {"gpus": quota - 4}),
+        *(lent if quota == 4 else []),
+        wants,
+    )
+    assert rows["wants"]["state"] == "waits"
+    assert rows["wants"]["message"].endswith(f"no place for all its pods: pod set main: {problem}")
