@@ -80,6 +80,11 @@ class Anywhere:
         del work, assignment, gone
         return True
 
+    def find_problem(self, work: Work, assignment: Assignment) -> str:
+        """There is none."""
+        del work, assignment
+        return ""
+
     def can_move(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> bool:
         """Nobody has to."""
         del work, assignment, gone

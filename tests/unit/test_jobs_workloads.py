@@ -104,6 +104,45 @@ def test_a_topology_that_cannot_be_is_named(texts: Json) -> None:
         pod_sets.write_pod_set(part)
 
 
+@pytest.mark.parametrize(
+    ("counts", "levels", "problem"),
+    [
+        ((1, 4), ("rack", "rack"), ""),
+        ((4, 1), ("rack", "rack"), ""),
+        ((4,), ("rack",), ""),
+        ((1, 4), ("rack", ""), "is the group of 1 pod set(s); a group has 2"),
+        ((1, 4, 4), ("rack", "rack", "rack"), "is the group of 3 pod set(s); a group has 2"),
+        ((3, 4), ("rack", "rack"), "is the group of 3 and 4 pods; one of its pod sets has 1 pod"),
+        ((1, 4), ("rack", "host"), "is the group of pod sets that ask for different topologies"),
+    ],
+)
+def test_a_group_of_pod_sets_is_a_leader_and_its_workers(
+    counts: tuple[int, ...], levels: tuple[str, ...], problem: str
+) -> None:
+    parts = [
+        JobPart(
+            f"part-{i}",
+            count,
+            {
+                "metadata": {
+                    "annotations": {names.KUEUE_REQUIRED: level, names.KUEUE_TOGETHER: "both"}
+                    if level
+                    else {}
+                }
+            },
+            ("spec", "template"),
+        )
+        for i, (count, level) in enumerate(zip(counts, levels, strict=True))
+    ]
+    if not problem:
+        assert len(pod_sets.write_pod_sets(parts)) == len(counts)
+        return
+    with pytest.raises(BadInput) as caught:
+        pod_sets.write_pod_sets(parts)
+    assert caught.value.field == f"pod set part-0: metadata.annotations[{names.KUEUE_TOGETHER}]"
+    assert problem in str(caught.value)
+
+
 def test_the_last_of_variables_of_one_name_counts() -> None:
     env = [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}, {"name": "a", "value": "3"}]
     template = {"spec": {"containers": [{"name": "main", "env": env}]}}

@@ -6,18 +6,20 @@ are given twice) and ``pkg/util/equality/podset.go`` (which pod sets are as good
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from scheduler.api import names, quantities
+from scheduler.api import names, quantities, values
 from scheduler.api.groups.readers import kueue, reading
 from scheduler.api.jobs.parts import JobPart, Json, read_list, read_object
 from scheduler.errors import BadInput
 
 _CONTAINERS = "containers", "initContainers"
 _DEFAULT_PROTOCOL = "TCP"
+# As many pod sets are a group: a leader and its workers.
+_GROUP_SIZE = 2
 # What the API server writes in the containers of a job that do not say it, and not in those of a workload.
 _DEFAULTS = {
     "terminationMessagePath": "/dev/termination-log",
@@ -29,6 +31,17 @@ _DEFAULTS = {
     "scheme": "HTTP",
     "apiVersion": "v1",
 }
+
+
+def write_pod_sets(parts: Iterable[JobPart]) -> list[Json]:
+    """Write the pod sets of a job.
+
+    Raises:
+        BadInput: a template says of a topology what cannot be, or pod sets are grouped that cannot be.
+    """
+    made = [write_pod_set(one) for one in parts]
+    _check_groups(made)
+    return made
 
 
 def write_pod_set(part: JobPart) -> Json:
@@ -91,6 +104,37 @@ def _write_topology_request(part: JobPart) -> Json | None:
     if has_place and names.KUEUE_TOGETHER in texts and "unconstrained" not in request:
         request["podSetGroupName"] = texts[names.KUEUE_TOGETHER]
     return request or None
+
+
+def _check_groups(made: Sequence[Json]) -> None:
+    """Check that each group of pod sets is a leader and its workers, which say the same of their topology.
+
+    The only pod set of a job may name a group: nothing follows from it, and Kueue lets it in.
+
+    Source: Kueue (2026-08), ``ValidatePodSetGroupingTopology`` in ``pkg/controller/jobframework/tas_validation.go``.
+    """
+    groups: dict[str, list[Json]] = {}
+    for one in made if len(made) > 1 else ():
+        if name := read_object(one, "topologyRequest").get("podSetGroupName"):
+            groups.setdefault(str(name), []).append(one)
+    for name, members in groups.items():
+        field = f"pod set {members[0]['name']}: metadata.annotations[{names.KUEUE_TOGETHER}]"
+        said = f"{values.quote(name)} is the group of"
+        if len(members) != _GROUP_SIZE:
+            raise BadInput(field, f"{said} {len(members)} pod set(s); a group has {_GROUP_SIZE}")
+        if all(one["count"] != 1 for one in members):
+            counts = " and ".join(str(one["count"]) for one in members)
+            raise BadInput(field, f"{said} {counts} pods; one of its pod sets has 1 pod")
+        asked = [
+            (one["topologyRequest"].get("required"), one["topologyRequest"].get("preferred"))
+            for one in members
+        ]
+        if asked[0] != asked[1]:
+            raise BadInput(
+                field,
+                f"{said} pod sets that ask for different topologies; {names.KUEUE_REQUIRED} and"
+                f" {names.KUEUE_PREFERRED} must be the same in both",
+            )
 
 
 def _read_layers(texts: Mapping[str, Any], field: str) -> list[Json]:

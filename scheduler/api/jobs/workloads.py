@@ -118,7 +118,7 @@ def make_spec(job: Json, parts: Sequence[JobPart]) -> Json:
     """
     made: Json = {
         "queueName": find_queue(job),
-        "podSets": [pod_sets.write_pod_set(one) for one in parts],
+        "podSets": pod_sets.write_pod_sets(parts),
     }
     if (seconds := _read_seconds(job)) is not None:
         made["maximumExecutionTimeSeconds"] = seconds

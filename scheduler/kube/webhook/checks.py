@@ -47,11 +47,11 @@ def check_job(request: Request) -> None:
         raise BadInput(
             "spec", f"has {len(parts)} kinds of pods; with a queue {_PARTS_MAX} are allowed"
         )
+    pod_sets.write_pod_sets(parts)
     for part in parts:
         texts = read_texts(part.template, *_TEXTS)
         _check_topology(texts, f"pod set {part.name}: metadata", part.n_pods)
         sizes.check_topology(request, part.name, texts)
-        pod_sets.write_pod_set(part)
 
 
 def check_pod(request: Request) -> None:
