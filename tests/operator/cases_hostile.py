@@ -19,7 +19,7 @@ from tests.operator.world import Refused, World
 Json = dict[str, Any]
 _SCALE = 0.1
 # An API server takes seconds for a pod of a megabyte, and what is told of waiting pods goes out half of the time.
-_SECONDS = 240.0
+_SECONDS = 600.0
 # The field that an event names on a pod that says more than is read; others fit, or fit nowhere.
 _HELD = {
     "terms": "spec.affinity",
