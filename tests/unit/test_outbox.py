@@ -93,6 +93,18 @@ async def test_while_something_urgent_waits_one_report_at_a_time_is_written(api:
     assert most == [4, 1]
 
 
+async def test_while_something_urgent_waits_reports_take_a_part_of_the_time(api: Api) -> None:
+    api.seconds = 0.01
+    box = Outbox(api, has_urgent=lambda: True)  # type: ignore[arg-type]
+    for i in range(100):
+        box.put(report(f"p{i}", "bound", Lane.NEWS, "POST"))
+    working = asyncio.ensure_future(box.run())
+    await asyncio.sleep(0.5)
+    # One after another without a rest, they would be fifty.
+    assert 1 <= len(api.sent) <= 30
+    working.cancel()
+
+
 async def test_what_is_said_anew_keeps_the_place_of_the_old(api: Api, box: Outbox) -> None:
     for uid in ("a", "b", "c"):
         box.put(report(uid, "old"))

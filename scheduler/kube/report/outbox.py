@@ -24,8 +24,10 @@ from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
 
 _WORKERS = 4
-# Binds, quota and starts of jobs go first: while some wait, one worker is enough, unless this many reports wait too.
+# Binds, quota and starts of jobs go first: while some wait, one worker is enough, unless this many reports wait too. After
+# each write it rests for as long as the write took, but no longer than this.
 _CROWDED = 10_000
+_REST_MOST_SECONDS = 0.1
 _YIELD_SECONDS = 0.02
 _QUIET_POLL_SECONDS = 0.005
 # A write that is answered sooner than this costs the API server little; only the number of workers bounds such
@@ -155,13 +157,15 @@ class Outbox:
 
     async def _work(self, *, is_yielding: bool) -> None:
         while True:
-            if is_yielding and self._has_urgent() and len(self) < _CROWDED:
+            is_urgent = self._has_urgent() and len(self) < _CROWDED
+            if is_urgent and is_yielding:
                 await asyncio.sleep(_YIELD_SECONDS)
                 continue
             report = self._take_next()
             if report is None:
                 await self._wait_for_work()
                 continue
+            began = asyncio.get_running_loop().time()
             self._working += 1
             self._writing.add(report.key)
             try:
@@ -170,6 +174,9 @@ class Outbox:
                 self._writing.discard(report.key)
                 self._forgotten.discard(report.key)
                 self._working -= 1
+            if is_urgent:
+                took = asyncio.get_running_loop().time() - began
+                await asyncio.sleep(min(took, _REST_MOST_SECONDS))
 
     def _take_next(self) -> Report | None:
         """Take the oldest report of the lane whose turn it is, if the bound allows it; None if there is none."""
