@@ -113,7 +113,7 @@ def test_a_topology_that_cannot_be_is_named(texts: Json) -> None:
         ((1, 4), ("rack", ""), "is the group of 1 pod set(s); a group has 2"),
         ((1, 4, 4), ("rack", "rack", "rack"), "is the group of 3 pod set(s); a group has 2"),
         ((3, 4), ("rack", "rack"), "is the group of 3 and 4 pods; one of its pod sets has 1 pod"),
-        ((1, 4), ("rack", "host"), "is the group of pod sets that ask for different topologies"),
+        ((1, 4), ("rack", "host"), "is the group of pod sets with different topologies"),
     ],
 )
 def test_a_group_of_pod_sets_is_a_leader_and_its_workers(

@@ -132,7 +132,7 @@ def _check_groups(made: Sequence[Json]) -> None:
         if asked[0] != asked[1]:
             raise BadInput(
                 field,
-                f"{said} pod sets that ask for different topologies; {names.KUEUE_REQUIRED} and"
+                f"{said} pod sets with different topologies; {names.KUEUE_REQUIRED} and"
                 f" {names.KUEUE_PREFERRED} must be the same in both",
             )
 
