@@ -38,6 +38,10 @@ def assign_with_place(
         if places.has_place(work, full, gone):
             return full
         first.lacks_place = True
-        barred |= {flavor for flavor, _ in full.usage}
+        given = {flavor for flavor, _ in full.usage}
+        if given <= barred:
+            # Its pods request nothing that has a quota, so they have no flavor, and no other one can be tried.
+            break
+        barred |= given
         full = assigner.assign(work.sets, counts, (), only, barred)
     return first

@@ -220,6 +220,9 @@ def test_a_gang_starts_when_there_is_a_place_for_all_of_it() -> None:
     assert "no place yet for all its pods" in " ".join(
         queue("why", "team/wide", objects=alone).split()
     )
+    nobody = [*nodes, *objects[2:-3], make_workload("wide", "a", 3, 3)]
+    text = " ".join(queue("why", "team/wide", objects=nobody).split())
+    assert "no end of others is known" in text
 
 
 @pytest.mark.parametrize(
