@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from scheduler import cli
+from scheduler.api.queues import configuration
+from scheduler.config import Config
 from scheduler.documents import writing
 from scheduler.simulate import stalling
 from scheduler.simulate.run import schedule
@@ -103,3 +105,36 @@ def test_a_preemption_gate_whose_name_is_no_text_is_closed(name: Any) -> None:
     gated["spec"]["preemptionGates"] = [{"name": name}]
     gated["status"] = {"preemptionGates": [{"name": "x", "position": "Open"}, {"name": []}]}
     assert run(*WORLD, gated)["gated"]["state"] == "admitted"
+
+
+def make_endless(*names: str) -> list[Json]:
+    """Make a queue whose quota is as much as there can be, and workloads that request that much twice."""
+    flavor = make_flavor("gpus", "gpu")
+    queue, door = make_queue("a", {"gpus": 1})
+    (group,) = queue["spec"]["resourceGroups"]
+    group["coveredResources"] = ["cpu"]
+    group["flavors"][0]["resources"] = [{"name": "cpu", "nominalQuota": "9E"}]
+    works = []
+    for i, name in enumerate(names):
+        work = make_workload(name, "a", 2, 1, second=i, scheduler="other")
+        asked = {"cpu": "9E"}
+        work["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"] = {"requests": asked}  # fmt: skip
+        work["spec"]["podSets"].append(work["spec"]["podSets"][0] | {"name": "more"})
+        works.append(work)
+    return [flavor, queue, door, *works]
+
+
+@pytest.mark.parametrize("sharing", [{}, {"fairSharing": {}}])
+def test_amounts_beyond_all_numbers_are_as_much_as_there_can_be(sharing: Json) -> None:
+    """Several pods, and several pod sets, together request more than a 64-bit number can say."""
+    first, second, modest = "first", "second", make_workload("modest", "b", 1, 1)
+    config = Config(queues=configuration.read_settings(sharing))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    objects = [namespace, make_node("n0", "r0"), *make_endless(first, second), *make_queue("b", {"gpus": 4}), modest]  # fmt: skip
+    rows = {row["name"]: row for row in schedule(objects, config=config)["workloads"]}
+    assert rows[first]["state"] == rows["modest"]["state"] == "admitted"
+    assert rows[second]["reason"] == "WaitingForQuota"
+    result = CliRunner().invoke(
+        cli.app, ["queue", "why", f"team/{second}", "-f", "-"], input=writing.dump_all(objects)
+    )
+    assert result.exit_code == 0, result.output
