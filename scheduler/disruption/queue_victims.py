@@ -8,7 +8,7 @@ Source: KAI-Scheduler (2026-03), ``actions/preempt``, ``actions/reclaim``, ``act
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -102,6 +102,15 @@ class QueueVictims:
     def begin(self) -> None:
         """Begin to look for several pods; until the next time no pod comes to a node and none leaves one."""
         self._jobs.clear()
+
+    def note_sent_away(self, uids: Iterable[str]) -> None:
+        """List the jobs of those queues anew of whose groups pods were sent away: other pods of these may still go."""
+        groups = self._cluster.groups
+        for uid in uids:
+            key = groups.find_group(uid)
+            root = None if key is None else groups.find_root(key)
+            if root is not None and not goes_pod_by_pod(groups.find_definition(root)):
+                self._jobs.pop(self._accounts.find_terms(self._cluster.pods[uid]).queue, None)
 
     def list_units(self, taker: Taker, terms: Terms, action: Action, ends: list[float]) -> Iterator[Unit]:  # fmt: skip
         """Yield who may go for a pod, in order.

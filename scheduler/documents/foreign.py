@@ -168,7 +168,7 @@ def describe_template(source: Source) -> str:
 
 def _recognize_chart(body: Json, source: Source) -> Foreign | None:
     is_named = source.path is not None and source.path.name in {_CHART, "Chart.yml"}
-    is_formed = body.get("apiVersion") in {"v1", "v2"} and {"name", "version"} <= body.keys()
+    is_formed = body.get("apiVersion") in ("v1", "v2") and {"name", "version"} <= body.keys()
     if "kind" in body or not (is_named or is_formed):
         return None
     use = source.describe_pipe(f"helm template {_find_folder(source)}")
@@ -178,7 +178,7 @@ def _recognize_chart(body: Json, source: Source) -> Foreign | None:
 def _recognize_kustomize(body: Json, source: Source) -> Foreign | None:
     version, kind = str(body.get("apiVersion", "")), body.get("kind")
     if kind is not None:
-        is_one = kind in {"Kustomization", "Component"} and (
+        is_one = kind in ("Kustomization", "Component") and (
             version.startswith(_OF_KUSTOMIZE) or not version
         )
     else:

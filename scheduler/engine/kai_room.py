@@ -74,6 +74,8 @@ class KaiRoom:
             if plan is not None:
                 found.append(plan)
                 del left[uid]
+                gone = [uid for one in plan.evicts for unit in one.units for uid in unit]
+                self._victims.note_sent_away(gone)
                 for some in rivals.values():
                     some[:] = [one for one in some if one.uid != uid]
         return found

@@ -317,10 +317,11 @@ class Queues:
         if self.tenants.has_due or self._failures.has_any:
             return 0.0
         tenants = self.tenants
-        parts = tenants.unplaced, tenants.stops, tenants.usage
-        # Where nothing ends by itself, as in a simulation, those who wait for a promise wait for what happens.
-        look = tenants.promise_book.find_due() if self._settings.ends_runs else None
-        dues = (*(part.find_due() for part in parts), look, self._find_look())
+        dues = [tenants.unplaced.find_due(), tenants.stops.find_due(), self._find_look()]
+        # Where nothing ends by itself, as in a simulation, those who wait for a promise wait for what happens, and
+        # nobody reads from time to time what local queues have used.
+        if self._settings.ends_runs:
+            dues += tenants.promise_book.find_due(), tenants.usage.find_due()
         return min((due for due in dues if due is not None), default=_NEVER)
 
     def _find_look(self) -> float | None:

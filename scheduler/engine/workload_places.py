@@ -20,6 +20,7 @@ from scheduler.api.queues.workloads import PodSet
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.workload_domains import WorkloadDomains
 from scheduler.engine.workload_pods import WorkloadPods
+from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, Where, make_entity
 from scheduler.state.pods import PodRecord
@@ -257,12 +258,15 @@ class WorkloadPlaces:
         sets = []
         left = {one.name: n for one, n in zip(work.sets, work.counts, strict=True)}
         for one in work.defined.admission.assigned if work.defined.admission else ():
+            if one.name not in left:
+                # Its pod sets were renamed after it got quota.
+                continue
             flavors = {name: Chosen(flavor, Mode.FIT, 0) for name, flavor in one.flavors}
             if not all(chosen.flavor in self._book.flavors for chosen in flavors.values()):
                 return None
             # Pods that have ended may be gone by now, and their workload may not say yet that they have.
             n_missing = one.n_pods - living[one.name] - succeeded[one.name]
-            n_missing = max(0, min(n_missing, left.get(one.name, one.n_pods) - living[one.name]))
+            n_missing = max(0, min(n_missing, left[one.name] - living[one.name]))
             sets.append(
                 SetAssignment(
                     name=one.name,
@@ -285,6 +289,8 @@ class WorkloadPlaces:
         wheres: dict[str, Where | None] = {}
         sets = {one.name: one for one in work.sets}
         kept = self._count_kept(work)
+        if sum(one.n_pods for one in assignment.sets) - sum(kept.values()) > self._count_room():
+            return "more pods than all nodes may have"
         for i, given in enumerate(assignment.sets):
             one = replace(given, n_pods=max(0, given.n_pods - kept.get(given.name, 0)))
             if not one.n_pods:
@@ -309,6 +315,11 @@ class WorkloadPlaces:
         ]  # fmt: skip
         whole = outer[0] if len(outer) == 1 else Team("", len(outer), teams=tuple(outer))
         return make_entity(GroupKey(_KIND, work.namespace, work.key.partition("/")[2]), whole)
+
+    def _count_room(self) -> int:
+        """Count how many pods all nodes may have: so many stand-ins are made at most."""
+        columns = self._cluster.nodes.columns
+        return int(columns.allocatable[c.PODS, columns.valid].sum())
 
     def _count_kept(self, work: Work) -> Mapping[str, int]:
         """Count by pod set the pods that have their places already: those of the slice that a workload replaces."""

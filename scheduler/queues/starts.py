@@ -93,6 +93,10 @@ def _say_more(answer: Json, waits: Json) -> str:
 
 def _say_no_place(answer: Json, waits: Json) -> str:
     del answer
+    if not waits["endsTried"]:
+        return (
+            "not known: there is no place for all its pods at once, and no end of others is known"
+        )
     n_ends = printing.count_nouns(waits["endsTried"], "end")
     return f"not known: after {n_ends} of others there is no place yet for all its pods at once"
 

@@ -171,15 +171,21 @@ def _list_needs(state: str, found: QuotaWait, ahead: Sequence[str]) -> Iterator[
     """Say what a workload needs to start."""
     match state:
         case "fits":
-            yield "nothing: there is quota, and it is given at its turn"
+            yield (
+                "that those before it leave enough quota: it is given at its turn"
+                if ahead
+                else "nothing: there is quota, and it is given at its turn"
+            )
         case "behind":
             yield f"that those before it start: its queue is StrictFIFO, and {ahead[0]} is first"
             yield from _list_missing(found)
         case "preempts":
             n = count_nouns(len(found.victims), "workload")
-            yield f"that {n} give{'s' if len(found.victims) == 1 else ''} quota back, which its policies allow"
+            gives = "gives" if len(found.victims) == 1 else "give"
+            yield f"that {n} {gives} quota back; the policies of the queues allow that"
         case "goes":
-            yield f"that {count_nouns(len(found.victims), 'workload')} that must give quota back have stopped"
+            n = count_nouns(len(found.victims), "workload")
+            yield f"that {n}, which must give quota back, {'has' if len(found.victims) == 1 else 'have'} stopped"
         case "waits":
             yield from _list_missing(found)
 

@@ -39,6 +39,10 @@ def assign_with_place(
             return full
         first.lacks_place = True
         first.place_problem = first.place_problem or places.find_problem(work, full)
-        barred |= {flavor for flavor, _ in full.usage}
+        given = {flavor for flavor, _ in full.usage}
+        if given <= barred:
+            # Its pods request nothing that has a quota, so they have no flavor, and no other one can be tried.
+            break
+        barred |= given
         full = assigner.assign(work.sets, counts, (), only, barred)
     return first

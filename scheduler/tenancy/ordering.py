@@ -84,11 +84,11 @@ class Tournament:
         tree, entry = self._tree, self._left[node]
         path = tree.paths[node]
         below = np.ascontiguousarray(path[:-1])
-        used = entry.usage
+        columns, amounts = tree.make_arrays(entry.usage)
         asked = q.Asked(
             queue=node,
-            columns=np.array([tree.columns[one] for one in used], np.int64),
-            amounts=np.array(list(used.values()), np.int64),
+            columns=columns,
+            amounts=amounts,
             needed=np.zeros(0, np.int64),
         )
         ratios, borrows = np.zeros(len(below)), np.zeros(len(below), np.bool_)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from scheduler.api import names
+from scheduler.api import names, quantities
 from scheduler.api.queues.words import EVICTS_NOBODY_SAID, GATED
 from scheduler.tenancy import slices
 from scheduler.tenancy.assignments import Assignment, Mode, generalize
@@ -178,7 +178,8 @@ def _sum_up_requests(work: Work, old: Work | None) -> dict[str, int]:
     wanted = {names.PODS: sum(counts)}
     for one, n_pods in zip(work.sets, counts, strict=True):
         for resource, amount in one.shape.requests:
-            wanted[resource] = wanted.get(resource, 0) + amount * n_pods
+            total = wanted.get(resource, 0) + amount * n_pods
+            wanted[resource] = min(quantities.INT64_MAX, total)
     return wanted
 
 

@@ -192,7 +192,8 @@ class Tree:
     def make_arrays(self, amounts: Amounts) -> tuple[Ints, Ints]:
         """Return the places of columns, and the amounts."""
         columns = np.array([self.columns[one] for one in amounts], np.int64)
-        return columns, np.array(list(amounts.values()), np.int64)
+        # The amounts of several pod sets together may be more than there can be.
+        return columns, np.array([min(UNLIMITED, n) for n in amounts.values()], np.int64)
 
     def move_rows(self, rows: Sequence[int], sign: int) -> None:
         """Let those who hold quota in some rows give it back for now (-1), or have it again (1); a row of -1 is nobody's."""

@@ -199,10 +199,11 @@ class Reclaiming:
 
     def _make_asked(self, asker: Asker) -> q.Asked:
         places = self._tree.columns
+        columns, amounts = self._tree.make_arrays(asker.amounts)
         return q.Asked(
             queue=self._tree.queues[asker.queue.name],
-            columns=np.array([places[one] for one in asker.amounts], np.int64),
-            amounts=np.array(list(asker.amounts.values()), np.int64),
+            columns=columns,
+            amounts=amounts,
             needed=np.array([places[one] for one in asker.needed], np.int64),
         )
 

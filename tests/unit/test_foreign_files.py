@@ -245,3 +245,13 @@ def test_a_name_that_nobody_filled_in_is_a_mistake(name: str) -> None:
         f"Pod default/{name}: metadata.name: '{name}' is not a name that an API server takes"
         in said
     )
+
+
+@pytest.mark.parametrize(("field", "code"), [("apiVersion", 0), ("kind", 3)])
+@pytest.mark.parametrize("wrong", [[], {}, [None], 7, True])
+def test_a_version_that_is_no_text_is_as_good_as_none_and_such_a_kind_is_a_mistake(
+    field: str, code: int, wrong: Any
+) -> None:
+    objects = [node("a"), node("b") | {field: wrong}]
+    result = run("simulate", "-f", "-", stdin=writing.dump_all(objects))
+    assert result.exit_code == code, result.output

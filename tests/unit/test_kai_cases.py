@@ -217,6 +217,24 @@ RECLAIM = {
         {"n1": 4}, TWO, {"g": Job("a", n=4, least=2, on=["n1"] * 4), "x": Job("b", gpus=2)},
         gone={"g-2", "g-3"}, room={"x"},
     ),
+    "several pods take an extra pod of one group each": Case(
+        {"n1": 4},
+        TWO,
+        {"g": Job("a", n=4, least=1, on=["n1"] * 4), **{f"x{i}": Job("b", age=9 - i) for i in range(3)}},
+        gone={"g-2", "g-3"},
+        room={"x0", "x1"},
+    ),
+    "when a group has no extra pods left, the others lose theirs": Case(
+        {"n1": 6},
+        {"a": Queue(2), "b": Queue(4)},
+        {
+            "g": Job("a", n=3, least=2, on=["n1"] * 3, age=20),
+            "h": Job("a", n=3, least=2, on=["n1"] * 3),
+            **{f"x{i}": Job("b", age=9 - i) for i in range(2)},
+        },
+        gone={"g-2", "h-2"},
+        room={"x0", "x1"},
+    ),
     "a group takes as much as it needs": Case(
         {"n1": 2, "n2": 2},
         TWO,

@@ -178,6 +178,14 @@ def test_who_gets_quota_in_his_turn_starts_now() -> None:
     assert "as soon as those" in queue("why", "speech/translate", objects=make_teams({}))
 
 
+def test_who_would_have_quota_now_needs_what_those_before_it_leave() -> None:
+    objects = [TEAM, make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": 2})]
+    objects += [make_workload(name, "a", 1, 2, second=i, **THEIRS) for i, name in enumerate("wv")]
+    first, second = (ask("why", f"team/{name}", objects=objects)["needs"] for name in "wv")
+    assert first == ["nothing: there is quota, and it is given at its turn"]
+    assert second == ["that those before it leave enough quota: it is given at its turn"]
+
+
 def test_who_has_quota_waits_for_nothing() -> None:
     why = ask("why", "vision/segment", objects=make_teams({}))
     assert (why["startsAt"], why["waitsFor"]) == (None, None)
@@ -220,6 +228,9 @@ def test_a_gang_starts_when_there_is_a_place_for_all_of_it() -> None:
     assert "no place yet for all its pods" in " ".join(
         queue("why", "team/wide", objects=alone).split()
     )
+    nobody = [*nodes, *objects[2:-3], make_workload("wide", "a", 3, 3)]
+    text = " ".join(queue("why", "team/wide", objects=nobody).split())
+    assert "no end of others is known" in text
 
 
 @pytest.mark.parametrize(

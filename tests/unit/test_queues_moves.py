@@ -158,7 +158,11 @@ def test_moves_end_and_nobody_who_is_owed_quota_loses_it_for_good(
 
 
 @given(
-    st.lists(st.builds(Runs, st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=7),
+    st.lists(
+        st.builds(Runs, st.integers(0, 3), st.integers(1, 3), st.integers(-9, 0)),
+        min_size=1,
+        max_size=7,
+    ),
     st.integers(2, 4),
 )
 @settings(max_examples=150, deadline=None)

@@ -13,6 +13,7 @@ from scheduler.api.kinds import WORKLOADS
 Json = dict[str, Any]
 # More domains than pods that a workload may have on nodes are not read.
 _DOMAINS_MAX = 100_000
+_INT32 = 2**31
 
 
 class _Values(msgspec.Struct, rename="camel"):
@@ -94,7 +95,7 @@ def read_domains(given: Json | None) -> DomainsGiven | None:
     except ValueError:
         return None
     levels = tuple(found.levels)
-    is_whole = all(len(values) == len(levels) and n > 0 for values, n in domains)
+    is_whole = all(len(values) == len(levels) and 0 < n < _INT32 for values, n in domains)
     return DomainsGiven(levels, tuple(sorted(domains))) if levels and domains and is_whole else None
 
 

@@ -105,6 +105,8 @@ def _find_retry(check: kueue.CheckState) -> float:
 
 def has_closed_gate(found: kueue.Workload) -> bool:
     """Whether one of a workload's preemption gates is closed: one of which the status says nothing is."""
-    states = {one.get("name"): one.get("position") for one in found.status.preemption_gates or ()}
-    wanted = [one.get("name") for one in found.spec.preemption_gates or ()]
+    states = {
+        str(one.get("name")): one.get("position") for one in found.status.preemption_gates or ()
+    }
+    wanted = [str(one.get("name")) for one in found.spec.preemption_gates or ()]
     return any(states.get(name, _CLOSED) == _CLOSED for name in wanted)

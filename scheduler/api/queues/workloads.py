@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from scheduler.api import kueue, names, selectors, times, wire
+from scheduler.api import kueue, names, selectors, times, values, wire
 from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.api.limits import shorten
 from scheduler.api.pods import requests
@@ -38,7 +38,7 @@ from scheduler.api.queues.words import (
 from scheduler.api.selectors import Requirement
 from scheduler.errors import BadInput
 
-_PODS_MAX, _SETS_MAX = 2**31 - 1, 18
+_INT32, _SETS_MAX = 2**31, 18
 _encoder = msgspec.json.Encoder(order="deterministic")
 # The fields of a topology request that ask for a topology; the others only describe the pods.
 _ASKS_TOPOLOGY = (
@@ -291,7 +291,7 @@ def read_workload(
     sets = []
     for i, one in enumerate(given):
         least = one.count if one.min_count is None else one.min_count
-        if not 0 <= one.count <= _PODS_MAX or not 0 <= least <= one.count:
+        if not 0 <= one.count < _INT32 or not 0 <= least <= one.count:
             raise BadInput(
                 f"spec.podSets[{i}].count",
                 f"{one.count} and minCount {least} are not counts of pods",
@@ -304,7 +304,7 @@ def read_workload(
         key=f"{meta.namespace}/{meta.name}",
         uid=meta.uid or f"{meta.namespace}/{meta.name}",
         local=spec.queue_name,
-        priority=spec.priority or 0,
+        priority=values.read_integer(spec.priority or 0, "spec.priority", -_INT32, _INT32 - 1),
         since=_find_place(conditions, created, by_eviction=by_eviction),
         sets=tuple(sets),
         reclaimed=tuple((one.name, one.count) for one in status.reclaimable_pods or ()),

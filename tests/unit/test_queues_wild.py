@@ -1,0 +1,140 @@
+"""Workloads and queues that nobody expects: each waits by itself, with a reason, and nothing goes on without end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from scheduler import cli
+from scheduler.api.queues import configuration
+from scheduler.config import Config
+from scheduler.documents import writing
+from scheduler.simulate import stalling
+from scheduler.simulate.run import schedule
+from tests.unit.test_queues_places import (
+    make_flavor,
+    make_node,
+    make_queue,
+    make_running,
+    make_workload,
+)
+
+Json = dict[str, Any]
+WORLD = [make_node("n0", "r0"), make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": 4})]
+
+
+def run(*objects: Json) -> dict[str, Json]:
+    result = schedule([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}, *objects])  # fmt: skip
+    assert stalling.WARNING not in result["warnings"]
+    return {row["name"]: row for row in result["workloads"]}
+
+
+def make_modest(name: str, n_pods: int = 1, **more: Any) -> Json:
+    """Make a workload whose pods request nothing that has a quota."""
+    found = make_workload(name, "a", n_pods, 1)
+    template = found["spec"]["podSets"][0]["template"]["spec"]
+    template["containers"] = [{"name": "main"}]
+    template.update(more)
+    return found
+
+
+def test_one_that_needs_no_quota_and_fits_on_no_node_waits() -> None:
+    """It has no flavor, so no other flavor can be tried for it."""
+    rows = run(*WORLD, make_modest("nowhere", nodeSelector={"no": "where"}), make_modest("fits"))
+    assert rows["nowhere"]["state"] == "waits"
+    assert rows["nowhere"]["reason"] == "TopologyPlacementFailed"
+    assert rows["fits"]["state"] == "admitted"
+
+
+@pytest.mark.parametrize("n_pods", [111, 2**31 - 1])
+def test_one_with_more_pods_than_all_nodes_may_have_waits(n_pods: int) -> None:
+    """Not so many stand-ins are made: they would take all time and memory."""
+    rows = run(*WORLD, make_modest("huge", n_pods), make_workload("fits", "a", 1, 4))
+    assert rows["huge"]["reason"] == "TopologyPlacementFailed"
+    assert rows["fits"]["state"] == "admitted"
+
+
+def test_a_queue_in_which_usage_counts_brings_a_simulation_to_no_end_of_its_own() -> None:
+    """What is used is added up every five minutes, and a simulation is a moment."""
+    scope = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    by_usage = make_queue("b", {"gpus": 4}, admissionScope=scope)
+    rows = run(*WORLD, *by_usage, make_workload("fits", "b", 1, 4), make_workload("waits", "b", 1, 4, second=1))  # fmt: skip
+    assert [rows[name]["state"] for name in ("fits", "waits")] == ["admitted", "waits"]
+
+
+def test_one_whose_pod_sets_were_renamed_after_it_got_quota_stops_nobody() -> None:
+    renamed, *_ = make_running("renamed", "a", "n0", "gpus", 0, gpus=1)
+    renamed["spec"]["podSets"][0]["name"] = "other"
+    rows = run(*WORLD, renamed, make_workload("fits", "a", 1, 1, second=1))
+    assert rows["fits"]["state"] == "admitted"
+
+
+@pytest.mark.parametrize("priority", [2**31, -(2**31) - 1, 2**63, 10**30])
+def test_a_priority_that_no_api_server_takes_is_a_mistake_of_this_workload(priority: int) -> None:
+    objects = [*WORLD, make_workload("bad", "a", 1, 1, priority=priority), make_workload("fits", "a", 1, 1)]  # fmt: skip
+    result = CliRunner().invoke(
+        cli.app, ["simulate", "-f", "-", "-o", "json"], input=writing.dump_all(objects)
+    )
+    assert result.exit_code == 3, result.output
+    answer = json.loads(result.stdout)
+    assert [one["object"] for one in answer["mistakes"]] == ["Workload team/bad"]
+    assert {row["name"]: row["state"] for row in answer["workloads"]}["fits"] == "admitted"
+
+
+def test_domains_with_more_pods_than_there_can_be_are_not_read() -> None:
+    given, *_ = make_running("given", "a", "n0", "gpus", 0, gpus=1)
+    (assigned,) = given["status"]["admission"]["podSetAssignments"]
+    slices = [
+        {
+            "domainCount": 1,
+            "valuesPerLevel": [{"universal": "r0"}],
+            "podCounts": {"universal": 10**52},
+        }
+    ]
+    assigned["topologyAssignment"] = {"levels": ["rack"], "slices": slices}
+    rows = run(*WORLD, given, make_workload("fits", "a", 1, 1, second=1))
+    assert rows["fits"]["state"] == "admitted"
+
+
+@pytest.mark.parametrize("name", [[], {}, ["x"], None])
+def test_a_preemption_gate_whose_name_is_no_text_is_closed(name: Any) -> None:
+    gated = make_workload("gated", "a", 1, 1)
+    gated["spec"]["preemptionGates"] = [{"name": name}]
+    gated["status"] = {"preemptionGates": [{"name": "x", "position": "Open"}, {"name": []}]}
+    assert run(*WORLD, gated)["gated"]["state"] == "admitted"
+
+
+def make_endless(*names: str) -> list[Json]:
+    """Make a queue whose quota is as much as there can be, and workloads that request that much twice."""
+    flavor = make_flavor("gpus", "gpu")
+    queue, door = make_queue("a", {"gpus": 1})
+    (group,) = queue["spec"]["resourceGroups"]
+    group["coveredResources"] = ["cpu"]
+    group["flavors"][0]["resources"] = [{"name": "cpu", "nominalQuota": "9E"}]
+    works = []
+    for i, name in enumerate(names):
+        work = make_workload(name, "a", 2, 1, second=i, scheduler="other")
+        asked = {"cpu": "9E"}
+        work["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"] = {"requests": asked}  # fmt: skip
+        work["spec"]["podSets"].append(work["spec"]["podSets"][0] | {"name": "more"})
+        works.append(work)
+    return [flavor, queue, door, *works]
+
+
+@pytest.mark.parametrize("sharing", [{}, {"fairSharing": {}}])
+def test_amounts_beyond_all_numbers_are_as_much_as_there_can_be(sharing: Json) -> None:
+    """Several pods, and several pod sets, together request more than a 64-bit number can say."""
+    first, second, modest = "first", "second", make_workload("modest", "b", 1, 1)
+    config = Config(queues=configuration.read_settings(sharing))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    objects = [namespace, make_node("n0", "r0"), *make_endless(first, second), *make_queue("b", {"gpus": 4}), modest]  # fmt: skip
+    rows = {row["name"]: row for row in schedule(objects, config=config)["workloads"]}
+    assert rows[first]["state"] == rows["modest"]["state"] == "admitted"
+    assert rows[second]["reason"] == "WaitingForQuota"
+    result = CliRunner().invoke(
+        cli.app, ["queue", "why", f"team/{second}", "-f", "-"], input=writing.dump_all(objects)
+    )
+    assert result.exit_code == 0, result.output
