@@ -150,7 +150,9 @@ def simulate() -> Schema:
         "groups": many(group),
         "queues": many(QUEUE),
         "workloads": many(WORKLOAD),
-        "queueChanges": maybe(one(queues=many(of_queue), workloads=many(of_workload))),
+        "queueChanges": maybe(
+            one(by=words("files", "changes"), queues=many(of_queue), workloads=many(of_workload))
+        ),
         "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
         "warnings": NAMES,
         "mistakes": many(

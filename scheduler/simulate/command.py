@@ -176,8 +176,14 @@ def _compare_queues(
     results: Mapping[str, Json],
     tell: Tell,
 ) -> None:
-    """Compare each result with that of the baseline's own queues, if one's own files have other queues."""
-    before = quotas.find_before(gathered)
+    """Compare each result with that of the baseline's own queues, if one's own files have other queues.
+
+    If they have none, what is changed otherwise is compared with what there is without these changes.
+    """
+    before, by = quotas.find_before(gathered), quotas.By.FILES
+    if before is None and changes.moves_pods and quotas.has_queues(gathered):
+        before, by = gathered, quotas.By.CHANGES
+        changes = Changes(policies=changes.policies)
     for mode, result in results.items():
         result["queueChanges"] = None
         if before is not None:
@@ -187,7 +193,7 @@ def _compare_queues(
             found = run.place_pods(
                 situation, same, lambda done, total: tell(_WITH_BASELINE, done, total)
             )
-            result["queueChanges"] = quotas.compare(found, result)
+            result["queueChanges"] = quotas.compare(found, result, by)
 
 
 def _warn_of_mixed_files(request: Request, gathered: Gathered) -> Iterator[str]:

@@ -18,9 +18,11 @@ QUEUE_HEADS = ("QUEUE", "WITH QUOTA", "WAITING", "WEIGHT", "SHARE")
 USE_HEADS = ("QUEUE", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED")
 WORKLOAD_HEADS = ("WORKLOAD", "QUEUE", "QUOTA", "WHAT OR WHY")
 _ARROW = " -> "
-NO_CHANGE = (
-    "The queues of your files change nothing: every queue and every workload has what it had"
-)
+# Who makes the difference, and what is said if there is none.
+_MAKERS = {
+    "files": ("By the queues of your files", "The queues of your files change nothing"),
+    "changes": ("By your changes", "Your changes change nothing in the queues"),
+}
 _CHANGES = {
     "gains": ("gains quota", "gain quota"),
     "loses": ("loses quota", "lose quota"),
@@ -100,15 +102,16 @@ def print_changes(changes: Json, width: int) -> Iterator[str]:
 
 def count_changes(changes: Json) -> str:
     """Count the workloads that gain and lose by other queues."""
+    by, none = _MAKERS[changes["by"]]
     if not (changes["queues"] or changes["workloads"]):
-        return NO_CHANGE
+        return f"{none}: every queue and every workload has what it had"
     n_of = Counter(one["change"] for one in changes["workloads"])
     said = [
         f"{printing.count_nouns(n_of[change], 'workload')} {words[n_of[change] > 1]}"
         for change, words in _CHANGES.items()
         if n_of[change]
     ]
-    return f"By the queues of your files: {', '.join(said) or 'every workload has the quota that it had'}"
+    return f"{by}: {', '.join(said) or 'every workload has the quota that it had'}"
 
 
 def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:

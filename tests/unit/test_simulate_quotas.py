@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.documents import writing
-from scheduler.simulate import quota_lines
 from scheduler.simulate.changes import quotas
 from tests.docs import examples
 from tests.unit.test_queues_places import make_node
@@ -82,7 +81,7 @@ def test_a_change_of_nodes_is_there_before_and_after(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli.app, ["simulate", *given])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["queueChanges"] == {"queues": [], "workloads": []}
+    assert found["queueChanges"] == {"by": "files", "queues": [], "workloads": []}
     assert found["summary"]["nodes"] == 1
 
 
@@ -99,9 +98,46 @@ def test_a_new_team_has_nothing_before(tmp_path: Path) -> None:
 
 def test_a_queue_that_stays_as_it_is_changes_nothing(tmp_path: Path) -> None:
     own = [find_queue("speech")]
-    assert find_changes(tmp_path, TEAMS, own) == {"queues": [], "workloads": []}
-    assert quota_lines.NO_CHANGE in " ".join(simulate(tmp_path, TEAMS, own, "table").split())
-    assert quota_lines.NO_CHANGE in simulate(tmp_path, TEAMS, own, "markdown")
+    assert find_changes(tmp_path, TEAMS, own) == {"by": "files", "queues": [], "workloads": []}
+    said = "The queues of your files change nothing: every queue and every workload has what it had"
+    assert said in " ".join(simulate(tmp_path, TEAMS, own, "table").split())
+    assert said in simulate(tmp_path, TEAMS, own, "markdown")
+
+
+@pytest.mark.parametrize("output", ["json", "table"])
+def test_a_change_without_other_queues_says_who_gains_and_who_loses(
+    tmp_path: Path, output: str
+) -> None:
+    """A job of six GPUs that becomes one of two leaves room for the one behind it."""
+    base = tmp_path / "base.yaml"
+    objects = examples.read("nodes.yaml") + examples.read("queued-jobs.yaml")
+    base.write_text(writing.dump_all(objects), encoding="utf-8")
+    given = ["--baseline", str(base), "--scale", "vision/job/segment=1", "-o", output]
+    done = CliRunner().invoke(cli.app, ["simulate", *given])
+    assert done.exit_code == 0, done.output
+    if output == "table":
+        assert "By your changes: 1 workload gains quota, 1 workload has other quota" in done.stdout
+        return
+    found = json.loads(done.stdout)["queueChanges"]
+    assert found["by"] == "changes"
+    changed = {one["job"]["name"]: one for one in found["workloads"]}
+    assert {name: one["change"] for name, one in changed.items()} == {
+        "detect": "gains",
+        "segment": "moves",
+    }
+    (before,), (after,) = (changed["segment"][one]["uses"] for one in ("before", "after"))
+    assert (before["amount"], after["amount"]) == ("6", "2")
+
+
+def test_a_change_that_concerns_no_queue_changes_nothing(tmp_path: Path) -> None:
+    base = tmp_path / "base.yaml"
+    base.write_text(writing.dump_all([NODE, *TEAMS]), encoding="utf-8")
+    given = ["--baseline", str(base), "--cordon", "n"]
+    done = CliRunner().invoke(cli.app, ["simulate", *given])
+    said = (
+        "Your changes change nothing in the queues: every queue and every workload has what it had"
+    )
+    assert said in " ".join(done.stdout.split())
 
 
 def test_without_queues_of_ones_own_nothing_is_compared(tmp_path: Path) -> None:
@@ -179,8 +215,8 @@ def make_result(**held: str) -> Json:
     ],
 )  # fmt: skip
 def test_what_a_workload_has_before_and_after(before: Json, after: Json, wanted: Json) -> None:
-    found = quotas.compare(make_result(**before), make_result(**after))
+    found = quotas.compare(make_result(**before), make_result(**after), quotas.By.FILES)
     assert {one["name"]: one["change"] for one in found["workloads"]} == wanted
-    back = quotas.compare(make_result(**after), make_result(**before))
+    back = quotas.compare(make_result(**after), make_result(**before), quotas.By.FILES)
     swapped = {"gains": "loses", "loses": "gains", "moves": "moves"}
     assert {one["name"]: swapped[one["change"]] for one in back["workloads"]} == wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from scheduler.simulate.reading import kinds
@@ -11,6 +12,18 @@ from scheduler.simulate.reading.gathering import Gathered
 
 Json = dict[str, Any]
 _HAVE_QUOTA = frozenset({"admitted", "running"})
+
+
+class By(StrEnum):
+    """What makes the difference: the queues of one's own files, or the changes that are simulated."""
+
+    FILES = "files"
+    CHANGES = "changes"
+
+
+def has_queues(gathered: Gathered) -> bool:
+    """Whether there are any queues among the objects."""
+    return any(kinds.find_kind(body) in kinds.QUEUES for body in gathered.objects)
 
 
 def find_before(gathered: Gathered) -> Gathered | None:
@@ -35,14 +48,15 @@ def find_before(gathered: Gathered) -> Gathered | None:
     )
 
 
-def compare(before: Json, after: Json) -> Json:
+def compare(before: Json, after: Json, by: By) -> Json:
     """Compare the queues and the workloads of two results of a simulation.
 
     Returns:
-        ``queues``: those that differ, each as it is before and after, and ``workloads``: those that have quota in one of
+        ``by``, what makes the difference; ``queues``: those that differ, each as it is before and after, and ``workloads``: those that have quota in one of
         the two only, or other quota, with the reason.
     """
     return {
+        "by": str(by),
         "queues": list(_compare_queues(before["queues"], after["queues"])),
         "workloads": list(_compare_workloads(before["workloads"], after["workloads"])),
     }

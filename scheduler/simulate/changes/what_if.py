@@ -40,6 +40,11 @@ class Changes:
     nodes: Sequence[Mapping[str, Any]] = ()
     policies: Sequence[Mapping[str, Any]] = ()
 
+    @property
+    def moves_pods(self) -> bool:
+        """Whether there are other nodes, or other pods, than without the changes."""
+        return bool(self.without or self.cordoned or self.drained or self.scale or self.nodes)
+
 
 def apply_changes(inventory: Inventory, changes: Changes) -> dict[str, str]:
     """Remove, cordon and drain nodes, and return the node that each pod had to leave, by uid.
