@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, islice
 
+import numpy as np
+
 from scheduler.api.door.decisions import Bind, Plan
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.groups.readers.owners import KEY_KINDS
@@ -20,7 +22,7 @@ from scheduler.api.queues.workloads import PodSet
 from scheduler.cycle.schedule import Cycle
 from scheduler.engine.workload_domains import WorkloadDomains
 from scheduler.engine.workload_pods import WorkloadPods
-from scheduler.schema import columns as c
+from scheduler.placing.groups.amounts import have_enough, sum_requests
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, Where, make_entity
 from scheduler.state.pods import PodRecord
@@ -32,6 +34,9 @@ from scheduler.tenancy.works import Work
 # No object of a cluster has this kind: the group is one only while it is placed.
 _KIND = "Workload.kueue.x-k8s.io"
 _NO_PODS: Mapping[str, int] = Counter()
+# Whether there may be room for more pods than these is found out before stand-ins are made, which take time and memory.
+_MANY = 256
+_EVERYWHERE = np.zeros(0, np.bool_)
 
 
 class WorkloadPlaces:
@@ -73,7 +78,7 @@ class WorkloadPlaces:
         stand_ins = self._cluster.stand_ins
         had = {pod.uid for work, _ in wanted for pod in stand_ins.list_of(work.key)}
         leaving = [uid for key in gone for uid in self._list_on_nodes(key)]
-        entities = [self._make_entity(work, assignment) for work, assignment in wanted]
+        entities = [self._make_entity(work, assignment, leaving) for work, assignment in wanted]
         with self._cluster.trial() as trial:
             trial.take_away(*leaving)
             fits = all(
@@ -175,12 +180,12 @@ class WorkloadPlaces:
     def _try(self, work: Work, assignment: Assignment, gone: Sequence[str]) -> list[Bind] | None:
         """Place a workload in a trial; return where its pods would go, or None if there is no place for all of them."""
         had = {pod.uid for pod in self._cluster.stand_ins.list_of(work.key)}
-        entity = self._make_entity(work, assignment)
+        leaving = [uid for key in gone for uid in self._list_on_nodes(key)]
+        entity = self._make_entity(work, assignment, leaving)
         if isinstance(entity, str):
             return None
         if entity is None:
             return []
-        leaving = [uid for key in gone for uid in self._list_on_nodes(key)]
         with self._cluster.trial() as trial:
             trial.take_away(*leaving)
             plan = self._cycle.place_group(entity)
@@ -283,16 +288,24 @@ class WorkloadPlaces:
     def _is_whole(entity: Entity, plan: Plan) -> bool:
         return len(plan.binds) == len(entity.members)
 
-    def _make_entity(self, work: Work, assignment: Assignment) -> Entity | str | None:
-        """Make the group of a workload's stand-ins; None if it has no pods, a text if it may be placed nowhere."""
+    def _make_entity(
+        self, work: Work, assignment: Assignment, leaving: Sequence[str] = ()
+    ) -> Entity | str | None:
+        """Make the group of a workload's stand-ins; None if it has no pods, a text if it may be placed nowhere.
+
+        ``leaving``: the uids of the pods that leave their places for it.
+        """
         teams: dict[str, list[Team]] = {}
         wheres: dict[str, Where | None] = {}
         sets = {one.name: one for one in work.sets}
         kept = self._count_kept(work)
-        if sum(one.n_pods for one in assignment.sets) - sum(kept.values()) > self._count_room():
-            return "more pods than all nodes may have"
-        for i, given in enumerate(assignment.sets):
-            one = replace(given, n_pods=max(0, given.n_pods - kept.get(given.name, 0)))
+        ones = [
+            replace(given, n_pods=max(0, given.n_pods - kept.get(given.name, 0)))
+            for given in assignment.sets
+        ]
+        if not all(self._may_have_room(work, sets[one.name], one, leaving) for one in ones):
+            return "not enough is free for all its pods"
+        for i, one in enumerate(ones):
             if not one.n_pods:
                 continue
             pod_set = sets[one.name]
@@ -316,10 +329,21 @@ class WorkloadPlaces:
         whole = outer[0] if len(outer) == 1 else Team("", len(outer), teams=tuple(outer))
         return make_entity(GroupKey(_KIND, work.namespace, work.key.partition("/")[2]), whole)
 
-    def _count_room(self) -> int:
-        """Count how many pods all nodes may have: so many stand-ins are made at most."""
-        columns = self._cluster.nodes.columns
-        return int(columns.allocatable[c.PODS, columns.valid].sum())
+    def _may_have_room(
+        self, work: Work, pod_set: PodSet, given: SetAssignment, leaving: Sequence[str]
+    ) -> bool:
+        """Whether all nodes together have enough for the pods of a pod set, if these are too many to be tried for nothing."""
+        known = self._cluster.stand_ins.list_sets(work.key).get(pod_set.name, ())
+        if given.n_pods - len(known) <= _MANY:
+            return True
+        (first,) = self._list_stand_ins(work, pod_set, replace(given, n_pods=1))
+        if first.uid not in known:
+            self._cluster.stand_ins.drop(first.uid)
+        # Those that exist already may have their room.
+        counts = [(first.template, given.n_pods - len(known))]
+        counts += [(self._cluster.pods[uid].template, -1) for uid in leaving]
+        least = np.maximum(0, sum_requests(self._cluster, counts))
+        return have_enough(self._cluster, least, _EVERYWHERE)
 
     def _count_kept(self, work: Work) -> Mapping[str, int]:
         """Count by pod set the pods that have their places already: those of the slice that a workload replaces."""
@@ -339,7 +363,8 @@ class WorkloadPlaces:
         numbers = range(given.n_pods)
         levels = self._book.get_levels(self.domains.find_topology(given))
         selectors = [lot.selector for lot in given.lots for _ in range(lot.n_pods)]
-        for pod in molding.make_pods(work.defined, pod_set, numbers, flavors, selectors, levels):
+        made = molding.make_pods(work.defined, pod_set, numbers, flavors, selectors, levels)
+        for pod in self._cluster.pauses.go_through(made):
             uid = pod.metadata.uid
             if uid in pods:
                 yield pods[uid]

@@ -6,7 +6,7 @@ they hold its room. A pod of the job that comes takes the room of one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scheduler.api import wire
 from scheduler.state.charging.roster import Roster
@@ -19,7 +19,8 @@ class StandIns:
 
     def __init__(self, roster: Roster, records: Records) -> None:
         self._roster, self._records = roster, records
-        self._of: dict[str, dict[str, list[str]]] = {}
+        # Their uids, as keys: one of very many is removed at once.
+        self._of: dict[str, dict[str, dict[str, None]]] = {}
         self._owner: dict[str, str] = {}
 
     def __contains__(self, uid: str) -> bool:
@@ -34,7 +35,7 @@ class StandIns:
         for pod in pods:
             record = self._records.make_record(pod, None)
             self._roster.keep(record)
-            self._of.setdefault(workload, {}).setdefault(pod_set, []).append(record.uid)
+            self._of.setdefault(workload, {}).setdefault(pod_set, {})[record.uid] = None
             self._owner[record.uid] = workload
             found.append(record)
         return found
@@ -48,7 +49,7 @@ class StandIns:
         uids = (uid for some in self._of.get(workload, {}).values() for uid in some)
         return [self._roster.pods[uid] for uid in uids]
 
-    def list_sets(self, workload: str) -> dict[str, list[str]]:
+    def list_sets(self, workload: str) -> Mapping[str, Collection[str]]:
         """Return the uids of the stand-ins of a workload by pod set, those of the lowest ranks first."""
         return self._of.get(workload, {})
 
@@ -59,7 +60,7 @@ class StandIns:
     def hand_over(self, workload: str, to: str) -> None:
         """Let another workload have the stand-ins of a workload."""
         for name, uids in self._of.pop(workload, {}).items():
-            self._of.setdefault(to, {}).setdefault(name, []).extend(uids)
+            self._of.setdefault(to, {}).setdefault(name, {}).update(uids)
             self._owner.update(dict.fromkeys(uids, to))
 
     def drop(self, uid: str) -> None:
@@ -67,7 +68,7 @@ class StandIns:
         workload = self._owner.pop(uid)
         sets = self._of[workload]
         for name in [name for name, uids in sets.items() if uid in uids]:
-            sets[name].remove(uid)
+            del sets[name][uid]
             if not sets[name]:
                 del sets[name]
         if not sets:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from scheduler import cli
+from scheduler.api import wire
 from scheduler.api.queues import configuration
 from scheduler.config import Config
 from scheduler.documents import writing
 from scheduler.simulate import stalling
 from scheduler.simulate.run import schedule
+from scheduler.state.stand_ins import StandIns
 from tests.unit.test_queues_places import (
     make_flavor,
     make_node,
@@ -138,3 +141,64 @@ def test_amounts_beyond_all_numbers_are_as_much_as_there_can_be(sharing: Json) -
         cli.app, ["queue", "why", f"team/{second}", "-f", "-"], input=writing.dump_all(objects)
     )
     assert result.exit_code == 0, result.output
+
+
+def make_many(name: str, queue: str, n_pods: int, milli: int) -> Json:
+    """Make a workload of many pods that request CPU alone."""
+    work = make_workload(name, queue, n_pods, 1, second=9)
+    asked = {"requests": {"cpu": f"{milli}m"}}
+    work["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"] = asked
+    return work
+
+
+def make_cpu_queue(name: str, cores: int) -> list[Json]:
+    queue, door = make_queue(name, {"gpus": 1})
+    (group,) = queue["spec"]["resourceGroups"]
+    group["coveredResources"] = ["cpu"]
+    group["flavors"][0]["resources"] = [{"name": "cpu", "nominalQuota": cores}]
+    return [queue, door]
+
+
+@pytest.mark.parametrize(
+    ("milli", "has_room", "n_made"), [(100, True, 301), (200, False, 2)], ids=["fits", "too much"]
+)
+def test_pods_that_cannot_have_room_are_not_tried_one_by_one(
+    milli: int, has_room: bool, n_made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three nodes of 16 cores have room for 300 pods of 100m each, and not of 200m."""
+    made, add = [], StandIns.add
+
+    def note(self: StandIns, workload: str, pod_set: str, pods: Sequence[wire.Pod]) -> Any:
+        made.extend(pods)
+        return add(self, workload, pod_set, pods)
+
+    monkeypatch.setattr(StandIns, "add", note)
+    nodes = [make_node(f"n{i}", "r0") for i in range(3)]
+    flavor = make_flavor("gpus", "gpu")
+    rows = run(*nodes, flavor, *make_cpu_queue("a", 100), make_many("many", "a", 300, milli))
+    assert (rows["many"]["state"] == "admitted") == has_room
+    assert len(made) <= 2 * n_made
+
+
+def test_room_of_those_who_leave_counts_for_many_pods() -> None:
+    """Quota is reclaimed from a pod of 15 cores; without it, 300 pods of 150m fit, and no sooner."""
+    nodes = [make_node(f"n{i}", "r0") for i in range(3)]
+    for one in nodes:
+        one["status"]["allocatable"]["cpu"] = "17"
+    borrower, pod = make_running("borrower", "b", "n0", "gpus", 0)
+    template = borrower["spec"]["podSets"][0]["template"]
+    for spec in (template["spec"], pod["spec"]):
+        spec["containers"][0]["resources"] = {"requests": {"cpu": "15"}}
+    (assigned,) = borrower["status"]["admission"]["podSetAssignments"]
+    assigned |= {"flavors": {"cpu": "gpus"}, "resourceUsage": {"cpu": "15"}}
+    rows = run(
+        *nodes,
+        make_flavor("gpus", "gpu"),
+        *make_cpu_queue("a", 51),
+        *make_cpu_queue("b", 0),
+        borrower,
+        pod,
+        make_many("many", "a", 300, 150),
+    )
+    assert rows["borrower"]["preempted"]
+    assert rows["many"]["state"] == "admitted"

@@ -5,10 +5,12 @@ Each kind of its pods may have places enough in a domain though there is not eno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from scheduler.api import quantities
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Team
@@ -40,6 +42,18 @@ def sum_least(cluster: Cluster, team: Team, find_waiting: FindWaiting) -> c.Ints
     if not pods or least <= 0:
         return np.zeros(n_resources, np.int64)
     return _sum_smallest(np.array([by_template[id(pod.template)] for pod in pods]), least)
+
+
+def sum_requests(cluster: Cluster, counts: Iterable[tuple[PodTemplate, int]]) -> c.Ints:
+    """Sum [R] what pods request of each resource, and how many they are; ``counts``: how many pods of each template."""
+    find = cluster.nodes.resources.find
+    amounts = [0] * len(cluster.nodes.columns.requested)
+    for template, n_pods in counts:
+        amounts[c.PODS] += n_pods
+        for name, amount in template.requests.amounts:
+            if (row := find(name)) >= 0:
+                amounts[row] += amount * n_pods
+    return np.array([min(quantities.INT64_MAX, amount) for amount in amounts], np.int64)
 
 
 def find_enough(
