@@ -166,7 +166,8 @@ def test_pods_that_cannot_have_room_are_not_tried_one_by_one(
     milli: int, has_room: bool, n_made: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three nodes of 16 cores have room for 300 pods of 100m each, and not of 200m."""
-    made, add = [], StandIns.add
+    made: list[wire.Pod] = []
+    add = StandIns.add
 
     def note(self: StandIns, workload: str, pod_set: str, pods: Sequence[wire.Pod]) -> Any:
         made.extend(pods)
