@@ -118,6 +118,16 @@ LOSS = one(
 )
 
 
+KAI_USE = one(
+    resource=words("cpu", "memory", "gpu"), quota=TEXT, limit=TEXT, weight=NUMBER, fairShare=TEXT, held=TEXT,
+    nonPreemptible=TEXT, requested=TEXT,
+)  # fmt: skip
+KAI_QUEUE = one(
+    name=TEXT, parent=maybe(TEXT), depth=WHOLE, priority=WHOLE, problem=maybe(TEXT), overQuota=FLAG,
+    uses=many(KAI_USE),
+)  # fmt: skip
+
+
 def simulate() -> Schema:
     """Where pods would go; with several modes a result for each."""
     owner = one(kind=TEXT, name=TEXT)
@@ -145,6 +155,11 @@ def simulate() -> Schema:
         namespace=TEXT, name=TEXT, job=maybe(one(kind=TEXT, name=TEXT)), change=words("gains", "loses", "moves"),
         before=quota, after=quota, by=maybe(TEXT), reason=TEXT, message=TEXT,
     )  # fmt: skip
+    of_kai_queue = one(name=TEXT, before=maybe(KAI_QUEUE), after=maybe(KAI_QUEUE))
+    of_pod = one(
+        namespace=TEXT, name=TEXT, change=words("gains", "loses"),
+        node=maybe(TEXT), by=maybe(TEXT), message=TEXT,
+    )  # fmt: skip
     fields = {
         "pods": many(pod),
         "groups": many(group),
@@ -152,6 +167,10 @@ def simulate() -> Schema:
         "workloads": many(WORKLOAD),
         "queueChanges": maybe(
             one(by=words("files", "changes"), queues=many(of_queue), workloads=many(of_workload))
+        ),
+        "kaiQueues": many(KAI_QUEUE),
+        "kaiQueueChanges": maybe(
+            one(by=words("files", "changes"), queues=many(of_kai_queue), pods=many(of_pod))
         ),
         "summary": one(nodes=WHOLE, pods=WHOLE, scheduled=WHOLE, pending=WHOLE),
         "warnings": NAMES,
@@ -420,32 +439,24 @@ def queue() -> Schema:
         message=TEXT, victims=many(giver), flavors=many(flavor), needs=NAMES,
         uses=many(one(flavor=TEXT, resource=TEXT, amount=TEXT)), **starts,
     )  # fmt: skip
-    kai_use = one(
-        resource=words("cpu", "memory", "gpu"), quota=TEXT, limit=TEXT, weight=NUMBER, fairShare=TEXT, held=TEXT,
-        nonPreemptible=TEXT, requested=TEXT,
-    )  # fmt: skip
-    kai_queue = one(
-        name=TEXT, parent=maybe(TEXT), depth=WHOLE, priority=WHOLE, problem=maybe(TEXT), overQuota=FLAG,
-        uses=many(kai_use),
-    )  # fmt: skip
     amounts = many(one(resource=words("cpu", "memory", "gpu"), amount=TEXT))
     in_kai_queue = {
         "namespace": TEXT, "name": TEXT, "kind": TEXT, "priority": WHOLE, "preemptible": FLAG, "pods": WHOLE,
         "amounts": amounts,
     }  # fmt: skip
     kai_shown = _answer(
-        what={"const": "show"}, kaiQueue=kai_queue, path=NAMES, children=NAMES, holders=many(one(**in_kai_queue)),
+        what={"const": "show"}, kaiQueue=KAI_QUEUE, path=NAMES, children=NAMES, holders=many(one(**in_kai_queue)),
         waiters=many(one(**in_kai_queue, position=WHOLE, reason=TEXT, message=TEXT)), notShown=WHOLE,
     )  # fmt: skip
     kai_giver = one(pods=NAMES, queue=TEXT, priority=WHOLE, by=words("reclaim", "preempt"))
     kai_why = _answer(
         what={"const": "why"}, **in_kai_queue, queue=TEXT, state=words("holds", "held", "waits"), position=maybe(WHOLE),
-        ofWaiting=WHOLE, ahead=NAMES, reason=TEXT, message=TEXT, queues=many(kai_queue), givers=many(kai_giver),
+        ofWaiting=WHOLE, ahead=NAMES, reason=TEXT, message=TEXT, queues=many(KAI_QUEUE), givers=many(kai_giver),
         protectedUntil=maybe(TEXT), limits=NAMES,
     )  # fmt: skip
     listed = _answer(
         what=words("list", "tree"), queues=many(shown_queue), lost=many(aside),
-        astray=many(one(namespace=TEXT, name=TEXT, queue=TEXT)), kaiQueues=many(kai_queue),
+        astray=many(one(namespace=TEXT, name=TEXT, queue=TEXT)), kaiQueues=many(KAI_QUEUE),
     )  # fmt: skip
     return {"oneOf": [listed, shown, why, kai_shown, kai_why]}
 

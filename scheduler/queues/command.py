@@ -13,6 +13,7 @@ from scheduler.queues import kai_rows, kai_whys, rows, whys
 from scheduler.queues.scene import Scene
 from scheduler.simulate import gaps
 from scheduler.simulate.changes.what_if import Changes
+from scheduler.simulate.kai_rows import list_queues
 from scheduler.simulate.reading.gathering import CLUSTER, Live, gather_objects
 from scheduler.simulate.situation import prepare
 
@@ -133,5 +134,5 @@ def _find_others(scene: Scene) -> Json:
     return {
         "lost": rows.list_lost(scene),
         "astray": rows.list_astray(scene),
-        "kaiQueues": kai_rows.list_queues(scene),
+        "kaiQueues": list_queues(scene.kai.queues),
     }

@@ -11,6 +11,7 @@ from scheduler.engine.questions.kai_queues import InKaiQueue, KaiGiver, KaiOutlo
 from scheduler.engine.questions.queues import KaiFigures
 from scheduler.queues import kai_rows
 from scheduler.queues.scene import Scene
+from scheduler.simulate.kai_rows import write, write_amounts, write_queue
 
 Json = dict[str, Any]
 _AHEAD_MAX = 5
@@ -35,15 +36,13 @@ def explain(scene: Scene, one: InKaiQueue) -> Json:
         "preemptible": one.is_preemptible,
         "state": _find_state(one),
         "pods": one.n_pods,
-        "amounts": kai_rows.write_amounts(one.amounts),
+        "amounts": write_amounts(one.amounts),
         "position": one.position if one.is_waiting else None,
         "ofWaiting": len(line),
         "ahead": ahead[-_AHEAD_MAX:],
         "reason": one.reason,
         "message": one.message,
-        "queues": [
-            kai_rows.write_queue(each, len(queues) - 1 - i) for i, each in enumerate(queues)
-        ],
+        "queues": [write_queue(each, len(queues) - 1 - i) for i, each in enumerate(queues)],
         "givers": [_write_giver(giver) for giver in (outlook.givers if outlook else ())],
         "protectedUntil": None if until is None else write_time(until),
         "limits": []
@@ -83,6 +82,6 @@ def _say_share(one: InKaiQueue, queue: KaiFigures) -> str:
     for i, name in enumerate(NAMES):
         fair = round(queue.fair[i])
         if one.amounts[i] and queue.allocated[i] + one.amounts[i] > fair:
-            then = kai_rows.write(i, queue.allocated[i] + one.amounts[i])
-            return f"queue {one.queue} would hold {then} of {name}, and its fair share is {kai_rows.write(i, fair)}"
+            then = write(i, queue.allocated[i] + one.amounts[i])
+            return f"queue {one.queue} would hold {then} of {name}, and its fair share is {write(i, fair)}"
     return f"queue {one.queue} would hold more that cannot be preempted than its quota"

@@ -12,7 +12,7 @@ from scheduler.errors import BadInput, make_visible
 from scheduler.printing import count_nouns
 from scheduler.progress import Tell
 from scheduler.simulate import alike, run
-from scheduler.simulate.changes import quotas, scale, what_if
+from scheduler.simulate.changes import kai_quotas, quotas, scale, what_if
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading import files, kinds
 from scheduler.simulate.reading.gathering import (
@@ -185,7 +185,7 @@ def _compare_queues(
         before, by = gathered, quotas.By.CHANGES
         changes = Changes(policies=changes.policies)
     for mode, result in results.items():
-        result["queueChanges"] = None
+        result["queueChanges"] = result["kaiQueueChanges"] = None
         if before is not None:
             situation = prepare(before.objects, changes, strict=False, earlier=before.earlier)
             own = _find_own(situation, before)
@@ -194,6 +194,7 @@ def _compare_queues(
                 situation, same, lambda done, total: tell(_WITH_BASELINE, done, total)
             )
             result["queueChanges"] = quotas.compare(found, result, by)
+            result["kaiQueueChanges"] = kai_quotas.compare(found, result, by)
 
 
 def _warn_of_mixed_files(request: Request, gathered: Gathered) -> Iterator[str]:

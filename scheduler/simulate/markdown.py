@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler import printing
-from scheduler.simulate import alike, quota_lines, report
+from scheduler.simulate import alike, kai_lines, quota_lines, report
 from scheduler.simulate.groups import State, name_group, name_place
 
 Json = dict[str, Any]
@@ -109,6 +109,7 @@ def _write_section(result: Json) -> Iterator[str]:
         yield ""
         yield from _write_table(_EVICTED, _list_evicted(pods), _PART_MAX)
     yield from _write_queues(result.get("queueChanges"))
+    yield from _write_kai_queues(result.get("kaiQueueChanges"))
     yield from _write_groups(asked, result["groups"])
     yield from _write_placed(asked, "", _PART_MAX)
     if waiting := _list_waiting(others):
@@ -132,11 +133,26 @@ def _write_queues(changes: Json | None) -> Iterator[str]:
         return
     yield ""
     yield f"{quota_lines.count_changes(changes)}."
-    tables = (
+    yield from _write_changes(
         (quota_lines.QUEUE_HEADS, quota_lines.list_queue_rows(changes)),
         (quota_lines.USE_HEADS, quota_lines.list_use_rows(changes)),
         (quota_lines.WORKLOAD_HEADS, quota_lines.list_workload_rows(changes)),
     )
+
+
+def _write_kai_queues(changes: Json | None) -> Iterator[str]:
+    """Write which of KAI's queues and which pods gain and lose by the queues of one's own files."""
+    if changes is None:
+        return
+    yield ""
+    yield f"{kai_lines.count_changes(changes)}."
+    yield from _write_changes(
+        (kai_lines.QUEUE_HEADS, kai_lines.list_queue_rows(changes)),
+        (kai_lines.POD_HEADS, kai_lines.list_pod_rows(changes)),
+    )
+
+
+def _write_changes(*tables: tuple[Sequence[str], Sequence[tuple[str, ...]]]) -> Iterator[str]:
     for heads, rows in tables:
         if rows:
             yield ""

@@ -19,7 +19,7 @@ USE_HEADS = ("QUEUE", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED")
 WORKLOAD_HEADS = ("WORKLOAD", "QUEUE", "QUOTA", "WHAT OR WHY")
 _ARROW = " -> "
 # Who makes the difference, and what is said if there is none.
-_MAKERS = {
+MAKERS = {
     "files": ("By the queues of your files", "The queues of your files change nothing"),
     "changes": ("By your changes", "Your changes change nothing in the queues"),
 }
@@ -102,7 +102,7 @@ def print_changes(changes: Json, width: int) -> Iterator[str]:
 
 def count_changes(changes: Json) -> str:
     """Count the workloads that gain and lose by other queues."""
-    by, none = _MAKERS[changes["by"]]
+    by, none = MAKERS[changes["by"]]
     if not (changes["queues"] or changes["workloads"]):
         return f"{none}: every queue and every workload has what it had"
     n_of = Counter(one["change"] for one in changes["workloads"])
@@ -119,12 +119,12 @@ def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for one in changes["queues"]:
         cells = [
-            _write_both(one, lambda row, key=key: f"{row[key]}")  # type: ignore[misc]
+            write_both(one, lambda row, key=key: f"{row[key]}")  # type: ignore[misc]
             for key in ("holding", "waiting")
         ]
         cells += [
-            _write_both(one, lambda row: f"{row['weight']:g}"),
-            _write_both(one, _write_share),
+            write_both(one, lambda row: f"{row['weight']:g}"),
+            write_both(one, _write_share),
         ]
         if any(_ARROW in cell for cell in cells):
             name = f"{one['name']}/" if one["kind"] == "Cohort" else one["name"]
@@ -143,7 +143,7 @@ def list_use_rows(changes: Json) -> list[tuple[str, ...]]:
         for flavor, resource in dict.fromkeys((*news, *olds)):
             both = {"before": olds.get((flavor, resource)), "after": news.get((flavor, resource))}
             keys = "nominal", "used", "borrowed"
-            cells = [_write_both(both, lambda use, key=key: str(use[key])) for key in keys]  # type: ignore[misc]
+            cells = [write_both(both, lambda use, key=key: str(use[key])) for key in keys]  # type: ignore[misc]
             if any(_ARROW in cell for cell in cells):
                 rows.append((one["name"], flavor, resource, *cells))
     return rows
@@ -166,7 +166,7 @@ def list_workload_rows(changes: Json) -> list[tuple[str, ...]]:
     return rows
 
 
-def _write_both(one: Json, write: Callable[[Json], str]) -> str:
+def write_both(one: Json, write: Callable[[Json], str]) -> str:
     """Write a figure before and after; once if it is the same, and a dash where there is none."""
     before, after = ("-" if one[when] is None else write(one[when]) for when in ("before", "after"))
     return before if before == after else f"{before}{_ARROW}{after}"

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from scheduler import printing
-from scheduler.simulate import alike, explained, lines, quota_lines
+from scheduler.simulate import alike, explained, kai_lines, lines, quota_lines
 from scheduler.simulate.groups import State, name_group, name_place
 
 Json = dict[str, Any]
@@ -68,6 +68,8 @@ def _print_result(
             put("\n" + "\n".join(told))
         if (changes := result.get("queueChanges")) is not None:
             put("\n" + "\n".join(quota_lines.print_changes(changes, width)))
+        if (changes := result.get("kaiQueueChanges")) is not None:
+            put("\n" + "\n".join(kai_lines.print_changes(changes, width)))
         put("")
         _print_end(result, put, width)
     if len(results) > 1:

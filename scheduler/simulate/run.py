@@ -13,9 +13,10 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.questions.nodes import NodeCounts
+from scheduler.engine.questions.queues import StatusesOfKaiQueues
 from scheduler.engine.questions.simulating import MistakesOfGroups, MistakesOfWaiting, NextDecision
 from scheduler.engine.questions.waiting import Queue
-from scheduler.simulate import gaps, groups, queues, rows, stalling
+from scheduler.simulate import gaps, groups, kai_rows, queues, rows, stalling
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.reading.inventory import Inventory
 from scheduler.simulate.situation import Situation, find_time, make_engine, prepare
@@ -141,6 +142,7 @@ class _Simulation:
             "groups": self._groups.list_all(),
             "queues": self._queues.list_queues(),
             "workloads": self._queues.list_workloads(),
+            "kaiQueues": self._list_kai_queues(),
             "summary": {
                 "nodes": self._engine.ask(NodeCounts()).n_nodes,
                 "pods": len(found),
@@ -177,6 +179,11 @@ class _Simulation:
             },
             "removed": rows.list_removed(self._situation.making.removed),
         }
+
+    def _list_kai_queues(self) -> list[Json]:
+        return kai_rows.list_queues(
+            {one.defined.name: one for one in self._engine.ask(StatusesOfKaiQueues())}
+        )
 
     def _handle(self, event: events.Event) -> None:
         self._engine.handle(event, self._now)

@@ -208,7 +208,13 @@ def test_what_is_said_of_worlds_with_all_features() -> None:
             one |= {"file": "", "own": False, "ofChange": False, "counts": True}
         for one in found["mistakes"]:
             one |= {"file": "", "place": "", "counts": True}
-        found |= {"ownFiles": [], "changed": False, "ownUnsuited": [], "queueChanges": None}
+        found |= {
+            "ownFiles": [],
+            "changed": False,
+            "ownUnsuited": [],
+            "queueChanges": None,
+            "kaiQueueChanges": None,
+        }
         errors = list(valid.iter_errors({"schemaVersion": 1} | found))
         assert not errors, errors[0].context[0].message[:300]
 

@@ -61,6 +61,8 @@ def test_json_has_the_documented_shape_to_the_key() -> None:
         "queues": [],
         "workloads": [],
         "queueChanges": None,
+        "kaiQueues": [],
+        "kaiQueueChanges": None,
         "pods": [
             {
                 "namespace": "default",

@@ -215,8 +215,8 @@ def make_result(**held: str) -> Json:
     ],
 )  # fmt: skip
 def test_what_a_workload_has_before_and_after(before: Json, after: Json, wanted: Json) -> None:
-    found = quotas.compare(make_result(**before), make_result(**after), quotas.By.FILES)
+    found = quotas.compare(make_result(**before), make_result(**after), quotas.By.FILES) or {}
     assert {one["name"]: one["change"] for one in found["workloads"]} == wanted
-    back = quotas.compare(make_result(**after), make_result(**before), quotas.By.FILES)
+    back = quotas.compare(make_result(**after), make_result(**before), quotas.By.FILES) or {}
     swapped = {"gains": "loses", "loses": "gains", "moves": "moves"}
     assert {one["name"]: swapped[one["change"]] for one in back["workloads"]} == wanted

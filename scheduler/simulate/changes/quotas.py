@@ -48,13 +48,15 @@ def find_before(gathered: Gathered) -> Gathered | None:
     )
 
 
-def compare(before: Json, after: Json, by: By) -> Json:
-    """Compare the queues and the workloads of two results of a simulation.
+def compare(before: Json, after: Json, by: By) -> Json | None:
+    """Compare the queues and the workloads of two results of a simulation; None if neither has any.
 
     Returns:
-        ``by``, what makes the difference; ``queues``: those that differ, each as it is before and after, and ``workloads``: those that have quota in one of
-        the two only, or other quota, with the reason.
+        ``by``, what makes the difference; ``queues``: those that differ, each as it is before and after, and
+        ``workloads``: those that have quota in one of the two only, or other quota, with the reason.
     """
+    if not any(one["queues"] or one["workloads"] for one in (before, after)):
+        return None
     return {
         "by": str(by),
         "queues": list(_compare_queues(before["queues"], after["queues"])),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from scheduler.api.kinds import BY_KIND, BY_NAME, LIMIT_RANGES, OF_QUEUES, TABLE
+from scheduler.api.kinds import BY_KIND, BY_NAME, LIMIT_RANGES, OF_KAI, OF_QUEUES, TABLE
 from scheduler.api.kinds import WORKLOADS as OF_JOBS
 
 WORKLOADS = frozenset(kind.name for kind in TABLE if kind.makes_pods)
 # What administrators say of queues: neither Workloads nor what else holds for pods.
-QUEUES = frozenset(kind.name for kind in OF_QUEUES) - {OF_JOBS.name, LIMIT_RANGES.name}
+QUEUES = frozenset(kind.name for kind in (*OF_QUEUES, *OF_KAI)) - {OF_JOBS.name, LIMIT_RANGES.name}
 # How deep a template may be below an object's spec; a RayCluster has it five levels down.
 _DEPTH_MAX = 12
 
