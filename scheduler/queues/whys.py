@@ -176,6 +176,7 @@ def _list_needs(state: str, found: QuotaWait, ahead: Sequence[str]) -> Iterator[
                 if ahead
                 else "nothing: there is quota, and it is given at its turn"
             )
+            yield from _list_fewer(found)
         case "behind":
             yield f"that those before it start: its queue is StrictFIFO, and {ahead[0]} is first"
             yield from _list_missing(found)
@@ -183,11 +184,18 @@ def _list_needs(state: str, found: QuotaWait, ahead: Sequence[str]) -> Iterator[
             n = count_nouns(len(found.victims), "workload")
             gives = "gives" if len(found.victims) == 1 else "give"
             yield f"that {n} {gives} quota back; the policies of the queues allow that"
+            yield from _list_fewer(found)
         case "goes":
             n = count_nouns(len(found.victims), "workload")
             yield f"that {n}, which must give quota back, {'has' if len(found.victims) == 1 else 'have'} stopped"
         case "waits":
             yield from _list_missing(found)
+
+
+def _list_fewer(found: QuotaWait) -> Iterator[str]:
+    """Say of which pod sets a part starts."""
+    for name, n_pods, n_all in found.fewer:
+        yield f"that is for {n_pods} of the {n_all} pods of pod set {name}, as its minCount allows"
 
 
 def _list_missing(found: QuotaWait) -> Iterator[str]:

@@ -5,7 +5,7 @@ Nothing here changes who has quota or who waits: the search for victims is undon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -150,7 +150,8 @@ def list_flavors(tenants: Tenants, work: Work, outlook: Outlook) -> Iterator[Fla
     tree = tenants.directory.forest.find_tree(work.queue)
     if tree is None or outlook.assignment is None:
         return
-    wanted = _sum_up_requests(work, slices.find_old(tenants.works, work))
+    fewer = {name: n_pods for name, n_pods, _ in list_fewer(work, outlook)}
+    wanted = _sum_up_requests(work, slices.find_old(tenants.works, work), fewer)
     groups = tenants.find_queue(work.queue).groups
     is_implied = tenants.book.is_of_topologies([one.flavor for group in groups for one in group.flavors])  # fmt: skip
     for group in groups:
@@ -169,11 +170,30 @@ def list_flavors(tenants: Tenants, work: Work, outlook: Outlook) -> Iterator[Fla
             yield Flavor(flavor, tuple(dict.fromkeys(filter(None, refusals))), lacks, givers)
 
 
-def _sum_up_requests(work: Work, old: Work | None) -> dict[str, int]:
-    """Sum up what a workload requests, by resource: beyond ``old``, the slice that it replaces."""
+def list_fewer(work: Work, outlook: Outlook) -> list[tuple[str, int, int]]:
+    """List the pod sets of which fewer pods would start (partial admission): how many, and of how many."""
+    if outlook.verdict not in {"fits", "preempts"} or outlook.assignment is None:
+        return []
+    counts = dict(zip((one.name for one in work.sets), work.counts, strict=True))
+    return [
+        (one.name, one.n_pods, counts[one.name])
+        for one in outlook.assignment.sets
+        if one.n_pods < counts[one.name]
+    ]
+
+
+def _sum_up_requests(work: Work, old: Work | None, fewer: Mapping[str, int]) -> dict[str, int]:
+    """Sum up what a workload requests, by resource.
+
+    Args:
+        work: the workload.
+        old: the slice that it replaces; what this one has is not requested again.
+        fewer: by pod set how many pods would start, if not all.
+    """
     kept = dict(zip((one.name for one in old.sets), old.counts, strict=True)) if old else {}
     counts = [
-        max(0, n - kept.get(one.name, 0)) for one, n in zip(work.sets, work.counts, strict=True)
+        max(0, fewer.get(one.name, n) - kept.get(one.name, 0))
+        for one, n in zip(work.sets, work.counts, strict=True)
     ]
     wanted = {names.PODS: sum(counts)}
     for one, n_pods in zip(work.sets, counts, strict=True):

@@ -21,6 +21,7 @@ from scheduler.engine.questions.queues import (
     WaitersOf,
     WhyNoQuota,
 )
+from scheduler.queues import whys
 from scheduler.simulate.changes.what_if import Changes
 from scheduler.simulate.situation import make_engine, prepare
 from tests.unit.test_queues_places import (
@@ -234,3 +235,26 @@ def test_a_question_has_nobody_tried_again() -> None:
     assert engine.find_due(120.0) <= 121.0
     (given,) = engine.decide(122.0, Unlimited()).quotas
     assert isinstance(given, Admit)
+
+
+@pytest.mark.parametrize(
+    ("least", "given"), [(None, (8, ())), (1, (4, (("main", 2, 4),)))], ids=["all", "minCount"]
+)
+def test_of_one_that_would_start_with_fewer_pods_these_are_counted(
+    least: int | None, given: tuple[int, tuple[tuple[str, int, int], ...]]
+) -> None:
+    """There is quota for two of its four pods."""
+    big = make_workload("big", "a", 4, 2)
+    if least is not None:
+        big["spec"]["podSets"][0]["minCount"] = least
+    world = [make_node("n0", "r0"), make_flavor("gpus", "gpu"), *make_queue("a", {"gpus": 4}), big]
+    inventory = prepare(world, Changes(), strict=True).inventory
+    engine = make_engine(inventory, Config(), only_ours=False)
+    found = engine.ask(WhyNoQuota("team/big"))
+    assert found is not None
+    assert found.verdict == ("fits" if least else "waits")
+    (flavor,) = found.flavors
+    assert (flavor.lacks[0].requested, found.fewer) == given
+    if least:
+        needs = list(whys._list_needs(found.verdict, found, ()))
+        assert needs[-1] == "that is for 2 of the 4 pods of pod set main, as its minCount allows"

@@ -223,7 +223,13 @@ def explain_wait(inside: Inside, question: ask.WhyNoQuota) -> ask.QuotaWait | No
     )
     uncovered = tuple(outlooks.list_uncovered(tenants, work, found))
     return ask.QuotaWait(
-        found.verdict, found.reason, found.message, tuple(victims), flavors, uncovered
+        found.verdict,
+        found.reason,
+        found.message,
+        tuple(victims),
+        flavors,
+        uncovered,
+        tuple(outlooks.list_fewer(work, found)),
     )
 
 

@@ -202,6 +202,7 @@ class QuotaWait(NamedTuple):
         victims: who would be asked to go for it; of one that ``goes``, who was.
         flavors: by the groups of resources of its queue, in the order in which they are tried.
         uncovered: resources that it requests, and of which its queue has no quota in any flavor.
+        fewer: pod sets of which fewer pods would start: the name, how many, and of how many.
     """
 
     verdict: str
@@ -210,6 +211,7 @@ class QuotaWait(NamedTuple):
     victims: tuple[QuotaGiver, ...] = ()
     flavors: tuple[FlavorOutlook, ...] = ()
     uncovered: tuple[str, ...] = ()
+    fewer: tuple[tuple[str, int, int], ...] = ()
 
 
 class WhyNoQuota(Question[QuotaWait | None], frozen=True):
