@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import islice
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from scheduler.api.groups.readers.owners import KEY_KINDS
 from scheduler.api.queues import molding
 from scheduler.api.queues.workloads import PodSet
 from scheduler.cycle.schedule import Cycle
+from scheduler.engine.stand_in_teams import make_teams
 from scheduler.engine.workload_domains import WorkloadDomains
 from scheduler.engine.workload_pods import WorkloadPods
 from scheduler.placing.groups.amounts import have_enough, sum_requests
@@ -316,7 +317,7 @@ class WorkloadPlaces:
             together = pod_set.shape.group or f"{i}"
             is_alone = not pod_set.shape.group
             pods = list(self._list_stand_ins(work, pod_set, one))
-            made = _make_teams(one, pods, where if is_alone else None)
+            made = make_teams(one, pods, where if is_alone else None)
             teams.setdefault(together, []).extend(made)
             wheres[together] = None if is_alone else where
         if not teams:
@@ -370,29 +371,3 @@ class WorkloadPlaces:
                 yield pods[uid]
             else:
                 yield from self._cluster.stand_ins.add(work.key, pod_set.name, [pod])
-
-
-def _make_teams(given: SetAssignment, pods: Sequence[PodRecord], where: Where | None) -> list[Team]:
-    """Make the team of the stand-ins of a pod set; one for each lot if lots say where they go."""
-    lots = given.lots
-    if not any(lot.where for lot in lots):
-        return [_make_team(given.name, pods, where)]
-    starts = accumulate((lot.n_pods for lot in lots), initial=0)
-    return [
-        _make_team(given.name, pods[start : start + lot.n_pods], lot.where)
-        for lot, start in zip(lots, starts, strict=False)
-    ]
-
-
-def _make_team(name: str, pods: Sequence[PodRecord], where: Where | None) -> Team:
-    """Make a team that needs places for all of its pods at once."""
-    first = pods[0].template
-    return Team(
-        name=name,
-        minimum=len(pods),
-        pods=tuple(pods),
-        ranks=tuple(range(len(pods))),
-        template=first if all(pod.template is first for pod in pods) else None,
-        where=where,
-        n_short=len(pods),
-    )
