@@ -156,7 +156,8 @@ class Parts:
         """Whether binds, decisions about quota, or jobs wait, which matter more than what is said about them."""
         if self.binder.n_queued or (self.queues is not None and self.queues.n_open):
             return True
-        return self.jobs is not None and self.jobs.n_waiting > 0
+        # At a stop no more jobs are started, and what is to be said has to be said soon.
+        return not self.is_stopping and self.jobs is not None and self.jobs.n_waiting > 0
 
     def _make_lease(self, side_api: ApiClient, clock: Callable[[], float]) -> Lease | AlwaysLeader:
         options = self.options

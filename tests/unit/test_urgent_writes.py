@@ -29,13 +29,21 @@ class _Jobs:
 
 
 @pytest.mark.parametrize(
-    ("n_binds", "n_decisions", "n_jobs", "is_urgent"),
-    [(0, 0, 0, False), (1, 0, 0, True), (0, 1, 0, True), (0, 0, 1, True)],
+    ("n_binds", "n_decisions", "n_jobs", "is_stopping", "is_urgent"),
+    [
+        (0, 0, 0, False, False),
+        (1, 0, 0, False, True),
+        (0, 1, 0, False, True),
+        (0, 0, 1, False, True),
+        (0, 0, 1, True, False),
+        (0, 1, 0, True, True),
+    ],
 )
 def test_reports_wait_for_binds_decisions_and_jobs(
-    n_binds: int, n_decisions: int, n_jobs: int, is_urgent: bool
+    n_binds: int, n_decisions: int, n_jobs: int, is_stopping: bool, is_urgent: bool
 ) -> None:
     parts: Any = SimpleNamespace(
+        is_stopping=is_stopping,
         binder=SimpleNamespace(n_queued=n_binds),
         queues=SimpleNamespace(n_open=n_decisions),
         jobs=SimpleNamespace(n_waiting=n_jobs),
@@ -44,7 +52,9 @@ def test_reports_wait_for_binds_decisions_and_jobs(
 
 
 def test_a_cluster_without_queues_has_binds_alone() -> None:
-    parts: Any = SimpleNamespace(binder=SimpleNamespace(n_queued=0), queues=None, jobs=None)
+    parts: Any = SimpleNamespace(
+        binder=SimpleNamespace(n_queued=0), queues=None, jobs=None, is_stopping=False
+    )
     assert not Parts._has_urgent_writes(parts)
 
 
