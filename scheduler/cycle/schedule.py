@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from scheduler.api import names
 from scheduler.api.door.decisions import Attempt, Bind, Hold, Outcome, Plan
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.placement import Mode, Placement
@@ -209,6 +210,12 @@ class Cycle(Answers):
 
     def _find_placement(self, pod: PodRecord) -> Placement:
         return self._policies.resolve(pod).placement
+
+    def looks_at_all_resources(self, pod: PodRecord) -> bool:
+        """Whether a node must have enough free of every resource that a pod requests; NodeResourcesFit may ignore some."""
+        plugins = self._find_placement(pod).plugins
+        resources = (names.PODS, *(name for name, _ in pod.template.requests.amounts))
+        return plugins is None or not any(map(plugins.is_ignored, resources))
 
     def _place_pods(self, pods: list[PodRecord], call: Call) -> None:
         """Decide for each of these pods by itself."""

@@ -181,12 +181,12 @@ class QueueVictims:
         for uid, terms in members.items():
             pod, key = pods[uid], groups.find_group(uid)
             root = None if key is None else groups.find_root(key)
+            if root is not None and root in seen:
+                continue
             split = None if root is None else groups.kept.find_split(root, groups)
             if root is None or split is None or goes_pod_by_pod(groups.find_definition(root)):
                 if self._may_go(pod):
                     yield _Job(terms, (), Unit((pod,)), (pod.created, pod.key), self._find_start([pod]))  # fmt: skip
-                continue
-            if root in seen:
                 continue
             seen.add(root)
             extras = tuple(Unit((one,), root, is_extra=True) for one in reversed(split.extras) if self._may_go(one))  # fmt: skip

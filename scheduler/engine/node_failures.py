@@ -160,6 +160,7 @@ class NodeFailures:
             # Those that came in the meantime were not tried.
             self._woken += self._pods.list_of(work.defined)
             if work.where != Stage.HOLDS or work.is_going:
+                self._short.discard(key)
                 continue
             self._cluster.pauses.take()
             self._replace_lost_pods(work, outcome)
@@ -175,17 +176,7 @@ class NodeFailures:
         found = self._replacing.replace(work, failed) if is_new else None
         if found is None:
             return
-        for uid in self._pods.list_of(work.defined):
-            pod = self._cluster.pods.get(uid)
-            if pod is None or pod.deleting:
-                continue
-            if pod.node in failed:
-                # If the node comes back with the pod, the pod keeps its place.
-                self._left.setdefault(pod.node, set()).add(work.key)
-            elif found.has_places and pod.ours and not pod.node:
-                # The pod came before a place was found for it.
-                self._seats.forget(uid)
-                self._seats.give(pod)
+        self._seat_pods(work, failed, has_places=found.has_places)
         if found.domains and not _has_domains(work.defined, found.domains):
             sets = tuple(sorted(found.domains.items()))
             left = tuple(failed) if found.n_lost else ()
@@ -196,6 +187,22 @@ class NodeFailures:
             self._tenants.send_away(work.key)
             said = f"Workload was evicted as there was no replacement for unhealthy node(s): {', '.join(failed)}"
             outcome.quotas.append(EvictWorkload(work.key, work.uid, NODE_FAILURES, said))
+
+    def _seat_pods(self, work: Work, failed: Collection[str], *, has_places: bool) -> None:
+        """Give the pods that are there already the places that were found, and take places on failed nodes from them."""
+        for uid in self._pods.list_of(work.defined):
+            pod = self._cluster.pods.get(uid)
+            if pod is None or pod.deleting:
+                continue
+            if pod.node in failed:
+                # If the node comes back with the pod, the pod keeps its place.
+                self._left.setdefault(pod.node, set()).add(work.key)
+            elif pod.ours and not pod.node:
+                # The pod came before a place was found for it, or its place was on a node that has failed.
+                if has_places or not self._cluster.nominations.find_node(uid):
+                    self._seats.forget(uid)
+                if has_places:
+                    self._seats.give(pod)
 
     def _list_failed(self, work: Work) -> list[str]:
         """List the nodes of a workload that have failed for those of its pods that are there, or are to be."""

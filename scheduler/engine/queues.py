@@ -217,6 +217,8 @@ class Queues:
         self._shapes_most = max(_SHAPES_LEAST, 2 * len(self._shapes))
 
     def _drop_workload(self, key: str, now: float) -> Sequence[Note]:
+        if (work := self.tenants.works.get(key)) is not None:
+            self._woken += self.pods.list_of(work.defined)
         self.tenants.drop_workload(key, now)
         self._failures.drop_workload(key)
         self._said.pop(key, None)
@@ -260,6 +262,9 @@ class Queues:
                 self.tenants.history.take_over(local, account)
             case events.QueuesHeld(is_held):
                 self.is_held = is_held
+                self._failures.look_for_places()
+                for work in self.tenants.works.values():
+                    self._woken += self.pods.list_of(work.defined)
         return _NOTHING
 
     # Nodes and pods.

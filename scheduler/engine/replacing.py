@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from scheduler.api.cards import Slots
 from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
@@ -73,12 +74,29 @@ class Replacing:
             return None
         # Pods may have come back with their node, so places for the others are found anew.
         self._places.let_go(work.key)
+        seats = self._give_seats_up(work)
         n_lost = sum(one.n_pods for one in found.sets)
         rest = _Rest(placed, frozenset(one.name for one in work.sets if not succeeded[one.name]))
         ways = self._list_ways(work, found, rest)
         if n_lost and not any(self._take(work, way, rest) for way in ways):
+            for uid, seat in seats.items():
+                if seat[0] not in failed:
+                    self._cluster.nominations.put(uid, *seat)
             return Replaced(n_lost, False, {})
         return Replaced(n_lost, True, self._places.domains.find_domains(work, found, placed))
+
+    def _give_seats_up(self, work: Work) -> dict[str, tuple[str, int, Slots]]:
+        """Take their places from pods that have no node yet; return each one's node, priority and cards.
+
+        Else the pods would be counted as lost while their places are still kept for them.
+        """
+        nominations, found = self._cluster.nominations, {}
+        for uid in self._pods.list_of(work.defined):
+            pod = self._cluster.pods.get(uid)
+            if pod is not None and not pod.node and (node := nominations.find_node(uid)):
+                found[uid] = node, pod.priority, nominations.find_cards(uid)
+                nominations.drop(uid)
+        return found
 
     def _list_placed(self, work: Work, failed: Collection[str]) -> dict[str, list[str]]:
         """List by pod set the uids of the pods that have a node, and are not lost."""

@@ -84,7 +84,7 @@ class WorkloadGate:
         for key in self._pods.find_keys(uid)[0]:
             work = self._tenants.works.get(self._tenants.index.find_owned(key))
             if work is not None and self._has_no_place(work.key, uid):
-                return f"workload {work.key} has lost nodes, and there is no place that suits its other pods"
+                return f"workload {work.key} has lost nodes, and there is no free place in the domain of its other pods"
         return ""
 
     def _find_excess(self, uid: str, work: Work) -> str:

@@ -306,14 +306,18 @@ class WorkloadPlaces:
         ]
         if not all(self._may_have_room(work, sets[one.name], one, leaving) for one in ones):
             return "not enough is free for all its pods"
-        for i, one in enumerate(ones):
-            if not one.n_pods:
+        # Each lot knows where it goes.
+        found = [
+            None if one.lots or not one.n_pods else self.domains.find_where(sets[one.name], one)
+            for one in ones
+        ]
+        # Before any stand-in is made: nobody would drop it.
+        if why := next((where for where in found if isinstance(where, str)), ""):
+            return why
+        for i, (one, where) in enumerate(zip(ones, found, strict=True)):
+            if not one.n_pods or isinstance(where, str):
                 continue
             pod_set = sets[one.name]
-            # Each lot knows where it goes.
-            where = None if one.lots else self.domains.find_where(pod_set, one)
-            if isinstance(where, str):
-                return where
             together = pod_set.shape.group or f"{i}"
             is_alone = not pod_set.shape.group
             pods = list(self._list_stand_ins(work, pod_set, one))
@@ -334,12 +338,14 @@ class WorkloadPlaces:
         self, work: Work, pod_set: PodSet, given: SetAssignment, leaving: Sequence[str]
     ) -> bool:
         """Whether all nodes together have enough for the pods of a pod set, if these are too many to be tried for nothing."""
-        known = self._cluster.stand_ins.list_sets(work.key).get(pod_set.name, ())
+        known = tuple(self._cluster.stand_ins.list_sets(work.key).get(pod_set.name, ()))
         if given.n_pods - len(known) <= _MANY:
             return True
         (first,) = self._list_stand_ins(work, pod_set, replace(given, n_pods=1))
         if first.uid not in known:
             self._cluster.stand_ins.drop(first.uid)
+        if not self._cycle.looks_at_all_resources(first):
+            return True
         # Those that exist already may have their room.
         counts = [(first.template, given.n_pods - len(known))]
         counts += [(self._cluster.pods[uid].template, -1) for uid in leaving]

@@ -154,10 +154,13 @@ class Parts:
 
     def _has_urgent_writes(self) -> bool:
         """Whether binds, decisions about quota, or jobs wait, which matter more than what is said about them."""
-        if self.binder.n_queued or (self.queues is not None and self.queues.n_open):
+        if self.binder.n_queued:
             return True
-        # At a stop no more jobs are started, and what is to be said has to be said soon.
-        return not self.is_stopping and self.jobs is not None and self.jobs.n_waiting > 0
+        if self.is_stopping:
+            # No more jobs are started, and what is to be said has to be said soon.
+            return False
+        n_open = self.queues.n_open if self.queues is not None else 0
+        return n_open > 0 or (self.jobs is not None and self.jobs.n_waiting > 0)
 
     def _make_lease(self, side_api: ApiClient, clock: Callable[[], float]) -> Lease | AlwaysLeader:
         options = self.options

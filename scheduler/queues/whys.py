@@ -195,7 +195,7 @@ def _list_needs(state: str, found: QuotaWait, ahead: Sequence[str]) -> Iterator[
 def _list_fewer(found: QuotaWait) -> Iterator[str]:
     """Say of which pod sets a part starts."""
     for name, n_pods, n_all in found.fewer:
-        yield f"that is for {n_pods} of the {n_all} pods of pod set {name}, as its minCount allows"
+        yield f"it starts with {n_pods} of the {n_all} pods of pod set {name}, as its minCount allows"
 
 
 def _list_missing(found: QuotaWait) -> Iterator[str]:

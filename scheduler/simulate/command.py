@@ -164,7 +164,7 @@ def simulate(request: Request, live: Live | None, stdin: TextIO, tell: Tell) -> 
         }
     except InputProblem as error:
         raise Refused([error, *error.others], gathered.origins) from error
-    _compare_queues(gathered, changes, question, results, tell)
+    _compare_queues(gathered, changes, question, situation, results, tell)
     _mark_pods(request, situation, gathered, results.values())
     return SimulateAnswer(results, _find_code(request, results.values()))
 
@@ -173,6 +173,7 @@ def _compare_queues(
     gathered: Gathered,
     changes: Changes,
     question: run.Question,
+    situation: Situation,
     results: Mapping[str, Json],
     tell: Tell,
 ) -> None:
@@ -187,14 +188,18 @@ def _compare_queues(
     for mode, result in results.items():
         result["queueChanges"] = result["kaiQueueChanges"] = None
         if before is not None:
-            situation = prepare(before.objects, changes, strict=False, earlier=before.earlier)
-            own = _find_own(situation, before)
+            earlier = prepare(before.objects, changes, strict=False, earlier=before.earlier)
+            own = _find_own(earlier, before)
             same = replace(question, mode=Mode(mode) if mode else None, own=own, with_nodes=False)
             found = run.place_pods(
-                situation, same, lambda done, total: tell(_WITH_BASELINE, done, total)
+                earlier, same, lambda done, total: tell(_WITH_BASELINE, done, total)
             )
             result["queueChanges"] = quotas.compare(found, result, by)
-            result["kaiQueueChanges"] = kai_quotas.compare(found, result, by)
+            result["kaiQueueChanges"] = kai_quotas.compare(
+                kai_quotas.Moment(found, earlier.inventory.pods),
+                kai_quotas.Moment(result, situation.inventory.pods),
+                by,
+            )
 
 
 def _warn_of_mixed_files(request: Request, gathered: Gathered) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scheduler import printing
-from scheduler.simulate.quota_lines import MAKERS, print_table, write_both
+from scheduler.simulate.quota_lines import ARROW, MAKERS, print_table, write_both
 
 Json = dict[str, Any]
 QUEUE_HEADS = ("QUEUE", "RESOURCE", "QUOTA", "LIMIT", "WEIGHT", "FAIR", "HELD")
@@ -43,7 +43,7 @@ def count_changes(changes: Json) -> str:
         for change, words in _CHANGES.items()
         if n_of[change]
     ]
-    return f"{by}: {', '.join(said) or 'every pod has the node that it had, or none as before'}"
+    return f"{by}: {', '.join(said) or 'no pod gains or loses a node'}"
 
 
 def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
@@ -56,11 +56,11 @@ def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
         )
         for resource in dict.fromkeys((*news, *olds)):
             both = {"before": olds.get(resource), "after": news.get(resource)}
-            if both["before"] != both["after"]:
-                cells = [
-                    write_both(both, lambda use, key=key: f"{use[key]:.13g}" if key == "weight" else str(use[key]))  # type: ignore[misc]
-                    for key in _CELLS
-                ]  # fmt: skip
+            cells = [
+                write_both(both, lambda use, key=key: f"{use[key]:.13g}" if key == "weight" else str(use[key]))  # type: ignore[misc]
+                for key in _CELLS
+            ]  # fmt: skip
+            if any(ARROW in cell for cell in cells):
                 rows.append((one["name"], resource, *cells))
     return rows
 

@@ -17,7 +17,7 @@ _HEADS = ("WORKLOAD", "QUEUE", "STATE", "USES OR REASON")
 QUEUE_HEADS = ("QUEUE", "WITH QUOTA", "WAITING", "WEIGHT", "SHARE")
 USE_HEADS = ("QUEUE", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED")
 WORKLOAD_HEADS = ("WORKLOAD", "QUEUE", "QUOTA", "WHAT OR WHY")
-_ARROW = " -> "
+ARROW = " -> "
 # Who makes the difference, and what is said if there is none.
 MAKERS = {
     "files": ("By the queues of your files", "The queues of your files change nothing"),
@@ -126,7 +126,7 @@ def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
             write_both(one, lambda row: f"{row['weight']:g}"),
             write_both(one, _write_share),
         ]
-        if any(_ARROW in cell for cell in cells):
+        if any(ARROW in cell for cell in cells):
             name = f"{one['name']}/" if one["kind"] == "Cohort" else one["name"]
             rows.append((name, *cells))
     return rows
@@ -144,7 +144,7 @@ def list_use_rows(changes: Json) -> list[tuple[str, ...]]:
             both = {"before": olds.get((flavor, resource)), "after": news.get((flavor, resource))}
             keys = "nominal", "used", "borrowed"
             cells = [write_both(both, lambda use, key=key: str(use[key])) for key in keys]  # type: ignore[misc]
-            if any(_ARROW in cell for cell in cells):
+            if any(ARROW in cell for cell in cells):
                 rows.append((one["name"], flavor, resource, *cells))
     return rows
 
@@ -169,7 +169,7 @@ def list_workload_rows(changes: Json) -> list[tuple[str, ...]]:
 def write_both(one: Json, write: Callable[[Json], str]) -> str:
     """Write a figure before and after; once if it is the same, and a dash where there is none."""
     before, after = ("-" if one[when] is None else write(one[when]) for when in ("before", "after"))
-    return before if before == after else f"{before}{_ARROW}{after}"
+    return before if before == after else f"{before}{ARROW}{after}"
 
 
 def _write_share(row: Json) -> str:

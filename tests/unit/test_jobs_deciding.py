@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scheduler.api import kueue, names
 from scheduler.api.groups import objects
 from scheduler.api.jobs import gates
+from scheduler.errors import BadInput
 from scheduler.kube.jobs import known
 from scheduler.kube.jobs.deciding import find_deed
 from scheduler.kube.jobs.deeds import (
@@ -35,6 +38,36 @@ def test_a_job_that_nobody_has_suspended_is_stopped_before_it_gets_a_workload() 
     assert small.is_suspended
     assert isinstance(done[-1], MakeWorkload)
     assert len(small.workloads) == 1
+
+
+@pytest.mark.parametrize("text", [{names.KUEUE_REQUIRED: "rack", names.KUEUE_SLICE_SIZE: "2"}, {names.KUEUE_UNCONSTRAINED: "perhaps"}])  # fmt: skip
+def test_a_job_that_runs_and_says_what_cannot_be_gives_its_quota_back_when_it_is_evicted(
+    text: Json,
+) -> None:
+    """It was let in by a version that knew no better, or its template has changed meanwhile."""
+    small = make_running_job()
+    assert small.job is not None
+    small.job["spec"]["template"].setdefault("metadata", {})["annotations"] = text
+    for workload in small.workloads:
+        (pod_set,) = workload["spec"]["podSets"]
+        pod_set["template"].setdefault("metadata", {})["annotations"] = text
+    small.evict()
+    with suppress(BadInput):
+        # No other Workload can be made of it.
+        small.settle_with_pods()
+    assert small.is_suspended
+    assert not any("admission" in one["status"] for one in small.workloads)
+
+
+def test_a_job_that_runs_and_says_what_cannot_be_ends() -> None:
+    small = make_running_job()
+    assert small.job is not None
+    text = {names.KUEUE_REQUIRED: "rack", names.KUEUE_SLICE_SIZE: "2"}
+    small.job["spec"]["template"].setdefault("metadata", {})["annotations"] = text
+    ended = {"type": "Failed", "status": "True", "message": "oh"}
+    small.job["status"] = {"conditions": [ended]}
+    small.settle()
+    assert small.is_true("Finished")
 
 
 def test_an_evicted_job_stops_and_gives_its_quota_back_once_its_pods_are_gone() -> None:

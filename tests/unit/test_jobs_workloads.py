@@ -101,7 +101,7 @@ def test_a_topology_is_asked_for_by_annotations(texts: Json, request_: Json | No
 def test_a_topology_that_cannot_be_is_named(texts: Json) -> None:
     part = JobPart(MAIN, 1, {"metadata": {"annotations": texts}}, ("spec", "template"))
     with pytest.raises(BadInput, match=r"pod set main: metadata\.annotations"):
-        pod_sets.write_pod_set(part)
+        pod_sets.write_pod_sets([part])
 
 
 @pytest.mark.parametrize(

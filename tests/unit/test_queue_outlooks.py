@@ -257,4 +257,4 @@ def test_of_one_that_would_start_with_fewer_pods_these_are_counted(
     assert (flavor.lacks[0].requested, found.fewer) == given
     if least:
         needs = list(whys._list_needs(found.verdict, found, ()))
-        assert needs[-1] == "that is for 2 of the 4 pods of pod set main, as its minCount allows"
+        assert needs[-1] == "it starts with 2 of the 4 pods of pod set main, as its minCount allows"

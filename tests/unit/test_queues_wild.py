@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +12,16 @@ from typer.testing import CliRunner
 
 from scheduler import cli
 from scheduler.api import wire
+from scheduler.api.kube_plugins import KubePlugins
+from scheduler.api.placement import Mode, Placement
 from scheduler.api.queues import configuration
 from scheduler.config import Config
 from scheduler.documents import writing
 from scheduler.simulate import stalling
 from scheduler.simulate.run import schedule
 from scheduler.state.stand_ins import StandIns
+from tests.unit.small_failures import Small
+from tests.unit.test_queues_domains import HOSTS
 from tests.unit.test_queues_places import (
     make_flavor,
     make_node,
@@ -203,3 +208,38 @@ def test_room_of_those_who_leave_counts_for_many_pods() -> None:
     )
     assert rows["borrower"]["preempted"]
     assert rows["many"]["state"] == "admitted"
+
+
+@pytest.mark.parametrize("n_pods", [256, 257])
+def test_what_the_filter_of_resources_ignores_counts_for_no_number_of_pods(n_pods: int) -> None:
+    """No node has enough of a resource that NodeResourcesFit does not look at."""
+    name = "example.com/net"
+    plugins = KubePlugins(ignored=frozenset({name}))
+    config = Config(placement=Placement(mode=Mode.KUBE_SCHEDULER, plugins=plugins))
+    nodes = [make_node(f"n{i}", "r0", gpus=90) for i in range(3)]
+    for one in nodes:
+        one["status"]["allocatable"][name] = "2"
+    queue, door = make_queue("a", {"gpus": 1000})
+    quota = {"name": name, "nominalQuota": 10**6}
+    queue["spec"]["resourceGroups"].append(
+        {"coveredResources": [name], "flavors": [{"name": "any", "resources": [quota]}]}
+    )
+    work = make_workload("many", "a", n_pods, 1)
+    asked = work["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]
+    asked["requests"] = asked["limits"] = {"nvidia.com/gpu": "1", name: "1"}
+    anywhere = make_flavor("any", "gpu")
+    world = [*nodes, make_flavor("gpus", "gpu"), anywhere, queue, door, work]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    (row,) = schedule([namespace, *world], config=config)["workloads"]
+    assert row["state"] == "admitted"
+
+
+def test_a_pod_set_that_may_go_nowhere_leaves_no_stand_ins_of_another() -> None:
+    """Else the places of these would count for the workload once it is mended, whatever it requests then."""
+    work = make_workload("two", "a", 3, 1)
+    other = copy.deepcopy(work["spec"]["podSets"][0]) | {"name": "other", "count": 1}
+    wrong = {"required": HOSTS, "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 1}
+    work["spec"]["podSets"].append(other | {"topologyRequest": wrong})
+    small = Small(work)
+    assert small.decide() == []
+    assert len(small.engine._cluster.stand_ins) == 0

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 from scheduler import cli
 from scheduler.documents import writing
 from scheduler.simulate.changes import kai_quotas
+from scheduler.simulate.changes.kai_quotas import Moment
 from scheduler.simulate.changes.quotas import By
+from tests import make
 from tests.docs import examples
 
 Json = dict[str, Any]
@@ -111,41 +113,80 @@ def test_a_node_more_says_who_gains_by_it(tmp_path: Path, output: str) -> None:
     }
 
 
-def make_result(nodes: dict[str, str], victims: dict[str, str]) -> Json:
-    """Pods that are decided about with their nodes, empty for none; and those that one of them evicts."""
-    return {
-        "kaiQueues": [{"name": "q"}],
-        "pods": [
-            {
-                "namespace": "n", "name": name, "uid": name, "node": node or None, "nominated": None,
-                "message": "waits", "unschedulable": None,
-                "victims": [
-                    {"namespace": "n", "name": uid, "uid": uid, "node": "v"}
-                    for uid, by in victims.items()
-                    if by == name
-                ],
-            }
-            for name, node in nodes.items()
-        ],
-    }  # fmt: skip
+def make_moment(runs: dict[str, str], nodes: dict[str, str], victims: dict[str, str]) -> Moment:
+    """Pods that run or wait at the start; those that are decided about, with their nodes; and those that one evicts."""
+    rows = [
+        {
+            "namespace": "n", "name": name, "uid": name, "node": node or None, "nominated": None,
+            "message": "waits", "unschedulable": None,
+            "victims": [
+                {"namespace": "n", "name": uid, "uid": uid, "node": "v"}
+                for uid, by in victims.items()
+                if by == name
+            ],
+        }
+        for name, node in nodes.items()
+    ]  # fmt: skip
+    there = {**dict.fromkeys(nodes, ""), **runs}
+    pods = [make.pod(name=name, namespace="n", uid=name, node=node) for name, node in there.items()]
+    return Moment({"kaiQueues": [{"name": "q"}], "pods": rows}, pods)
+
+
+R = {"r": "1"}
 
 
 @pytest.mark.parametrize(
     ("before", "after", "wanted"),
     [
-        (({"a": "1"}, {}), ({"a": "1"}, {}), {}),
-        (({"a": "1"}, {}), ({"a": "2"}, {}), {}),
-        (({"a": "1"}, {}), ({"a": ""}, {}), {"a": "loses"}),
-        (({"a": ""}, {}), ({"a": ""}, {}), {}),
-        (({"a": ""}, {}), ({"a": "1"}, {"r": "a"}), {"a": "gains", "r": "loses"}),
-        (({"a": "1"}, {"r": "a"}), ({"b": "1"}, {"r": "b"}), {}),
+        (({}, {"a": "1"}, {}), ({}, {"a": "1"}, {}), {}),
+        (({}, {"a": "1"}, {}), ({}, {"a": "2"}, {}), {}),
+        (({}, {"a": "1"}, {}), ({}, {"a": ""}, {}), {"a": "loses"}),
+        (({}, {"a": ""}, {}), ({}, {"a": ""}, {}), {}),
+        ((R, {"a": ""}, {}), (R, {"a": "1"}, {"r": "a"}), {"a": "gains", "r": "loses"}),
+        # Pods that only one of the two has.
+        (({}, {"a": "1"}, {}), ({}, {"b": ""}, {}), {"a": "loses"}),
+        ((R, {}, {}), ({}, {"b": "1"}, {}), {"r": "loses", "b": "gains"}),
+        ((R, {"a": "1"}, {"r": "a"}), (R, {"b": "1"}, {"r": "b"}), {"a": "loses", "b": "gains"}),
     ],
 )  # fmt: skip
 def test_what_a_pod_has_before_and_after(before: Any, after: Any, wanted: Json) -> None:
     swapped = {"gains": "loses", "loses": "gains"}
     for first, second, words in ((before, after, {}), (after, before, swapped)):
-        found = kai_quotas.compare(make_result(*first), make_result(*second), By.FILES)
+        found = kai_quotas.compare(make_moment(*first), make_moment(*second), By.FILES)
         assert found is not None
         assert {
             one["name"]: words.get(one["change"], one["change"]) for one in found["pods"]
         } == wanted
+
+
+def test_a_pod_that_a_smaller_deployment_no_longer_has_loses_its_node(tmp_path: Path) -> None:
+    """Three replicas that run become one, and five: those that there are no longer lose, new ones without a node do not."""
+    template = {
+        "metadata": {"labels": {"app": "serve", "kai.scheduler/queue": "speech"}},
+        "spec": {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+    }  # fmt: skip
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "serve-many", "namespace": "speech"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "serve"}},
+            "template": template,
+        },
+    }
+    objects = [one for one in TEAMS if one["kind"] != "Pod"] + [deployment]
+    base = tmp_path / "base.yaml"
+    base.write_text(writing.dump_all(objects), encoding="utf-8")
+
+    def scale(n: int) -> Json:
+        given = ["simulate", "--baseline", str(base), "--scale", f"speech/deployment/serve-many={n}"]  # fmt: skip
+        done = CliRunner().invoke(cli.app, [*given, "-o", "json"])
+        assert done.exit_code in {0, 1}, done.output
+        found: Json = json.loads(done.stdout)["kaiQueueChanges"]
+        return found
+
+    (gone,) = scale(1)["pods"]
+    assert (gone["change"], gone["message"]) == ("loses", "is no longer there")
+    assert [one["change"] for one in scale(4)["pods"]] == ["gains", "gains"]
+    assert [one["change"] for one in scale(12)["pods"]] == ["gains"] * 6

@@ -36,7 +36,8 @@ class _Jobs:
         (0, 1, 0, False, True),
         (0, 0, 1, False, True),
         (0, 0, 1, True, False),
-        (0, 1, 0, True, True),
+        (0, 1, 0, True, False),
+        (1, 0, 0, True, True),
     ],
 )
 def test_reports_wait_for_binds_decisions_and_jobs(

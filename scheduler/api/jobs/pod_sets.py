@@ -6,7 +6,7 @@ are given twice) and ``pkg/util/equality/podset.go`` (which pod sets are as good
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,13 +33,21 @@ _DEFAULTS = {
 }
 
 
-def write_pod_sets(parts: Iterable[JobPart]) -> list[Json]:
+def write_pod_sets(parts: Sequence[JobPart], *, is_new: bool = True) -> list[Json]:
     """Write the pod sets of a job.
+
+    ``is_new``: whether the job is to get quota for them. A job that has it already may say what is refused today.
 
     Raises:
         BadInput: a template says of a topology what cannot be, or pod sets are grouped that cannot be.
     """
     made = [write_pod_set(one) for one in parts]
+    if not is_new:
+        return made
+    for one in parts:
+        # Pods that say what cannot be are refused, so quota for them would be in vain.
+        texts = read_object(one.template, "metadata", "annotations")
+        kueue.read_constraint(reading.Notes(texts, f"pod set {one.name}: metadata"))
     _check_groups(made)
     return made
 
@@ -78,8 +86,6 @@ def _clean_container(container: Json) -> Json:
 
 def _write_topology_request(part: JobPart) -> Json | None:
     texts = read_object(part.template, "metadata", "annotations")
-    # Pods that say what cannot be are refused, so quota for them would be in vain.
-    kueue.read_constraint(reading.Notes(texts, f"pod set {part.name}: metadata"))
     request: Json = {}
     where = f"pod set {part.name}: metadata.annotations"
     if names.KUEUE_REQUIRED in texts:
@@ -109,7 +115,7 @@ def _write_topology_request(part: JobPart) -> Json | None:
 def _check_groups(made: Sequence[Json]) -> None:
     """Check that each group of pod sets is a leader and its workers, which say the same of their topology.
 
-    The only pod set of a job may name a group: nothing follows from it, and Kueue lets it in.
+    The only pod set of a job may name a group, as Kueue allows it to a batch Job: nothing follows from it.
 
     Source: Kueue (2026-08), ``ValidatePodSetGroupingTopology`` in ``pkg/controller/jobframework/tas_validation.go``.
     """
@@ -121,7 +127,10 @@ def _check_groups(made: Sequence[Json]) -> None:
         field = f"pod set {members[0]['name']}: metadata.annotations[{names.KUEUE_TOGETHER}]"
         said = f"{values.quote(name)} is the group of"
         if len(members) != _GROUP_SIZE:
-            raise BadInput(field, f"{said} {len(members)} pod set(s); a group has {_GROUP_SIZE}")
+            raise BadInput(
+                field,
+                f"{said} {len(members)} pod set(s); a group has {_GROUP_SIZE}, each with a topology that it requires or prefers",
+            )
         if all(one["count"] != 1 for one in members):
             counts = " and ".join(str(one["count"]) for one in members)
             raise BadInput(field, f"{said} {counts} pods; one of its pod sets has 1 pod")

@@ -110,15 +110,20 @@ def _list_annotations(meta: Mapping[str, object]) -> Json:
     return kept | ({names.FITS_GENERATION: str(generation)} if generation else {})
 
 
-def make_spec(job: Json, parts: Sequence[JobPart]) -> Json:
+def make_spec(job: Json, parts: Sequence[JobPart], *, is_new: bool = True) -> Json:
     """Make the spec of the workload of a job, without its priority.
+
+    Args:
+        job: the job.
+        parts: its pods.
+        is_new: whether a workload is to be made of it, and not compared with it.
 
     Raises:
         BadInput: the job says something that cannot be.
     """
     made: Json = {
         "queueName": find_queue(job),
-        "podSets": pod_sets.write_pod_sets(parts),
+        "podSets": pod_sets.write_pod_sets(parts, is_new=is_new),
     }
     if (seconds := _read_seconds(job)) is not None:
         made["maximumExecutionTimeSeconds"] = seconds
@@ -302,7 +307,7 @@ def fits_job(
     owner = find_controller(workload)
     if owner is None or owner.get("uid") != get_in(job, ("metadata", "uid")):
         return False
-    wanted = make_spec(job, parts)
+    wanted = make_spec(job, parts, is_new=False)
     key = "maximumExecutionTimeSeconds"
     if wanted.get(key) != get_in(workload, ("spec", key)):
         return False

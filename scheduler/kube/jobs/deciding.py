@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from scheduler.api import names
-from scheduler.api.jobs import changes, gates, workloads
+from scheduler.api.jobs import changes, gates, pod_sets, workloads
 from scheduler.api.jobs.parts import (
     Json,
     get_in,
@@ -267,6 +267,17 @@ def _start(case: Case, workload: Json) -> _Found:
     return WriteJob(change, ("Normal", "Started", note) if change.decides else None)
 
 
+def _refuse_mistakes(case: Case, workload: Json) -> _Found:
+    """Refuse a job that waits and says what cannot be, before it gets quota.
+
+    Raises:
+        BadInput: it does.
+    """
+    if case.is_suspended and not statuses.has_quota(workload):
+        pod_sets.write_pod_sets(case.parts)
+    return None
+
+
 def _follow_queue(case: Case, workload: Json) -> _Found:
     """Follow a job that waits to another queue."""
     queue = workloads.find_queue(case.job)
@@ -344,6 +355,7 @@ _STEPS: tuple[Callable[[Case, Json], _Found], ...] = (
     _follow_eviction,
     elastic_refused.refuse,
     _start,
+    _refuse_mistakes,
     _follow_queue,
     _follow_class,
     _follow_gates,

@@ -12,6 +12,8 @@ from scheduler.api.jobs.importance import Ranked, rank_job
 from scheduler.api.jobs.parts import JobPart, JobState, Json, get_in, read_list
 from scheduler.api.jobs.table import JobKind
 from scheduler.api.limits import shorten
+from scheduler.errors import BadInput
+from scheduler.kube.jobs import statuses
 from scheduler.kube.jobs.deeds import Words, WriteJob
 
 _NOTE_MAX = 1000
@@ -89,9 +91,15 @@ class Case:
         Raises:
             BadInput: the job says something that cannot be.
         """
-        return workloads.fits_job(
-            workload, self.job, self.parts, self.scene.flavors, is_suspended=self.is_suspended
-        )
+        try:
+            return workloads.fits_job(
+                workload, self.job, self.parts, self.scene.flavors, is_suspended=self.is_suspended
+            )
+        except BadInput:
+            if self.is_suspended and not statuses.has_quota(workload):
+                raise
+            # The quota was for what the job said before, and comes back when it has stopped.
+            return False
 
     def fits_but_for_counts(self, workload: Json) -> bool:
         """Whether a workload has the pod sets of the job as it is, in any number.

@@ -32,6 +32,9 @@ def check_job(request: Request) -> None:
         BadInput: it cannot be, or may not change.
     """
     row, job, before = table.BY_NAME[request.kind.name], request.found, request.before
+    if get_in(job, ("metadata", "deletionTimestamp")):
+        # It gets no quota any more, and has to lose its finalizers.
+        return
     is_waiting = get_in(job, row.suspend) is True
     waited = before is None or get_in(before, row.suspend) is True
     _check_labels(request, is_waiting=is_waiting, waited=waited)
@@ -47,7 +50,8 @@ def check_job(request: Request) -> None:
         raise BadInput(
             "spec", f"has {len(parts)} kinds of pods; with a queue {_PARTS_MAX} are allowed"
         )
-    pod_sets.write_pod_sets(parts)
+    if before is None or before.get("spec") != job.get("spec"):
+        pod_sets.write_pod_sets(parts)
     for part in parts:
         texts = read_texts(part.template, *_TEXTS)
         _check_topology(texts, f"pod set {part.name}: metadata", part.n_pods)
