@@ -152,7 +152,7 @@ def simulate() -> Schema:
     )
     quota = maybe(one(queue=maybe(TEXT), uses=USES))
     of_workload = one(
-        namespace=TEXT, name=TEXT, job=maybe(one(kind=TEXT, name=TEXT)), change=words("gains", "loses", "moves"),
+        namespace=TEXT, name=TEXT, job=maybe(one(kind=TEXT, name=TEXT)), change=words("gains", "loses", "moves", "changes"),
         before=quota, after=quota, by=maybe(TEXT), reason=TEXT, message=TEXT,
     )  # fmt: skip
     of_kai_queue = one(name=TEXT, before=maybe(KAI_QUEUE), after=maybe(KAI_QUEUE))

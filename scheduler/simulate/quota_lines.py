@@ -26,7 +26,8 @@ MAKERS = {
 _CHANGES = {
     "gains": ("gains quota", "gain quota"),
     "loses": ("loses quota", "lose quota"),
-    "moves": ("has other quota", "have other quota"),
+    "moves": ("moves to another queue or flavor", "move to another queue or flavor"),
+    "changes": ("has another amount", "have another amount"),
 }
 _CHANGES_MAX = 40
 # The most rows of workloads of one queue and one state.

@@ -116,14 +116,16 @@ def test_a_change_without_other_queues_says_who_gains_and_who_loses(
     done = CliRunner().invoke(cli.app, ["simulate", *given])
     assert done.exit_code == 0, done.output
     if output == "table":
-        assert "By your changes: 1 workload gains quota, 1 workload has other quota" in done.stdout
+        assert (
+            "By your changes: 1 workload gains quota, 1 workload has another amount" in done.stdout
+        )
         return
     found = json.loads(done.stdout)["queueChanges"]
     assert found["by"] == "changes"
     changed = {one["job"]["name"]: one for one in found["workloads"]}
     assert {name: one["change"] for name, one in changed.items()} == {
         "detect": "gains",
-        "segment": "moves",
+        "segment": "changes",
     }
     (before,), (after,) = (changed["segment"][one]["uses"] for one in ("before", "after"))
     assert (before["amount"], after["amount"]) == ("6", "2")
@@ -208,7 +210,7 @@ def make_result(**held: str) -> Json:
         ({"a": "1"}, {"a": "1"}, {}),
         ({"a": "1"}, {"a": ""}, {"a": "loses"}),
         ({"a": ""}, {"a": "1"}, {"a": "gains"}),
-        ({"a": "1"}, {"a": "2"}, {"a": "moves"}),
+        ({"a": "1"}, {"a": "2"}, {"a": "changes"}),
         ({"a": "1"}, {}, {"a": "loses"}),
         ({}, {"a": "1", "b": ""}, {"a": "gains"}),
         ({"a": "1", "b": "1", "c": ""}, {"a": "", "b": "1", "c": "2"}, {"a": "loses", "c": "gains"}),
@@ -218,5 +220,17 @@ def test_what_a_workload_has_before_and_after(before: Json, after: Json, wanted:
     found = quotas.compare(make_result(**before), make_result(**after), quotas.By.FILES) or {}
     assert {one["name"]: one["change"] for one in found["workloads"]} == wanted
     back = quotas.compare(make_result(**after), make_result(**before), quotas.By.FILES) or {}
-    swapped = {"gains": "loses", "loses": "gains", "moves": "moves"}
+    swapped = {"gains": "loses", "loses": "gains", "changes": "changes"}
     assert {one["name"]: swapped[one["change"]] for one in back["workloads"]} == wanted
+
+
+@pytest.mark.parametrize("field", ["queue", "flavor"])
+def test_another_queue_or_flavor_is_a_move(field: str) -> None:
+    before, after = make_result(a="1"), make_result(a="2")
+    (row,) = after["workloads"]
+    if field == "queue":
+        row["queue"] = "other"
+    else:
+        row["uses"][0]["flavor"] = "other"
+    found = quotas.compare(before, after, quotas.By.FILES) or {}
+    assert [one["change"] for one in found["workloads"]] == ["moves"]

@@ -90,9 +90,19 @@ def _list_uses(row: Json | None) -> Json | None:
     return {"queue": row["queue"], "uses": row["uses"]}
 
 
+def _name_change(had: Json | None, has: Json | None) -> str:
+    if had is None or has is None:
+        return "gains" if had is None else "loses"
+    places = [
+        (one["queue"], {(use["flavor"], use["resource"]) for use in one["uses"]})
+        for one in (had, has)
+    ]
+    return "changes" if places[0] == places[1] else "moves"
+
+
 def _describe(row: Json, old: Json | None, new: Json | None) -> Json:
     had, has = _list_uses(old), _list_uses(new)
-    change = "gains" if had is None else "loses" if has is None else "moves"
+    change = _name_change(had, has)
     said: Mapping[str, Any] = new or {"reason": "", "message": "", "preempted": None}
     preempted = said["preempted"] if change == "loses" else None
     return {
