@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler import printing
-from scheduler.simulate.quota_lines import ARROW, MAKERS, print_table, write_both
+from scheduler.simulate.quota_lines import (
+    ARROW,
+    MAKERS,
+    Table,
+    count_by_change,
+    print_tables,
+    write_both,
+)
 
 Json = dict[str, Any]
-QUEUE_HEADS = ("QUEUE", "RESOURCE", "QUOTA", "LIMIT", "WEIGHT", "FAIR", "HELD")
-POD_HEADS = ("POD", "CHANGE", "WHERE OR WHY")
+_QUEUE_HEADS = ("QUEUE", "RESOURCE", "QUOTA", "LIMIT", "WEIGHT", "FAIR", "HELD")
+_POD_HEADS = ("POD", "CHANGE", "WHERE OR WHY")
 _CELLS = "quota", "limit", "weight", "fairShare", "held"
 _CHANGES = {
     "gains": ("gains a node", "gain a node"),
     "loses": ("loses its node", "lose their node"),
 }
-_PODS_MAX = 40
 
 
 def print_changes(changes: Json, width: int) -> Iterator[str]:
     """Print who gains and who loses."""
     yield count_changes(changes)
-    pods = list_pod_rows(changes)
-    for heads, rows in ((QUEUE_HEADS, list_queue_rows(changes)), (POD_HEADS, pods[:_PODS_MAX])):
-        if rows:
-            yield ""
-            yield from print_table(heads, rows, width)
-    if len(pods) > _PODS_MAX:
-        yield f"and {printing.count_nouns(len(pods) - _PODS_MAX, 'more pod')}"
+    yield from print_tables(list_tables(changes), "pod", width)
+
+
+def list_tables(changes: Json) -> list[Table]:
+    """List the tables of what differs; the last one is of pods."""
+    return [(_QUEUE_HEADS, _list_queue_rows(changes)), (_POD_HEADS, _list_pod_rows(changes))]
 
 
 def count_changes(changes: Json) -> str:
@@ -37,17 +40,12 @@ def count_changes(changes: Json) -> str:
     by, none = MAKERS[changes["by"]]
     if not (changes["queues"] or changes["pods"]):
         return f"{none}: every queue and every pod has what it had"
-    n_of = Counter(one["change"] for one in changes["pods"])
-    said = [
-        f"{printing.count_nouns(n_of[change], 'pod')} {words[n_of[change] > 1]}"
-        for change, words in _CHANGES.items()
-        if n_of[change]
-    ]
-    return f"{by}: {', '.join(said) or 'no pod gains or loses a node'}"
+    said = count_by_change(changes["pods"], "pod", _CHANGES)
+    return f"{by}: {said or 'no pod gains or loses a node'}"
 
 
-def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
-    """List the cells of the resources of queues that differ; heads are ``QUEUE_HEADS``."""
+def _list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of the resources of queues that differ; heads are ``_QUEUE_HEADS``."""
     rows: list[tuple[str, ...]] = []
     for one in changes["queues"]:
         olds, news = (
@@ -65,8 +63,8 @@ def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
     return rows
 
 
-def list_pod_rows(changes: Json) -> list[tuple[str, ...]]:
-    """List the cells of pods that gain or lose a node; heads are ``POD_HEADS``."""
+def _list_pod_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of pods that gain or lose a node; heads are ``_POD_HEADS``."""
     rows: list[tuple[str, ...]] = []
     for one in sorted(changes["pods"], key=lambda one: list(_CHANGES).index(one["change"])):
         why = (

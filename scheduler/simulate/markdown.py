@@ -108,8 +108,12 @@ def _write_section(result: Json) -> Iterator[str]:
     if any(pod["victims"] for pod in pods):
         yield ""
         yield from _write_table(_EVICTED, _list_evicted(pods), _PART_MAX)
-    yield from _write_queues(result.get("queueChanges"))
-    yield from _write_kai_queues(result.get("kaiQueueChanges"))
+    if (changes := result.get("queueChanges")) is not None:
+        yield from _write_changes(
+            quota_lines.count_changes(changes), quota_lines.list_tables(changes)
+        )
+    if (changes := result.get("kaiQueueChanges")) is not None:
+        yield from _write_changes(kai_lines.count_changes(changes), kai_lines.list_tables(changes))
     yield from _write_groups(asked, result["groups"])
     yield from _write_placed(asked, "", _PART_MAX)
     if waiting := _list_waiting(others):
@@ -127,32 +131,10 @@ def _write_section(result: Json) -> Iterator[str]:
     yield f"<sub>Simulated by Evenkeel on {nodes}; nothing was changed.</sub>"
 
 
-def _write_queues(changes: Json | None) -> Iterator[str]:
-    """Write who gains and who loses by the queues of one's own files."""
-    if changes is None:
-        return
+def _write_changes(said: str, tables: Sequence[quota_lines.Table]) -> Iterator[str]:
+    """Write who gains and who loses by other queues, or by other changes."""
     yield ""
-    yield f"{quota_lines.count_changes(changes)}."
-    yield from _write_changes(
-        (quota_lines.QUEUE_HEADS, quota_lines.list_queue_rows(changes)),
-        (quota_lines.USE_HEADS, quota_lines.list_use_rows(changes)),
-        (quota_lines.WORKLOAD_HEADS, quota_lines.list_workload_rows(changes)),
-    )
-
-
-def _write_kai_queues(changes: Json | None) -> Iterator[str]:
-    """Write which of KAI's queues and which pods gain and lose by the queues of one's own files."""
-    if changes is None:
-        return
-    yield ""
-    yield f"{kai_lines.count_changes(changes)}."
-    yield from _write_changes(
-        (kai_lines.QUEUE_HEADS, kai_lines.list_queue_rows(changes)),
-        (kai_lines.POD_HEADS, kai_lines.list_pod_rows(changes)),
-    )
-
-
-def _write_changes(*tables: tuple[Sequence[str], Sequence[tuple[str, ...]]]) -> Iterator[str]:
+    yield f"{said}."
     for heads, rows in tables:
         if rows:
             yield ""

@@ -12,11 +12,13 @@ from rich.cells import cell_len
 from scheduler import printing
 
 Json = dict[str, Any]
+# The heads of a table, and its rows.
+Table = tuple[Sequence[str], Sequence[tuple[str, ...]]]
 _GAP = "  "
 _HEADS = ("WORKLOAD", "QUEUE", "STATE", "USES OR REASON")
-QUEUE_HEADS = ("QUEUE", "WITH QUOTA", "WAITING", "WEIGHT", "SHARE")
-USE_HEADS = ("QUEUE", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED")
-WORKLOAD_HEADS = ("WORKLOAD", "QUEUE", "QUOTA", "WHAT OR WHY")
+_QUEUE_HEADS = ("QUEUE", "WITH QUOTA", "WAITING", "WEIGHT", "SHARE")
+_USE_HEADS = ("QUEUE", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED")
+_WORKLOAD_HEADS = ("WORKLOAD", "QUEUE", "QUOTA", "WHAT OR WHY")
 ARROW = " -> "
 # Who makes the difference, and what is said if there is none.
 MAKERS = {
@@ -87,18 +89,27 @@ def _find_remark(row: Json, names: Mapping[str, str]) -> str:
 def print_changes(changes: Json, width: int) -> Iterator[str]:
     """Print who gains and who loses by other queues."""
     yield count_changes(changes)
-    those = list_workload_rows(changes)
-    tables = (
-        (QUEUE_HEADS, list_queue_rows(changes)),
-        (USE_HEADS, list_use_rows(changes)),
-        (WORKLOAD_HEADS, those[:_CHANGES_MAX]),
-    )
-    for heads, rows in tables:
-        if rows:
+    yield from print_tables(list_tables(changes), "workload", width)
+
+
+def list_tables(changes: Json) -> list[Table]:
+    """List the tables of what differs; the last one is of workloads."""
+    return [
+        (_QUEUE_HEADS, _list_queue_rows(changes)),
+        (_USE_HEADS, _list_use_rows(changes)),
+        (_WORKLOAD_HEADS, _list_workload_rows(changes)),
+    ]
+
+
+def print_tables(tables: Sequence[Table], noun: str, width: int) -> Iterator[str]:
+    """Print tables that have rows; of the last one, which has a row for each ``noun``, the first rows."""
+    *first, (heads, rows) = tables
+    for some_heads, some in (*first, (heads, rows[:_CHANGES_MAX])):
+        if some:
             yield ""
-            yield from print_table(heads, rows, width)
-    if len(those) > _CHANGES_MAX:
-        yield f"and {printing.count_nouns(len(those) - _CHANGES_MAX, 'more workload')}"
+            yield from print_table(some_heads, some, width)
+    if len(rows) > _CHANGES_MAX:
+        yield f"and {printing.count_nouns(len(rows) - _CHANGES_MAX, f'more {noun}')}"
 
 
 def count_changes(changes: Json) -> str:
@@ -106,17 +117,22 @@ def count_changes(changes: Json) -> str:
     by, none = MAKERS[changes["by"]]
     if not (changes["queues"] or changes["workloads"]):
         return f"{none}: every queue and every workload has what it had"
-    n_of = Counter(one["change"] for one in changes["workloads"])
-    said = [
-        f"{printing.count_nouns(n_of[change], 'workload')} {words[n_of[change] > 1]}"
-        for change, words in _CHANGES.items()
+    said = count_by_change(changes["workloads"], "workload", _CHANGES)
+    return f"{by}: {said or 'every workload has the quota that it had'}"
+
+
+def count_by_change(rows: Sequence[Json], noun: str, words: Mapping[str, tuple[str, str]]) -> str:
+    """Count rows by their change; ``words``: what is said of one and of many for each change. Empty for no rows."""
+    n_of = Counter(one["change"] for one in rows)
+    return ", ".join(
+        f"{printing.count_nouns(n_of[change], noun)} {both[n_of[change] > 1]}"
+        for change, both in words.items()
         if n_of[change]
-    ]
-    return f"{by}: {', '.join(said) or 'every workload has the quota that it had'}"
+    )
 
 
-def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
-    """List the cells of the queues and cohorts that differ in what they have in all; heads are ``QUEUE_HEADS``."""
+def _list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of the queues and cohorts that differ in what they have in all; heads are ``_QUEUE_HEADS``."""
     rows: list[tuple[str, ...]] = []
     for one in changes["queues"]:
         cells = [
@@ -133,8 +149,8 @@ def list_queue_rows(changes: Json) -> list[tuple[str, ...]]:
     return rows
 
 
-def list_use_rows(changes: Json) -> list[tuple[str, ...]]:
-    """List the cells of quotas that differ, or whose use differs; heads are ``USE_HEADS``."""
+def _list_use_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of quotas that differ, or whose use differs; heads are ``_USE_HEADS``."""
     rows: list[tuple[str, ...]] = []
     for one in changes["queues"]:
         olds, news = (
@@ -150,8 +166,8 @@ def list_use_rows(changes: Json) -> list[tuple[str, ...]]:
     return rows
 
 
-def list_workload_rows(changes: Json) -> list[tuple[str, ...]]:
-    """List the cells of workloads that gain or lose quota; heads are ``WORKLOAD_HEADS``."""
+def _list_workload_rows(changes: Json) -> list[tuple[str, ...]]:
+    """List the cells of workloads that gain or lose quota; heads are ``_WORKLOAD_HEADS``."""
     names = {
         f"{one['namespace']}/{one['name']}": name_workload(one) for one in changes["workloads"]
     }

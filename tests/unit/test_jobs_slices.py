@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from scheduler.api import kueue, names
 from scheduler.api.groups import objects
+from scheduler.errors import BadInput
 from scheduler.kube.jobs import known
 from scheduler.kube.jobs.deeds import MakeWorkload, WriteJob, WriteWorkload
 from tests.unit.small_jobs import Small
@@ -352,3 +354,16 @@ def test_a_past_slice_is_none_of_its_business(reason: str) -> None:
     one["metadata"]["finalizers"] = []
     found = known.read_workload(msgspec.convert(one, kueue.Workload))
     assert found.is_past == (reason != "Succeeded")
+
+
+def test_a_job_that_runs_and_says_what_cannot_be_read_stops_and_gives_its_quota_back() -> None:
+    """Else it would keep its quota, and whoever waits for it would wait for ever."""
+    small = make_running()
+    assert small.job is not None
+    text = {names.KUEUE_UNCONSTRAINED: "perhaps"}
+    small.job["spec"]["template"].setdefault("metadata", {})["annotations"] = text
+    with suppress(BadInput):
+        # No other Workload can be made of it.
+        small.settle_with_pods()
+    assert small.is_suspended
+    assert not any((one.get("status") or {}).get("admission") for one in small.workloads)

@@ -91,15 +91,7 @@ class Case:
         Raises:
             BadInput: the job says something that cannot be.
         """
-        try:
-            return workloads.fits_job(
-                workload, self.job, self.parts, self.scene.flavors, is_suspended=self.is_suspended
-            )
-        except BadInput:
-            if self.is_suspended and not statuses.has_quota(workload):
-                raise
-            # The quota was for what the job said before, and comes back when it has stopped.
-            return False
+        return self._fits_parts(workload, self.parts)
 
     def fits_but_for_counts(self, workload: Json) -> bool:
         """Whether a workload has the pod sets of the job as it is, in any number.
@@ -112,9 +104,19 @@ class Case:
             return False
         counts = [one.get("count", 0) for one in found]
         parts = [one._replace(n_pods=n) for one, n in zip(self.parts, counts, strict=True)]
-        return workloads.fits_job(
-            workload, self.job, parts, self.scene.flavors, is_suspended=self.is_suspended
-        )
+        return self._fits_parts(workload, parts)
+
+    def _fits_parts(self, workload: Json, parts: Sequence[JobPart]) -> bool:
+        """Whether a workload stands for the job, if its parts are these."""
+        try:
+            return workloads.fits_job(
+                workload, self.job, parts, self.scene.flavors, is_suspended=self.is_suspended
+            )
+        except BadInput:
+            if self.is_suspended and not statuses.has_quota(workload):
+                raise
+            # The quota was for what the job said before, and comes back when it has stopped.
+            return False
 
     @property
     def slices(self) -> list[Json]:
