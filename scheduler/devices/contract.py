@@ -22,7 +22,7 @@ How later kinds of devices fit in:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from scheduler.api import wire
 from scheduler.api.cards import Card, Slots
@@ -64,10 +64,16 @@ class Driver(Protocol):
 
     Attributes:
         name: the name in messages and decisions.
+        resources: the resources by which pods request its devices; ``*`` stands for any end.
     """
 
     @property
     def name(self) -> str: ...  # noqa: D102 - see above
+    @property
+    def resources(self) -> tuple[str, ...]: ...  # noqa: D102 - see above
+
+    def serves(self, seen: NodeReading) -> bool:
+        """Whether this driver allocates the node's devices of the family."""
 
     def read_request(self, pod: wire.Pod) -> GpuAsk | None:
         """Read what a pod requests from the family, None for nothing.
@@ -77,6 +83,7 @@ class Driver(Protocol):
         """
 
 
+@runtime_checkable
 class CountingDriver(Driver, Protocol):
     """A driver of devices that are only counted: each is allocated whole, and none has an id."""
 
@@ -84,6 +91,7 @@ class CountingDriver(Driver, Protocol):
         """Sum up the core percent, the MiB and the sharers of ``offered`` devices."""
 
 
+@runtime_checkable
 class CardDriver(Driver, Protocol):
     """A driver of devices that are reported one by one, and allocated whole or in parts.
 
@@ -112,9 +120,6 @@ class CardDriver(Driver, Protocol):
 
     def is_signed(self, words: Words) -> bool:
         """Whether the driver's plugin has written on the node."""
-
-    def serves(self, seen: NodeReading) -> bool:
-        """Whether this driver allocates the node's devices one by one."""
 
     def list_cards(self, words: Words) -> tuple[Card, ...]:
         """List the devices, by index.
@@ -155,3 +160,6 @@ class CardDriver(Driver, Protocol):
 
     def open_node(self, node: wire.Node) -> wire.Node:
         """Return the node with all its devices open."""
+
+
+AnyDriver = CountingDriver | CardDriver

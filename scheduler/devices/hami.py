@@ -31,6 +31,7 @@ class HamiCards:
     """The driver; ``label`` is key=value, or a key, of the nodes that the plugin runs on, empty for none."""
 
     name = "HAMi"
+    resources = (names.GPU,)
     claim_field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
     notice = (
         "HAMi's device configuration is not read; requests are read with HAMi's defaults",

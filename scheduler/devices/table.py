@@ -1,51 +1,86 @@
-"""The table of the families of devices, with the drivers of each family.
+"""The table of device drivers, and the families of devices that they allocate.
 
-If a pod requests devices of several families, its cards are chosen for the first of these families in the table. The
-node must have enough of every family, and the node is charged for all of them.
+A family is a resource by which containers request devices. It may have several drivers, each for other nodes: the first
+driver in ``Devices.drivers`` that serves a node allocates the devices of the family there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from itertools import chain
-from typing import NamedTuple
 
 from scheduler.api import names, wire
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.config import Config
-from scheduler.devices.contract import CardDriver, CountingDriver, Driver, Texts
+from scheduler.devices.contract import AnyDriver, CardDriver, NodeReading, Texts
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.whole import FAMILIES as WHOLE
 from scheduler.devices.whole import WholeDevices
 
 
-class Family(NamedTuple):
-    """A resource by which containers request devices; ``Nodes`` has a pool of every family, by its place in the table.
+class Devices:
+    """The drivers of one cluster, and its families by number.
+
+    The families of drivers that name their resources have the first numbers, whether or not a node offers them. Where a
+    driver names a pattern, a family is added when a node first offers a resource that matches. Pods add none: everybody
+    who may create pods could add families without end.
 
     Attributes:
-        cards: the driver of the nodes that it serves, None if the family's devices are never reported one by one.
-        whole: the driver of all other nodes.
-    """
-
-    resource: str
-    cards: CardDriver | None
-    whole: CountingDriver
-
-    @property
-    def reader(self) -> Driver:
-        """The driver that reads requests: the driver of cards, if there is one, because it knows more resources."""
-        return self.whole if self.cards is None else self.cards
-
-
-class Families(tuple[Family, ...]):  # noqa: SLOT001 - a tuple has no slots of its own
-    """The table of families.
-
-    Attributes:
+        drivers: the order says which driver serves a node if several would.
+        cards: the drivers of cards by their numbers.
+        families: the resource of each family.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
     """
 
-    marks: tuple[str, ...] = ()
+    def __init__(self, drivers: Iterable[AnyDriver], marks: tuple[str, ...] = ()) -> None:
+        self.drivers = tuple(drivers)
+        self.cards = {i: one for i, one in enumerate(self.drivers) if isinstance(one, CardDriver)}
+        self.marks = marks
+        self.families: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._drivers_of: list[tuple[int, ...]] = []
+        self._patterns = [one for driver in self.drivers for one in driver.resources if "*" in one]
+        for driver in self.drivers:
+            self.add_families(one for one in driver.resources if "*" not in one)
+
+    def find_family(self, resource: str) -> int:
+        """Find the number of a family, -1 for none."""
+        return self._numbers.get(resource, -1)
+
+    def add_families(self, resources: Iterable[str]) -> None:
+        """Add the families of these resources that are not there yet."""
+        for resource in resources:
+            if resource not in self._numbers:
+                self._numbers[resource] = len(self.families)
+                self.families.append(resource)
+                served = (i for i, one in enumerate(self.drivers) if allocates(one, resource))
+                self._drivers_of.append(tuple(served))
+
+    def note_offered(self, resources: Iterable[str]) -> None:
+        """Add the families that nodes offer by resources that only a pattern names."""
+        if self._patterns:
+            self.add_families(
+                one for one in resources if any(fnmatchcase(one, mark) for mark in self._patterns)
+            )
+
+    def find_driver(self, family: int, read: Callable[[int], NodeReading]) -> int:
+        """Find the driver that allocates the devices of a family on a node, by its number; -1 for none.
+
+        ``read`` returns what is known of the node for a driver, by its number.
+        """
+        served = (one for one in self._drivers_of[family] if self.drivers[one].serves(read(one)))
+        return next(served, -1)
+
+    def list_drivers(self, family: int) -> tuple[int, ...]:
+        """List the numbers of the drivers of a family; the first one reads what pods request."""
+        return self._drivers_of[family]
+
+    def find_card_driver(self, resource: str) -> CardDriver | None:
+        """Find the first driver that allocates the devices of a family one by one; None for none."""
+        family = self.find_family(resource)
+        numbers = self._drivers_of[family] if family >= 0 else ()
+        return next((self.cards[one] for one in numbers if one in self.cards), None)
 
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
         """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
@@ -54,44 +89,52 @@ class Families(tuple[Family, ...]):  # noqa: SLOT001 - a tuple has no slots of i
         return any(fnmatchcase(resource, mark) for resource in offered for mark in self.marks)
 
 
-def make_families(
+def allocates(driver: AnyDriver, resource: str) -> bool:
+    """Whether a driver allocates devices that are requested by a resource."""
+    return any(fnmatchcase(resource, one) for one in driver.resources)
+
+
+def make_drivers(label: str = names.HAMI_NODE_LABEL) -> tuple[AnyDriver, ...]:
+    """Make the drivers, the first choice of each node first; ``label`` as ``HamiCards`` takes it."""
+    return HamiCards(label), *(WholeDevices(resource) for resource in WHOLE)
+
+
+def make_devices(
     label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = names.GPU_RESOURCES
-) -> Families:
-    """Make the table; ``label`` as ``HamiCards`` takes it."""
-    cards: dict[str, CardDriver] = {names.GPU: HamiCards(label)}
-    found = Families(
-        Family(resource, cards.get(resource), WholeDevices(resource)) for resource in WHOLE
-    )
-    found.marks = marks
-    return found
+) -> Devices:
+    """Make the table of one cluster."""
+    return Devices(make_drivers(label), marks)
 
 
-def read_families(config: Config) -> Families:
+def read_devices(config: Config) -> Devices:
     """Make the table that the configuration describes."""
-    return make_families(config.hami_node_label, config.gpu_resources)
+    return make_devices(config.hami_node_label, config.gpu_resources)
 
 
 # For callers without a cluster: what drivers read and write on pods does not depend on the label.
-FAMILIES = make_families()
-_CARDS = {family.cards.name: family.cards for family in FAMILIES if family.cards is not None}
-# By resource that only cards have: the place of the family of these cards.
+_DRIVERS = make_drivers()
+CARD_DRIVERS = tuple(driver for driver in _DRIVERS if isinstance(driver, CardDriver))
+_CARDS = {driver.name: driver for driver in CARD_DRIVERS}
+# The resources by which pods request devices of families that are always there.
+FAMILIES = tuple(make_devices().families)
+# By resource that only cards have: the family of these cards.
 INNER_RESOURCES = {
-    resource: place
-    for place, family in enumerate(FAMILIES)
-    for resource in (family.cards.inner_resources if family.cards is not None else ())
+    resource: family
+    for driver in _CARDS.values()
+    for family in driver.resources
+    for resource in driver.inner_resources
 }
-_PLACE_OF = {family.resource: place for place, family in enumerate(FAMILIES)}
-_NAMES = frozenset(_PLACE_OF.keys() | INNER_RESOURCES.keys())
-
-
-def find_place(family: str) -> int:
-    """Find the place of a family in the table, -1 for none."""
-    return _PLACE_OF.get(family, -1)
+_NAMES = frozenset({*FAMILIES, *INNER_RESOURCES})
 
 
 def is_of_devices(resource: str) -> bool:
     """Whether a resource requests devices of a family, or a part of them that only their driver reads."""
     return resource in _NAMES
+
+
+def is_family(resource: str) -> bool:
+    """Whether a resource requests devices of a family."""
+    return resource in FAMILIES
 
 
 def get_card_driver(driver: str) -> CardDriver:
@@ -107,8 +150,12 @@ def read_request(pod: wire.Pod) -> GpuAsk | None:
     """
     if not any(map(_names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))):
         return None
-    asked = (family.reader.read_request(pod) for family in FAMILIES)
-    return next((ask for ask in asked if ask is not None), None)
+    done: set[str] = set()
+    for driver in _DRIVERS:
+        if done.isdisjoint(driver.resources) and (ask := driver.read_request(pod)) is not None:
+            return ask
+        done.update(driver.resources)
+    return None
 
 
 def _names_any(container: wire.Container) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from scheduler.api import names, wire
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import Figures
+from scheduler.devices.contract import Figures, NodeReading
 
 # The resources that request whole devices, in the order in which a pod that requests several is evaluated.
 FAMILIES = (names.GPU, names.AMD_GPU, names.INTEL_GPU_I915, names.INTEL_GPU_XE)
@@ -21,6 +21,11 @@ class WholeDevices:
 
     def __init__(self, resource: str) -> None:
         self.name = resource
+        self.resources = (resource,)
+
+    def serves(self, seen: NodeReading) -> bool:
+        """Whether the node offers any: nodes that no other driver serves are counted."""
+        return seen.offered > 0
 
     def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
         """Read how many devices the limits of the pod's containers request."""

@@ -69,8 +69,7 @@ class Promises:
     def find_own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
         """Return the cards that were promised to a pod on a row, if they suffice for it now; else nothing."""
         slots = self._nominations.find_cards(pod.uid)
-        pool = shape.ask.pool
-        if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+        if not slots or not self._cluster.registers.find_driver(shape.ask.family, row):
             return ()
         suffices = suffice_cards(self._cluster, self._boards, pod, shape, (row, slots))
         return slots if suffices else ()
@@ -335,15 +334,14 @@ class Promises:
         claim = cluster.pods[pod.uid].claim
         if not claim:
             return
-        there = cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
+        there = cluster.registers.list_cards(pod.uid, shape.ask.family, row)
         if shape.ask.rules.mutex:
             reserved.close(there[use.uuid] for uses in claim for use in uses)
         reserved.keep_a_core(there[use.uuid] for uses in claim for use in uses if not use.cores)
 
     def takes_cards(self, shape: Shape, row: int) -> bool:
         """Whether cards are to be chosen for a pod on a row, and suffice."""
-        pool = shape.ask.pool
-        if pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+        if not self._cluster.registers.find_driver(shape.ask.family, row):
             return False
         bits = self._boards.find_refusals(shape, np.array([row], np.int64))
         short = 1 << int(shape.ask.prefers.bits[c.BIT_CARDS]) | 1 << int(

@@ -61,7 +61,7 @@ def _count_cards(pod: PodRecord) -> float:
         uses = (use for uses in pod.claim for use in uses)
         return sum(use.cores / _ALL_CORES if use.cores else 1.0 for use in uses)
     amounts = pod.template.requests.amounts
-    return float(sum(amount for name, amount in amounts if devices.find_place(name) >= 0))
+    return float(sum(amount for name, amount in amounts if devices.is_family(name)))
 
 
 def find_worth(unit: Unit, costs: dict[str, int], hours: dict[str, float]) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 A charge is a sparse column over ``Nodes.totals``, compiled once per template, and what the pod holds on
 cards. The placing kernel, assuming, forgetting, binding, deleting, listing again and trying add it or
-take it back, and nothing else writes ``Nodes.totals``, ``Nodes.gpu_used`` or ``Cards.used``. All figures are integers, so what
+take it back, and nothing else writes ``Nodes.totals``, ``Pools.used`` or ``Cards.used``. All figures are integers, so what
 is taken back leaves exactly what was there before.
 """
 
@@ -147,7 +147,7 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
         for figure in range(3):
             amount = sign * tables.pods.holds[i, 1 + figure]
             tables.cards.used[figure, card] += amount
-            tables.nodes.gpu_used[tables.cards.pool[card], figure, row] += amount
+            tables.nodes.pools.used[figure, tables.cards.pool[card]] += amount
 
 
 @part

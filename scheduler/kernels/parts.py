@@ -68,10 +68,10 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
     gpu_cores, gpu_mib = 0, 0
     if ask.containers.shape[1] > 0:
         pool = pools.find_pool(nodes, ask, row)
-        if nodes.managed[pool, row]:
+        if nodes.pools.managed[pool]:
             if gpus.choose_cards(nodes, cards, ask, row, s) < 0:
                 return False
-            for j in range(nodes.card_count[pool, row]):
+            for j in range(nodes.pools.count[pool]):
                 gpu_cores += s.peak[c.CORES, j]
                 gpu_mib += s.peak[c.MIB, j]
         else:
@@ -115,11 +115,11 @@ def _fill_lanes(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     for lane in range(lanes):
         row = s.rows[lane]
         pool = pools.find_pool(nodes, ask, row)
-        s.cap[2, lane] = nodes.gpu_total[pool, c.CORES, row]
-        s.used[2, lane] = nodes.gpu_used[pool, c.CORES, row]
-        s.cap[3, lane] = nodes.gpu_total[pool, c.MIB, row]
-        s.used[3, lane] = nodes.gpu_used[pool, c.MIB, row]
-        if not nodes.managed[pool, row]:
+        s.cap[2, lane] = nodes.pools.total[c.CORES, pool]
+        s.used[2, lane] = nodes.pools.used[c.CORES, pool]
+        s.cap[3, lane] = nodes.pools.total[c.MIB, pool]
+        s.used[3, lane] = nodes.pools.used[c.MIB, pool]
+        if not nodes.pools.managed[pool]:
             s.used[2, lane] = pools.count_devices(nodes, pool, row) * pools.WHOLE_CORES
 
 
@@ -130,7 +130,7 @@ def weigh_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
-            found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row), row))
+            found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
             steps = min(ask.prefers.mode.unit, int(found * (ask.prefers.mode.unit // POLICY_MOST)))
             if mode == score.NODE_SPREAD:

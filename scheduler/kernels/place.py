@@ -72,14 +72,15 @@ def put_pod(world: World, ask: c.Ask, run: Run, k: int) -> None:
 @part
 def _write_holds(tables: c.Tables, ask: c.Ask, pod: int, row: int, s: c.Scratch) -> None:
     """Write that the pod holds what ``s.peak`` says of the node's cards."""
-    nodes, pool, n = tables.nodes, ask.pool, 0
-    for j in range(nodes.card_count[pool, row]):
+    nodes, n = tables.nodes, 0
+    pool = pools.find_pool(nodes, ask, row)
+    for j in range(nodes.pools.count[pool]):
         if s.peak[c.SLOTS, j] > 0:
             n += 1
     at = charge.take_holds(tables, pod, n)
-    for j in range(nodes.card_count[pool, row]):
+    for j in range(nodes.pools.count[pool]):
         if s.peak[c.SLOTS, j] > 0:
-            tables.pods.holds[at, 0] = nodes.card_start[pool, row] + j
+            tables.pods.holds[at, 0] = nodes.pools.start[pool] + j
             for figure in range(3):
                 tables.pods.holds[at, 1 + figure] = s.peak[figure, j]
             at += 1

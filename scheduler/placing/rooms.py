@@ -136,13 +136,14 @@ class Rooms:
         cluster, n, binds = self._cluster, len(pods), []
         rows = placed.row[:n].tolist()
         n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
-        driver = cluster.registers.find_driver_name(shape.ask.pool)
+        find_driver, family = cluster.registers.find_driver, shape.ask.family
         for k in range(n):
             uid = pods[k].uid
             slots = self.list_cards(shape, placed, k) if n_picks[k] else ()
             given = giving.list_given(pods[k], shape.view.storage, cluster, rows[k])
             node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
-            binds.append(Bind(uid, node, slots, driver if slots else "", given))
+            driver = find_driver(family, rows[k]) if slots else None
+            binds.append(Bind(uid, node, slots, driver.name if driver else "", given))
         cluster.moved.add_many(rows)
         return binds
 
@@ -152,7 +153,8 @@ class Rooms:
         given = giving.list_given(pod, shape.view.storage, cluster, row)
         cluster.assume(pod.uid, node, slots, given)
         cluster.moved.add(row)
-        return Bind(pod.uid, node, slots, cluster.registers.find_driver_name(shape.ask.pool), given)
+        driver = cluster.registers.find_driver(shape.ask.family, row)
+        return Bind(pod.uid, node, slots, driver.name if driver else "", given)
 
 
 def suffice_cards(
@@ -160,7 +162,7 @@ def suffice_cards(
 ) -> bool:
     """Whether a pod that is not placed could get these cards of a row now; ``at`` is the row with the cards."""
     row, slots = at
-    there = cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
+    there = cluster.registers.list_cards(pod.uid, shape.ask.family, row)
     picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
     cards = np.array(picks, np.int64).reshape(-1, 2)
     return bool(gpus.suffices(boards.get_world(shape), shape.ask, row, cards))

@@ -1,7 +1,7 @@
 """The arrays that kernels read and write: name, shape, type, unit.
 
-N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, M in pods that have a
-node, B = N / BLOCK, F = families of devices.
+N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, Q in pools, D in cards, M in pods that
+have a node, B = N / BLOCK.
 Row numbers of -1 mean none.
 """
 
@@ -16,7 +16,6 @@ from scheduler.schema.handles import (
     Handle,
     Ints1,
     Ints2,
-    Ints3,
     Singles1,
 )
 from scheduler.schema.places import Places
@@ -28,8 +27,7 @@ Floats = handles.Floats
 BLOCK = 64
 N_DIMS = 6
 # Rows of the resource matrix that are always there; of UNKNOWN, what no node offers, all is 0 for ever.
-# The row of a family of devices is DEVICES_AT and its number, see devices/table.py.
-CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN, DEVICES_AT = 0, 1, 2, 3, 4, 5
+CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN = 0, 1, 2, 3, 4
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
 NONZERO_AT, REQUESTED_AT = 0, 2
 N_CARD_CODES = 13
@@ -37,12 +35,30 @@ N_CARD_CODES = 13
 WHOLE = 1000
 
 
-class Nodes(Handle):
-    """One row per node. What pods add up to is written by ``kernels/charge.py`` alone.
+# The pool of those that have none: nothing is in it, nothing is ever charged to it.
+NO_POOL = 0
 
-    The devices of a family that a node has are a pool. Its driver gives them away one by one, as cards, or they
-    are counted as a resource of the node.
+
+class Pools(Handle):
+    """One row per pool: the devices of one family that a driver allocates on one node; the first row is ``NO_POOL``.
+
+    The driver gives the devices away one by one, as cards, or they are counted as a resource of the node. The pools of a
+    node are neighbours, in the order of their families.
     """
+
+    family: Ints1  # [Q] number of the resource by which pods ask for the devices, -1 of rows without a pool
+    driver: Ints1  # [Q] number of the driver, see devices/table.py
+    node: Ints1  # [Q] node row, -1 of rows without a pool
+    managed: Flags1  # [Q] the devices are given away one by one; else they are counted
+    resource: Ints1  # [Q] row of the resource matrix where they are counted
+    start: Ints1  # [Q] row of the first card
+    count: Ints1  # [Q] number of cards
+    total: Ints2  # [3, Q] core percent, MiB and sharers
+    used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
+
+
+class Nodes(Handle):
+    """One row per node. What pods add up to is written by ``kernels/charge.py`` alone."""
 
     valid: Flags1  # [N] the row holds a node that may be looked at
     rank: Ints1  # [N] place of the node's name in sorted order: ties go to the lowest
@@ -53,12 +69,9 @@ class Nodes(Handle):
         Ints2  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
     )
     has_gpu: Flags1  # [N] the node has devices of any family
-    pool: Ints1  # [N] the first family of which it has any, 0 when there is none
-    managed: Flags2  # [F, N] the pool's devices are given away one by one; else they are counted
-    gpu_total: Ints3  # [F, 3, N] core percent, MiB and sharers of the pool
-    gpu_used: Ints3  # [F, 3, N] likewise, sums over the pool's cards; 0 where they are counted
-    card_start: Ints2  # [F, N] first row of the pool's cards
-    card_count: Ints2  # [F, N] number of its cards
+    first_pool: Ints1  # [N] row of its first pool, NO_POOL when it has none
+    n_pools: Ints1  # [N] number of its pools
+    pools: Pools
 
 
 class Cards(Handle):
@@ -75,11 +88,11 @@ class Cards(Handle):
     model: Ints1  # [D] interned
     mode: Ints1  # [D] interned
     uuid: Ints1  # [D] interned
-    pool: Ints1  # [D] its family
+    pool: Ints1  # [D] its pool
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
-# First index of Nodes.gpu_total, Cards.total and their used counterparts.
+# First index of Pools.total, Cards.total and their used counterparts.
 CORES, MIB, SLOTS = 0, 1, 2
 
 # What Pods.start is of a pod that has not started.
@@ -189,7 +202,7 @@ class Ask(Handle):
     nonzero: Ints1  # [2] milli-CPU, bytes
     dim_amounts: Ints1  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: Ints2  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
-    pool: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
+    family: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
     kube: KubeTerm
     prefers: Preferences

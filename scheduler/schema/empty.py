@@ -39,7 +39,7 @@ def make_ask() -> c.Ask:
         nonzero=np.zeros(2, np.int64),
         dim_amounts=np.zeros(c.N_DIMS, np.int64),
         containers=make_containers(),
-        pool=-1,
+        family=-1,
         rules=c.CardRules(
             numa_bind=False,
             mutex=False,

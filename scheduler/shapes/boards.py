@@ -167,7 +167,7 @@ class Boards:
     def get_world(self, shape: Shape) -> World:
         """Return what kernels read and write besides the shape; the result is valid until the next call."""
         world = self._world
-        world.demand = self._learner.get_tables(shape.ask.pool)
+        world.demand = self._learner.get_tables(shape.ask.family)
         return world
 
     def find_refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
@@ -209,9 +209,9 @@ class Boards:
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)
-        stale = shape.learnt is not self._learner.get_tables(shape.ask.pool) and table.is_learning(
-            shape.ask
-        )
+        stale = shape.learnt is not self._learner.get_tables(
+            shape.ask.family
+        ) and table.is_learning(shape.ask)
         counted = shape.counted.refresh(cluster, self._topologies)
         if moved is not None and shape.withheld is not None:
             moved = np.union1d(moved, shape.withheld.changed)
@@ -268,7 +268,7 @@ class Boards:
 
     def _note_scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
-        shape.learnt = self._learner.get_tables(shape.ask.pool)
+        shape.learnt = self._learner.get_tables(shape.ask.family)
         if shape.withheld is not None:
             shape.withheld.mark_read()
 
@@ -295,7 +295,7 @@ class Boards:
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node
         picks = shape.most_picks
-        tables = self._learner.get_tables(shape.ask.pool)
+        tables = self._learner.get_tables(shape.ask.family)
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
         s = self._world.scratch
         if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:

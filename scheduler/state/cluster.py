@@ -25,7 +25,7 @@ from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import volumes
 from scheduler.api.storage import Given
-from scheduler.devices.table import FAMILIES, Families
+from scheduler.devices.table import Devices, make_devices
 from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import facts
@@ -41,6 +41,7 @@ from scheduler.state.later import Later
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life, PodRecord, is_alike_for_group, make_charge_key
+from scheduler.state.pools import PoolTable
 from scheduler.state.records import Records, read_start
 from scheduler.state.registers import Registers
 from scheduler.state.seniority import Seniority
@@ -86,16 +87,17 @@ class Cluster:
     def __init__(
         self,
         schedulers: tuple[str, ...] = (names.SCHEDULER,),
-        families: Families = FAMILIES,
+        devices: Devices | None = None,
         limits: PodLimits = DEFAULT,
         groups: GroupSettings = _NO_SETTINGS,
         seniority: Seniority = _BY_AGE,
         by_kube: Collection[str] = (),
     ) -> None:
         """Know nothing; ``by_kube`` are the schedulers whose pods are placed by kube-scheduler's rules."""
-        self.nodes = NodeTable([family.resource for family in families])
+        devices = devices or make_devices()
+        self.nodes = NodeTable(devices, PoolTable())
         self.cards = CardTable()
-        self.registers = Registers(self.nodes, self.cards, families)
+        self.registers = Registers(self.nodes, self.cards)
         self.peers = Peers()
         self.moved = Changes()
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
@@ -122,7 +124,7 @@ class Cluster:
         self.now = 0.0
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
-        self._records = Records(schedulers, limits, self.nodes.resources, families, groups.owners)
+        self._records = Records(schedulers, limits, self.nodes.resources, devices, groups.owners)
         self.stand_ins = StandIns(self.roster, self._records)
         self._trials: list[Trial] = []
 
@@ -131,7 +133,7 @@ class Cluster:
     def see_node(self, node: wire.Node) -> NodeFacts:
         """Take over a node that was added or changed, and return its facts."""
         self._refuse_in_trial()
-        new = facts.read_facts(node, self.registers.families)
+        new = facts.read_facts(node, self.registers.devices)
         row = self.nodes.find_row(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
         if old == new:
@@ -388,10 +390,11 @@ class Cluster:
     def find_claim_problem(self, pod: PodRecord) -> Mistake | None:
         """Return what a person must mend in a pod's annotations about its cards; None when nothing is wrong."""
         row, registers = self.nodes.find_row(pod.node), self.registers
-        pool = registers.find_pool(pod)
-        driver = registers.find_driver(pool)
+        family = registers.find_family(pod)
+        driver = registers.find_driver(family, row)
         facts = self.find_facts(pod.node)
-        if driver is None or facts is None or not facts.devices[pool].is_told:
+        if driver is None or facts is None or not registers.is_told(family, row):
             return None
-        cards = registers.list_cards(pod.uid, pool, row) if registers.has_cards(pool, row) else {}
+        is_there = registers.has_cards(family, row)
+        cards = registers.list_cards(pod.uid, family, row) if is_there else {}
         return find_claim_problem(pod, cards, self.cards.columns, driver)

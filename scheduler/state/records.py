@@ -16,7 +16,7 @@ from scheduler.api.groups.definitions import Membership
 from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
-from scheduler.devices.table import Families, read_request
+from scheduler.devices.table import Devices, read_request
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
@@ -35,15 +35,15 @@ class Records:
         schedulers: tuple[str, ...],
         limits: PodLimits,
         offered: Resources,
-        families: Families,
+        devices: Devices,
         group_kinds: Collection[str] = (),
     ) -> None:
         """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer.
 
-        The drivers of ``families`` read what pods hold of cards. The pods of owners of ``group_kinds`` are groups.
+        The drivers of ``devices`` read what pods hold of cards. The pods of owners of ``group_kinds`` are groups.
         """
         self._group_kinds = group_kinds
-        self._cards = {family.resource: family.cards for family in families}
+        self._devices = devices
         # Records share these texts: the text of each pod would be one more object.
         self._schedulers = {name: name for name in schedulers}
         self._limits, self._offered = limits, offered
@@ -65,7 +65,7 @@ class Records:
         initialized = bool(node) and _has_initialized(pod, template)
         claim: Slots = ()
         most = template.most
-        cards = self._cards.get(template.family) if node and most else None
+        cards = self._devices.find_card_driver(template.family) if node and most else None
         if cards is not None:
             try:
                 slots = cards.read_claim(pod, [bool(ask.cards) for ask in most])

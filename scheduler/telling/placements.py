@@ -75,7 +75,7 @@ def _write_cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
         asked = amounts.get(pod.template.family, 0) if pod.template.gpu else 0
         return f"{asked} {pod.template.family}" if asked else ""
     row = cluster.nodes.find_row(pod.node)
-    there = cluster.registers.list_cards(pod.uid, cluster.registers.find_pool(pod), row)
+    there = cluster.registers.list_cards(pod.uid, cluster.registers.find_family(pod), row)
     told: list[str] = []
     for text in _write_each_card(cluster, uses, there):
         most -= len(text.encode()) + 2

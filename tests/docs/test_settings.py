@@ -92,7 +92,7 @@ def test_the_fields_of_a_policy() -> None:
 
 def test_the_annotations_and_resources_of_a_pod() -> None:
     assert named("## Annotations of pods") == names.STEERING
-    devices = {*table.INNER_RESOURCES, *(family.resource for family in table.FAMILIES)}
+    devices = {*table.INNER_RESOURCES, *table.FAMILIES}
     assert devices <= named("## Resources of pods")
     known = {value for value in vars(names).values() if isinstance(value, str)}
     assert named("## Resources of pods") <= known

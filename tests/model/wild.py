@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from scheduler.api import names
 from scheduler.api.cards import Slots
-from scheduler.devices.table import FAMILIES, get_card_driver
+from scheduler.devices.table import get_card_driver
 from scheduler.state import told_cards
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
@@ -47,7 +47,7 @@ class Followed(Registers):
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster.nodes, cluster.cards, FAMILIES)
+        super().__init__(cluster.nodes, cluster.cards)
         self.registered: dict[int, set[str]] = {}
         self.lost: dict[int, dict[str, set[str]]] = {}
 

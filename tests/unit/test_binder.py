@@ -10,6 +10,7 @@ import msgspec
 from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
+from scheduler.devices.table import Devices
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
@@ -20,6 +21,7 @@ from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
+from scheduler.state.pools import PoolTable
 from scheduler.state.volumes.store import Storage
 from tests import make
 from tests.unit.volume_lookups import lookups_of
@@ -68,7 +70,7 @@ async def binder(
     async def quiet(_: str) -> None:
         """Nothing else is written."""
 
-    stored = storage or Storage(NodeTable(()))
+    stored = storage or Storage(NodeTable(Devices(()), PoolTable()))
     known = lookups_of(stored, lambda _: {}, 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(

@@ -71,11 +71,10 @@ def charged_by_twin(
 
 
 def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
-    nodes, columns = cluster.nodes.columns, cluster.cards.columns
-    start = int(nodes.card_start[0, 0])
+    columns = cluster.cards.columns
     return {
         cluster.cards.find_uuid(d): tuple(columns.used[:, d].tolist())
-        for d in range(start, start + int(nodes.card_count[0, 0]))
+        for d in cluster.registers.list_card_rows(0)
         if columns.used[:, d].any()
     }
 

@@ -15,9 +15,9 @@ from scheduler.api.door.decisions import Bind
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.devices.table import find_place
 from scheduler.kernels import parts, place
 from scheduler.kernels.cold import bounds, choose, classes, known
+from scheduler.kernels.devices import pools
 from scheduler.kernels.modes import keel
 from scheduler.modes import learning
 from scheduler.schema import cold as schema
@@ -63,7 +63,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
         return None
     row = min(rows, key=lambda row: (-keys[row], rank[row]))
     world, picks = anew.get_world(shape), []
-    if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
+    if shape.ask.containers.shape[1] and cluster.nodes.find_managed(shape.ask.family)[row]:
         s, n = world.scratch, parts.choose_cards(world, shape.ask, row)
         picks = [(cluster.cards.find_uuid(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
     return Bind(pod.uid, cluster.nodes.find_name(row), tuple(picks))  # type: ignore[arg-type]
@@ -229,7 +229,7 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         assert shape is not None
         cycle.boards.refresh(shape)
         tables, kept = (
-            cycle.learner.get_tables(shape.ask.pool),
+            cycle.learner.get_tables(shape.ask.family),
             cold_figures(cycle, cluster, shape.ask),
         )
         weight, points = (
@@ -241,7 +241,7 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
             given = nodes, cards, shape.ask, tables, kept, row
             assert keel.score_loss(bounds.bound_node(*given)) * weight >= points[row]
-            if nodes.managed[shape.ask.pool, row] and shape.ask.containers.shape[1]:
+            if cluster.nodes.find_managed(shape.ask.family)[row] and shape.ask.containers.shape[1]:
                 assert keel.score_loss(bounds.bound_cards(*given)) * weight >= points[row]
                 if choose.is_plain(shape.ask, kept, row):
                     assert keel.score_loss(bounds.bound_rooms(*given)) * weight >= points[row]
@@ -260,10 +260,10 @@ def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> N
         if shape.ask.rules.walk or not shape.ask.containers.shape[1]:
             continue
         tables, kept = (
-            cycle.learner.get_tables(shape.ask.pool),
+            cycle.learner.get_tables(shape.ask.family),
             cold_figures(cycle, cluster, shape.ask),
         )
-        managed = nodes.managed[shape.ask.pool]
+        managed = cluster.nodes.find_managed(shape.ask.family)
         for row in np.flatnonzero(managed & (shape.board.part >= 0)).tolist():
             if choose.is_plain(shape.ask, kept, row):
                 given = nodes, cards, shape.ask, tables, kept, row
@@ -305,13 +305,13 @@ def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
     nodes, cards, tables = (
         cluster.nodes.columns,
         cluster.cards.columns,
-        cycle.learner.get_tables(ask.pool),
+        cycle.learner.get_tables(ask.family),
     )
     scratch = cycle.boards._world.scratch
     kept = schema.make_empty(nodes.valid.size, cards.numa.size).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
-        pool = ask.pool if ask.pool >= 0 else int(nodes.pool[row])
+        pool = pools.find_pool(nodes, ask, row)
         known.refresh_node(nodes, cards, tables, kept, pool, row, scratch)
     return kept
 
@@ -333,7 +333,12 @@ def test_nothing_is_kept_of_cards_for_families_whose_devices_are_only_counted() 
         assert decide(cycle, cluster, record) == "placed"
     kept = {pool: len(one.figures.known.card) for pool, one in cycle.cold._kept.items()}
     n_cards = cluster.cards.columns.numa.size
-    assert kept == {-1: n_cards, find_place(names.GPU): n_cards, find_place(names.AMD_GPU): 0}
+    find_family = cluster.nodes.devices.find_family
+    assert kept == {
+        -1: n_cards,
+        find_family(names.GPU): n_cards,
+        find_family(names.AMD_GPU): 0,
+    }
 
 
 def boards_after(monkeypatch: pytest.MonkeyPatch, *batches: int, cpu: str = "10m") -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import kernel, part, tiny
+from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
 from scheduler.schema.world import World
@@ -25,7 +26,7 @@ _F0 = np.float32(0.0)
 
 
 @part
-def score_node(nodes: c.Nodes, pool: int, row: int) -> np.float32:
+def score_node(nodes: c.Nodes, pool: int) -> np.float32:
     """Return HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
 
     Sums over all cards of one of the node's pools, healthy or not, before the pod is placed; float32. 0 where a
@@ -34,10 +35,10 @@ def score_node(nodes: c.Nodes, pool: int, row: int) -> np.float32:
     score = _F0
     for i in range(3):
         figure = (c.SLOTS, c.CORES, c.MIB)[i]
-        total = nodes.gpu_total[pool, figure, row]
+        total = nodes.pools.total[figure, pool]
         if total == 0:
             return _F0
-        score += np.float32(nodes.gpu_used[pool, figure, row]) / np.float32(total)
+        score += np.float32(nodes.pools.used[figure, pool]) / np.float32(total)
     return _F10 * score
 
 
@@ -162,8 +163,8 @@ def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scra
 
     Cost: O(containers · cards²) for the sort, cards ≤ 16 in practice.
     """
-    pool = ask.pool
-    start, count = nodes.card_start[pool, row], nodes.card_count[pool, row]
+    pool = pools.find_pool(nodes, ask, row)
+    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
     for j in range(count):
         s.order[j] = j
         for i in range(3):
@@ -199,7 +200,8 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
     Writes ``s.held``. O(p).
     """
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
-    start, count = nodes.card_start[ask.pool, row], nodes.card_count[ask.pool, row]
+    pool = pools.find_pool(nodes, ask, row)
+    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
     for j in range(count):
         for i in range(3):
             s.held[i, j] = 0

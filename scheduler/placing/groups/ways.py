@@ -109,14 +109,14 @@ class Ways:
     def _list_on_row(self, shape: Shape, row: int, alike: AlikeRows) -> Iterator[Way]:
         """Yield the ways on one row: first as the mode chooses, then with every other set of cards."""
         yield Way(shape, row)
-        pool, containers = shape.ask.pool, shape.ask.containers
+        containers, pools = shape.ask.containers, self._cluster.nodes.columns.pools
+        pool = self._cluster.registers.find_pool(shape.ask.family, row)
         takers = np.flatnonzero(containers[c.N_CARDS]).tolist() if containers.size else []
-        if pool < 0 or len(takers) != 1 or not self._cluster.nodes.columns.managed[pool, row]:
+        if len(takers) != 1 or not pools.managed[pool]:
             # Of several containers with cards only the choice of the mode is tried.
             return
         slot = takers[0]
-        start = int(self._cluster.nodes.columns.card_start[pool, row])
-        end = start + int(self._cluster.nodes.columns.card_count[pool, row])
+        start, end = int(pools.start[pool]), int(pools.start[pool] + pools.count[pool])
         kinds: dict[tuple[int, ...], list[int]] = {}
         for d in range(start, end):
             kinds.setdefault(alike.describe_card(d), []).append(d)

@@ -136,7 +136,7 @@ def _describe_decision(scene: Scene, pod: PodRecord) -> Json | None:
         for bind in scene.cycle.schedule([pod], explain=False).binds:
             row = cluster.nodes.find_row(bind.node)
             uses = [use for slot in bind.slots for use in slot]
-            there = cluster.registers.list_cards(bind.uid, cluster.registers.find_pool(pod), row)
+            there = cluster.registers.list_cards(bind.uid, cluster.registers.find_family(pod), row)
             return {
                 "node": bind.node,
                 "devices": [
