@@ -94,8 +94,7 @@ class Cluster:
         by_kube: Collection[str] = (),
     ) -> None:
         """Know nothing; ``by_kube`` are the schedulers whose pods are placed by kube-scheduler's rules."""
-        devices = devices or make_devices()
-        self.nodes = NodeTable(devices, PoolTable())
+        self.nodes = NodeTable(devices or make_devices(), PoolTable())
         self.cards = CardTable()
         self.registers = Registers(self.nodes, self.cards)
         self.peers = Peers()
@@ -124,7 +123,7 @@ class Cluster:
         self.now = 0.0
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
-        self._records = Records(schedulers, limits, self.nodes.resources, devices, groups.owners)
+        self._records = Records(schedulers, limits, self.nodes, groups.owners)
         self.stand_ins = StandIns(self.roster, self._records)
         self._trials: list[Trial] = []
 

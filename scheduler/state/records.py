@@ -16,12 +16,12 @@ from scheduler.api.groups.definitions import Membership
 from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
-from scheduler.devices.table import Devices, read_request
+from scheduler.devices.table import read_request
 from scheduler.errors import BadInput
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
+from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import Life, PodRecord
-from scheduler.state.resources import Resources
 
 # A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
@@ -34,19 +34,18 @@ class Records:
         self,
         schedulers: tuple[str, ...],
         limits: PodLimits,
-        offered: Resources,
-        devices: Devices,
+        nodes: NodeTable,
         group_kinds: Collection[str] = (),
     ) -> None:
-        """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer.
+        """``schedulers`` are the names whose pods are ours; the pods of owners of ``group_kinds`` are groups.
 
-        The drivers of ``devices`` read what pods hold of cards. The pods of owners of ``group_kinds`` are groups.
+        The drivers of ``nodes`` read what pods hold of cards.
         """
         self._group_kinds = group_kinds
-        self._devices = devices
+        self._devices = nodes.devices
         # Records share these texts: the text of each pod would be one more object.
         self._schedulers = {name: name for name in schedulers}
-        self._limits, self._offered = limits, offered
+        self._limits, self._offered = limits, nodes.resources
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
         self._arrivals = 0
 
