@@ -75,8 +75,8 @@ class Driver(Protocol):
     def serves(self, seen: NodeReading) -> bool:
         """Whether this driver allocates the node's devices of the family."""
 
-    def read_request(self, pod: wire.Pod) -> GpuAsk | None:
-        """Read what a pod requests from the family, None for nothing.
+    def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
+        """Read what a pod requests from each family of the driver; families of which it requests nothing are left out.
 
         Raises:
             BadInput: a figure that the driver's plugin could not serve.

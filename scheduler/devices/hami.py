@@ -47,9 +47,9 @@ class HamiCards:
     def __init__(self, label: str) -> None:
         self._label = label.partition("=")
 
-    def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         """Read how many cards a pod requests, and how much of the memory and cores of each."""
-        return gpus.read_ask(pod)
+        return gpus.read_asks(pod)
 
     def read_node(self, node: wire.Node) -> Words:
         """Read the register, the closed cards, and whether the plugin has written."""

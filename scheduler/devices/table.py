@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 from itertools import chain
 
 from scheduler.api import names, wire
+from scheduler.api.cards import Grants
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.config import Config
-from scheduler.devices.contract import AnyDriver, CardDriver, NodeReading, Texts
+from scheduler.devices.contract import AnyDriver, CardDriver, NodeReading, PodMarks, Texts
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.whole import FAMILIES as WHOLE
 from scheduler.devices.whole import WholeDevices
@@ -76,11 +77,11 @@ class Devices:
         """List the numbers of the drivers of a family; the first one reads what pods request."""
         return self._drivers_of[family]
 
-    def find_card_driver(self, resource: str) -> CardDriver | None:
-        """Find the first driver that allocates the devices of a family one by one; None for none."""
+    def list_card_drivers(self, resource: str) -> list[CardDriver]:
+        """List the drivers that allocate the devices of a family one by one."""
         family = self.find_family(resource)
         numbers = self._drivers_of[family] if family >= 0 else ()
-        return next((self.cards[one] for one in numbers if one in self.cards), None)
+        return [self.cards[one] for one in numbers if one in self.cards]
 
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
         """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
@@ -142,20 +143,22 @@ def get_card_driver(driver: str) -> CardDriver:
     return _CARDS[driver]
 
 
-def read_request(pod: wire.Pod) -> GpuAsk | None:
-    """Read what a pod requests from the first family of which it requests devices.
+def read_requests(pod: wire.Pod) -> tuple[GpuAsk, ...]:
+    """Read what a pod requests from each family of which it requests devices.
 
     Raises:
         BadInput: a figure that the family's plugin could not serve.
     """
     if not any(map(_names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))):
-        return None
+        return ()
     done: set[str] = set()
+    asks: list[GpuAsk] = []
     for driver in _DRIVERS:
-        if done.isdisjoint(driver.resources) and (ask := driver.read_request(pod)) is not None:
-            return ask
+        # The first driver of a family reads what is requested of the family.
+        if done.isdisjoint(driver.resources):
+            asks += driver.read_requests(pod)
         done.update(driver.resources)
-    return None
+    return tuple(asks)
 
 
 def _names_any(container: wire.Container) -> bool:
@@ -164,6 +167,21 @@ def _names_any(container: wire.Container) -> bool:
     if found is None:
         return False
     return not (_NAMES.isdisjoint(found.requests or ()) and _NAMES.isdisjoint(found.limits or ()))
+
+
+def write_answers(node: str, grants: Grants, now: int) -> PodMarks:
+    """Write down a decision as marks for the pod; ``now`` is in seconds since 1970."""
+    marks = PodMarks({}, {})
+    for grant in grants:
+        answer = _CARDS[grant.driver].write_answer(node, grant.slots, now)
+        marks.annotations.update(answer.annotations)
+        marks.labels.update(answer.labels)
+    return marks
+
+
+def are_answered(annotations: Texts, grants: Grants) -> bool:
+    """Whether the annotations are those of a pod that was bound with these devices."""
+    return all(_CARDS[one.driver].is_answered(annotations, one.slots) for one in grants)
 
 
 def is_served(annotations: Texts) -> bool:

@@ -27,9 +27,10 @@ class WholeDevices:
         """Whether the node offers any: nodes that no other driver serves are counted."""
         return seen.offered > 0
 
-    def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         """Read how many devices the limits of the pod's containers request."""
-        return gpus.read_whole_ask(pod, self.name)
+        ask = gpus.read_whole_ask(pod, self.name)
+        return () if ask is None else (ask,)
 
     def sum_figures(self, offered: int) -> Figures:
         """Sum up the cores; memory and sharers are 0, because nodes do not report them."""

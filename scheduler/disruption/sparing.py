@@ -168,7 +168,9 @@ class Guard:
         is_promised = promises is not None and bool(cluster.nominations.list_on(bind.node))
         if shape is None or self._is_short(shape, row):
             return False
-        if not (is_promised or bind.slots or len(shape.counted) or shape.view.storage is not None):
+        if not (
+            is_promised or bind.devices or len(shape.counted) or shape.view.storage is not None
+        ):
             # Nothing but amounts can have changed for it.
             return True
         rows = np.array([row], np.int64)
@@ -178,8 +180,8 @@ class Guard:
                 return False
             if promises and is_promised and not promises.leaves_room(pod, rows, but=pod.uid):
                 return False
-            at = row, bind.slots
-            return not bind.slots or suffice_cards(cluster, self._boards, pod, shape, at)
+            at = row, bind.devices
+            return not bind.devices or suffice_cards(cluster, self._boards, pod, shape, at)
 
     def _is_short(self, shape: Shape, row: int) -> bool:
         """Whether more of a resource that the pod requests is in use on its node than the node has."""

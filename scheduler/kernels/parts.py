@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import inlined, kernel, part
-from scheduler.kernels.devices import gpus, pools
+from scheduler.kernels.devices import asks, gpus, pools
 from scheduler.kernels.modes import aware, kube, lambda_g, score
 from scheduler.schema import columns as c
 from scheduler.schema.world import World
@@ -85,8 +85,12 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
 def weigh_row(world: World, ask: c.Ask, row: int, lane: int) -> int:
     """Return the part of a pod on a row where its amounts fit.
 
-    It is -1 where cards do not suffice, and ``IN_LANE`` where the row is to be scored with others, in this lane.
+    It is -1 where cards do not suffice, and ``IN_LANE`` where the row is to be scored with others, in this lane. The
+    devices of further families only have to suffice.
     """
+    tables = world.tables
+    if not asks.suffice(tables.nodes, tables.cards, ask, row, world.scratch):
+        return -1
     if is_aware(ask):
         return int(weigh_cards(world, ask, row))
     s = world.scratch

@@ -8,12 +8,14 @@ Row numbers of -1 mean none.
 from __future__ import annotations
 
 from scheduler.schema import handles
+from scheduler.schema.domains import Domains
 from scheduler.schema.handles import (
     Flags1,
     Flags2,
     Floats1,
     Floats2,
     Handle,
+    Handles,
     Ints1,
     Ints2,
     Singles1,
@@ -202,6 +204,7 @@ class Ask(Handle):
     nonzero: Ints1  # [2] milli-CPU, bytes
     dim_amounts: Ints1  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: Ints2  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
+    more: Handles  # an ask for each further family of devices that it asks, without ``more``
     family: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
     kube: KubeTerm
@@ -215,63 +218,6 @@ WORD = 63
 
 KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
-
-
-class Domains(Handle):
-    """What a shape counts of pods in domains of nodes.
-
-    T = tallies, V = most domains that one is kept of, K = labels that make domains, M = masks, G = scores.
-    """
-
-    tallies: Ints2  # [T, N_TALLY] see TALLY_*
-    counts: Ints2  # [T, V] pods in each domain
-    there: Flags2  # [T, V] whether any node whose pods are counted is in the domain
-    domain: Ints2  # [K, N] domain of each node by a label, -1 where it has none
-    counted: Flags2  # [M, N] nodes whose pods are counted
-    figures: Ints1  # [N_FIGURES] see FIGURE_*
-    scores: Ints2  # [G, N_NORM] see NORM_*
-    raw: Ints2  # [G, N] raw scores, of nodes on which the pod fits
-    points: Ints2  # [G, N] points 0..100, likewise
-    logs: Floats1  # [N + 3] ln(n + 2) of how many domains there are
-    seen: Ints1  # [V] working space
-
-
-# TALLY_KIND: what a count means, see below. TALLY_BIT: the refusal bit; TALLY_NO_LABEL: that of nodes without the
-# label. TALLY_GAIN: what a pod of the shape adds to the count of the domain that it goes to. TALLY_KEY: which row
-# of ``domain``, -1 where each node is a domain by itself; TALLY_MASK: which row of ``counted``, -1 for all nodes.
-# TALLY_SELF: whether the pod is one of those that are counted. TALLY_SKEW: by how much a domain may exceed the
-# emptiest, which counts as empty where there are fewer domains than TALLY_LEAST; TALLY_FEWEST: what it has.
-# TALLY_SCORE: which score it is part of; TALLY_WEIGHT: what each counts there. TALLY_BY_NODE: nodes are counted
-# instead of domains. TALLY_STRICT: nodes without the label have no score; else they are the domain TALLY_EMPTY, of
-# the empty value, -1 where no node has that. TALLY_SIZE: how many domains there are among the nodes on which the
-# pod fits.
-(
-    TALLY_KIND,
-    TALLY_BIT,
-    TALLY_NO_LABEL,
-    TALLY_GAIN,
-    TALLY_KEY,
-    TALLY_MASK,
-    TALLY_SELF,
-    TALLY_SKEW,
-    TALLY_LEAST,
-    TALLY_FEWEST,
-    TALLY_SCORE,
-    TALLY_WEIGHT,
-    TALLY_BY_NODE,
-    TALLY_STRICT,
-    TALLY_EMPTY,
-    TALLY_SIZE,
-    N_TALLY,
-) = range(17)
-# APART refuses domains in which something is counted; NEAR those in which nothing is, unless there is nothing in
-# any and the pod is one of those that are counted. EVEN refuses domains that exceed the emptiest by more than the
-# skew. ROOM refuses where what is counted and TALLY_SELF, what the pod brings, are more than TALLY_SKEW. SPREAD scores
-# a domain by how few it has, SUM by the sum of what is counted; POINTS are points as they are, of each node by itself.
-APART, NEAR, EVEN, ROOM, SPREAD, SUM, POINTS = 0, 1, 2, 3, 4, 5, 6
-# FIGURE_WIDE: whether a placement changes more than its own node. FIGURE_STAMP: how often ``seen`` was used.
-# FIGURE_NEAR: how much is counted in all domains of tallies of NEAR.
-FIGURE_WIDE, FIGURE_STAMP, FIGURE_NEAR, N_FIGURES = 0, 1, 2, 3
 
 
 class Board(Handle):
@@ -373,8 +319,10 @@ class Scratch(Handle):
     peak: Ints2  # [3, M] the most that is held at once: what is charged
     card_score: Singles1  # [M]
     picks: Ints1  # [P] card rows picked, container by container
-    pick_mib: Ints1  # [P]
+    pick_mib: Ints1  # [P] MiB and cores that are charged for the pick
+    pick_cores: Ints1  # [P]
     pick_slot: Ints1  # [P] container of the pick
+    holds: Ints2  # [P, 4] what the pod at hand holds of the picks, as ``Pods.holds``
     codes: Ints1  # [N_CARD_CODES] how many cards were refused for what
     n_picks: Ints1  # [1] how many picks there are, where a mode that knows cards made them
     free: Ints2  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed

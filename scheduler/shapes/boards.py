@@ -25,6 +25,7 @@ from scheduler.plugins.contract import Asked
 from scheduler.plugins.rules import named_nodes
 from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema import empty
 from scheduler.schema.world import World
 from scheduler.shapes.caches import IsThere, TemplateSizes
@@ -97,7 +98,7 @@ class Shape:
     moved: int = -1
     learnt: c.Demand | None = None
     most_picks: int = 1
-    words: tuple[int, ...] = ()
+    words: tuple[Hashable, ...] = ()
     withheld: Withheld | None = None
 
     @property
@@ -205,7 +206,9 @@ class Boards:
         if not self._learner.fits_nodes() or cluster.nodes.ranks_are_stale:
             raise BrokenInvariant("a shape is judged by ranks or tables of other nodes")
         moved = self._find_moved_rows(shape)
-        words = (*cluster.cards.words, cluster.nodes.resources.generation)
+        by_card = cluster.nodes.pools.list_managed_families()
+        n_families = len(cluster.nodes.devices.families)
+        words = (*cluster.cards.words, cluster.nodes.resources.generation, n_families, by_card)
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)
@@ -238,7 +241,9 @@ class Boards:
         """
         board, domains = shape.board, shape.board.domains
         is_relative = shape.static is not None and shape.static.is_relative
-        if not is_relative and not (domains.scores.size and domains.figures[c.FIGURE_WIDE]):
+        if not is_relative and not (
+            domains.scores.size and domains.figures[of_domains.FIGURE_WIDE]
+        ):
             return None, _NO_ROWS
         norms = board.norms.copy()
         norms[:, c.NORM_MOST] = -1
@@ -311,7 +316,8 @@ class Boards:
         self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
-        wanted = shape.ask.containers[c.N_CARDS].tolist()
+        asks = (shape.ask, *shape.ask.more)
+        wanted = [cards for ask in asks for cards in ask.containers[c.N_CARDS].tolist()]
         shape.most_picks = max(1, sum(min(cards, most) for cards in wanted))
 
     def _make_room(self, new: Shape) -> None:

@@ -90,6 +90,9 @@ class Cold:
         A mode that draws lots, tallies, and annotations that name cards make like nodes score differently.
         """
         gpu = shape.asked.template.gpu
+        if shape.ask.more:
+            # Classes compare the cards of one family.
+            return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False
         if len(shape.counted) or table.draws_lots(shape.asked):

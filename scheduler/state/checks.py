@@ -219,8 +219,9 @@ def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
     """Compare a pod's row of the pod table with its record and its claim."""
     ledger, row = cluster.ledger, cluster.nodes.rows[name]
     columns = ledger.pods.columns
-    containers = ledger.charges.get_containers(ledger.charges.number_template(pod.template))
-    holds = cluster.registers.list_holds(pod, containers, row) if pod.template.most else NOTHING
+    holds = NOTHING
+    if pod.template.most:
+        holds = cluster.registers.list_holds(pod, ledger.get_containers, row)
     found = (
         int(columns.node[pod.row]),
         int(columns.priority[pod.row]),

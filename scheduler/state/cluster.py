@@ -20,7 +20,7 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from msgspec.structs import replace
 
 from scheduler.api import names, wire
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import volumes
@@ -342,13 +342,13 @@ class Cluster:
         holds = self.ledger.pods.read_held(pod.row).tolist() if pod.row >= 0 else []
         return {d: (cores, mib, sharers) for d, cores, mib, sharers in holds}
 
-    def assume(self, uid: str, node: str, claim: Slots, given: tuple[Given, ...] = ()) -> None:
+    def assume(self, uid: str, node: str, claim: Grants, given: tuple[Given, ...] = ()) -> None:
         """Charge a pending pod to a node, ahead of its binding, with what its claims are given there."""
         pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, given=given)
         self.roster.attach(pod, c.NOT_STARTED)
 
     def assume_charged(
-        self, uid: str, node_row: int, claim: Slots, row: int, given: tuple[Given, ...] = ()
+        self, uid: str, node_row: int, claim: Grants, row: int, given: tuple[Given, ...] = ()
     ) -> str:
         """As ``assume``, of a pod that the placing kernel has entered in a row of the pod table already.
 
@@ -388,12 +388,7 @@ class Cluster:
 
     def find_claim_problem(self, pod: PodRecord) -> Mistake | None:
         """Return what a person must mend in a pod's annotations about its cards; None when nothing is wrong."""
-        row, registers = self.nodes.find_row(pod.node), self.registers
-        family = registers.find_family(pod)
-        driver = registers.find_driver(family, row)
-        facts = self.find_facts(pod.node)
-        if driver is None or facts is None or not registers.is_told(family, row):
+        row = self.nodes.find_row(pod.node)
+        if row < 0:
             return None
-        is_there = registers.has_cards(family, row)
-        cards = registers.list_cards(pod.uid, family, row) if is_there else {}
-        return find_claim_problem(pod, cards, self.cards.columns, driver)
+        return find_claim_problem(pod, row, self.registers, self.cards.columns)

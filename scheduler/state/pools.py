@@ -38,6 +38,7 @@ class PoolTable:
         self._runs.take(1)
         # By family: [N] the pool of each node.
         self._by_row: dict[int, c.Ints] = {}
+        self._managed: frozenset[int] | None = None
 
     def place_pools(self, plans: Sequence[PoolPlan], node: int) -> int:
         """Write the pools of a node, which have no cards yet, and return the row of the first; ``NO_POOL`` for none."""
@@ -50,7 +51,7 @@ class PoolTable:
             columns.family[pool], columns.driver[pool] = plan.family, plan.driver
             columns.managed[pool], columns.resource[pool] = plan.managed, plan.resource
             columns.node[pool] = node
-        self._by_row.clear()
+        self._forget_answers()
         return first
 
     def give_back(self, first: int, n: int) -> None:
@@ -65,7 +66,7 @@ class PoolTable:
         columns.resource[rows] = c.UNKNOWN
         for figures in (columns.start, columns.count, columns.total, columns.used):
             figures[..., rows] = 0
-        self._by_row.clear()
+        self._forget_answers()
 
     def list_plans(self, first: int, n: int) -> list[PoolPlan]:
         """List what was planned for the pools of a node."""
@@ -84,6 +85,16 @@ class PoolTable:
             found[self.columns.node[pools]] = pools
             self._by_row[family] = found
         return found
+
+    def list_managed_families(self) -> frozenset[int]:
+        """List the families of which some node's devices are allocated one by one."""
+        if self._managed is None:
+            self._managed = frozenset(self.columns.family[self.columns.managed].tolist())
+        return self._managed
+
+    def _forget_answers(self) -> None:
+        self._by_row.clear()
+        self._managed = None
 
     def _grow(self) -> None:
         capacity = self.columns.family.size

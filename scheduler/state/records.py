@@ -10,14 +10,14 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from scheduler.api import limits, names, times, wire
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grant, Grants
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
 from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
-from scheduler.devices.table import read_request
-from scheduler.errors import BadInput
+from scheduler.devices.table import read_requests
+from scheduler.errors import BadInput, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
 from scheduler.state.nodes import NodeTable
@@ -62,17 +62,10 @@ class Records:
         problem = None if node else template.problem or limits.find_own_excess(pod, self._limits)
         # No container of a pod without a node has run, whatever the pod's status says.
         initialized = bool(node) and _has_initialized(pod, template)
-        claim: Slots = ()
-        most = template.most
-        cards = self._devices.find_card_driver(template.family) if node and most else None
-        if cards is not None:
-            try:
-                slots = cards.read_claim(pod, [bool(ask.cards) for ask in most])
-                claim = told_cards.limit_claim(
-                    slots, told_cards.drop_init_asks(most) if initialized else most
-                )
-            except BadInput as error:
-                problem = error.mistake
+        claim, mistake = (
+            self._read_claim(pod, template, initialized=initialized) if node else ((), None)
+        )
+        problem = mistake or problem
         run_seconds = checkpoint_seconds = None
         try:
             run_seconds = groups.read_run_seconds(pod)
@@ -114,6 +107,24 @@ class Records:
             checkpoint_seconds=checkpoint_seconds,
         )
 
+    def _read_claim(
+        self, pod: wire.Pod, template: templates.PodTemplate, *, initialized: bool
+    ) -> tuple[Grants, Mistake | None]:
+        """Read what a bound pod holds of the devices of each driver, and what of it cannot be read."""
+        claim: list[Grant] = []
+        problem = None
+        for part in template.list_by_family() if template.most else ():
+            most = told_cards.drop_init_asks(part.most) if initialized else part.most
+            for driver in self._devices.list_card_drivers(part.family):
+                try:
+                    slots = driver.read_claim(pod, [bool(ask.cards) for ask in part.most])
+                except BadInput as error:
+                    problem = error.mistake
+                    continue
+                if slots := told_cards.limit_claim(slots, most):
+                    claim.append(Grant(driver.name, slots))
+        return tuple(claim), problem
+
     def read_success(self, pod: wire.Pod) -> Membership | None:
         """Read what a pod that has succeeded was in its group: its part and its rank. None for all other pods.
 
@@ -147,7 +158,7 @@ class Records:
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._keep_offered(
-                templates.make_template(pod, self._limits, read_request)
+                templates.make_template(pod, self._limits, read_requests)
             )
         return template
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
-from scheduler.api.cards import Card
+from scheduler.api.cards import Card, find_slots
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.devices.contract import CardDriver, CountingDriver, NodeReading
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
@@ -137,9 +138,15 @@ class Registers:
             driver = self.devices.cards.get(int(self.pools.columns.driver[pool]))
             if driver is None:
                 continue
-            of_family = [pod for pod in pods if self.find_family(pod) == family]
+            resource = self.devices.families[family]
+            of_family = [
+                pod
+                for pod in pods
+                if any(part.family == resource for part in pod.template.list_by_family())
+            ]
             held = (
-                (pod.uid, pod.claim, self.list_cards(pod.uid, family, row)) for pod in of_family
+                (pod.uid, find_slots(pod.claim, driver.name), self.list_cards(pod.uid, family, row))
+                for pod in of_family
             )
             ids = {card.id for card in there.get(family, ())}
             gone |= told_cards.find_gone(held, ids, self._cards.columns, driver.find_whole)
@@ -215,6 +222,13 @@ class Registers:
             )
         )
 
+    def list_all_cards(self, uid: str, row: int) -> dict[str, int]:
+        """List the cards of all families that a pod's claims may name, as ``list_cards`` does of one."""
+        found: dict[str, int] = {}
+        for pool in self.list_pools(row):
+            found |= self.list_cards(uid, int(self.pools.columns.family[pool]), row)
+        return found
+
     def list_cards(self, uid: str, family: int, row: int) -> dict[str, int]:
         """List the cards that a pod's claim may name: those of the node's pool, and those that left while the pod held them."""
         there, gone = self._cards_on.get((family, row), {}), self._gone_from.get(row)
@@ -232,35 +246,41 @@ class Registers:
         """Whether the node of a row has cards of a family."""
         return bool(self._cards_on.get((family, row)))
 
-    def list_holds(self, pod: PodRecord, containers: c.Ints, row: int) -> c.Ints:
+    def list_holds(
+        self, pod: PodRecord, get_containers: Callable[[PodTemplate], c.Ints], row: int
+    ) -> c.Ints:
         """Return [h, 4] what a pod holds at most of a node's cards, as ``Pods.holds``; valid until the next call.
 
-        ``containers`` [5, C] is what its containers ask.
+        ``get_containers`` returns [5, C] what the containers of a template ask.
         """
-        family = self.find_family(pod)
-        pool = self.find_pool(family, row)
-        driver, span = (
-            self.devices.cards.get(int(self.pools.columns.driver[pool])),
-            self._find_span(pool),
-        )
+        held = [
+            self._list_of_family(pod, part.family, get_containers(part), row)
+            for part in pod.template.list_by_family()
+        ]
+        return held[0] if len(held) == 1 else np.concatenate(held)
+
+    def _list_of_family(
+        self, pod: PodRecord, resource: str, containers: c.Ints, row: int
+    ) -> c.Ints:
+        family = self.devices.find_family(resource)
+        driver, span = self.find_driver(family, row), self._find_span(self.find_pool(family, row))
         n = len(span)
         if driver is None or not n:
             return NOTHING
         if n > len(self._work):
             self._work = np.zeros((n, kernel.N_WORK), np.int64)
-        work = self._work[:n]
+        work, slots = self._work[:n], find_slots(pod.claim, driver.name)
         n_held = kernel.hold_cards(
             self._cards.columns,
             containers,
-            told_cards.read_told(
-                pod.claim, self.list_cards(pod.uid, family, row), driver.find_whole
-            ),
+            told_cards.read_told(slots, self.list_cards(pod.uid, family, row), driver.find_whole),
             pod.initialized,
             span.start,
             work,
         )
         # A slice of several rows is not contiguous, and kernels would be compiled a second time for such an array.
-        return np.ascontiguousarray(work[:n_held, :4])
+        # What one family holds is copied, because the next one writes to the same working space.
+        return work[:n_held, :4].copy()
 
     def _find_span(self, pool: int) -> range:
         start = int(self.pools.columns.start[pool])

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names
+from scheduler.api.cards import Grant
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.devices.table import Devices
@@ -297,7 +298,8 @@ async def test_a_large_plan_falls_at_once() -> None:
     group = [pod(f"p{i}") for i in range(500)]
     async with binder(Api(lambda *_: {}), term=lambda: 0) as (made, reported):
         made.submit_binds(
-            [Bind(one.uid, "n", ((),), "HAMi") for one in group], {one.uid: one for one in group}
+            [Bind(one.uid, "n", (Grant("HAMi", ((),)),)) for one in group],
+            {one.uid: one for one in group},
         )
         await until(lambda: len(reported) == len(group))
         assert made.backlog == 0

@@ -71,7 +71,9 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
 
 def told(bind: Bind) -> Bind:
     """A decision in the words of ``expected``: which card for which container."""
-    picks = [(use.uuid, slot) for slot, uses in enumerate(bind.slots) for use in uses]
+    picks = [
+        (use.uuid, slot) for slot, uses in enumerate(make.read_slots(bind.devices)) for use in uses
+    ]
     return Bind(bind.uid, bind.node, tuple(picks))  # type: ignore[arg-type]
 
 
@@ -84,7 +86,7 @@ def decide(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> str:
         assert [hold.uid for hold in outcome.holds] == [pod.uid]
     else:
         (bind,) = outcome.binds
-        assert sorted(told(bind).slots) == sorted(wanted.slots)
+        assert sorted(told(bind).devices) == sorted(wanted.devices)
         assert told(bind).node == wanted.node
     if len(cycle.boards._shapes) > before:
         return "board"
@@ -283,7 +285,7 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     running = cluster.see_pod(make.pod(gpu=1, gpumem=40_960))
     assert running is not None
     (first,) = cycle.schedule([running]).binds
-    assert first.slots[0][0].uuid == "large"
+    assert make.read_slots(first.devices)[0][0].uuid == "large"
     # Where all that counts is what is taken.
     tables = cycle.learner.tables
     price, value = np.ones(cluster.nodes.capacity), np.zeros_like(tables.value)

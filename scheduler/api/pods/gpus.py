@@ -56,7 +56,7 @@ class GpuAsk(NamedTuple):
     """What a pod asks of one family: a slot per container (init first) and which cards it accepts.
 
     ``family`` is the resource by which it asks. ``names`` are the names of the containers, if several ask cards:
-    messages must say which container is meant.
+    messages must say which container is meant. ``by_card`` says whether its devices may be chosen one by one.
     """
 
     family: str
@@ -68,6 +68,7 @@ class GpuAsk(NamedTuple):
     vgpu_mode: str = ""
     numa_bind: bool = False
     names: tuple[str, ...] = ()
+    by_card: bool = False
 
     @property
     def accepted(self) -> Hashable:
@@ -151,7 +152,14 @@ def read_ask(pod: wire.Pod) -> GpuAsk | None:
         vgpu_mode=annotations.get(names.VGPU_MODE, ""),
         numa_bind=_read_bool(annotations.get(names.NUMA_BIND, "")),
         names=called,
+        by_card=True,
     )
+
+
+def read_asks(pod: wire.Pod) -> tuple[GpuAsk, ...]:
+    """Read what the pod asks of NVIDIA's cards, as ``read_ask``."""
+    ask = read_ask(pod)
+    return () if ask is None else (ask,)
 
 
 def read_whole_ask(pod: wire.Pod, resource: str) -> GpuAsk | None:
@@ -203,7 +211,7 @@ def sum_up(ask: GpuAsk) -> ContainerAsk:
 
 def count_picks(ask: GpuAsk | None) -> int:
     """Count the cards that must be chosen for a pod one by one, for all its containers; 0 for devices that are counted."""
-    if ask is None or ask.family != names.GPU:
+    if ask is None or not ask.by_card:
         return 0
     return sum(slot.cards for slot in ask.containers)
 
@@ -221,7 +229,7 @@ def find_claim_excess(ask: GpuAsk | None) -> Mistake | None:
         return Mistake("spec.containers", f"has more than {most} entries, the maximum")
     if asked > limits.CLAIM_CARDS:
         return Mistake(
-            f"spec.containers[].resources.limits[{names.GPU}]",
+            f"spec.containers[].resources.limits[{ask.family}]",
             f"requests more than {limits.CLAIM_CARDS} in all containers, the maximum",
         )
     return None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from scheduler.api.cards import list_uses
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.pods import templates
@@ -103,11 +104,11 @@ def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ..
     """List the cards that a pod holds, of those that its node still reports."""
     cluster = inside.cluster
     pod = cluster.pods[question.uid]
-    uuids = {use.uuid for slot in pod.claim for use in slot}
+    uuids = {use.uuid for use in list_uses(pod.claim)}
     if not (pod.node and uuids):
         return ()
     row, columns = cluster.nodes.find_row(pod.node), cluster.cards.columns
-    there = cluster.registers.list_cards(pod.uid, cluster.registers.find_family(pod), row)
+    there = cluster.registers.list_all_cards(pod.uid, row)
     return tuple(
         ask.HeldCard(
             d, cluster.cards.find_uuid(d), int(columns.position[d]), columns.total[:, d].copy()

@@ -155,7 +155,7 @@ def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
 def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
     """Pick cards on one node for every container of the pod.
 
-    Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_slot`` (in HAMi's pick order),
+    Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_cores``, ``s.pick_slot`` (in HAMi's pick order),
     ``s.peak`` (what the pod is charged per card of the node) and, on refusal, ``s.codes``.
 
     Returns:
@@ -262,6 +262,7 @@ def _choose_for_container(
             continue
         s.picks[n_picks] = d
         s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
+        s.pick_cores[n_picks] = ask.containers[c.ASK_CORES, slot]
         s.pick_slot[n_picks] = slot
         n_picks += 1
         if n_picks - first == wanted:

@@ -182,7 +182,7 @@ def pick_cards(
         j = s.order[p]
         _give_card(cards, ask, slot, start, j, s)
         s.picks[p] = start + j
-        s.pick_mib[p] = s.peak[c.MIB, j]
+        s.pick_mib[p], s.pick_cores[p] = s.peak[c.MIB, j], s.peak[c.CORES, j]
         s.pick_slot[p] = slot
     return int(wanted)
 

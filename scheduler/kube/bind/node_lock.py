@@ -42,7 +42,7 @@ class NodeLock:
 
     def is_needed_by(self, job: Job) -> bool:
         """Whether HAMi's plugin has to serve the pod."""
-        return job.takes_turns and job.bind.driver == HamiCards.name
+        return any(grant.driver == HamiCards.name for grant in job.bind.devices)
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
         """Make the lock name the pod; contended while another pod rightly holds the lock.

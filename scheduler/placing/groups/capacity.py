@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.shapes.boards import Shape
 from scheduler.state.cluster import Cluster
 
@@ -65,12 +66,12 @@ def _bound_by_cards(cluster: Cluster, ask: c.Ask, counts: c.Ints) -> None:
             np.minimum(counts, np.where(managed, np.maximum(free, 0) // each, MANY), out=counts)
 
 
-def _bound_by_anti_affinity(domains: c.Domains, counts: c.Ints) -> None:
+def _bound_by_anti_affinity(domains: of_domains.Domains, counts: c.Ints) -> None:
     """Bound the counts by 0 where a pod is from which those of the shape keep apart, and by 1 if they do so among themselves."""
-    for t in np.flatnonzero(domains.tallies[:, c.TALLY_KIND] == c.APART).tolist():
-        key = int(domains.tallies[t, c.TALLY_KEY])
+    for t in np.flatnonzero(domains.tallies[:, of_domains.TALLY_KIND] == of_domains.APART).tolist():
+        key = int(domains.tallies[t, of_domains.TALLY_KEY])
         domain = domains.domain[key] if key >= 0 else np.arange(counts.size)
         rows = np.flatnonzero(domain >= 0)
         counts[rows[domains.counts[t, domain[rows]] > 0]] = 0
-        if domains.tallies[t, c.TALLY_GAIN] > 0:
+        if domains.tallies[t, of_domains.TALLY_GAIN] > 0:
             counts[rows] = np.minimum(counts[rows], 1)

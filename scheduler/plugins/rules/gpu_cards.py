@@ -117,8 +117,8 @@ def _count_refusals(judged: Judged) -> c.Ints:
 
 def _get_silent_texts(judged: Judged) -> tuple[str, str]:
     """Return the text for nodes that report no card, and the text for nodes that have not reported yet."""
-    driver = judged.cluster.registers.devices.find_card_driver(judged.asked.template.family)
-    return (driver.none_told, driver.not_told) if driver is not None else ("", "")
+    drivers = judged.cluster.nodes.devices.list_card_drivers(judged.asked.template.family)
+    return (drivers[0].none_told, drivers[0].not_told) if drivers else ("", "")
 
 
 def _count_cards(cluster: Cluster, family: int, rows: c.Ints) -> c.Ints:
