@@ -47,7 +47,7 @@ class AskCompiler:
         return ask.replace(more=more) if more else ask
 
     def _compile_family(self, asked: Asked) -> c.Ask:
-        """Compile what a shape asks of the first family of its template."""
+        """Compile the request of a shape for the first family of its template."""
         parts: dict[str, Any] = {}
         rules: dict[str, Any] = {}
         for row in table.ROWS:
