@@ -214,5 +214,4 @@ def test_a_garbled_text_is_read_or_named(at: int, gone: int, put: str) -> None:
 def test_any_text_is_read_or_named(text: str) -> None:
     for read in (reading.read_config, nodes.read_overrides):
         for given_text in (text, f"{{{text}", f'{{"nvidia": "{text}'):
-            with pytest.raises(BadInput):
-                read(given_text)
+            check_answer(read, given_text)
