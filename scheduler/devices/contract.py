@@ -21,7 +21,7 @@ How later kinds of devices fit in:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from scheduler.api import wire
@@ -50,6 +50,28 @@ class NodeReading(NamedTuple):
     offered: int
     was_signed: bool
     any_signed: bool
+
+
+class SharedPool(NamedTuple):
+    """A pool of devices that belongs to no single node.
+
+    Attributes:
+        key: the name of its source.
+        family: the resource by which pods request the devices.
+        driver: the name of the driver.
+        cards: the devices.
+        is_reached: whether pods on a node may get the devices, by the node's name and labels.
+        generation: the version of the source.
+        complete: whether the source has said everything; until then no device of the pool is allocated.
+    """
+
+    key: str
+    family: str
+    driver: str
+    cards: tuple[Card, ...]
+    is_reached: Callable[[str, Texts], bool]
+    generation: int = 0
+    complete: bool = True
 
 
 class PodMarks(NamedTuple):
@@ -100,6 +122,7 @@ class CardDriver(Driver, Protocol):
         notice: what people should know once such devices are in use, and which of the driver's settings are assumed.
         inner_resources: resources that only the driver reads. In the driver's pools their amounts come from the
             cards, not from the node's capacity.
+        chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
         takes_turns: whether its plugin serves the pods of a node one at a time, under a lock.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.
@@ -108,6 +131,7 @@ class CardDriver(Driver, Protocol):
     claim_field: str
     notice: tuple[str, str]
     inner_resources: frozenset[str]
+    chooser: int
     takes_turns: bool
     none_told: str
     not_told: str

@@ -19,6 +19,7 @@ from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.pods import gpus
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
+from scheduler.schema import columns as c
 
 # The most GPUs that a machine has.
 _MACHINE_MAX = 16
@@ -40,6 +41,7 @@ class HamiCards:
     inner_resources = frozenset(
         {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
     )
+    chooser = c.WALK
     takes_turns = True
     none_told = "node(s) had no card registered with HAMi"
     not_told = "node(s) wait for HAMi's device plugin to register their cards"

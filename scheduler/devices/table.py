@@ -31,6 +31,7 @@ class Devices:
         drivers: the order says which driver serves a node if several would.
         cards: the drivers of cards by their numbers.
         families: the resource of each family.
+        inner_resources: by resource that only cards have: the family of these cards.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
     """
 
@@ -42,6 +43,14 @@ class Devices:
         self._numbers: dict[str, int] = {}
         self._drivers_of: list[tuple[int, ...]] = []
         self._patterns = [one for driver in self.drivers for one in driver.resources if "*" in one]
+        self.inner_resources = {
+            resource: family
+            for driver in self.cards.values()
+            for family in driver.resources
+            for resource in driver.inner_resources
+        }
+        families = (one for driver in self.drivers for one in driver.resources)
+        self._names = {*families, *self.inner_resources}
         for driver in self.drivers:
             self.add_families(one for one in driver.resources if "*" not in one)
 
@@ -83,6 +92,35 @@ class Devices:
         numbers = self._drivers_of[family] if family >= 0 else ()
         return [self.cards[one] for one in numbers if one in self.cards]
 
+    def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
+        """Read what a pod requests from each family of which it requests devices.
+
+        Raises:
+            BadInput: a figure that the family's plugin could not serve.
+        """
+        if not any(
+            map(self._names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))
+        ):
+            return ()
+        done: set[str] = set()
+        asks: list[GpuAsk] = []
+        for driver in self.drivers:
+            # The first driver of a family reads what is requested of the family.
+            if done.isdisjoint(driver.resources):
+                asks += driver.read_requests(pod)
+            done.update(driver.resources)
+        return tuple(asks)
+
+    def _names_any(self, container: wire.Container) -> bool:
+        """Whether a container names devices of any family, or parts of devices."""
+        found = container.resources
+        if found is None:
+            return False
+        named = {*(found.requests or ()), *(found.limits or ())}
+        return not self._names.isdisjoint(named) or any(
+            fnmatchcase(one, mark) for one in named for mark in self._patterns
+        )
+
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
         """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
         if labels.get(names.GPU_PRESENT) == "true":
@@ -118,13 +156,8 @@ CARD_DRIVERS = tuple(driver for driver in _DRIVERS if isinstance(driver, CardDri
 _CARDS = {driver.name: driver for driver in CARD_DRIVERS}
 # The resources by which pods request devices of families that are always there.
 FAMILIES = tuple(make_devices().families)
-# By resource that only cards have: the family of these cards.
-INNER_RESOURCES = {
-    resource: family
-    for driver in _CARDS.values()
-    for family in driver.resources
-    for resource in driver.inner_resources
-}
+# As ``Devices.inner_resources``.
+INNER_RESOURCES = make_devices().inner_resources
 _NAMES = frozenset({*FAMILIES, *INNER_RESOURCES})
 
 
@@ -141,32 +174,6 @@ def is_family(resource: str) -> bool:
 def get_card_driver(driver: str) -> CardDriver:
     """Return the driver of cards that a decision names."""
     return _CARDS[driver]
-
-
-def read_requests(pod: wire.Pod) -> tuple[GpuAsk, ...]:
-    """Read what a pod requests from each family of which it requests devices.
-
-    Raises:
-        BadInput: a figure that the family's plugin could not serve.
-    """
-    if not any(map(_names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))):
-        return ()
-    done: set[str] = set()
-    asks: list[GpuAsk] = []
-    for driver in _DRIVERS:
-        # The first driver of a family reads what is requested of the family.
-        if done.isdisjoint(driver.resources):
-            asks += driver.read_requests(pod)
-        done.update(driver.resources)
-    return tuple(asks)
-
-
-def _names_any(container: wire.Container) -> bool:
-    """Whether a container names devices of any family, or parts of devices."""
-    found = container.resources
-    if found is None:
-        return False
-    return not (_NAMES.isdisjoint(found.requests or ()) and _NAMES.isdisjoint(found.limits or ()))
 
 
 def write_answers(node: str, grants: Grants, now: int) -> PodMarks:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import inlined, kernel, part
-from scheduler.kernels.devices import asks, gpus, pools
+from scheduler.kernels.devices import asks, choose, gpus, pools
 from scheduler.kernels.modes import aware, kube, lambda_g, score
 from scheduler.schema import columns as c
 from scheduler.schema.world import World
@@ -57,7 +57,9 @@ def find_loss(world: World, ask: c.Ask, told: c.Demand, row: int) -> float:
 def choose_cards(world: World, ask: c.Ask, row: int) -> int:
     """Pick the pod's cards on a node with cards, by its mode; return the number of picks, or -1."""
     if not is_aware(ask):
-        return gpus.choose_cards(world.tables.nodes, world.tables.cards, ask, row, world.scratch)
+        return choose.choose_devices(
+            world.tables.nodes, world.tables.cards, ask, row, world.scratch
+        )
     return int(world.scratch.n_picks[0] if weigh_cards(world, ask, row) >= 0 else -1)
 
 
@@ -69,7 +71,7 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
     if ask.containers.shape[1] > 0:
         pool = pools.find_pool(nodes, ask, row)
         if nodes.pools.managed[pool]:
-            if gpus.choose_cards(nodes, cards, ask, row, s) < 0:
+            if choose.choose_devices(nodes, cards, ask, row, s) < 0:
                 return False
             for j in range(nodes.pools.count[pool]):
                 gpu_cores += s.peak[c.CORES, j]
@@ -88,16 +90,15 @@ def weigh_row(world: World, ask: c.Ask, row: int, lane: int) -> int:
     It is -1 where cards do not suffice, and ``IN_LANE`` where the row is to be scored with others, in this lane. The
     devices of further families only have to suffice.
     """
-    tables = world.tables
-    if not asks.suffice(tables.nodes, tables.cards, ask, row, world.scratch):
-        return -1
-    if is_aware(ask):
-        return int(weigh_cards(world, ask, row))
-    s = world.scratch
-    if not _ask_cards(world.tables, ask, row, s, lane):
-        return -1
-    s.rows[lane] = row
-    return IN_LANE
+    tables, s, found = world.tables, world.scratch, -1
+    if asks.prepare_choice(tables.nodes, tables.cards, ask, row, s):
+        if is_aware(ask):
+            found = weigh_cards(world, ask, row)
+        elif _ask_cards(tables, ask, row, s, lane):
+            s.rows[lane] = row
+            found = IN_LANE
+    asks.end_choice(s)
+    return int(found)
 
 
 @part

@@ -8,7 +8,7 @@ from __future__ import annotations
 from scheduler.kernels import board as boards
 from scheduler.kernels import charge, domains, parts
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import asks, gpus, pools
+from scheduler.kernels.devices import asks, choose, pools
 from scheduler.schema import columns as c
 from scheduler.schema.world import Run, World
 
@@ -58,14 +58,18 @@ def put_pod(world: World, ask: c.Ask, run: Run, k: int) -> None:
     pod = charge.open_row(tables, ask.charge, run.priority[k], c.NOT_STARTED)
     run.pod[k], run.n_picks[k] = pod, 0
     n_held = 0
+    asks.prepare_choice(tables.nodes, tables.cards, ask, row, s)
     if pools.is_by_cards(tables.nodes, ask, row):
         n = parts.choose_cards(world, ask, row)
         n_held = _note_picks(tables.nodes, ask, run, k, n, n_held, s)
+    numa = s.only_numa[0]
     for i in range(len(ask.more)):
         one = asks.read_ask(ask.more[i])
+        s.only_numa[0] = numa if one.rules.joint else c.ANY_NUMA
         if pools.is_by_cards(tables.nodes, one, row):
-            n = gpus.choose_cards(tables.nodes, tables.cards, one, row, s)
+            n = choose.choose_devices(tables.nodes, tables.cards, one, row, s)
             n_held = _note_picks(tables.nodes, one, run, k, n, n_held, s)
+    asks.end_choice(s)
     charge.write_holds(tables, pod, s.holds, n_held)
     tables.pods.node[pod] = row
     charge.add_charge(tables, pod, 1)

@@ -121,9 +121,14 @@ class Rooms:
         world = self._boards.get_world(shape)
         n = place.place_run(world, shape.ask, shape.board if board is None else board, placed)
         binds = self.assume(shape, part[:n], placed)
-        if board is None:
+        if board is None and not self.are_shared(shape):
             self._boards.note_placed(shape)
         return binds
+
+    def are_shared(self, shape: Shape) -> bool:
+        """Whether devices that the pods of a shape request may be those of a shared pool."""
+        asks, find = (shape.ask, *shape.ask.more), self._cluster.shared.find_family
+        return any(ask.family >= 0 and find(ask.family) for ask in asks)
 
     def put_at(self, pod: PodRecord, shape: Shape, row: int) -> Run:
         """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""

@@ -50,13 +50,22 @@ class Pools(Handle):
 
     family: Ints1  # [Q] number of the resource by which pods ask for the devices, -1 of rows without a pool
     driver: Ints1  # [Q] number of the driver, see devices/table.py
-    node: Ints1  # [Q] node row, -1 of rows without a pool
+    node: (
+        Ints1  # [Q] node row, -1 of pools that belong to no single node, and of rows without a pool
+    )
+    generation: Ints1  # [Q] of such a pool: the version of its source; 0 of a node's pool
+    complete: Flags1  # [Q] whether the source has said everything; of an incomplete pool no device is given away
     managed: Flags1  # [Q] the devices are given away one by one; else they are counted
+    chooser: Ints1  # [Q] who chooses among them, see WALK
     resource: Ints1  # [Q] row of the resource matrix where they are counted
     start: Ints1  # [Q] row of the first card
     count: Ints1  # [Q] number of cards
     total: Ints2  # [3, Q] core percent, MiB and sharers
     used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
+
+
+# Pools.chooser: HAMi's walk over the cards in an order.
+WALK = 0
 
 
 class Nodes(Handle):
@@ -73,6 +82,8 @@ class Nodes(Handle):
     has_gpu: Flags1  # [N] the node has devices of any family
     first_pool: Ints1  # [N] row of its first pool, NO_POOL when it has none
     n_pools: Ints1  # [N] number of its pools
+    shared: Ints1  # [S] pools that belong to no single node
+    reach: Flags2  # [S, N] the nodes whose pods may get their devices
     pools: Pools
 
 
@@ -170,6 +181,7 @@ class CardRules(Handle):
     mutex: bool  # only cards that nobody shares will do
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
     whole: int  # devices of that family, where they are counted
+    joint: bool  # its devices are on one NUMA node with those of the first family that the pod asks
     walk: bool  # cards are chosen by the driver's walk, whatever the mode
     only: int  # else by the mode for this, the only container that asks any; -1 for none
     size: int  # by how many it asks, as a class: see api/pods/gpus.py
@@ -298,6 +310,9 @@ class Demand(Handle):
 ) = range(10)
 
 
+# Scratch.only_numa; no device has this number.
+ANY_NUMA = -(1 << 40)
+
 # Offsets in Scratch.lanes, in lanes.
 LANES_CAP, LANES_USED, LANES_ASK = 0, 6 * BLOCK, 12 * BLOCK
 LANES_OUT, LANES_WORK, LANES_END = 18 * BLOCK, 19 * BLOCK, 48 * BLOCK
@@ -322,6 +337,7 @@ class Scratch(Handle):
     pick_mib: Ints1  # [P] MiB and cores that are charged for the pick
     pick_cores: Ints1  # [P]
     pick_slot: Ints1  # [P] container of the pick
+    only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
     holds: Ints2  # [P, 4] what the pod at hand holds of the picks, as ``Pods.holds``
     codes: Ints1  # [N_CARD_CODES] how many cards were refused for what
     n_picks: Ints1  # [1] how many picks there are, where a mode that knows cards made them

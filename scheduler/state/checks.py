@@ -107,6 +107,7 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
         _verify_group(cluster, root)
         yield
     _verify_kept_rows(cluster)
+    _verify_shared(cluster)
     _verify_terms(cluster)
     nodes = cluster.nodes
     if (signed := nodes.was_signed.sum(axis=1).tolist()) != nodes.n_signed:
@@ -153,6 +154,24 @@ def _verify_kept_rows(cluster: Cluster) -> None:
         raise BrokenInvariant(f"rows {known} are known to be kept, {sorted(rows)} are")
 
 
+def _verify_shared(cluster: Cluster) -> None:
+    """Count again what pods hold of the devices that belong to no single node."""
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
+    for pool in nodes.shared.tolist():
+        first, n = int(nodes.pools.start[pool]), int(nodes.pools.count[pool])
+        used = np.zeros((3, n), np.int64)
+        for _, pod in cluster.roster.list_charged():
+            for d, figures in cluster.read_held(pod).items():
+                if first <= d < first + n:
+                    used[:, d - first] += figures
+        _check_same(
+            "a shared pool", "cards", cards.used[:, first : first + n].tolist(), used.tolist()
+        )
+        _check_same(
+            "a shared pool", "used", nodes.pools.used[:, pool].tolist(), used.sum(axis=1).tolist()
+        )
+
+
 def _verify_terms(cluster: Cluster) -> None:
     """Count the pods of every class again."""
     held = cluster.terms.read_held()
@@ -189,6 +208,9 @@ def _verify_node(cluster: Cluster, name: str) -> None:
             sizes[gpus.SIZES[pod.template.size]] += 1
         _verify_row(cluster, name, pod)
         for d, figures_held in cluster.read_held(pod).items():
+            if cluster.nodes.columns.pools.node[cluster.cards.columns.pool[d]] < 0:
+                # Pods of all nodes hold devices of shared pools: see ``_verify_shared``.
+                continue
             for i, figure in enumerate(figures_held):
                 used[cluster.cards.find_uuid(d)][i] += figure
                 by_pool[int(cluster.cards.columns.pool[d])][i] += figure

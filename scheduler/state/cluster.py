@@ -45,6 +45,7 @@ from scheduler.state.pools import PoolTable
 from scheduler.state.records import Records, read_start
 from scheduler.state.registers import Registers
 from scheduler.state.seniority import Seniority
+from scheduler.state.shared_pools import SharedPools
 from scheduler.state.stand_ins import StandIns
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
@@ -67,6 +68,7 @@ class Cluster:
         roster: keeps both, and the charges of the pods.
         ledger: what each pod is charged.
         terms: counts of pods for rules about other pods.
+        shared: the pools of devices that belong to no single node.
         peers: the objects that select pods which belong together.
         storage: claims, volumes, and which are used on which node.
         moved: rows of nodes whose free resources may have changed.
@@ -102,6 +104,7 @@ class Cluster:
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
         self.ledger, self.pauses = self.roster.ledger, self.roster.pauses
         self.pods, self.pods_on = self.roster.pods, self.roster.pods_on
+        self.shared = SharedPools(self.nodes, self.cards, self.roster, self.moved)
         self.terms = Terms(self.roster.list_charged)
         self.storage = Storage(self.nodes)
         self.roster.followers += (self.terms, self.storage)
@@ -158,6 +161,8 @@ class Cluster:
             self._register(row, is_another=old is not None and old.uid != new.uid)
             is_static = True
         self.registers.sum_up(row)
+        if old is None or old.labels != new.labels:
+            self.shared.note_node()
         self.moved.add(row)
         if is_static or old is None or old.problem != new.problem:
             self.described.add(row)

@@ -133,8 +133,12 @@ class NodeTable:
         return facts.name if facts else ""
 
     def find_pools(self, family: int) -> c.Ints:
-        """Find [N] the pool of a family on each node; ``NO_POOL`` for none, and everywhere if there is no such family."""
-        return self.pools.find_pools(family, self.capacity)
+        """Find [N] the pool of a family whose devices pods on each node get; ``NO_POOL`` for none. Do not write to it."""
+        found = self.pools.find_pools(family, self.capacity)
+        for pool, reach in zip(self.columns.shared.tolist(), self.columns.reach, strict=True):
+            if self.columns.pools.family[pool] == family:
+                found = np.where((found == c.NO_POOL) & reach, pool, found)
+        return found
 
     def find_managed(self, family: int) -> c.Flags:
         """Find [N] where the devices of a family are allocated one by one."""
@@ -144,8 +148,13 @@ class NodeTable:
     def find_any_managed(self) -> c.Flags:
         """Find [N] where the devices of any family are allocated one by one."""
         found = np.zeros(self.capacity, np.bool_)
-        found[self.columns.pools.node[self.columns.pools.managed]] = True
-        return found
+        pools = self.columns.pools
+        found[pools.node[pools.managed & (pools.node >= 0)]] = True
+        return found | self.columns.reach.any(axis=0)
+
+    def share_pools(self, pools: list[int], reach: c.Flags) -> None:
+        """Note which pools belong to no single node, and which nodes [S, N] reach each of them."""
+        self.columns.shared, self.columns.reach = np.array(pools, np.int64), reach
 
     def find_row_asked(self, resource: str) -> int:
         """Return the row of a resource that a pod asks; ``UNKNOWN`` when no node offers it.
@@ -334,12 +343,16 @@ class NodeTable:
     def _copy_into(self, fresh: c.Nodes) -> None:
         old, n = self.columns, self.capacity
         for before, after in zip(old.list_values(), fresh.list_values(), strict=True):
-            if before is old.pools:
+            if before is old.pools or before is old.shared:
+                continue
+            if before is old.reach:
+                fresh.reach = np.pad(before, ((0, 0), (0, fresh.valid.size - n)))
                 continue
             if before.ndim == 2:
                 after[: before.shape[0], :n] = before
             else:
                 after[..., :n] = before
+        fresh.shared = old.shared
         self.columns.adopt(fresh)
 
     def _grow_rows(self, capacity: int) -> None:
@@ -375,5 +388,7 @@ def _make_columns(capacity: int, n_resources: int, pools: c.Pools) -> c.Nodes:
         has_gpu=np.zeros(capacity, np.bool_),
         first_pool=np.full(capacity, c.NO_POOL, np.int64),
         n_pools=np.zeros(capacity, np.int64),
+        shared=np.zeros(0, np.int64),
+        reach=np.zeros((0, capacity), np.bool_),
         pools=pools,
     )

@@ -19,12 +19,14 @@ class PoolPlan(NamedTuple):
     Attributes:
         family, driver: numbers in the table of devices.
         managed: the devices are allocated one by one.
+        chooser: who chooses among them, as ``columns.WALK``.
         resource: row of the resource matrix where they are counted.
     """
 
     family: int
     driver: int
     managed: bool
+    chooser: int
     resource: int
 
 
@@ -49,8 +51,9 @@ class PoolTable:
         columns = self.columns
         for pool, plan in enumerate(plans, first):
             columns.family[pool], columns.driver[pool] = plan.family, plan.driver
-            columns.managed[pool], columns.resource[pool] = plan.managed, plan.resource
-            columns.node[pool] = node
+            columns.managed[pool], columns.chooser[pool] = plan.managed, plan.chooser
+            columns.resource[pool] = plan.resource
+            columns.node[pool], columns.complete[pool] = node, True
         self._forget_answers()
         return first
 
@@ -62,16 +65,29 @@ class PoolTable:
         columns, rows = self.columns, slice(first, first + n)
         for column in (columns.family, columns.driver, columns.node):
             column[rows] = -1
-        columns.managed[rows] = False
+        columns.managed[rows] = columns.complete[rows] = False
+        columns.chooser[rows] = c.WALK
         columns.resource[rows] = c.UNKNOWN
-        for figures in (columns.start, columns.count, columns.total, columns.used):
+        for figures in (
+            columns.start,
+            columns.count,
+            columns.generation,
+            columns.total,
+            columns.used,
+        ):
             figures[..., rows] = 0
         self._forget_answers()
 
     def list_plans(self, first: int, n: int) -> list[PoolPlan]:
         """List what was planned for the pools of a node."""
         columns, rows = self.columns, slice(first, first + n)
-        figures = (columns.family, columns.driver, columns.managed, columns.resource)
+        figures = (
+            columns.family,
+            columns.driver,
+            columns.managed,
+            columns.chooser,
+            columns.resource,
+        )
         return [
             PoolPlan(*one) for one in zip(*(each[rows].tolist() for each in figures), strict=True)
         ]
@@ -110,7 +126,10 @@ def _make_columns(capacity: int) -> c.Pools:
         family=np.full(capacity, -1, np.int64),
         driver=np.full(capacity, -1, np.int64),
         node=np.full(capacity, -1, np.int64),
+        generation=np.zeros(capacity, np.int64),
+        complete=np.zeros(capacity, np.bool_),
         managed=np.zeros(capacity, np.bool_),
+        chooser=np.full(capacity, c.WALK, np.int64),
         resource=np.full(capacity, c.UNKNOWN, np.int64),
         start=np.zeros(capacity, np.int64),
         count=np.zeros(capacity, np.int64),

@@ -16,7 +16,6 @@ from scheduler.api.groups.definitions import Membership
 from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
-from scheduler.devices.table import read_requests
 from scheduler.errors import BadInput, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
@@ -158,7 +157,7 @@ class Records:
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._keep_offered(
-                templates.make_template(pod, self._limits, read_requests)
+                templates.make_template(pod, self._limits, self._devices.read_requests)
             )
         return template
 

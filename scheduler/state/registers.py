@@ -30,8 +30,8 @@ class Registers:
     def __init__(self, nodes: NodeTable, cards: CardTable) -> None:
         self._nodes, self._cards = nodes, cards
         self.devices, self.pools = nodes.devices, nodes.pools
-        # By family and node row: the rows of the cards by UUID, in the order of the register.
-        self._cards_on: dict[tuple[int, int], dict[str, int]] = {}
+        # By pool: the rows of the cards by UUID, in the order of the register.
+        self._cards_on: dict[int, dict[str, int]] = {}
         # By node row: the cards that left while pods held them.
         self._gone_from: dict[int, told_cards.Gone] = {}
         self._work: c.Ints = np.zeros((1, kernel.N_WORK), np.int64)
@@ -87,8 +87,10 @@ class Registers:
 
             driver = self.devices.find_driver(family, read)
             if driver >= 0:
-                managed = driver in self.devices.cards
-                plans.append(PoolPlan(family, driver, managed, max(resource_row, c.UNKNOWN)))
+                cards = self.devices.cards.get(driver)
+                chooser = c.WALK if cards is None else cards.chooser
+                row_of = max(resource_row, c.UNKNOWN)
+                plans.append(PoolPlan(family, driver, cards is not None, chooser, row_of))
         return plans
 
     def is_misjudged(self, row: int) -> bool:
@@ -119,12 +121,16 @@ class Registers:
         nodes, pools = self._nodes.columns, self.pools.columns
         first = self.pools.place_pools(plans, row)
         nodes.first_pool[row], nodes.n_pools[row] = first, len(plans)
-        for pool, (plan, cards) in enumerate(zip(plans, found, strict=True), first):
+        for pool, cards in enumerate(found, first):
             start = self._cards.place_cards(cards, pool)
             pools.start[pool], pools.count[pool] = start, len(cards)
-            self._cards_on[plan.family, row] = {card.id: d for d, card in enumerate(cards, start)}
+            self.name_cards(pool, {card.id: d for d, card in enumerate(cards, start)})
         self._gone_from[row] = gone
         self.cordon(row)
+
+    def name_cards(self, pool: int, rows: dict[str, int]) -> None:
+        """Note the rows of the cards of a pool by UUID."""
+        self._cards_on[pool] = rows
 
     def _find_gone(
         self, row: int, pods: Collection[PodRecord], there: Mapping[int, Collection[Card]]
@@ -169,7 +175,7 @@ class Registers:
         nodes = self._nodes.columns
         self._gone_from.pop(row, None)
         for pool in self.list_pools(row):
-            self._cards_on.pop((int(self.pools.columns.family[pool]), row), None)
+            self._cards_on.pop(pool, None)
             span = self._find_span(pool)
             self._cards.give_back(span.start, len(span))
         self.pools.give_back(int(nodes.first_pool[row]), int(nodes.n_pools[row]))
@@ -210,28 +216,25 @@ class Registers:
 
     def are_usable(self, row: int, uuids: Iterable[str]) -> bool:
         """Whether cards are registered on a node, healthy and not over-full."""
-        there, cards = self._cards_on, self._cards.columns
-        families = [int(self.pools.columns.family[pool]) for pool in self.list_pools(row)]
+        there, cards = self.list_all_cards("", row), self._cards.columns
         return all(
             d >= 0
             and bool(cards.healthy[d])
             and bool((cards.used[:, d] <= cards.total[:, d]).all())
-            for d in (
-                max((there.get((one, row), {}).get(uuid, -1) for one in families), default=-1)
-                for uuid in uuids
-            )
+            for d in (there.get(uuid, -1) for uuid in uuids)
         )
 
     def list_all_cards(self, uid: str, row: int) -> dict[str, int]:
         """List the cards of all families that a pod's claims may name, as ``list_cards`` does of one."""
         found: dict[str, int] = {}
-        for pool in self.list_pools(row):
+        reached = self._nodes.columns.shared[self._nodes.columns.reach[:, row]].tolist()
+        for pool in (*self.list_pools(row), *reached):
             found |= self.list_cards(uid, int(self.pools.columns.family[pool]), row)
         return found
 
     def list_cards(self, uid: str, family: int, row: int) -> dict[str, int]:
         """List the cards that a pod's claim may name: those of the node's pool, and those that left while the pod held them."""
-        there, gone = self._cards_on.get((family, row), {}), self._gone_from.get(row)
+        there, gone = self._cards_on.get(self.find_pool(family, row), {}), self._gone_from.get(row)
         return there | gone.get(uid, {}) if gone else there
 
     def is_told(self, family: int, row: int) -> bool:
@@ -244,7 +247,7 @@ class Registers:
 
     def has_cards(self, family: int, row: int) -> bool:
         """Whether the node of a row has cards of a family."""
-        return bool(self._cards_on.get((family, row)))
+        return bool(self._cards_on.get(self.find_pool(family, row)))
 
     def list_holds(
         self, pod: PodRecord, get_containers: Callable[[PodTemplate], c.Ints], row: int

@@ -162,7 +162,7 @@ def test_cards_that_are_gone_are_forgotten_and_those_wished_for_are_found(seed: 
         assert [
             cluster.cards.find_uuid(d)
             for name in sorted(there)
-            for d in cluster.registers._cards_on[0, cluster.nodes.find_row(name)].values()
+            for d in cluster.registers.list_cards("", 0, cluster.nodes.find_row(name)).values()
         ] == [f"GPU-{n}" for name in sorted(there) for n in there[name]]
         if turn % 5 == 0:
             for wished in range(0, 300, 30):

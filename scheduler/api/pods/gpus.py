@@ -56,7 +56,8 @@ class GpuAsk(NamedTuple):
     """What a pod asks of one family: a slot per container (init first) and which cards it accepts.
 
     ``family`` is the resource by which it asks. ``names`` are the names of the containers, if several ask cards:
-    messages must say which container is meant. ``by_card`` says whether its devices may be chosen one by one.
+    messages must say which container is meant. ``by_card`` says whether its devices may be chosen one by one,
+    ``joint`` whether they must be on one NUMA node with those of the first family that the pod asks.
     """
 
     family: str
@@ -69,6 +70,7 @@ class GpuAsk(NamedTuple):
     numa_bind: bool = False
     names: tuple[str, ...] = ()
     by_card: bool = False
+    joint: bool = False
 
     @property
     def accepted(self) -> Hashable:

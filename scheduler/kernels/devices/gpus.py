@@ -127,13 +127,19 @@ def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: 
 def accepts_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
     """Whether a container may have a card by all rules but those on numa; ``s.held`` is what the pod has already."""
     d = start + j
-    if not cards.healthy[d] or cards.cordoned[d]:
+    if not cards.healthy[d] or cards.cordoned[d] or _is_elsewhere(cards, d, s):
         return False
     if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
         return False
     if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
         return False
     return bool(_find_refusal(cards, ask, slot, start, j, s) < 0)
+
+
+@tiny
+def _is_elsewhere(cards: c.Cards, d: int, s: c.Scratch) -> bool:
+    """Whether devices may be taken from one NUMA node only, and the card is on another one."""
+    return bool(s.only_numa[0] != c.ANY_NUMA and cards.numa[d] != s.only_numa[0])
 
 
 @tiny
@@ -246,6 +252,9 @@ def _choose_for_container(
             continue
         if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
             s.codes[TYPE] += 1
+            continue
+        if _is_elsewhere(cards, d, s):
+            s.codes[NUMA] += 1
             continue
         if numa_bind and cards.numa[d] != last_numa:
             # One socket at a time: what was picked on another is given back.

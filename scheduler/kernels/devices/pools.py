@@ -28,10 +28,13 @@ def find_first(nodes: c.Nodes, row: int) -> int:
 
 @tiny
 def find_family(nodes: c.Nodes, family: int, row: int) -> int:
-    """Return the node's pool of a family, ``NO_POOL`` for none. A node has a pool or two."""
+    """Return the pool of a family whose devices pods on a node get, ``NO_POOL`` for none: the node's own before a shared one."""
     for pool in range(nodes.first_pool[row], nodes.first_pool[row] + nodes.n_pools[row]):
         if nodes.pools.family[pool] == family:
             return int(pool)
+    for i in range(nodes.shared.size):
+        if nodes.pools.family[nodes.shared[i]] == family and nodes.reach[i, row]:
+            return int(nodes.shared[i])
     return c.NO_POOL
 
 

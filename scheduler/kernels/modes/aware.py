@@ -9,7 +9,7 @@ choice (several containers with cards, numa, a GPU policy of their own) walk as 
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
-from scheduler.kernels.devices import free, gpus, pools
+from scheduler.kernels.devices import choose, free, gpus, pools
 from scheduler.kernels.modes import fragments, keel, places, published
 from scheduler.schema import columns as c
 from scheduler.schema.places import ROOM_ASKED, STEP, Places
@@ -155,9 +155,10 @@ def pick_cards(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
     """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
-    if ask.rules.walk:
-        return gpus.choose_cards(nodes, cards, ask, row, s)
-    slot, pool = ask.rules.only, pools.find_pool(nodes, ask, row)
+    pool = pools.find_pool(nodes, ask, row)
+    if ask.rules.walk or nodes.pools.chooser[pool] != c.WALK:
+        return choose.choose_devices(nodes, cards, ask, row, s)
+    slot = ask.rules.only
     start = nodes.pools.start[pool]
     passing = 0
     for j in range(nodes.pools.count[pool]):

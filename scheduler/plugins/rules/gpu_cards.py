@@ -48,6 +48,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
         "numa_bind": numa_bind,
         "mutex": card_order.is_mutex(placement),
         "whole": dict(asked.template.requests.amounts).get(asked.template.family, 0),
+        "joint": bool(gpu and gpu.joint),
         "walk": bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
         "only": asking[0] if asking else -1,
         "size": asked.template.size,

@@ -6,7 +6,6 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Detail
-from scheduler.devices.table import INNER_RESOURCES
 from scheduler.plugins import words
 from scheduler.plugins.contract import (
     Asked,
@@ -48,7 +47,7 @@ def list_amounts(asked: Asked) -> tuple[tuple[str, int], ...]:
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     requests, amounts = asked.template.requests, list_amounts(asked)
     rows = [cluster.nodes.find_row_asked(resource) for resource, _ in amounts]
-    inner, find_family = INNER_RESOURCES, cluster.registers.devices.find_family
+    inner, find_family = cluster.nodes.devices.inner_resources, cluster.nodes.devices.find_family
     return Compiled(
         {
             "charge": cluster.ledger.charges.number_template(asked.template),
