@@ -64,7 +64,7 @@ class Pools(Handle):
     used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
 
 
-# Pools.chooser: HAMi's walk over the cards in an order.
+# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py.
 WALK = 0
 
 
