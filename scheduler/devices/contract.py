@@ -120,6 +120,7 @@ class CardDriver(Driver, Protocol):
     Attributes:
         claim_field: the field of a pod that names the devices that the pod holds.
         notice: what people should know once such devices are in use, and which of the driver's settings are assumed.
+        notes: the annotations of pods that say which devices they accept.
         inner_resources: resources that only the driver reads. In the driver's pools their amounts come from the
             cards, not from the node's capacity.
         chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
@@ -130,6 +131,7 @@ class CardDriver(Driver, Protocol):
 
     claim_field: str
     notice: tuple[str, str]
+    notes: frozenset[str]
     inner_resources: frozenset[str]
     chooser: int
     takes_turns: bool

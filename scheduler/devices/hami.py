@@ -38,6 +38,8 @@ class HamiCards:
         "HAMi's device configuration is not read; requests are read with HAMi's defaults",
         "gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
     )
+    # They are among the annotations that every pod is read by.
+    notes: frozenset[str] = frozenset()
     inner_resources = frozenset(
         {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
     )
@@ -104,16 +106,9 @@ class HamiCards:
         return frozenset(part.strip() for part in text.split(","))
 
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
-        """Read the annotation that a scheduler has written.
-
-        HAMi 2.10.0 leaves out the slots of containers without cards: its slots are of the containers that request cards.
-        """
+        """Read the annotation that a scheduler has written."""
         text = (pod.metadata.annotations or {}).get(names.HAMI_ALLOCATED, "")
-        slots = hami.decode_devices(text)
-        if len(slots) == len(asking):
-            return slots
-        told = iter([uses for uses in slots if uses])
-        return tuple(next(told, ()) if asks else () for asks in asking)
+        return hami.place_slots(hami.decode_devices(text), asking)
 
     def find_whole(self, device: str) -> str:
         """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""

@@ -12,10 +12,12 @@ from itertools import chain
 
 from scheduler.api import names, wire
 from scheduler.api.cards import Grants
+from scheduler.api.hami_config.chart import CHART
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.config import Config
 from scheduler.devices.contract import AnyDriver, CardDriver, NodeReading, PodMarks, Texts
 from scheduler.devices.hami import HamiCards
+from scheduler.devices.vendors import table as vendors
 from scheduler.devices.whole import FAMILIES as WHOLE
 from scheduler.devices.whole import WholeDevices
 
@@ -31,6 +33,7 @@ class Devices:
         drivers: the order says which driver serves a node if several would.
         cards: the drivers of cards by their numbers.
         families: the resource of each family.
+        notes: the annotations of pods that say which devices they accept.
         inner_resources: by resource that only cards have: the family of these cards.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
     """
@@ -49,6 +52,7 @@ class Devices:
             for family in driver.resources
             for resource in driver.inner_resources
         }
+        self.notes = frozenset(one for driver in self.cards.values() for one in driver.notes)
         families = (one for driver in self.drivers for one in driver.resources)
         self._names = {*families, *self.inner_resources}
         for driver in self.drivers:
@@ -135,7 +139,8 @@ def allocates(driver: AnyDriver, resource: str) -> bool:
 
 def make_drivers(label: str = names.HAMI_NODE_LABEL) -> tuple[AnyDriver, ...]:
     """Make the drivers, the first choice of each node first; ``label`` as ``HamiCards`` takes it."""
-    return HamiCards(label), *(WholeDevices(resource) for resource in WHOLE)
+    whole = (WholeDevices(resource) for resource in WHOLE)
+    return HamiCards(label), *whole, *vendors.list_drivers(CHART)
 
 
 def make_devices(

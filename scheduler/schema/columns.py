@@ -64,8 +64,9 @@ class Pools(Handle):
     used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
 
 
-# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py.
-WALK = 0
+# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; or cards of one of two linked
+# islands, see kernels/devices/islands.py.
+WALK, ISLANDS = 0, 1
 
 
 class Nodes(Handle):

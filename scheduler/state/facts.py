@@ -16,7 +16,9 @@ def read_facts(node: wire.Node, devices: Devices) -> NodeFacts:
     readings = [_NOTHING] * len(devices.drivers)
     for number, driver in devices.cards.items():
         words = driver.read_node(node)
-        readings[number] = DriverReading(words, driver.is_told(words), driver.is_signed(words))
+        # Nodes of which a driver reads nothing share one reading.
+        if any(words):
+            readings[number] = DriverReading(words, driver.is_told(words), driver.is_signed(words))
     problem: Mistake | None = None
     allocatable: list[tuple[str, int]] = []
     try:

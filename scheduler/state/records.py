@@ -153,11 +153,13 @@ class Records:
         return None, owned
 
     def _intern_template(self, pod: wire.Pod) -> templates.PodTemplate:
-        key = hashlib.blake2b(templates.make_key(pod), digest_size=_KEY_BYTES).digest()
+        key = hashlib.blake2b(
+            templates.make_key(pod, self._devices.notes), digest_size=_KEY_BYTES
+        ).digest()
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._keep_offered(
-                templates.make_template(pod, self._limits, self._devices.read_requests)
+                templates.make_template(pod, self._limits, self._devices)
             )
         return template
 

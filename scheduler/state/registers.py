@@ -13,7 +13,7 @@ from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
 from scheduler.state.cards import CardTable
-from scheduler.state.nodes import NodeTable
+from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import PodRecord
 from scheduler.state.pools import PoolPlan
 from scheduler.state.told_cards import NOTHING
@@ -72,7 +72,8 @@ class Registers:
         """Plan which driver allocates the devices of each family on a node."""
         facts, nodes = self._nodes.facts[row], self._nodes
         plans = []
-        for family, resource in enumerate(self.devices.families):
+        for family in self._list_possible(row, facts):
+            resource = self.devices.families[family]
             resource_row = nodes.resources.find(resource)
             offered = int(nodes.columns.allocatable[resource_row, row]) if resource_row >= 0 else 0
 
@@ -92,6 +93,17 @@ class Registers:
                 row_of = max(resource_row, c.UNKNOWN)
                 plans.append(PoolPlan(family, driver, cards is not None, chooser, row_of))
         return plans
+
+    def _list_possible(self, row: int, facts: NodeFacts | None) -> list[int]:
+        """List the families of which a node may have devices: it offers them, or their drivers read or read something there."""
+        find = self.devices.find_family
+        offered = facts.allocatable if facts else ()
+        found = {family for resource, _ in offered if (family := find(resource)) >= 0}
+        for number, driver in self.devices.cards.items():
+            has_words = facts is not None and bool(facts.devices[number].words)
+            if has_words or self._nodes.was_signed[number, row]:
+                found.update(map(find, driver.resources))
+        return sorted(found)
 
     def is_misjudged(self, row: int) -> bool:
         """Whether the columns of a node say something else of its pools than the drivers do."""

@@ -25,6 +25,7 @@ class _Cards:
     name = resource = ""
     is_joint = False
     notice = ("a driver of tests", "nothing is assumed")
+    notes: frozenset[str] = frozenset()
     inner_resources: frozenset[str] = frozenset()
     chooser = c.WALK
     takes_turns = False

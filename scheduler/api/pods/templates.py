@@ -6,7 +6,6 @@ again by a key of bytes, so a thousand equal pods cost one parse.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -133,8 +132,35 @@ class Whereabouts(Protocol):
     def card_wishes(self) -> gpus.CardWishes | None: ...  # noqa: D102
 
 
-def make_key(pod: wire.Pod) -> bytes:
-    """Make bytes that are equal exactly for pods of one template.
+class DeviceReader(Protocol):
+    """Reads what pods ask of devices."""
+
+    @property
+    def notes(self) -> frozenset[str]:
+        """The annotations by which devices are chosen, beside those of every pod."""
+
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        """Read what a pod asks of each family of devices.
+
+        Raises:
+            BadInput: a figure that the family's plugin could not serve.
+        """
+
+
+class _Nvidia:
+    """Reads what pods ask of NVIDIA's cards, for callers without drivers."""
+
+    notes: frozenset[str] = frozenset()
+
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        return gpus.read_asks(pod)
+
+
+_NVIDIA = _Nvidia()
+
+
+def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
+    """Make bytes that are equal exactly for pods of one template; ``notes`` are annotations by which devices are chosen.
 
     Node, priority, gates, group and storage are removed while encoding: they belong to the pod, not to the template.
     """
@@ -161,8 +187,8 @@ def make_key(pod: wire.Pod) -> bytes:
     ) = aside
     spec.volumes = volumes
     annotations = pod.metadata.annotations
-    if annotations and not _NOTES.isdisjoint(annotations):
-        encoded += _encoder.encode(sorted((k, annotations[k]) for k in _NOTES & annotations.keys()))
+    if annotations and (read := (_NOTES | notes) & annotations.keys()):
+        encoded += _encoder.encode(sorted((k, annotations[k]) for k in read))
     encoded += str(pod.oversized or "").encode()
     resized = requests.read_resizing(pod)
     return encoded if resized is None else encoded + _encoder.encode(resized)
@@ -171,21 +197,21 @@ def make_key(pod: wire.Pod) -> bytes:
 def make_template(
     pod: wire.Pod,
     bounds: limits.PodLimits = limits.DEFAULT,
-    devices: Callable[[wire.Pod], tuple[gpus.GpuAsk, ...]] = gpus.read_asks,
+    devices: DeviceReader = _NVIDIA,
 ) -> PodTemplate:
     """Parse the template of a pod. Never raises: what is wrong stands in ``problem``.
 
-    ``devices`` reads what the pod asks of each family of devices, and may raise ``BadInput``.
+    ``devices`` reads what the pod asks of each family of devices.
     """
-    problem, words = limits.measure_template(pod, bounds)
+    problem, words = limits.measure_template(pod, bounds, devices.notes)
     if problem is not None:
-        pod = limits.cut_pod(pod, bounds, problem)
-        words = limits.count_words(pod)
+        pod = limits.cut_pod(pod, bounds, problem, devices.notes)
+        words = limits.count_words(pod, devices.notes)
     asked = requests.Requests((), 0, 0)
     asks: tuple[gpus.GpuAsk, ...] = ()
     try:
         asked = requests.read_requests(pod)
-        asks = devices(pod)
+        asks = devices.read_requests(pod)
     except BadInput as error:
         problem = problem or error.mistake
     problem = problem or next(filter(None, map(gpus.find_claim_excess, asks)), None)

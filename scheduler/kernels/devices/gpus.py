@@ -126,14 +126,24 @@ def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: 
 @part
 def accepts_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
     """Whether a container may have a card by all rules but those on numa; ``s.held`` is what the pod has already."""
+    return bool(find_code(cards, ask, slot, start, j, s) < 0)
+
+
+@part
+def find_code(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
+    """Return -1 when ``accepts_card``, else the code of the first rule that refuses the card."""
     d = start + j
-    if not cards.healthy[d] or cards.cordoned[d] or _is_elsewhere(cards, d, s):
-        return False
+    if not cards.healthy[d]:
+        return HEALTH
+    if cards.cordoned[d]:
+        return CORDONED
     if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
-        return False
+        return TYPE
+    if _is_elsewhere(cards, d, s):
+        return NUMA
     if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
-        return False
-    return bool(_find_refusal(cards, ask, slot, start, j, s) < 0)
+        return UUID
+    return int(_find_refusal(cards, ask, slot, start, j, s))
 
 
 @tiny
@@ -171,11 +181,7 @@ def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scra
     """
     pool = pools.find_pool(nodes, ask, row)
     start, count = nodes.pools.start[pool], nodes.pools.count[pool]
-    for j in range(count):
-        s.order[j] = j
-        for i in range(3):
-            s.held[i, j] = 0
-            s.peak[i, j] = 0
+    begin_choice(count, s)
     n_picks = 0
     for slot in range(ask.containers.shape[1]):
         wanted = ask.containers[c.N_CARDS, slot]
@@ -185,16 +191,39 @@ def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scra
         n_picks = _choose_for_container(cards, ask, slot, start, count, n_picks, s)
         if n_picks < 0:
             return -1
-        stays = ask.containers[c.KIND, slot] != c.KIND_INIT
-        cores = ask.containers[c.ASK_CORES, slot]
-        for p in range(first, n_picks):
-            j = s.picks[p] - start
-            add = (cores, s.pick_mib[p], 1)
-            for i in range(3):
-                s.peak[i, j] = max(s.peak[i, j], s.held[i, j] + add[i])
-                if stays:
-                    s.held[i, j] += add[i]
+        hold_picks(ask, slot, start, first, n_picks, s)
     return n_picks
+
+
+@part
+def begin_choice(count: int, s: c.Scratch) -> None:
+    """Clear what the pod holds of ``count`` cards, before the first container is served."""
+    for j in range(count):
+        s.order[j] = j
+        for i in range(3):
+            s.held[i, j] = 0
+            s.peak[i, j] = 0
+
+
+@part
+def hold_picks(ask: c.Ask, slot: int, start: int, first: int, end: int, s: c.Scratch) -> None:
+    """Note that a container holds the picks from ``first`` to ``end``, for those that are served after it."""
+    stays = ask.containers[c.KIND, slot] != c.KIND_INIT
+    for p in range(first, end):
+        j = s.picks[p] - start
+        add = (s.pick_cores[p], s.pick_mib[p], 1)
+        for i in range(3):
+            s.peak[i, j] = max(s.peak[i, j], s.held[i, j] + add[i])
+            if stays:
+                s.held[i, j] += add[i]
+
+
+@part
+def pick_card(cards: c.Cards, ask: c.Ask, slot: int, d: int, n_picks: int, s: c.Scratch) -> None:
+    """Write a card down as the next pick of a container."""
+    s.picks[n_picks], s.pick_slot[n_picks] = d, slot
+    s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
+    s.pick_cores[n_picks] = ask.containers[c.ASK_CORES, slot]
 
 
 @kernel
@@ -269,10 +298,7 @@ def _choose_for_container(
         if code >= 0:
             s.codes[code] += 1
             continue
-        s.picks[n_picks] = d
-        s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
-        s.pick_cores[n_picks] = ask.containers[c.ASK_CORES, slot]
-        s.pick_slot[n_picks] = slot
+        pick_card(cards, ask, slot, d, n_picks, s)
         n_picks += 1
         if n_picks - first == wanted:
             return n_picks
