@@ -38,6 +38,7 @@ class NodeReading(NamedTuple):
     """What is known about a node when a driver decides whether it serves the node.
 
     Attributes:
+        resource: the family.
         words: what the driver has read on the node.
         labels: the node's labels.
         offered: how many devices of the family the node offers as a plain resource.
@@ -45,6 +46,7 @@ class NodeReading(NamedTuple):
         any_signed: the driver's plugin has written on any node.
     """
 
+    resource: str
     words: Words
     labels: Texts
     offered: int

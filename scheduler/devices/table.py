@@ -6,7 +6,7 @@ driver in ``Devices.drivers`` that serves a node allocates the devices of the fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
 from itertools import chain
 
@@ -53,8 +53,8 @@ class Devices:
             for resource in driver.inner_resources
         }
         self.notes = frozenset(one for driver in self.cards.values() for one in driver.notes)
-        families = (one for driver in self.drivers for one in driver.resources)
-        self._names = {*families, *self.inner_resources}
+        self._reads = [_list_read(driver) for driver in self.drivers]
+        self._names = frozenset(one for read, _ in self._reads for one in read)
         for driver in self.drivers:
             self.add_families(one for one in driver.resources if "*" not in one)
 
@@ -102,28 +102,31 @@ class Devices:
         Raises:
             BadInput: a figure that the family's plugin could not serve.
         """
-        if not any(
-            map(self._names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))
-        ):
+        containers = chain(pod.spec.containers, pod.spec.init_containers or ())
+        found = (one.resources for one in containers if one.resources is not None)
+        named = {name for one in found for name in (*(one.requests or ()), *(one.limits or ()))}
+        if not self._may_read(self._names, self._patterns, named):
             return ()
-        done: set[str] = set()
-        asks: list[GpuAsk] = []
-        for driver in self.drivers:
+        return tuple(
+            ask
+            for number, driver in enumerate(self.drivers)
+            if self._may_read(*self._reads[number], named)
+            for ask in driver.read_requests(pod)
             # The first driver of a family reads what is requested of the family.
-            if done.isdisjoint(driver.resources):
-                asks += driver.read_requests(pod)
-            done.update(driver.resources)
-        return tuple(asks)
-
-    def _names_any(self, container: wire.Container) -> bool:
-        """Whether a container names devices of any family, or parts of devices."""
-        found = container.resources
-        if found is None:
-            return False
-        named = {*(found.requests or ()), *(found.limits or ())}
-        return not self._names.isdisjoint(named) or any(
-            fnmatchcase(one, mark) for one in named for mark in self._patterns
+            if self._find_reader(ask.family) == number
         )
+
+    @staticmethod
+    def _may_read(
+        names_: frozenset[str], patterns: Collection[str], named: Collection[str]
+    ) -> bool:
+        """Whether any of the resources that a pod names is one of those given by name or by pattern."""
+        if not names_.isdisjoint(named):
+            return True
+        return any(fnmatchcase(one, mark) for mark in patterns for one in named)
+
+    def _find_reader(self, family: str) -> int:
+        return next(i for i, one in enumerate(self.drivers) if allocates(one, family))
 
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
         """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
@@ -135,6 +138,13 @@ class Devices:
 def allocates(driver: AnyDriver, resource: str) -> bool:
     """Whether a driver allocates devices that are requested by a resource."""
     return any(fnmatchcase(resource, one) for one in driver.resources)
+
+
+def _list_read(driver: AnyDriver) -> tuple[frozenset[str], tuple[str, ...]]:
+    """List the resources that a driver reads of a pod, and the patterns of such resources."""
+    inner = driver.inner_resources if isinstance(driver, CardDriver) else frozenset()
+    patterns = tuple(one for one in driver.resources if "*" in one)
+    return frozenset({*driver.resources, *inner}.difference(patterns)), patterns
 
 
 def make_drivers(label: str = names.HAMI_NODE_LABEL) -> tuple[AnyDriver, ...]:

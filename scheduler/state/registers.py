@@ -77,8 +77,9 @@ class Registers:
             resource_row = nodes.resources.find(resource)
             offered = int(nodes.columns.allocatable[resource_row, row]) if resource_row >= 0 else 0
 
-            def read(number: int, offered: int = offered) -> NodeReading:
+            def read(number: int, resource: str = resource, offered: int = offered) -> NodeReading:
                 return NodeReading(
+                    resource,
                     facts.devices[number].words if facts else (),
                     facts.labels if facts else {},
                     offered,
