@@ -1,22 +1,18 @@
 """The contract of device drivers: a driver holds everything that is particular to one kind of device.
 
 A family is a resource by which containers request devices, such as ``nvidia.com/gpu``. The devices of a family on one
-node are a pool, and a node may have a pool of every family. A pool has one driver. If a driver of cards ``serves`` the
-node, the pool is a run of rows of the card table, and a kernel chooses among these rows (``kernels/devices``).
-Otherwise the devices are whole devices: a number that is counted like any other resource of the node.
-``devices/table`` lists the drivers of each family. The state keeps the pools of all drivers in one table and knows no
-driver by name.
+node are a pool, and a node has a pool of each family that it has. A pool has one driver; a family may have several, each
+for other nodes. A driver of cards reports the devices one by one, and a kernel chooses among them (``kernels/devices``).
+Other devices are counted like any other resource of the node. ``devices/table`` lists the drivers. The state keeps the
+pools of all drivers in one table and knows no driver by name.
 
 How later kinds of devices fit in:
 
-- MIG, a geometry per card: ``list_cards`` reports each possible partition with its card and the partitions that
-  exclude it; this needs more columns of ``schema.Cards``, and a rule in the kernel that chooses.
-- Links between cards: ``list_cards`` reads them into a matrix by pool, which the order of cards uses (``card_order``).
-- Other vendors' cards by HAMi: a driver of cards for the vendor's family, with its own annotations.
-- DRA: a family is a device class, ``list_cards`` reads ResourceSlices instead of annotations (``Node`` is all that was
-  read about a node, slices included), and a step before the bind writes the answer into the claim's status.
-- A GPU and a NIC chosen together: both are pools of the node, and the columns of pools lie side by side (``[F, N]``),
-  so a kernel can read two of them. Today a decision names one driver and its slots; then it would name two.
+- MIG, a geometry for each card: ``list_cards`` reports what each card can be cut into, with counters for what is cut out
+  of it, and a chooser of its own picks a card and a part of it.
+- Links between cards: ``list_cards`` reads them, and a chooser uses them.
+- DRA: a family is a device class, ResourceSlices are read in the place of annotations, as pools of a node or as
+  ``SharedPool``, and a step before the bind writes the answer into the claim's status.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Drivers of devices that no plugin of today reports, to test what drivers are promised.
 
 ``NicCards``: network cards that are chosen from the NUMA node of the pod's GPUs. ``Fabric``: memory behind a switch, which
-belongs to no node, and which pods on all nodes with the switch's label may get.
+belongs to no node, and which pods on all nodes with the switch's label may get. ``Slices``: families that come with nodes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scheduler.devices.contract import NodeReading, PodMarks, SharedPool, Texts,
 from scheduler.schema import columns as c
 
 NIC, NICS = "example.com/nic", "example.com/nics"
+SLICES = "example.com/slice-*"
 MEMORY, SWITCH = "example.com/fabric-memory", "example.com/switch"
 
 
@@ -101,6 +102,26 @@ class Fabric(_Cards):
 
     def read_node(self, _node: wire.Node) -> Words:
         return ("",)
+
+
+class Slices:
+    """Parts of devices that nodes offer by their size: a resource for each size."""
+
+    name = "slices"
+    resources = (SLICES,)
+
+    def serves(self, seen: NodeReading) -> bool:
+        return seen.offered > 0
+
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        found = pod.spec.containers[0].resources
+        named = sorted((found and found.requests) or {})
+        prefix = SLICES.removesuffix("*")
+        asks = (gpus.read_whole_ask(pod, one) for one in named if one.startswith(prefix))
+        return tuple(ask for ask in asks if ask is not None)
+
+    def sum_figures(self, offered: int) -> tuple[int, int, int]:
+        return offered * 100, 0, 0
 
 
 def make_card(id_: str, index: int, numa: int = 0) -> Card:

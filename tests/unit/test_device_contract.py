@@ -19,13 +19,22 @@ from scheduler.devices.table import Devices, make_drivers
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
 from tests import make, slices
-from tests.model.device_drivers import MEMORY, NIC, NICS, SWITCH, Fabric, NicCards, make_fabric
+from tests.model.device_drivers import (
+    MEMORY,
+    NIC,
+    NICS,
+    SWITCH,
+    Fabric,
+    NicCards,
+    Slices,
+    make_fabric,
+)
 
 Numas = list[int]
 
 
 def make_cluster() -> Cluster:
-    return Cluster(devices=Devices((*make_drivers(), NicCards(), Fabric())))
+    return Cluster(devices=Devices((*make_drivers(), NicCards(), Fabric(), Slices())))
 
 
 def see_node(cluster: Cluster, name: str, gpus: Numas, nics: Numas, **more: Any) -> None:
@@ -120,6 +129,23 @@ def test_devices_of_a_shared_pool_are_given_away_once_whichever_node_they_go_to(
     assert [bind is not None for bind in got] == [True, True, False]
     uses = [use.uuid for bind in got if bind for use in list_uses(bind.devices)]
     assert sorted(uses) == ["switch-0", "switch-1"]
+
+
+def test_a_family_comes_with_the_first_node_that_offers_it_and_never_with_a_pod() -> None:
+    cluster = make_cluster()
+    see_node(cluster, "a", [0], [])
+    known = len(cluster.nodes.devices.families)
+    small, large = "example.com/slice-1g", "example.com/slice-3g"
+    assert place(cluster, "early", requests={small: 1}) is None
+    assert len(cluster.nodes.devices.families) == known
+    cluster.see_node(make.node(name="b", cpu=64, allocatable={small: 7, large: 1}))
+    assert cluster.nodes.devices.families[known:] == [small, large]
+    got = [place(cluster, f"p{i}", cpu=1, requests={large: 1}) for i in range(2)]
+    assert [bind.node if bind else "" for bind in got] == ["b", ""]
+    assert cluster.nodes.columns.n_pools[cluster.nodes.find_row("b")] == 2
+    cluster.see_node(make.node(name="b", cpu=64, allocatable={small: 7}))
+    checks.verify(cluster)
+    assert cluster.nodes.columns.n_pools[cluster.nodes.find_row("b")] == 1
 
 
 def place_all(cluster: Cluster, cycle: Cycle, n: int) -> int:
