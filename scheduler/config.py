@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +42,30 @@ class Profile:
     preemption: bool = True
 
 
+class HamiMetrics(StrEnum):
+    """Which of the names that HAMi's scheduler has for its metrics are written as well."""
+
+    NONE = "none"
+    CURRENT = "current"
+    LEGACY = "legacy"
+    BOTH = "both"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsConfig:
-    """How much the metrics tell; both are series by the number of nodes and cards.
+    """How much the metrics tell; these are series by the number of nodes, cards and pods.
 
     Attributes:
         per_node: what each node has of devices, and what of it is allocated and stranded.
         per_card: what each card has, and what of it is allocated.
+        hami: what each card has, and what of it is allocated, under HAMi's names.
+        hami_per_pod: what each pod holds on each card, under HAMi's names.
     """
 
     per_node: bool = True
     per_card: bool = True
+    hami: HamiMetrics = HamiMetrics.NONE
+    hami_per_pod: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,10 +258,18 @@ def _parse_metrics(given: Any) -> MetricsConfig:
     settings = values.read_mapping(given, "metrics")
     known = {_write_camel(f.name): f.name for f in fields(MetricsConfig)}
     values.refuse_unknown(settings, "metrics", tuple(known))
-    given_flags = {
-        known[key]: values.read_flag(one, f"metrics.{key}") for key, one in settings.items()
+    changes: dict[str, Any] = {
+        known[key]: values.read_flag(one, f"metrics.{key}")
+        for key, one in settings.items()
+        if key != "hami"
     }
-    return MetricsConfig(**given_flags)
+    if "hami" in settings:
+        named = settings["hami"]
+        if named not in [*HamiMetrics]:
+            allowed = ", ".join(HamiMetrics)
+            raise BadInput("metrics.hami", f"{named!r} is not one of {allowed}")
+        changes["hami"] = HamiMetrics(named)
+    return MetricsConfig(**changes)
 
 
 def _parse_groups(given: Any) -> GroupSettings:
