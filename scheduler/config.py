@@ -83,6 +83,7 @@ class Config:
         gpu_resources: resources by which nodes offer GPUs that nobody counts, ``*`` for any end.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
+        role_label: key of the label on the pods of replicas that says which of them decides; empty for none.
         metrics: how much the metrics tell.
         groups: which pods are groups, and which levels the cluster has.
         queues: which queues are managed, and how they share.
@@ -101,6 +102,7 @@ class Config:
     gpu_resources: tuple[str, ...] = names.GPU_RESOURCES
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
+    role_label: str = ""
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     groups: GroupSettings = field(default_factory=GroupSettings)
     queues: QueueSettings = field(default_factory=QueueSettings)
@@ -324,6 +326,12 @@ def _parse_label(given: Any) -> str:
     return given
 
 
+def _parse_key(given: Any) -> str:
+    if not isinstance(given, str) or not _LABEL.fullmatch(given) or "=" in given:
+        raise BadInput("roleLabel", f"{given!r} is neither the key of a label nor empty")
+    return given
+
+
 def _parse_resources(given: Any) -> tuple[str, ...]:
     found = values.read_items(given, "gpuResources", str)
     for i, one in enumerate(found):
@@ -343,5 +351,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "queues": configuration.read_settings,
     "ageingPerHour": _parse_ageing,
     "hamiNodeLabel": _parse_label,
+    "roleLabel": _parse_key,
     "gpuResources": _parse_resources,
 }

@@ -34,6 +34,7 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         "backoffSeconds": 2,
         "modeWeight": 100,
         "hamiNodeLabel": "",
+        "roleLabel": "hami.io/scheduler-role",
         "metrics": {"perCard": False, "hami": "both"},
         "placement": {"scoring": {"mode": "lambda-g", "weights": {"cpu": 3}}, "nodePolicy": "spread"},
     }  # fmt: skip
@@ -46,6 +47,7 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         backoff_seconds=2.0,
         placement=placement,
         hami_node_label="",
+        role_label="hami.io/scheduler-role",
         metrics=MetricsConfig(per_node=True, per_card=False, hami=HamiMetrics.BOTH),
     )
     assert config.parse_config(given) == wanted
@@ -139,6 +141,8 @@ def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
         ({"metrics": {"perCard": 1}}, "metrics.perCard"),
         ({"metrics": {"hamiPerPod": 1}}, "metrics.hamiPerPod"),
         ({"metrics": {"hami": "on"}}, "metrics.hami"),
+        ({"roleLabel": "a=b"}, "roleLabel"),
+        ({"roleLabel": True}, "roleLabel"),
         ({"metrics": {"hami": ["both"]}}, "metrics.hami"),
     ],
 )

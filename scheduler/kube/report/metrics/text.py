@@ -33,7 +33,7 @@ def write_gauge_in_parts(
 
 def _print(figures: Ints | Floats) -> list[int] | list[str]:
     """Return figures in a form that is quick to format: fractions are printed once each, whole numbers not yet."""
-    found = figures.tolist()
+    found: list[int] = figures.tolist()
     if figures.dtype.kind != "f":
         return found
     printed = {figure: str(figure) for figure in set(found)}
