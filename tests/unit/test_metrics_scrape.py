@@ -21,7 +21,7 @@ OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 
 
 async def test_a_scrape_is_read_in_both_formats_and_says_the_same() -> None:
-    replica = Replica()
+    replica = Replica(hami=HamiMetrics.BOTH)
     replica.see(node(), pod("p"))
     replica.decide()
     replica.bound("default/p")
