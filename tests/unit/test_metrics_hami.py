@@ -8,9 +8,12 @@ import yaml
 
 from scheduler.api import names, wire
 from scheduler.api.door import events
-from scheduler.config import HamiMetrics
+from scheduler.config import HamiMetrics, MetricsConfig
+from scheduler.engine.questions.measures import Devices, Holds
 from scheduler.kube.report.metrics import hami_catalogue as catalogue
+from scheduler.kube.report.metrics.hami import HamiLines
 from tests import make
+from tests.model.engine_stories import Story
 from tests.unit.metrics_replica import Replica, of, pod
 
 DATA = Path(__file__).parents[1] / "data" / "hami"
@@ -130,3 +133,21 @@ async def test_pods_of_a_card_that_is_gone_have_no_series() -> None:
     text = await replica.text()
     assert "GPU-a0" not in text
     assert 'device_uuid="GPU-b0",namespace="team-b"' in text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_pods_hold_adds_up_to_what_cards_have_allocated(seed: int) -> None:
+    """However pods, nodes and cards come and go."""
+    story, lines = Story(seed), HamiLines(MetricsConfig(hami=HamiMetrics.BOTH))
+    n_held = 0
+    for _ in range(40):
+        story.happen()
+        devices, holds = story.engine.ask(Devices()), story.engine.ask(Holds())
+        told: dict[str, float] = {}
+        for what, figure in read_lines(b"".join(lines.write_parts(devices, holds)).decode()):
+            name = what.partition("{")[0]
+            told[name] = told.get(name, 0) + figure
+        for what in ("memory_allocated_bytes", "core_allocated_ratio"):
+            assert told.get(f"hami_vgpu_{what}", 0) == told.get(f"hami_gpu_{what}", 0)
+        n_held += len(holds.rows)
+    assert n_held > 20
