@@ -27,6 +27,7 @@ from scheduler.kube.lead.leading import Leading
 from scheduler.kube.lead.lease import Lease, Place
 from scheduler.kube.lead.lifeline import NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
+from scheduler.kube.lead.role import RoleLabel
 from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.options import Options
@@ -134,6 +135,7 @@ class Parts:
             on_leading=self._begin_term,
             on_lost=self._end_term,
         )
+        self.role_label = self._make_role_label()
         needed = rights.list_needed(
             options.lease_namespace,
             options.lease_name,
@@ -234,6 +236,10 @@ class Parts:
             return None
         known = Known(self.jobs.is_managed, self.jobs.has_default_queue)
         return Webhook(settings, options.access, options.host, known)
+
+    def _make_role_label(self) -> RoleLabel | None:
+        key, pod = self.options.config.role_label, self.options.pod
+        return RoleLabel(self.api, key, pod, self.is_deciding) if key and pod else None
 
     def _make_exposition(self, metrics: Metrics, signs: Signs) -> Exposition:
         read = Sources(

@@ -54,6 +54,19 @@ def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
     )
 
 
+def copy_holds(inside: Inside, _: ask.Holds) -> ask.HoldColumns:
+    """What every pod holds on cards."""
+    cluster = inside.cluster
+    pods = cluster.ledger.pods.columns
+    rows = np.flatnonzero(pods.node >= 0)
+    first, n = pods.held[:, rows]
+    return ask.HoldColumns(
+        tuple(cluster.pods.values()),
+        np.repeat(rows, n),
+        pods.holds[all_cards.list_run_rows(first, n)],
+    )
+
+
 def measure_stranded(inside: Inside, _: ask.Stranded) -> Steps[ask.StrandedFigures]:
     """What is stranded, and who has the GPUs."""
     cluster = inside.cluster
