@@ -7,6 +7,26 @@ from typing import NamedTuple
 import msgspec
 
 
+class Part(NamedTuple):
+    """A part that can be cut out of a card: an instance of MIG at one place.
+
+    Attributes:
+        profile: the name of its kind; parts of one kind differ in their place only.
+        mib, cores: what whoever gets the part has of the card.
+        start, size: the first slot of the card that the part takes, and how many.
+    """
+
+    profile: str
+    mib: int
+    cores: int
+    start: int
+    size: int
+
+
+# A card has no more slots.
+SLOTS_MAX = 8
+
+
 class Card(msgspec.Struct, frozen=True, gc=False):
     """One device of a node that can be allocated by itself, whole or in parts.
 
@@ -19,6 +39,7 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         numa: the number of its NUMA node.
         healthy: it may be allocated.
         is_carved: it is cut into partitions, and no part of it can be allocated as it is.
+        parts: what can be cut out of it, those first that are to be tried first; empty if nothing is known of that.
     """
 
     id: str
@@ -31,14 +52,24 @@ class Card(msgspec.Struct, frozen=True, gc=False):
     numa: int = 0
     healthy: bool = True
     is_carved: bool = False
+    parts: tuple[Part, ...] = ()
+
+
+class Place(NamedTuple):
+    """Where a part of a card is, as in ``Part``."""
+
+    profile: str
+    start: int
+    size: int
 
 
 class CardUse(NamedTuple):
-    """What one container holds on one card."""
+    """What one container holds on one card; ``place`` is the part that was cut out of the card for it, None for none."""
 
     uuid: str
     mem_mib: int
     cores: int
+    place: Place | None = None
 
 
 # What the containers of a pod hold, init containers first: a slot for each, empty for a container without cards.

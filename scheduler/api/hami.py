@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from scheduler.api import cards as devices
-from scheduler.api import names
+from scheduler.api import hami_mig, names
 from scheduler.api.cards import CardUse, Slots
 from scheduler.api.limits import CLAIM_CARDS, CLAIM_CONTAINERS, DEFAULT, shorten
 from scheduler.errors import BadInput
@@ -56,6 +56,7 @@ class Card(msgspec.Struct, gc=False, frozen=True):
     numa: int = 0
     mode: str = ""
     health: bool = False
+    mig_profiles: tuple[hami_mig.Profile, ...] = msgspec.field(name="migProfiles", default=())
 
 
 _cards = msgspec.json.Decoder(list[Card])

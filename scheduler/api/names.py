@@ -65,6 +65,7 @@ HAMI_NODE_LABEL = "gpu=on"
 # HAMi, pod side: written by a scheduler or by the device plugin.
 HAMI_NODE = "hami.io/vgpu-node"
 HAMI_TIME = "hami.io/vgpu-time"
+HAMI_MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 HAMI_TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
 HAMI_ALLOCATED = "hami.io/vgpu-devices-allocated"
 HAMI_BIND_PHASE = "hami.io/bind-phase"

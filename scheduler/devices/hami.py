@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from scheduler.api import hami, names, wire
-from scheduler.api.cards import Card, Slots
+from scheduler.api import hami, hami_mig, names, wire
+from scheduler.api.cards import Card, Part, Slots
 from scheduler.api.pods import gpus
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
 from scheduler.schema import columns as c
@@ -96,6 +96,7 @@ class HamiCards:
                 numa=card.numa,
                 healthy=card.health,
                 is_carved=card.mode == "mig",
+                parts=_list_parts(card),
             )
             for card in (hami.decode_register(words[_REGISTER]) if self.is_told(words) else ())
         )
@@ -108,7 +109,9 @@ class HamiCards:
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
         """Read the annotation that a scheduler has written."""
         text = (pod.metadata.annotations or {}).get(names.HAMI_ALLOCATED, "")
-        return hami.place_slots(hami.decode_devices(text), asking)
+        slots = hami.place_slots(hami.decode_devices(text), asking)
+        places = (pod.metadata.annotations or {}).get(names.HAMI_MIG_ALLOCATIONS, "")
+        return hami_mig.add_places(slots, places) if places else slots
 
     def find_whole(self, device: str) -> str:
         """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""
@@ -118,7 +121,10 @@ class HamiCards:
         """Write the annotations that the plugin reads, and the label by which HAMi's scheduler finds a node's pods."""
         is_short = len(node) <= names.LABEL_VALUE_MAX
         labels = {names.HAMI_NODE: node} if is_short else {}
-        return PodMarks(hami.make_bind_annotations(node, slots, now), labels)
+        answer = hami.make_bind_annotations(node, slots, now)
+        if places := hami_mig.encode_allocations(slots):
+            answer[names.HAMI_MIG_ALLOCATIONS] = places
+        return PodMarks(answer, labels)
 
     def is_answered(self, annotations: Texts, slots: Slots) -> bool:
         """Whether the annotation names the same cards."""
@@ -145,3 +151,10 @@ class HamiCards:
             key: one for key, one in (meta.annotations or {}).items() if key != names.HAMI_CORDON
         }
         return structs.replace(node, metadata=structs.replace(meta, annotations=notes))
+
+
+def _list_parts(card: hami.Card) -> tuple[Part, ...]:
+    """List the instances that can be cut out of a card; none of those that HAMi up to 2.9 reports."""
+    if card.mode != "mig":
+        return ()
+    return hami_mig.list_parts(card.mig_profiles, f"metadata.annotations[{names.HAMI_REGISTER}]")

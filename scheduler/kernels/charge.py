@@ -9,6 +9,7 @@ is taken back leaves exactly what was there before.
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
+from scheduler.kernels.devices import carving
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints1, Ints2
 
@@ -143,7 +144,10 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
                 sign * tables.charges.parts[i, 1]
             )
     for i in range(tables.pods.held[0, pod], tables.pods.held[0, pod] + tables.pods.held[1, pod]):
-        card = tables.pods.holds[i, 0]
+        card, p = tables.pods.holds[i, c.HOLD_CARD], tables.pods.holds[i, c.HOLD_PART]
+        if p != c.NO_PART:
+            carving.count_part(tables.cards, card, p, sign)
+            continue
         for figure in range(3):
             amount = sign * tables.pods.holds[i, 1 + figure]
             tables.cards.used[figure, card] += amount
@@ -211,7 +215,7 @@ def _drop_holds(tables: c.Tables, pod: int, end_holds: int) -> None:
         return
     size, _ = _find_run(n)
     for i in range(first, first + n):
-        for figure in range(4):
+        for figure in range(c.N_HOLD):
             tables.pods.holds[i, figure] = 0
     if first >= end_holds:
         tables.pods.free[c.END_HOLDS] = first
@@ -238,5 +242,5 @@ def write_holds(tables: c.Tables, pod: int, holds: c.Ints, n: int) -> None:
     """Write that a pod that holds nothing holds what the first ``n`` rows of ``holds`` [h, 4] say."""
     first = _take_holds(tables, pod, n)
     for i in range(n):
-        for figure in range(4):
+        for figure in range(c.N_HOLD):
             tables.pods.holds[first + i, figure] = holds[i, figure]

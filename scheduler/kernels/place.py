@@ -86,12 +86,23 @@ def _note_picks(
         run.mib[k, first + p] = s.pick_mib[p]
         run.cores[k, first + p] = s.pick_cores[p]
         run.slot[k, first + p] = s.pick_slot[p]
+        run.part[k, first + p] = s.pick_part[p]
+        if s.pick_part[p] != c.NO_PART:
+            n_held = _note_hold(s, n_held, s.picks[p], s.pick_part[p])
     run.n_picks[k] = first + n
     pool = pools.find_pool(nodes, ask, row)
     for j in range(nodes.pools.count[pool]):
         if s.peak[c.SLOTS, j] > 0:
-            s.holds[n_held, 0] = nodes.pools.start[pool] + j
+            n_held = _note_hold(s, n_held, nodes.pools.start[pool] + j, c.NO_PART)
             for figure in range(3):
-                s.holds[n_held, 1 + figure] = s.peak[figure, j]
-            n_held += 1
+                s.holds[n_held - 1, c.HOLD_CORES + figure] = s.peak[figure, j]
     return n_held
+
+
+@part
+def _note_hold(s: c.Scratch, n: int, d: int, p: int) -> int:
+    """Add a row without figures to ``s.holds``; return how many rows there are."""
+    for column in range(c.N_HOLD):
+        s.holds[n, column] = 0
+    s.holds[n, c.HOLD_CARD], s.holds[n, c.HOLD_PART] = d, p
+    return n + 1

@@ -170,7 +170,8 @@ def _measure_unlimited(cluster: Cluster, cards: c.Ints) -> c.Floats:
     pods, table = cluster.ledger.pods.columns, cluster.cards.columns
     first, n = pods.held[:, pods.node >= 0]
     holds = pods.holds[list_run_rows(first, n)]
-    card, _, mib, _ = holds[holds[:, 1] == 0].T
+    unlimited = (holds[:, c.HOLD_CORES] == 0) & (holds[:, c.HOLD_PART] == c.NO_PART)
+    card, mib = holds[unlimited][:, [c.HOLD_CARD, c.HOLD_MIB]].T
     taken: c.Floats = mib * table.milli[c.MIB, card] / c.WHOLE
     shares: c.Floats = np.bincount(card, taken, table.numa.size).astype(np.float64)
     return shares[cards]

@@ -64,7 +64,8 @@ def _add_held(cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], amounts
     entered = cluster.ledger.pods.columns
     first, n_held = entered.held[:, np.array([pod.row for pod in pods], np.int64)]
     pod = np.repeat(np.arange(len(pods)), n_held)
-    card, cores, mib, _ = entered.holds[all_cards.list_run_rows(first, n_held)].T
+    # Rows of parts of cards have no figures: they are in the row of the card.
+    card, cores, mib = entered.holds[all_cards.list_run_rows(first, n_held)][:, : c.HOLD_SLOTS].T
     memory = mib * table.milli[c.MIB, card] / c.WHOLE
     compute = np.where(cores > 0, cores * table.milli[c.CORES, card] / c.WHOLE, memory)
     is_told = cards.row >= 0

@@ -47,7 +47,7 @@ class Rooms:
     def __init__(self, cluster: Cluster, boards: Boards, learner: Learner) -> None:
         self._cluster, self._boards, self._learner = cluster, boards, learner
         self._of_pods = np.zeros((4, 1), np.int64)
-        self._of_picks = np.zeros(4, np.int64)
+        self._of_picks = np.zeros(5, np.int64)
         # The parts of the buffers that calls were given, by the numbers of pods and picks that they are for.
         self._given: dict[tuple[int, int], Run] = {}
 
@@ -63,7 +63,8 @@ class Rooms:
         The buffers are valid until the next call.
         """
         cluster, n, picks = self._cluster, len(part), shape.most_picks
-        held = picks if shape.asked.template.gpu else 0
+        # A part of a card is held beside the card.
+        held = 2 * picks if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
         room = self._given.get((n, picks)) or self._cut(n, picks)
         room.priority[:] = [pod.priority for pod in part]
@@ -72,7 +73,7 @@ class Rooms:
         return room
 
     def _cut(self, n: int, picks: int) -> Run:
-        size = 4 * n * picks
+        size = 5 * n * picks
         if n > self._of_pods.shape[1]:
             self._of_pods = np.zeros((4, n), np.int64)
             self._given.clear()
@@ -81,7 +82,7 @@ class Rooms:
             self._given.clear()
         if len(self._given) >= _ROOMS_MAX:
             self._given.clear()
-        of_picks = self._of_picks[:size].reshape(4, n, picks)
+        of_picks = self._of_picks[:size].reshape(5, n, picks)
         room = self._given[n, picks] = Run(
             _NONE, ANY_ROW, *EVERYWHERE, *self._of_pods[:, :n], *of_picks
         )
@@ -96,9 +97,9 @@ class Rooms:
             d, slot = int(placed.card[k, p]), int(placed.slot[k, p])
             driver = int(pools.driver[of_pool[d]])
             slots = by_driver.setdefault(driver, [[] for _ in range(n)])
-            use = CardUse(
-                cluster.cards.find_uuid(d), int(placed.mib[k, p]), int(placed.cores[k, p])
-            )
+            mib, cores = int(placed.mib[k, p]), int(placed.cores[k, p])
+            place = cluster.cards.find_place(int(placed.part[k, p]))
+            use = CardUse(cluster.cards.find_uuid(d), mib, cores, place)
             slots[slot].append(use)
         drivers = cluster.nodes.devices.drivers
         return tuple(

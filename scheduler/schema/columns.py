@@ -54,6 +54,7 @@ class Pools(Handle):
         Ints1  # [Q] node row, -1 of pools that belong to no single node, and of rows without a pool
     )
     generation: Ints1  # [Q] of such a pool: the version of its source; 0 of a node's pool
+    carved: Flags1  # [Q] whether parts can be cut out of any of its cards
     complete: Flags1  # [Q] whether the source has said everything; of an incomplete pool no device is given away
     managed: Flags1  # [Q] the devices are given away one by one; else they are counted
     chooser: Ints1  # [Q] who chooses among them, see WALK
@@ -88,6 +89,25 @@ class Nodes(Handle):
     pools: Pools
 
 
+class Carvings(Handle):
+    """What can be cut out of cards, once for all cards that are cut alike. V = carvings, P = parts of all of them."""
+
+    run: Ints2  # [2, V] first row and number of rows in ``parts``; the first carving has none
+    parts: Ints2  # [P, N_PART] see PART_*, those first that are to be tried first
+    uses: Ints2  # [E, 2] counter of the card, counted from its first one, and how much of it a part takes
+
+
+# Positions in Carvings.parts: MiB and core percent of the part, and its run of uses.
+PART_MIB, PART_CORES, PART_FIRST, PART_USES, N_PART = range(5)
+
+
+class Counters(Handle):
+    """What limits the parts of cards: a run of counters for each card that can be cut. E = all of them."""
+
+    total: Ints1  # [E]
+    used: Ints1  # [E]
+
+
 class Cards(Handle):
     """One row per card; the cards of a pool are neighbours, sorted by index."""
 
@@ -97,12 +117,16 @@ class Cards(Handle):
     healthy: Flags1  # [D]
     cordoned: Flags1  # [D]
     mig: Flags1  # [D]
+    carving: Ints1  # [D] what can be cut out of it, 0 where nothing is known of that
+    counter: Ints1  # [D] its first counter
     numa: Ints1  # [D]
     position: Ints1  # [D] the card's index on its node
     model: Ints1  # [D] interned
     mode: Ints1  # [D] interned
     uuid: Ints1  # [D] interned
     pool: Ints1  # [D] its pool
+    carvings: Carvings
+    counters: Counters
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
@@ -124,8 +148,14 @@ class Pods(Handle):
     start: Ints1  # [M] seconds since 1970 at which the kubelet took it up, or NOT_STARTED
     charge: Ints1  # [M] number of its charge
     held: Ints2  # [2, M] first row and number of rows in ``holds``; of a free row the next free one, and 0
-    holds: Ints2  # [H, 4] card row, and core percent, MiB and sharers that are held of it
+    holds: Ints2  # [H, N_HOLD] see HOLD_*
     free: Ints1  # [N_FREE] see FREE_*
+
+
+# Positions in Pods.holds: card row, and core percent, MiB and sharers that are held of it; and the part that is held of
+# a card that is cut, as its row in Carvings.parts, NO_PART in rows of figures.
+HOLD_CARD, HOLD_CORES, HOLD_MIB, HOLD_SLOTS, HOLD_PART, N_HOLD = range(6)
+NO_PART = -1
 
 
 class Charges(Handle):
@@ -338,8 +368,9 @@ class Scratch(Handle):
     pick_mib: Ints1  # [P] MiB and cores that are charged for the pick
     pick_cores: Ints1  # [P]
     pick_slot: Ints1  # [P] container of the pick
+    pick_part: Ints1  # [P] part of the card that is picked, NO_PART for the card itself
     only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
-    holds: Ints2  # [P, 4] what the pod at hand holds of the picks, as ``Pods.holds``
+    holds: Ints2  # [2 P, N_HOLD] what the pod at hand holds of the picks, as ``Pods.holds``
     codes: Ints1  # [N_CARD_CODES] how many cards were refused for what
     n_picks: Ints1  # [1] how many picks there are, where a mode that knows cards made them
     free: Ints2  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed

@@ -106,7 +106,7 @@ def make_board(capacity: int, words: int = 1) -> c.Board:
 def make_run() -> Run:
     """Make a run of no pods: it only brings a board up to date."""
     none, no_picks = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-    return Run(none, ANY_ROW, ANYWHERE, none, NOWHERE, *[none] * 4, *[no_picks] * 4)
+    return Run(none, ANY_ROW, ANYWHERE, none, NOWHERE, *[none] * 4, *[no_picks] * 5)
 
 
 def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
@@ -129,8 +129,9 @@ def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         pick_mib=np.zeros(most_picks, np.int64),
         pick_cores=np.zeros(most_picks, np.int64),
         pick_slot=np.zeros(most_picks, np.int64),
+        pick_part=np.full(most_picks, c.NO_PART, np.int64),
         only_numa=np.full(1, c.ANY_NUMA, np.int64),
-        holds=np.zeros((most_picks, 4), np.int64),
+        holds=np.zeros((2 * most_picks, c.N_HOLD), np.int64),
         codes=np.zeros(c.N_CARD_CODES, np.int64),
         n_picks=np.zeros(1, np.int64),
         free=np.zeros((2, most_cards), np.int64),

@@ -35,6 +35,7 @@ class Run(Handle):
     mib: Ints2  # [K, Q]
     cores: Ints2  # [K, Q]
     slot: Ints2  # [K, Q] container of the pick
+    part: Ints2  # [K, Q] part of the card, NO_PART for the card itself
 
 
 ANY_ROW = -1

@@ -93,6 +93,9 @@ class Cold:
         if shape.ask.more:
             # Classes compare the cards of one family.
             return False
+        if gpu is not None and self._cluster.nodes.columns.pools.carved.any():
+            # Bounds know nothing of parts of cards.
+            return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False
         if len(shape.counted) or table.draws_lots(shape.asked):

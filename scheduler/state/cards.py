@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.api.cards import Card
+from scheduler.api.cards import Card, Place
 from scheduler.devices import whole
 from scheduler.schema import columns as c
+from scheduler.state.carvings import CarvingTable
 from scheduler.state.structures.interning import Interner
 from scheduler.state.structures.runs import Runs
 
@@ -30,7 +31,8 @@ class CardTable:
         self.modes: Interner[str] = Interner()
         self.uuids: Interner[str] = Interner()
         self.kinds: Interner[tuple[int, int]] = Interner(whole.CARD)
-        self.columns = _make_columns(_FIRST_CAPACITY)
+        self.carvings = CarvingTable()
+        self.columns = _make_columns(_FIRST_CAPACITY, self.carvings)
         self.most_on_a_node = 1
         self._runs = Runs()
         self._n_used = self._n_numberings = 0
@@ -59,6 +61,8 @@ class CardTable:
             columns.healthy[d] = card.healthy
             columns.cordoned[d] = False
             columns.mig[d] = card.is_carved
+            columns.carving[d] = self.carvings.number_parts(card.parts)
+            columns.counter[d] = self.carvings.take_counters() if card.parts else 0
             columns.numa[d] = card.numa
             columns.position[d] = card.index
             columns.model[d] = self.models.number(card.model)
@@ -81,8 +85,20 @@ class CardTable:
 
     def give_back(self, start: int, n: int) -> None:
         """Give back the rows of a pool's cards, which are gone and unused; another node may have the rows."""
+        for d in range(start, start + n):
+            if self.columns.carving[d]:
+                self.carvings.give_back(int(self.columns.counter[d]))
+                self.columns.carving[d] = 0
         self._runs.give_back(start, n)
         self._n_used -= n
+
+    def find_place(self, part: int) -> Place | None:
+        """Return the place of a part of a card, None for none."""
+        return self.carvings.find_place(part)
+
+    def find_part(self, d: int, place: Place | None) -> int:
+        """Find the part that is cut out of a card at a place; ``NO_PART`` for none, and for rows that are no cards."""
+        return self.carvings.find_part(int(self.columns.carving[d]) if d >= 0 else 0, place)
 
     def find_uuid(self, d: int) -> str:
         """Return the UUID of a card."""
@@ -102,13 +118,14 @@ class CardTable:
     def _grow(self) -> None:
         capacity = self.columns.numa.size
         if self._runs.end > capacity:
-            fresh = _make_columns(max(self._runs.end, capacity * 2))
+            fresh = _make_columns(max(self._runs.end, capacity * 2), self.carvings)
             for before, after in zip(self.columns.list_values(), fresh.list_values(), strict=True):
-                after[..., :capacity] = before
+                if before is not after:
+                    after[..., :capacity] = before
             self.columns.adopt(fresh)
 
 
-def _make_columns(capacity: int) -> c.Cards:
+def _make_columns(capacity: int, carvings: CarvingTable) -> c.Cards:
     return c.Cards(
         total=np.zeros((3, capacity), np.int64),
         used=np.zeros((3, capacity), np.int64),
@@ -116,11 +133,15 @@ def _make_columns(capacity: int) -> c.Cards:
         healthy=np.zeros(capacity, np.bool_),
         cordoned=np.zeros(capacity, np.bool_),
         mig=np.zeros(capacity, np.bool_),
+        carving=np.zeros(capacity, np.int64),
+        counter=np.zeros(capacity, np.int64),
         numa=np.zeros(capacity, np.int64),
         position=np.zeros(capacity, np.int64),
         model=np.zeros(capacity, np.int64),
         mode=np.zeros(capacity, np.int64),
         uuid=np.zeros(capacity, np.int64),
         pool=np.zeros(capacity, np.int64),
+        carvings=carvings.carvings,
+        counters=carvings.counters,
         kind=np.zeros(capacity, np.int64),
     )

@@ -31,7 +31,8 @@ def _read_columns(cluster: Cluster, pod: PodRecord) -> tuple[Any, ...]:
     """Read the priority and the start of a pod that has a node, and what it holds on cards."""
     pods = cluster.ledger.pods
     held = sorted(
-        (cluster.cards.find_uuid(d), *figures) for d, *figures in pods.read_held(pod.row).tolist()
+        (cluster.cards.find_uuid(d), *figures, cluster.cards.find_place(part))
+        for d, *figures, part in pods.read_held(pod.row).tolist()
     )
     return int(pods.columns.priority[pod.row]), int(pods.columns.start[pod.row]), held
 
@@ -75,6 +76,7 @@ def _read_figures(cluster: Cluster, row: int) -> dict[str, Any]:
                 bool(cards.healthy[d]),
                 bool(cards.cordoned[d]),
                 bool(cards.mig[d]),
+                cluster.cards.carvings.list_places(int(cards.carving[d])),
                 int(nodes.pools.family[cards.pool[d]]),
                 int(cards.numa[d]),
                 int(cards.position[d]),

@@ -345,7 +345,7 @@ class Cluster:
     def read_held(self, pod: PodRecord) -> dict[int, Figures]:
         """Return the cores, MiB and sharers that a pod holds, by card row; empty when it is not charged to a node."""
         holds = self.ledger.pods.read_held(pod.row).tolist() if pod.row >= 0 else []
-        return {d: (cores, mib, sharers) for d, cores, mib, sharers in holds}
+        return {d: (cores, mib, n) for d, cores, mib, n, part in holds if part == c.NO_PART}
 
     def assume(self, uid: str, node: str, claim: Grants, given: tuple[Given, ...] = ()) -> None:
         """Charge a pending pod to a node, ahead of its binding, with what its claims are given there."""

@@ -65,7 +65,7 @@ class PoolTable:
         columns, rows = self.columns, slice(first, first + n)
         for column in (columns.family, columns.driver, columns.node):
             column[rows] = -1
-        columns.managed[rows] = columns.complete[rows] = False
+        columns.managed[rows] = columns.complete[rows] = columns.carved[rows] = False
         columns.chooser[rows] = c.WALK
         columns.resource[rows] = c.UNKNOWN
         for figures in (
@@ -127,6 +127,7 @@ def _make_columns(capacity: int) -> c.Pools:
         driver=np.full(capacity, -1, np.int64),
         node=np.full(capacity, -1, np.int64),
         generation=np.zeros(capacity, np.int64),
+        carved=np.zeros(capacity, np.bool_),
         complete=np.zeros(capacity, np.bool_),
         managed=np.zeros(capacity, np.bool_),
         chooser=np.full(capacity, c.WALK, np.int64),

@@ -137,6 +137,7 @@ class Registers:
         for pool, cards in enumerate(found, first):
             start = self._cards.place_cards(cards, pool)
             pools.start[pool], pools.count[pool] = start, len(cards)
+            pools.carved[pool] = any(card.parts for card in cards)
             self.name_cards(pool, {card.id: d for d, card in enumerate(cards, start)})
         self._gone_from[row] = gone
         self.cordon(row)
@@ -286,17 +287,35 @@ class Registers:
         if n > len(self._work):
             self._work = np.zeros((n, kernel.N_WORK), np.int64)
         work, slots = self._work[:n], find_slots(pod.claim, driver.name)
+        told = told_cards.read_told(
+            slots, self.list_cards(pod.uid, family, row), driver.find_whole, self._cards.find_part
+        )
         n_held = kernel.hold_cards(
             self._cards.columns,
             containers,
-            told_cards.read_told(slots, self.list_cards(pod.uid, family, row), driver.find_whole),
+            told,
             pod.initialized,
             span.start,
             work,
         )
-        # A slice of several rows is not contiguous, and kernels would be compiled a second time for such an array.
         # What one family holds is copied, because the next one writes to the same working space.
-        return work[:n_held, :4].copy()
+        held = np.full((n_held, c.N_HOLD), c.NO_PART, np.int64)
+        held[:, : c.HOLD_PART] = work[:n_held, : c.HOLD_PART]
+        return np.concatenate((held, parts)) if len(parts := self._list_parts(held, told)) else held
+
+    def _list_parts(self, held: c.Ints, told: c.Ints) -> c.Ints:
+        """List the parts that a pod holds of the cards that it holds, as further rows of ``held``.
+
+        A pod that names no part of a card that is cut may have any: the largest is charged, so that none is given twice.
+        """
+        carving = self._cards.columns.carving
+        cut = [d for d in held[:, c.HOLD_CARD].tolist() if carving[d]]
+        found = []
+        for d in cut:
+            parts = set(told[told[:, kernel.CARD] == d, kernel.TOLD_PART].tolist()) - {c.NO_PART}
+            largest = self._cards.carvings.find_largest(int(carving[d]))
+            found += [(d, 0, 0, 0, part) for part in sorted(parts) or [largest]]
+        return np.array(found, np.int64).reshape(-1, c.N_HOLD)
 
     def _find_span(self, pool: int) -> range:
         start = int(self.pools.columns.start[pool])

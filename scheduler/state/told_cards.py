@@ -20,7 +20,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 
 import numpy as np
 
-from scheduler.api.cards import CardUse, Slots
+from scheduler.api.cards import CardUse, Place, Slots
 from scheduler.api.pods.gpus import ContainerAsk, ContainerKind
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
@@ -28,14 +28,16 @@ from scheduler.schema import columns as c
 Asks = tuple[ContainerAsk, ...]
 # From a name in a claim to the card that it names, or names a partition of: see ``devices/contract``.
 WholeOf = Callable[[str], str]
+# From the row of a card and a place on it to the row of the part that is cut out there, ``NO_PART`` for none.
+FindPart = Callable[[int, Place | None], int]
 # By pod the cards that left the register while the pod held them, each with a code that is no row.
 Gone = dict[str, dict[str, int]]
 
 # Far more than any card has, and a figure that an array can hold.
 _MIB_MAX = 1 << 53
 _UNTOLD: c.Ints = np.zeros((0, kernel.N_TOLD), np.int64)
-# [0, 4] what a pod without cards holds, as ``Pods.holds``.
-NOTHING: c.Ints = np.zeros((0, 4), np.int64)
+# [0, N_HOLD] what a pod without cards holds, as ``Pods.holds``.
+NOTHING: c.Ints = np.zeros((0, c.N_HOLD), np.int64)
 
 
 def limit_claim(slots: Slots, asks: Asks) -> Slots:
@@ -76,7 +78,9 @@ def describe_unnamed(
     return ""
 
 
-def read_told(claim: Slots, cards: Mapping[str, int], whole_of: WholeOf) -> c.Ints:
+def read_told(
+    claim: Slots, cards: Mapping[str, int], whole_of: WholeOf, find_part: FindPart
+) -> c.Ints:
     """Return [t, N_TOLD] the cards that a claim names, as the kernel takes them.
 
     ``cards`` are the rows of the node's cards by UUID, and the codes of the pod's cards that are ``Gone``. A card
@@ -89,6 +93,7 @@ def read_told(claim: Slots, cards: Mapping[str, int], whole_of: WholeOf) -> c.In
             cards.get(whole_of(use.uuid), kernel.STRANGE),
             use.cores,
             min(use.mem_mib, _MIB_MAX),
+            find_part(cards.get(use.uuid, kernel.STRANGE), use.place),
         )
         for i, uses in enumerate(claim)
         for use in uses
@@ -121,14 +126,15 @@ def find_gone(
 
 
 def _limit_uses(uses: tuple[CardUse, ...], ask: ContainerAsk) -> tuple[CardUse, ...]:
-    counted: dict[str, CardUse] = {}
+    counted: dict[tuple[str, Place | None], CardUse] = {}
     for use in uses if ask.cards else ():
-        if use.uuid in counted:
+        if (use.uuid, use.place) in counted:
             continue
-        counted[use.uuid] = CardUse(
+        counted[use.uuid, use.place] = CardUse(
             use.uuid,
             min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
             min(use.cores, ask.cores),
+            use.place,
         )
         if len(counted) == ask.cards:
             break

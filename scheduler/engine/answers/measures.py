@@ -60,10 +60,13 @@ def copy_holds(inside: Inside, _: ask.Holds) -> ask.HoldColumns:
     pods = cluster.ledger.pods.columns
     rows = np.flatnonzero(pods.node >= 0)
     first, n = pods.held[:, rows]
+    holds = pods.holds[all_cards.list_run_rows(first, n)]
+    # What is held of a part of a card is in the row of the card.
+    of_cards = holds[:, c.HOLD_PART] == c.NO_PART
     return ask.HoldColumns(
         tuple(cluster.pods.values()),
-        np.repeat(rows, n),
-        pods.holds[all_cards.list_run_rows(first, n)],
+        np.repeat(rows, n)[of_cards],
+        holds[of_cards][:, : c.HOLD_PART],
     )
 
 

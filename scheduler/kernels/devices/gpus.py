@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import kernel, part, tiny
-from scheduler.kernels.devices import pools
+from scheduler.kernels.devices import carving, pools
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
 from scheduler.schema.world import World
@@ -98,7 +98,9 @@ def _sort_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch
 
 
 @part
-def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
+def _find_refusal(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, n_picks: int, s: c.Scratch
+) -> int:
     """Make the checks 6 to 13 of HAMi's walk for one card; return -1 when it passes, else the code."""
     d = start + j
     slots = cards.used[c.SLOTS, d] + s.held[c.SLOTS, j]
@@ -119,18 +121,24 @@ def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: 
     if cores_total != 0 and cores_used == cores_total and cores == 0:
         return EXHAUSTED
     if cards.mig[d]:
-        return MIG
+        mib = find_mib_asked(cards, ask, slot, d)
+        if cards.carving[d] == 0 or carving.find_part(cards, d, mib, n_picks, s) == c.NO_PART:
+            return MIG
     return -1
 
 
 @part
-def accepts_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
+def accepts_card(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, n_picks: int, s: c.Scratch
+) -> bool:
     """Whether a container may have a card by all rules but those on numa; ``s.held`` is what the pod has already."""
-    return bool(find_code(cards, ask, slot, start, j, s) < 0)
+    return bool(find_code(cards, ask, slot, start, j, n_picks, s) < 0)
 
 
 @part
-def find_code(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
+def find_code(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, n_picks: int, s: c.Scratch
+) -> int:
     """Return -1 when ``accepts_card``, else the code of the first rule that refuses the card."""
     d = start + j
     if not cards.healthy[d]:
@@ -143,7 +151,7 @@ def find_code(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Sc
         return NUMA
     if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
         return UUID
-    return int(_find_refusal(cards, ask, slot, start, j, s))
+    return int(_find_refusal(cards, ask, slot, start, j, n_picks, s))
 
 
 @tiny
@@ -208,9 +216,11 @@ def begin_choice(count: int, s: c.Scratch) -> None:
 @part
 def hold_picks(ask: c.Ask, slot: int, start: int, first: int, end: int, s: c.Scratch) -> None:
     """Note that a container holds the picks from ``first`` to ``end``, for those that are served after it."""
-    stays = ask.containers[c.KIND, slot] != c.KIND_INIT
+    is_staying = ask.containers[c.KIND, slot] != c.KIND_INIT
     for p in range(first, end):
         j = s.picks[p] - start
+        # A part of a card is never given to another container of the pod.
+        stays = is_staying or s.pick_part[p] != c.NO_PART
         add = (s.pick_cores[p], s.pick_mib[p], 1)
         for i in range(3):
             s.peak[i, j] = max(s.peak[i, j], s.held[i, j] + add[i])
@@ -221,9 +231,14 @@ def hold_picks(ask: c.Ask, slot: int, start: int, first: int, end: int, s: c.Scr
 @part
 def pick_card(cards: c.Cards, ask: c.Ask, slot: int, d: int, n_picks: int, s: c.Scratch) -> None:
     """Write a card down as the next pick of a container."""
-    s.picks[n_picks], s.pick_slot[n_picks] = d, slot
-    s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
-    s.pick_cores[n_picks] = ask.containers[c.ASK_CORES, slot]
+    mib, p = find_mib_asked(cards, ask, slot, d), c.NO_PART
+    cores = ask.containers[c.ASK_CORES, slot]
+    if cards.mig[d]:
+        # What is charged is the part, which may be more than what was asked for.
+        p = carving.find_part(cards, d, mib, n_picks, s)
+        mib, cores = cards.carvings.parts[p, c.PART_MIB], cards.carvings.parts[p, c.PART_CORES]
+    s.picks[n_picks], s.pick_slot[n_picks], s.pick_part[n_picks] = d, slot, p
+    s.pick_mib[n_picks], s.pick_cores[n_picks] = mib, cores
 
 
 @kernel
@@ -245,14 +260,24 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
         if (
             d < start
             or d >= start + count
-            or not accepts_card(cards, ask, slot, start, d - start, s)
+            or not accepts_card(cards, ask, slot, start, d - start, p, s)
         ):
             return False
+        pick_card(cards, ask, slot, d, p, s)
         if ask.containers[c.KIND, slot] != c.KIND_INIT:
             s.held[c.CORES, d - start] += ask.containers[c.ASK_CORES, slot]
             s.held[c.MIB, d - start] += find_mib_asked(cards, ask, slot, d)
             s.held[c.SLOTS, d - start] += 1
     return True
+
+
+@part
+def _has_parts(cards: c.Cards, start: int, count: int) -> bool:
+    """Whether parts can be cut out of any of these cards."""
+    for d in range(start, start + count):
+        if cards.carving[d] > 0:
+            return True
+    return False
 
 
 @part
@@ -262,7 +287,7 @@ def _choose_for_container(
     """Pick the cards of one container; return the number of picks so far, or -1."""
     s.codes[:] = 0
     wanted = ask.containers[c.N_CARDS, slot]
-    if wanted > count:
+    if wanted > count and not _has_parts(cards, start, count):
         s.codes[TOO_MANY_ASKED] = count
         return -1
     _score_cards(cards, ask, start, count, s)
@@ -270,7 +295,9 @@ def _choose_for_container(
     numa_bind = ask.rules.numa_bind
     first = n_picks
     last_numa = -1
-    for at in range(count - 1, -1, -1):
+    at = count
+    while at > 0:
+        at -= 1
         j = s.order[at]
         d = start + j
         if not cards.healthy[d]:
@@ -294,7 +321,7 @@ def _choose_for_container(
         if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
             s.codes[UUID] += 1
             continue
-        code = _find_refusal(cards, ask, slot, start, j, s)
+        code = _find_refusal(cards, ask, slot, start, j, n_picks, s)
         if code >= 0:
             s.codes[code] += 1
             continue
@@ -302,5 +329,8 @@ def _choose_for_container(
         n_picks += 1
         if n_picks - first == wanted:
             return n_picks
+        if cards.mig[d]:
+            # Several parts of one card may serve one container.
+            at += 1
     s.codes[TOO_FEW] = n_picks - first
     return -1

@@ -52,7 +52,7 @@ def _find_fitting(
     """Find the cards that the container may have, as bits by their places, and count why others are refused."""
     fitting = 0
     for j in range(min(count, _ALL)):
-        code = gpus.find_code(cards, ask, slot, start, j, s)
+        code = gpus.find_code(cards, ask, slot, start, j, 0, s)
         if code < 0 and not _is_of_size(cards, ask, slot, start, j, s):
             code = gpus.NO_MEMORY
         if code < 0:

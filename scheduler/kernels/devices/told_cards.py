@@ -15,7 +15,7 @@ from scheduler.schema.handles import Ints2
 GONE, GONE_CARVED, STRANGE = -1, -2, -3
 # Columns of what a claim tells, a row per card that a container names: the container, the card's row, the row
 # of the card that it is a part of (up to HAMi 2.9 parts are named like ``UUID[0-1]``), and what is held of it.
-CONTAINER, CARD, WHOLE_CARD, TOLD_CORES, TOLD_MIB, N_TOLD = 0, 1, 2, 3, 4, 5
+CONTAINER, CARD, WHOLE_CARD, TOLD_CORES, TOLD_MIB, TOLD_PART, N_TOLD = 0, 1, 2, 3, 4, 5, 6
 # Working columns, behind the four of Pods.holds: cores, MiB and sharers of containers that stay, the order in
 # which cards are taken, whether any container names the card, and the last container that does.
 _STAYS, _ORDER, _NAMED, _OWN, N_WORK = 4, 7, 8, 9, 10
@@ -47,9 +47,14 @@ def hold_cards(
         for t in range(first, at):
             if told[t, CARD] >= 0:
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
-                mib = min(told[t, TOLD_MIB], most)
+                mib, cores = min(told[t, TOLD_MIB], most), told[t, TOLD_CORES]
+                if told[t, TOLD_PART] != c.NO_PART:
+                    # A part is held as it is, and by the pod until its end.
+                    mib = cards.carvings.parts[told[t, TOLD_PART], c.PART_MIB]
+                    cores = cards.carvings.parts[told[t, TOLD_PART], c.PART_CORES]
+                    kind = c.KIND_APP
                 j = told[t, CARD] - start
-                _hold_one_more(work, j, kind, told[t, TOLD_CORES], mib)
+                _hold_one_more(work, j, kind, cores, mib)
                 work[j, _OWN] = i
         # A card in MIG mode serves a container several times.
         if is_carved:

@@ -156,7 +156,7 @@ def pick_cards(
 ) -> int:
     """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
     pool = pools.find_pool(nodes, ask, row)
-    if ask.rules.walk or nodes.pools.chooser[pool] != c.WALK:
+    if ask.rules.walk or nodes.pools.chooser[pool] != c.WALK or nodes.pools.carved[pool]:
         return choose.choose_devices(nodes, cards, ask, row, s)
     slot = ask.rules.only
     start = nodes.pools.start[pool]
@@ -165,7 +165,7 @@ def pick_cards(
         for i in range(3):
             s.held[i, j] = 0
             s.peak[i, j] = 0
-        if gpus.accepts_card(cards, ask, slot, start, j, s):
+        if gpus.accepts_card(cards, ask, slot, start, j, 0, s):
             s.order[passing] = j
             passing += 1
     wanted = ask.containers[c.N_CARDS, slot]
@@ -184,6 +184,7 @@ def pick_cards(
         _give_card(cards, ask, slot, start, j, s)
         s.picks[p] = start + j
         s.pick_mib[p], s.pick_cores[p] = s.peak[c.MIB, j], s.peak[c.CORES, j]
+        s.pick_part[p] = c.NO_PART
         s.pick_slot[p] = slot
     return int(wanted)
 

@@ -64,6 +64,6 @@ def _make_columns(rows: int, holds: int) -> c.Pods:
         start=np.zeros(rows, np.int64),
         charge=np.zeros(rows, np.int64),
         held=np.zeros((2, rows), np.int64),
-        holds=np.zeros((holds, 4), np.int64),
+        holds=np.zeros((holds, c.N_HOLD), np.int64),
         free=free,
     )

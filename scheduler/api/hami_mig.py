@@ -1,0 +1,128 @@
+"""HAMi's MIG: what can be cut out of a card, and which instances pods have.
+
+The device plugin reports the profiles of each card with the places at which the card can have an instance. The scheduler
+reserves a place, and the plugin makes the instance when the kubelet asks for it.
+
+Source: HAMi v2.10 (Apache-2.0), ``pkg/device/nvidia/mig_*.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from scheduler.api import limits, names
+from scheduler.api.cards import SLOTS_MAX, CardUse, Part, Place, Slots
+from scheduler.errors import BadInput
+
+# Of these profiles HAMi takes the last place first, so that those of other profiles stay together.
+_FROM_THE_END = ("1g.", "3g.")
+_FIGURE_MAX = 2**31 - 1
+
+
+class Placement(msgspec.Struct, gc=False, frozen=True):
+    """The slots of an instance."""
+
+    start: int = 0
+    size: int = 0
+
+
+class Profile(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+    """A profile as a card's register has it."""
+
+    name: str
+    memory_mb: int = msgspec.field(name="memoryMB", default=0)
+    core: int = 0
+    slice_count: int = 0
+    placements: tuple[Placement, ...] = ()
+
+
+class Allocation(msgspec.Struct, gc=False, frozen=True, rename="camel", omit_defaults=True):
+    """An instance that a pod has or is to get.
+
+    ``device_index`` is its place in the list of what its container has.
+    """
+
+    container_index: int
+    device_index: int
+    gpu_uuid: str = msgspec.field(name="gpuUUID")
+    profile: str
+    placement: Placement
+
+
+_allocations = msgspec.json.Decoder(list[Allocation])
+
+
+def list_parts(profiles: Iterable[Profile], field: str) -> tuple[Part, ...]:
+    """List the parts of a card in the order in which HAMi tries them: the smallest profile first.
+
+    Raises:
+        BadInput: a figure that no card has.
+    """
+    parts: list[Part] = []
+    for one in sorted(profiles, key=lambda one: (one.memory_mb, one.slice_count)):
+        places = sorted(
+            one.placements, key=lambda at: at.start, reverse=one.name.startswith(_FROM_THE_END)
+        )
+        for at in places:
+            is_possible = at.start >= 0 and at.size > 0 and at.start + at.size <= SLOTS_MAX
+            if not is_possible or not 0 < one.memory_mb <= _FIGURE_MAX or not 0 <= one.core <= 100:
+                text = f'MIG profile "{limits.shorten(one.name, 80)}" has a figure that no card has'
+                raise BadInput(field, text)
+            parts.append(Part(one.name, one.memory_mb, one.core, at.start, at.size))
+    return tuple(parts)
+
+
+def encode_allocations(slots: Slots) -> str:
+    """Encode the instances of ``hami.io/vgpu-mig-allocations``; empty for none."""
+    found = [
+        {
+            "containerIndex": i,
+            "deviceIndex": k,
+            "gpuUUID": use.uuid,
+            "profile": use.place.profile,
+            "placement": {"start": use.place.start, "size": use.place.size},
+        }
+        for i, slot in enumerate(slots)
+        for k, use in enumerate(slot)
+        if use.place is not None
+    ]
+    return msgspec.json.encode(found).decode() if found else ""
+
+
+def add_places(slots: Slots, text: str) -> Slots:
+    """Add to what a pod holds the places that ``hami.io/vgpu-mig-allocations`` tells.
+
+    Raises:
+        BadInput: the text cannot be read.
+    """
+    field = f"metadata.annotations[{names.HAMI_MIG_ALLOCATIONS}]"
+    try:
+        found = _allocations.decode(text) if text else []
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadInput(
+            field, f"not a JSON list of allocations as HAMi writes it: {error}"
+        ) from error
+    if len(found) > limits.CLAIM_CARDS:
+        raise BadInput(field, f"has more than {limits.CLAIM_CARDS} entries, the maximum")
+    by_place: dict[tuple[int, int], Allocation] = {}
+    for one in found:
+        at = one.placement
+        if at.start < 0 or at.size <= 0 or at.start + at.size > SLOTS_MAX:
+            raise BadInput(field, "has a placement that no card has")
+        key = one.container_index, one.device_index
+        if key in by_place:
+            raise BadInput(field, f"names device {key[1]} of container {key[0]} twice")
+        by_place[key] = one
+
+    def add(i: int, k: int, use: CardUse) -> CardUse:
+        one = by_place.get((i, k))
+        if one is None or one.gpu_uuid != use.uuid:
+            return use
+        place = Place(one.profile, one.placement.start, one.placement.size)
+        return use._replace(place=place)
+
+    return tuple(
+        tuple(add(i, k, use) for k, use in enumerate(slot)) for i, slot in enumerate(slots)
+    )

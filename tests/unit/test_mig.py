@@ -1,0 +1,218 @@
+"""MIG as HAMi from v2.10 has it: the scheduler reserves a place on a card, and the device plugin makes the instance."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.api import names
+from scheduler.api.cards import Place, list_uses
+from scheduler.state import checks
+from scheduler.state.cluster import Cluster
+from scheduler.state.pods import PodRecord
+from tests import make, slices
+
+Json = dict[str, Any]
+# An A100 of 40 GB, as the plugin reports it: MiB, percent of cores, slices, and the places.
+A100 = {
+    "1g.5gb": (4864, 15, 1, [(i, 1) for i in range(7)]),
+    "2g.10gb": (9856, 29, 2, [(0, 2), (2, 2), (4, 2)]),
+    "3g.20gb": (19968, 43, 3, [(0, 4), (4, 4)]),
+    "4g.20gb": (19968, 58, 4, [(0, 4)]),
+    "7g.40gb": (40192, 100, 7, [(0, 8)]),
+}
+
+
+def make_card(uuid: str, index: int = 0) -> Json:
+    profiles = [
+        {
+            "name": name,
+            "memoryMB": mib,
+            "core": cores,
+            "sliceCount": n,
+            "placements": [{"start": start, "size": size} for start, size in places],
+        }
+        for name, (mib, cores, n, places) in A100.items()
+    ]
+    return make.card(uuid=uuid, index=index, sharers=7, mib=40960, mode="mig") | {
+        "migProfiles": profiles
+    }
+
+
+def make_cluster(n_cards: int = 1) -> Cluster:
+    cards = [make_card(f"GPU-{i}", i) for i in range(n_cards)]
+    return make.cluster(nodes=[make.hami_node(name="n", cards=cards, cpu=64)])
+
+
+def place(
+    cluster: Cluster, name: str, mib: int = 4000, gpu: int = 1, **asked: Any
+) -> list[Place | None]:
+    """The places that a pod gets; none if it fits nowhere."""
+    record = cluster.see_pod(make.pod(name=name, gpu=gpu, gpumem=mib, **asked))
+    assert record is not None
+    binds = make.cycle(cluster=cluster).schedule([record]).binds
+    checks.verify(cluster)
+    return [use.place for bind in binds for use in list_uses(bind.devices)]
+
+
+def test_small_instances_come_from_the_end_and_the_smallest_profile_is_taken() -> None:
+    cluster = make_cluster()
+    assert place(cluster, "a") == [Place("1g.5gb", 6, 1)]
+    assert place(cluster, "b") == [Place("1g.5gb", 5, 1)]
+    assert place(cluster, "c", 9000) == [Place("2g.10gb", 0, 2)]
+    # Where the smallest profile has no place, the next one has.
+    assert place(cluster, "d", 19000) == []
+    assert place(cluster, "e", 9000) == [Place("2g.10gb", 2, 2)]
+    assert place(cluster, "f") == [Place("1g.5gb", 4, 1)]
+    assert place(cluster, "g") == []
+
+
+def test_what_is_charged_is_the_instance_and_not_what_was_asked_for() -> None:
+    cluster = make_cluster()
+    record = cluster.see_pod(make.pod(name="a", gpu=1, gpumem=100, gpucores=1))
+    assert record is not None
+    (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
+    assert [tuple(use)[1:3] for use in list_uses(bind.devices)] == [(4864, 15)]
+    assert list(cluster.read_held(cluster.pods[record.uid]).values()) == [(15, 4864, 1)]
+
+
+def test_several_instances_of_one_card_serve_one_container() -> None:
+    cluster = make_cluster()
+    got = place(cluster, "a", 4000, gpu=3)
+    assert got == [Place("1g.5gb", start, 1) for start in (6, 5, 4)]
+    assert place(cluster, "b", 4000, gpu=5) == []
+
+
+def bind_pod(cluster: Cluster, record: PodRecord, allocations: list[Json] | None) -> PodRecord:
+    """The pod as the watch shows it once it is bound, with what the annotation says of its instances."""
+    made = cluster.pods[record.uid]
+    marks = cluster.nodes.devices.cards[0].write_answer("n", make.read_slots(made.claim), 1)
+    notes = dict(marks.annotations)
+    if allocations is not None:
+        notes[names.HAMI_MIG_ALLOCATIONS] = json.dumps(allocations)
+    else:
+        notes.pop(names.HAMI_MIG_ALLOCATIONS, None)
+    bound = cluster.see_pod(
+        make.pod(name=record.name, gpu=1, gpumem=4000, node="n", annotations=notes)
+    )
+    assert bound is not None
+    checks.verify(cluster)
+    return bound
+
+
+def test_the_annotations_are_hamis_and_a_scheduler_that_starts_anew_reads_them() -> None:
+    cluster = make_cluster()
+    record = cluster.see_pod(make.pod(name="a", gpu=1, gpumem=4000))
+    assert record is not None
+    (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
+    marks = cluster.nodes.devices.cards[0].write_answer("n", make.read_slots(bind.devices), 1)
+    assert marks.annotations[names.HAMI_ALLOCATED] == "GPU-0,NVIDIA,4864,15:;"
+    told = json.loads(marks.annotations[names.HAMI_MIG_ALLOCATIONS])
+    assert told == [
+        {
+            "containerIndex": 0,
+            "deviceIndex": 0,
+            "gpuUUID": "GPU-0",
+            "profile": "1g.5gb",
+            "placement": {"start": 6, "size": 1},
+        }
+    ]
+    # The plugin adds the identity of the instance.
+    told[0] |= {"migUUID": "MIG-1", "gpuInstanceID": 9, "computeInstanceID": 0}
+    bound = bind_pod(cluster, record, told)
+    assert bound.claim == bind.devices
+    assert place(cluster, "b") == [Place("1g.5gb", 5, 1)]
+    cluster.drop_pod(record.uid)
+    checks.verify(cluster)
+    assert place(cluster, "c") == [Place("1g.5gb", 6, 1)]
+
+
+def test_a_pod_that_names_no_instance_may_have_any() -> None:
+    """Nothing else is cut out of its card, because nobody knows what is left."""
+    cluster = make_cluster(2)
+    record = cluster.see_pod(make.pod(name="a", gpu=1, gpumem=4000))
+    assert record is not None
+    make.cycle(cluster=cluster).schedule([record])
+    bind_pod(cluster, record, None)
+    held = {use.uuid for use in list_uses(cluster.pods[record.uid].claim)}
+    got = [place(cluster, f"p{i}") for i in range(8)]
+    assert [len(one) for one in got] == [1] * 7 + [0]
+    uuids = {
+        use.uuid
+        for pod in cluster.pods.values()
+        if pod.uid != record.uid
+        for use in list_uses(pod.claim)
+    }
+    assert uuids.isdisjoint(held)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "[1]",
+        '[{"containerIndex":0}]',
+        '[{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-0","profile":"x","placement":{"start":7,"size":9}}]',
+    ],
+)
+def test_an_annotation_that_cannot_be_read_closes_the_card_and_is_told(text: str) -> None:
+    cluster = make_cluster()
+    notes = {names.HAMI_ALLOCATED: "GPU-0,NVIDIA,4864,15:;", names.HAMI_MIG_ALLOCATIONS: text}
+    bound = cluster.see_pod(make.pod(name="a", gpu=1, gpumem=4000, node="n", annotations=notes))
+    assert bound is not None
+    assert names.HAMI_MIG_ALLOCATIONS in str(cluster.find_claim_problem(bound))
+    checks.verify(cluster)
+    assert place(cluster, "b") == []
+
+
+def choose_by_twin(taken: set[int], mib: int) -> Place | None:
+    """HAMi's choice on one card, of which these slots are taken."""
+    for name, (memory, _, _, places) in sorted(
+        A100.items(), key=lambda one: (one[1][0], one[1][2])
+    ):
+        if memory < mib:
+            continue
+        for start, size in sorted(places, reverse=name[0] in "13"):
+            if taken.isdisjoint(range(start, start + size)):
+                return Place(name, start, size)
+    return None
+
+
+@settings(max_examples=slices.count_examples(150), deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 41_000), st.integers(0, 5)), min_size=1, max_size=14))
+def test_instances_are_cut_as_hami_cuts_them_whatever_came_and_went(
+    steps: list[tuple[int, int]],
+) -> None:
+    cluster, taken = make_cluster(), dict[str, Place]()
+    for i, (mib, leaves) in enumerate(steps):
+        if leaves and taken:
+            name = list(taken)[leaves % len(taken)]
+            cluster.drop_pod(f"default/{name}")
+            del taken[name]
+        slots = {slot for at in taken.values() for slot in range(at.start, at.start + at.size)}
+        # Beside the places HAMi looks at the memory of the whole card.
+        free = 40_960 - sum(A100[at.profile][0] for at in taken.values())
+        expected = choose_by_twin(slots, mib) if free >= mib else None
+        got = place(cluster, f"p{i}", mib)
+        assert got == ([] if expected is None else [expected])
+        if expected is not None:
+            taken[f"p{i}"] = expected
+
+
+def test_pods_on_cards_that_are_cut_and_on_cards_that_are_shared_come_and_go() -> None:
+    rng = np.random.default_rng(5)
+    cards = [make_card("GPU-0"), make.card(uuid="GPU-1", index=1), make_card("GPU-2", 2)]
+    cluster = make.cluster(nodes=[make.hami_node(name="n", cards=cards, cpu=640)])
+    for i in range(60):
+        bound = [pod.uid for pod in cluster.pods.values() if pod.node]
+        if bound and rng.random() < 0.45:
+            cluster.drop_pod(bound[int(rng.integers(len(bound)))])
+        else:
+            place(cluster, f"p{i}", int(rng.integers(1, 20_000)), gpu=int(rng.integers(1, 3)))
+        assert (cluster.cards.carvings.counters.used <= cluster.cards.carvings.counters.total).all()
+        assert not checks.list_overcommitted(cluster)
