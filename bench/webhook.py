@@ -28,7 +28,7 @@ from scheduler.kube.webhook import certificates
 from scheduler.kube.webhook.keeping import Pair
 from scheduler.kube.webhook.known import Known
 from scheduler.kube.webhook.server import ReviewServer
-from scheduler.kube.webhook.webhook import SWITCH_SECONDS
+from scheduler.kube.webhook.webhook import SWITCH_SECONDS, Answers
 
 Json = dict[str, Any]
 
@@ -170,7 +170,8 @@ def _work() -> None:
 
 
 async def _start(pair: Pair) -> ReviewServer:
-    server = ReviewServer(Known(lambda key: key is not None, lambda _: False), ReviewCounts())
+    answers = Answers(of_queues=Known(lambda key: key is not None, lambda _: False))
+    server = ReviewServer(answers.list_by_path(), ReviewCounts())
     server.use(pair)
     await server.start("127.0.0.1", 0)
     return server

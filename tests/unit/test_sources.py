@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from scheduler.api import kinds, steering
+from scheduler.api.admission.settings import Served
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import PeerKind
@@ -174,7 +175,8 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
     [
         ("queues", {"kueue_namespace": "kueue-system"}),
         ("kai-queues", {"with_kai": True}),
-        ("queues-webhook", {"webhook": WebhookSettings()}),
+        ("queues-webhook", {"webhook": Served(WebhookSettings(), True, False)}),
+        ("device-webhook", {"webhook": Served(WebhookSettings(), False, True)}),
     ],
 )
 def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(

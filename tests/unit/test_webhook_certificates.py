@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from cryptography import x509
 
+from scheduler.api.admission.settings import Served
 from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube.webhook import certificates
@@ -122,7 +123,7 @@ class _Server:
 
 
 def _make_keeper(server: _Server) -> SecretKeeper:
-    return SecretKeeper(server, WebhookSettings())  # type: ignore[arg-type]
+    return SecretKeeper(server, Served(WebhookSettings(), for_queues=True, for_devices=True))  # type: ignore[arg-type]
 
 
 async def test_the_first_replica_makes_the_certificate_and_the_others_use_it() -> None:

@@ -1,4 +1,4 @@
-"""Answers reviews over HTTPS: ``/mutate`` and ``/validate``."""
+"""Answers reviews over HTTPS, each at its path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 
@@ -14,16 +14,15 @@ import structlog
 from aiohttp import web
 
 from scheduler.errors import BadInput, join_lines
-from scheduler.kube.report.metrics.catalogue import WEBHOOKS
-from scheduler.kube.report.metrics.reviews import Review, ReviewCounts
+from scheduler.kube.report.metrics.reviews import Outcome, ReviewCounts
 from scheduler.kube.webhook import reviews
 from scheduler.kube.webhook.keeping import Pair
-from scheduler.kube.webhook.known import Known
 
 # A review has an object twice at most, and the API server takes none of more than 3 MiB.
 _BODY_BYTES = 8 << 20
 _BODY_SECONDS = 5.0
 _JSON = "application/json"
+Answering = Callable[[bytes], reviews.Answer]
 _log = structlog.get_logger("evenkeel.webhook")
 
 
@@ -34,14 +33,18 @@ class ReviewServer:
         port: where it listens; 0 before the start.
     """
 
-    def __init__(self, known: Known, counts: ReviewCounts) -> None:
-        """``counts``: what was answered."""
-        self._known, self._counts = known, counts
+    def __init__(self, answers: Mapping[str, Answering], counts: ReviewCounts) -> None:
+        """Make a server that does not listen yet.
+
+        Args:
+            answers: by path, one of ``WEBHOOKS``, what answers a review.
+            counts: what was answered.
+        """
+        self._counts = counts
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
         app = web.Application(client_max_size=_BODY_BYTES)
-        answers = reviews.answer_defaults, reviews.answer_checks
-        for path, answer in zip(WEBHOOKS, answers, strict=True):
+        for path, answer in answers.items():
             app.router.add_post(f"/{path}", self._make_handler(path, answer))
         self._runner = web.AppRunner(app, access_log=None)
         self.port = 0
@@ -71,7 +74,7 @@ class ReviewServer:
         try:
             await web.TCPSite(self._runner, host, port, ssl_context=self._tls).start()
         except OSError as error:
-            raise BadInput("queues.webhook.port", f"cannot listen at {port}: {error.strerror}") from error  # fmt: skip
+            raise BadInput("webhook.port", f"cannot listen at {port}: {error.strerror}") from error  # fmt: skip
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
@@ -79,14 +82,14 @@ class ReviewServer:
         await self._runner.cleanup()
 
     def _make_handler(
-        self, path: str, answer: Callable[[bytes, Known], reviews.Answer]
+        self, path: str, answer: Answering
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.Response:
-            began, result = time.perf_counter(), Review.FAILED
+            began, result = time.perf_counter(), Outcome.FAILED
             try:
                 async with asyncio.timeout(_BODY_SECONDS):
                     body = await request.read()
-                made, result = answer(body, self._known)
+                made, result = answer(body)
                 return web.Response(body=made, content_type=_JSON)
             except TimeoutError:
                 return web.Response(status=HTTPStatus.REQUEST_TIMEOUT.value)
