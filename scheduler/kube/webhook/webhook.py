@@ -27,9 +27,9 @@ from scheduler.kube.webhook.server import Answering, ReviewServer
 _LOOK_SECONDS = 60.0
 # So long it takes, at most, until the API server trusts a new authority.
 _TRUST_SECONDS = 5.0
-# So long one thread computes at most until another one gets its turn, a tenth of Python's own default. Each step of an
-# answer needs a turn, while the main loop decides.
-SWITCH_SECONDS = 0.0005
+# So long one thread computes at most until another one gets its turn, a hundredth of Python's own default. An answer
+# needs several turns, one after each read and write, while the main loop decides (``bench/admissions.py``).
+SWITCH_SECONDS = 0.00005
 _log = structlog.get_logger("evenkeel.webhook")
 
 
