@@ -266,6 +266,22 @@ def test_pods_without_devices_come_to_the_webhook_where_all_containers_get_somet
         assert "'default-scheduler', 'evenkeel'" in others["matchConditions"][1]["expression"]
 
 
+def test_cert_manager_can_make_the_certificate_of_the_webhook_for_devices(tmp_path: Path) -> None:
+    values = ("deviceWebhook.enabled=true", "webhook.certManager.enabled=true", "webhook.certManager.issuerRef.name=mine")  # fmt: skip
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={value}" for value in values)))
+    name = "evenkeel-webhook"
+    assert chart["Certificate", name]["spec"]["secretName"] == name
+    assert not {("Secret", name), ("Role", name), ("ClusterRole", name)} & chart.keys()
+    found = chart["MutatingWebhookConfiguration", f"{name}-devices"]
+    injected = found["metadata"]["annotations"]["cert-manager.io/inject-ca-from"]
+    assert injected == f"{installed.NAMESPACE}/{name}"
+    pod = chart["Deployment", "evenkeel"]["spec"]["template"]["spec"]
+    assert "/etc/evenkeel-webhook" in [one["mountPath"] for one in pod["containers"][0]["volumeMounts"]]  # fmt: skip
+    settings = _config(chart).device_webhook
+    assert settings is not None
+    assert settings.serving.certificates == "/etc/evenkeel-webhook"
+
+
 def test_a_webhook_without_queues_is_refused(tmp_path: Path) -> None:
     said = installed.rendered_chart(tmp_path, "--set=webhook.enabled=true", check=False)
     assert "webhook.enabled needs config.queues.kueue=true" in said

@@ -190,6 +190,17 @@ def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(
     assert given_rights(folder) == needed
 
 
+def test_rights_for_the_webhook_are_for_what_it_is_for() -> None:
+    for served, wanted in (
+        (Served(WebhookSettings(), True, False), {"evenkeel-webhook"}),
+        (Served(WebhookSettings(), False, True), {"evenkeel-webhook-devices"}),
+        (Served(WebhookSettings(certificates="/there"), True, True), set()),
+    ):
+        needed = rights.list_needed("x", "x", webhook=served)
+        hooks = {one.name for one in needed if one.group == "admissionregistration.k8s.io"}
+        assert hooks == wanted
+
+
 def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> None:
     """A line less is a right less: nobody grants what nothing reads."""
     listed = {(group, resource) for verb, group, resource in given_rights() if verb == "list"}
