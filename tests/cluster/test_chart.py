@@ -254,6 +254,16 @@ def test_one_webhook_serves_queues_and_devices(tmp_path: Path) -> None:
     assert settings.device_webhook.admission.taken_over == ("hami-scheduler",)
 
 
+def test_pods_that_may_keep_default_scheduler_do_not_depend_on_the_webhook(tmp_path: Path) -> None:
+    values = ("deviceWebhook.enabled=true", "deviceWebhook.forceOverwriteDefaultScheduler=false", "config.profiles[0].schedulerName=second")  # fmt: skip
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={value}" for value in values)))
+    (hook,) = chart["MutatingWebhookConfiguration", "evenkeel-webhook-devices"]["webhooks"]
+    assert hook["matchConditions"][1]["expression"].endswith(" in ['evenkeel', 'second']")
+    settings = _config(chart).device_webhook
+    assert settings is not None
+    assert not settings.admission.overwrites_default
+
+
 def test_pods_without_devices_come_to_the_webhook_where_all_containers_get_something(
     tmp_path: Path,
 ) -> None:

@@ -93,7 +93,8 @@ labels:
 {{- end -}}
 
 {{- define "evenkeel.schedulerNames" -}}
-{{- $names := list "default-scheduler" .Values.config.schedulerName -}}
+{{- $names := list .Values.config.schedulerName -}}
+{{- if .Values.deviceWebhook.forceOverwriteDefaultScheduler -}}{{- $names = prepend $names "default-scheduler" -}}{{- end -}}
 {{- range .Values.config.profiles -}}{{- $names = append $names .schedulerName -}}{{- end -}}
 {{- range .Values.deviceWebhook.takeOver -}}{{- $names = append $names . -}}{{- end -}}
 {{- $quoted := list -}}
