@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import ssl
 from collections.abc import AsyncIterator
@@ -20,7 +21,7 @@ from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import BadInput
 from scheduler.kube.client import Access
 from scheduler.kube.report.metrics.reviews import ReviewCounts
-from scheduler.kube.webhook import certificates
+from scheduler.kube.webhook import certificates, connections
 from scheduler.kube.webhook.certificates import Certificates
 from scheduler.kube.webhook.keeping import Pair
 from scheduler.kube.webhook.server import ReviewServer
@@ -194,3 +195,32 @@ async def test_a_webhook_serves_once_there_is_a_certificate_and_ends_when_it_is_
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+async def test_connections_without_a_request_are_closed(
+    served: tuple[ReviewServer, Certificates], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_REQUEST_SECONDS", 0.1)
+    server, made = served
+    tls = make_trust(made)
+    reader, writer = await asyncio.open_connection("localhost", server.port, ssl=tls)
+    idle, idle_writer = await asyncio.open_connection("localhost", server.port, ssl=tls)
+    writer.write(b"POST /mutate HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+    with contextlib.suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+    # The other one may be used still.
+    body = write_review(kinds.JOBS, _JOB)
+    idle_writer.write(b"POST /mutate?timeout=5s HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)  # fmt: skip
+    assert (await idle.readline()).startswith(b"HTTP/1.1 200")
+    for one in (writer, idle_writer):
+        one.close()
+
+
+async def test_other_methods_and_paths(served: tuple[ReviewServer, Certificates]) -> None:
+    server, made = served
+    connector = aiohttp.TCPConnector(ssl=make_trust(made))
+    async with aiohttp.ClientSession(connector=connector) as session:
+        for method, path, status in (("GET", "/mutate", 405), ("PUT", "/mutate", 405), ("GET", "/", 404), ("POST", "//mutate", 404)):  # fmt: skip
+            url = f"https://localhost:{server.port}{path}"
+            async with session.request(method, url) as answer:
+                assert answer.status == status
