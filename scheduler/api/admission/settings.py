@@ -40,10 +40,6 @@ class NvidiaAdmission:
     runtime_class: str = ""
     hides_cards: bool = False
 
-    def list_resources(self) -> list[str]:
-        """List the resources by which a container requests cards."""
-        return [one for one in (self.count, self.memory, self.memory_percent, self.cores) if one]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionSettings:

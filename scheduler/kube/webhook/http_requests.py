@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _HEAD_BYTES = 32 << 10
 # A review has an object twice at most, and the API server takes none of more than 3 MiB.
-BODY_BYTES = 8 << 20
+_BODY_BYTES = 8 << 20
 _END = b"\r\n\r\n"
 _VERSIONS = (b"HTTP/1.1", b"HTTP/1.0")
 _LENGTH, _ENCODING, _CONNECTION = b"content-length", b"transfer-encoding", b"connection"
@@ -70,7 +70,7 @@ def read_request(received: bytearray) -> HttpRequest | None:
     length = headers.get(_LENGTH, b"0")
     if not length.isdigit() or len(length) > _DIGITS_MAX:
         raise Unreadable(HTTPStatus.BAD_REQUEST)
-    if int(length) > BODY_BYTES:
+    if int(length) > _BODY_BYTES:
         raise Unreadable(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     begin = end + len(_END)
     size = begin + int(length)
