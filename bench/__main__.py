@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues queue-scenarios jobs webhook admissions domains end-to-end starts hostile recording dumps storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues queue-scenarios jobs webhook admissions domains end-to-end starts hostile recording dumps scrapes storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -34,6 +34,7 @@ from bench import (
     queues,
     recording,
     replay,
+    scrapes,
     small,
     starts,
     trials,
@@ -103,6 +104,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     "hostile": (lambda given: hostile.run(given.quick), lambda _: hostile.FLOORS),
     "recording": (lambda given: recording.run(given.quick), lambda _: recording.FLOORS),
     "dumps": (lambda given: dumps.run(given.quick), lambda _: dumps.FLOORS),
+    "scrapes": (lambda given: scrapes.run(given.quick), lambda _: scrapes.FLOORS),
     "storm": (lambda given: storm.run(given.quick), lambda _: storm.FLOORS),
     "storm-served": (lambda given: served.run(given.quick), lambda _: served.FLOORS),
     "everywhere": (

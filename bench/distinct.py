@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.floors import Floor
 from scheduler.api import wire
-from scheduler.api.cards import Card, CardUse, Slots
+from scheduler.api.cards import Card, CardUse, Grant, Slots
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.devices import objects
@@ -111,7 +111,7 @@ def _hold(cluster: Cluster, rng: random.Random, node: str, name: str, cards: lis
         chosen = rng.sample(cards, min(asked.cards, len(cards)))
         mib = asked.mem_mib or cards[0].mib
         held = (tuple(CardUse(card.id, mib, asked.cores) for card in chosen),)
-    cluster.assume(seen.uid, node, held)
+    cluster.assume(seen.uid, node, (Grant("HAMi", held),) if held else ())
     row = cluster.nodes.find_row(node)
     fits = cluster.registers.are_usable(row, [use.uuid for slot in held for use in slot])
     if not fits or rng.random() < 1 / _LEFT:

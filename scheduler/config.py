@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +44,30 @@ class Profile:
     preemption: bool = True
 
 
+class HamiMetrics(StrEnum):
+    """Which of the names that HAMi's scheduler has for its metrics are written as well."""
+
+    NONE = "none"
+    CURRENT = "current"
+    LEGACY = "legacy"
+    BOTH = "both"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsConfig:
-    """How much the metrics tell; both are series by the number of nodes and cards.
+    """How much the metrics tell; these are series by the number of nodes, cards and pods.
 
     Attributes:
         per_node: what each node has of devices, and what of it is allocated and stranded.
         per_card: what each card has, and what of it is allocated.
+        hami: what each card has, and what of it is allocated, under HAMi's names.
+        hami_per_pod: what each pod holds on each card, under HAMi's names.
     """
 
     per_node: bool = True
     per_card: bool = True
+    hami: HamiMetrics = HamiMetrics.NONE
+    hami_per_pod: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +85,7 @@ class Config:
         gpu_resources: resources by which nodes offer GPUs that nobody counts, ``*`` for any end.
         lock_timeout_seconds: age at which a HAMi node lock may be taken over.
         pod_limits: how much one pod may say, see ``api/limits.py``.
+        role_label: key of the label on the pods of replicas that says which of them decides; empty for none.
         metrics: how much the metrics tell.
         groups: which pods are groups, and which levels the cluster has.
         queues: which queues are managed, and how they share.
@@ -90,6 +105,7 @@ class Config:
     gpu_resources: tuple[str, ...] = names.GPU_RESOURCES
     lock_timeout_seconds: float = 300.0
     pod_limits: PodLimits = field(default_factory=PodLimits)
+    role_label: str = ""
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     groups: GroupSettings = field(default_factory=GroupSettings)
     queues: QueueSettings = field(default_factory=QueueSettings)
@@ -271,10 +287,18 @@ def _parse_metrics(given: Any) -> MetricsConfig:
     settings = values.read_mapping(given, "metrics")
     known = {_write_camel(f.name): f.name for f in fields(MetricsConfig)}
     values.refuse_unknown(settings, "metrics", tuple(known))
-    given_flags = {
-        known[key]: values.read_flag(one, f"metrics.{key}") for key, one in settings.items()
+    changes: dict[str, Any] = {
+        known[key]: values.read_flag(one, f"metrics.{key}")
+        for key, one in settings.items()
+        if key != "hami"
     }
-    return MetricsConfig(**given_flags)
+    if "hami" in settings:
+        named = settings["hami"]
+        if named not in [*HamiMetrics]:
+            allowed = ", ".join(HamiMetrics)
+            raise BadInput("metrics.hami", f"{named!r} is not one of {allowed}")
+        changes["hami"] = HamiMetrics(named)
+    return MetricsConfig(**changes)
 
 
 def _parse_groups(given: Any) -> GroupSettings:
@@ -329,6 +353,12 @@ def _parse_label(given: Any) -> str:
     return given
 
 
+def _parse_key(given: Any) -> str:
+    if not isinstance(given, str) or not _LABEL.fullmatch(given) or "=" in given:
+        raise BadInput("roleLabel", f"{given!r} is neither the key of a label nor empty")
+    return given
+
+
 def _parse_resources(given: Any) -> tuple[str, ...]:
     found = values.read_items(given, "gpuResources", str)
     for i, one in enumerate(found):
@@ -349,5 +379,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "deviceWebhook": admission.read_settings,
     "ageingPerHour": _parse_ageing,
     "hamiNodeLabel": _parse_label,
+    "roleLabel": _parse_key,
     "gpuResources": _parse_resources,
 }

@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names, steering, wire
+from scheduler.api.cards import Grant, Grants, Slots, find_slots
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
+from scheduler.devices.hami import HamiCards
 from scheduler.shapes.policies import PolicyBook
 from scheduler.state.cluster import Cluster
 from scheduler.state.entities import Entity, Team, make_entity
@@ -222,6 +224,16 @@ def hami_register(
     if closed := ",".join(cordoned):
         notes[names.HAMI_CORDON] = closed
     return sum(one.get("count", 0) for one in cards if one.get("health")), notes
+
+
+def grant(slots: Slots) -> Grants:
+    """These cards of HAMi's, as a decision gives them; nothing for no cards."""
+    return (Grant(HamiCards.name, slots),) if any(slots) else ()
+
+
+def read_slots(devices: Grants) -> Slots:
+    """The cards of HAMi's that a decision gives, a slot for each container."""
+    return find_slots(devices, HamiCards.name)
 
 
 def raw(thing: wire.Node | wire.Pod) -> Json:

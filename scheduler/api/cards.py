@@ -43,3 +43,28 @@ class CardUse(NamedTuple):
 
 # What the containers of a pod hold, init containers first: a slot for each, empty for a container without cards.
 Slots = tuple[tuple[CardUse, ...], ...]
+
+
+class Grant(NamedTuple):
+    """The devices of one driver that a pod gets or holds.
+
+    Attributes:
+        driver: the name of the driver.
+        slots: the devices of each container.
+    """
+
+    driver: str
+    slots: Slots
+
+
+Grants = tuple[Grant, ...]
+
+
+def list_uses(grants: Grants) -> list[CardUse]:
+    """List what a pod gets or holds of each device, whichever container has the device."""
+    return [use for grant in grants for slot in grant.slots for use in slot]
+
+
+def find_slots(grants: Grants, driver: str) -> Slots:
+    """Find the devices of a driver; nothing if there are none."""
+    return next((grant.slots for grant in grants if grant.driver == driver), ())

@@ -8,7 +8,7 @@ means *unhealthy*, an absent ``mode`` is the empty text, which every vgpu-mode r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -61,8 +61,8 @@ class Card(msgspec.Struct, gc=False, frozen=True):
 _cards = msgspec.json.Decoder(list[Card])
 
 
-def decode_register(text: str) -> tuple[Card, ...]:
-    """Decode the cards of ``hami.io/node-nvidia-register``, sorted by index, then UUID.
+def decode_register(text: str, key: str = names.HAMI_REGISTER) -> tuple[Card, ...]:
+    """Decode the cards of a register, which is the annotation ``key`` of a node, sorted by index, then UUID.
 
     JSON when the first non-blank character is ``[`` (device plugin ≥ v2.8), else the text form:
     records that end in ``:`` with seven fields (uuid, count, mem, cores, type, numa, healthy) or
@@ -71,7 +71,7 @@ def decode_register(text: str) -> tuple[Card, ...]:
     Raises:
         BadInput: the text has neither form, or lists a card twice.
     """
-    field = f"metadata.annotations[{names.HAMI_REGISTER}]"
+    field = f"metadata.annotations[{key}]"
     stripped = text.strip()
     if stripped.startswith("["):
         try:
@@ -142,19 +142,19 @@ def _read_text_card(field: str, record: str) -> Card:
         raise BadInput(field, problem) from error
 
 
-def encode_devices(slots: Iterable[Iterable[CardUse]]) -> str:
-    """Encode the text of ``vgpu-devices-*``: one slot per container, init containers first.
+def encode_devices(slots: Iterable[Iterable[CardUse]], word: str = VENDOR) -> str:
+    """Encode the text of ``vgpu-devices-*``: one slot per container, init containers first; ``word`` is the vendor's.
 
     A container without a card has an empty slot; the plugin finds a container by its position.
     """
     return "".join(
-        "".join(f"{use.uuid},{VENDOR},{use.mem_mib},{use.cores}:" for use in slot) + ";"
+        "".join(f"{use.uuid},{word},{use.mem_mib},{use.cores}:" for use in slot) + ";"
         for slot in slots
     )
 
 
-def decode_devices(text: str) -> Slots:
-    """Decode what ``encode_devices`` wrote, slot by slot.
+def decode_devices(text: str, key: str = names.HAMI_ALLOCATED) -> Slots:
+    """Decode what ``encode_devices`` wrote in the annotation ``key``, slot by slot.
 
     Everybody who may create a pod may write this annotation, as long as an annotation can be, and the node into
     the same pod, so that no scheduler sees it first. So a text with too many parts is not split.
@@ -163,7 +163,7 @@ def decode_devices(text: str) -> Slots:
         BadInput: more than ``limits`` allows of containers, of cards in all of them, or of
             fields; a record with fewer than four fields or with figures that are not integers.
     """
-    field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
+    field = f"metadata.annotations[{key}]"
     for separator, most, what in _MOST:
         if text.count(separator) > most:
             raise BadInput(field, f"has more than {most} {what}, the maximum")
@@ -198,13 +198,31 @@ def make_bind_annotations(node: str, slots: Slots, now: int) -> dict[str, str]:
     """Make the annotations by which a scheduler tells HAMi's device plugin about a pod, to be written with its node."""
     devices = encode_devices(slots)
     return {
-        names.HAMI_NODE: node,
-        names.HAMI_TIME: str(now),
+        **make_common_annotations(node, now),
         names.HAMI_TO_ALLOCATE: devices,
         names.HAMI_ALLOCATED: devices,
+    }
+
+
+def make_common_annotations(node: str, now: int) -> dict[str, str]:
+    """Make the annotations of a bind that are the same for the devices of all vendors."""
+    return {
+        names.HAMI_NODE: node,
+        names.HAMI_TIME: str(now),
         names.HAMI_BIND_PHASE: names.BIND_ALLOCATING,
         names.HAMI_BIND_TIME: str(now),
     }
+
+
+def place_slots(slots: Slots, asking: Sequence[bool]) -> Slots:
+    """Return a slot for each container; ``asking`` says which containers request devices.
+
+    HAMi 2.10.0 leaves out the slots of containers without cards: its slots are of the containers that request cards.
+    """
+    if len(slots) == len(asking):
+        return slots
+    told = iter([uses for uses in slots if uses])
+    return tuple(next(told, ()) if asks else () for asks in asking)
 
 
 def read_lock_holder(text: str) -> tuple[str, str, str] | None:

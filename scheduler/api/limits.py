@@ -74,12 +74,17 @@ def find_own_excess(pod: wire.Pod, limits: PodLimits) -> Mistake | None:
     return _count_entries(_list_own(pod, limits))[0]
 
 
-def measure_template(pod: wire.Pod, limits: PodLimits) -> tuple[Mistake | None, int]:
-    """Return the first bound that the template of a pod exceeds, and, if it exceeds none, its words, in one walk."""
+def measure_template(
+    pod: wire.Pod, limits: PodLimits, notes: frozenset[str] = frozenset()
+) -> tuple[Mistake | None, int]:
+    """Return the first bound that the template of a pod exceeds, and, if it exceeds none, its words, in one walk.
+
+    ``notes`` are further annotations that decide where the pod goes.
+    """
     if pod.oversized:
         return pod.oversized, 0
     problem, counted = _count_entries(_list_bounded(pod, limits))
-    steering = _list_steering(pod)
+    steering = _list_steering(pod, notes)
     problem = problem or _find_long_text(pod, steering, limits)
     return problem, 0 if problem else counted + _count_commas(steering)
 
@@ -127,26 +132,29 @@ def shorten(text: str, most: int) -> str:
     return (before if before and len(last) <= _PART_MAX else kept) + " ..."
 
 
-def count_words(pod: wire.Pod) -> int:
+def count_words(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> int:
     """Count the entries of all bounded lists of a pod: so much must be read and compiled."""
     lists = itertools.chain(_list_own(pod, DEFAULT), _list_bounded(pod, DEFAULT))
     counted = sum(len(part) for _, _, sizes in lists for part in sizes)
-    return counted + _count_commas(_list_steering(pod))
+    return counted + _count_commas(_list_steering(pod, notes))
 
 
 def _count_commas(steering: list[tuple[str, str]]) -> int:
     return sum(text.count(",") for _, text in steering)
 
 
-def _list_steering(pod: wire.Pod) -> list[tuple[str, str]]:
+def _list_steering(pod: wire.Pod, notes: frozenset[str]) -> list[tuple[str, str]]:
     """List the annotations that decide where a pod goes."""
     annotations = pod.metadata.annotations
     if not annotations:
         return []
-    return [(name, annotations[name]) for name in sorted(names.STEERING & annotations.keys())]
+    read = (names.STEERING | notes) & annotations.keys()
+    return [(name, annotations[name]) for name in sorted(read)]
 
 
-def cut_pod(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
+def cut_pod(
+    pod: wire.Pod, limits: PodLimits, problem: Mistake, notes: frozenset[str] = frozenset()
+) -> wire.Pod:
     """Cut from a pod that exceeds the bounds the parts that only say where it would have liked to go.
 
     Its requests stay: a pod that runs already holds them, and a kubelet admits a pod that asks for 0 of a thousand
@@ -164,7 +172,7 @@ def cut_pod(pod: wire.Pod, limits: PodLimits, problem: Mistake) -> wire.Pod:
     metadata.annotations = {
         name: text
         for name, text in (metadata.annotations or {}).items()
-        if name not in names.STEERING
+        if name not in names.STEERING and name not in notes
     }
     if len(metadata.labels or ()) > limits.labels:
         metadata.labels = None

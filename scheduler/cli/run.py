@@ -66,6 +66,7 @@ def run(
     from scheduler.kube.options import Options  # noqa: PLC0415
 
     _configure_logs(log_level)
+    pod = os.environ.get("POD_NAMESPACE", ""), os.environ.get("POD_NAME", "")
     try:
         access = client.load_access(kubeconfig, context)
     except BadInput as error:
@@ -75,6 +76,7 @@ def run(
             access=access,
             config=options.read_config(config_file, is_log=True),
             identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+            pod=pod if all(pod) else None,
             lease_namespace=lease_namespace,
             lease_name=lease_name,
             lease_seconds=lease_seconds,

@@ -82,7 +82,7 @@ def read_files(names: list[str], tell: Tell) -> Found:
 
 def _find_cluster_node(found: Inventory, problem: InputProblem) -> wire.Node | None:
     """Find a node that a cluster may have: its form can be read, but not what it offers."""
-    from scheduler.devices.table import FAMILIES  # noqa: PLC0415 - as above
+    from scheduler.devices.table import make_devices  # noqa: PLC0415 - as above
     from scheduler.simulate.reading import objects  # noqa: PLC0415 - as above
     from scheduler.state import facts  # noqa: PLC0415 - as above
 
@@ -95,7 +95,9 @@ def _find_cluster_node(found: Inventory, problem: InputProblem) -> wire.Node | N
         return None
     is_named = bool(node.metadata.name)
     return (
-        node if is_named and facts.read_facts(node, FAMILIES).problem == problem.mistake else None
+        node
+        if is_named and facts.read_facts(node, make_devices()).problem == problem.mistake
+        else None
     )
 
 

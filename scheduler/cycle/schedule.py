@@ -328,6 +328,8 @@ class Cycle(Answers):
             moved = self.boards.find_stale_rows(shape)
             yields = key.yields is not None
             is_single = draws_lots or (yields and self.promises.reach_beyond_nodes(key))
+            # A pod that gets devices of a shared pool changes other rows than its own.
+            is_single = is_single or self._rooms.are_shared(shape)
             step = 1 if is_single else max(1, min(_RUN_MAX, _PICKS_MAX // shape.most_picks))
             self._cluster.pauses.take()
             part = run[at : at + step]

@@ -1,28 +1,24 @@
 """The contract of device drivers: a driver holds everything that is particular to one kind of device.
 
 A family is a resource by which containers request devices, such as ``nvidia.com/gpu``. The devices of a family on one
-node are a pool, and a node may have a pool of every family. A pool has one driver. If a driver of cards ``serves`` the
-node, the pool is a run of rows of the card table, and a kernel chooses among these rows (``kernels/devices``).
-Otherwise the devices are whole devices: a number that is counted like any other resource of the node.
-``devices/table`` lists the drivers of each family. The state keeps the pools of all drivers in one table and knows no
-driver by name.
+node are a pool, and a node has a pool of each family that it has. A pool has one driver; a family may have several, each
+for other nodes. A driver of cards reports the devices one by one, and a kernel chooses among them (``kernels/devices``).
+Other devices are counted like any other resource of the node. ``devices/table`` lists the drivers. The state keeps the
+pools of all drivers in one table and knows no driver by name.
 
 How later kinds of devices fit in:
 
-- MIG, a geometry per card: ``list_cards`` reports each possible partition with its card and the partitions that
-  exclude it; this needs more columns of ``schema.Cards``, and a rule in the kernel that chooses.
-- Links between cards: ``list_cards`` reads them into a matrix by pool, which the order of cards uses (``card_order``).
-- Other vendors' cards by HAMi: a driver of cards for the vendor's family, with its own annotations.
-- DRA: a family is a device class, ``list_cards`` reads ResourceSlices instead of annotations (``Node`` is all that was
-  read about a node, slices included), and a step before the bind writes the answer into the claim's status.
-- A GPU and a NIC chosen together: both are pools of the node, and the columns of pools lie side by side (``[F, N]``),
-  so a kernel can read two of them. Today a decision names one driver and its slots; then it would name two.
+- MIG, a geometry for each card: ``list_cards`` reports what each card can be cut into, with counters for what is cut out
+  of it, and a chooser of its own picks a card and a part of it.
+- Links between cards: ``list_cards`` reads them, and a chooser uses them.
+- DRA: a family is a device class, ResourceSlices are read in the place of annotations, as pools of a node or as
+  ``SharedPool``, and a step before the bind writes the answer into the claim's status.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from scheduler.api import wire
 from scheduler.api.cards import Card, Slots
@@ -38,6 +34,7 @@ class NodeReading(NamedTuple):
     """What is known about a node when a driver decides whether it serves the node.
 
     Attributes:
+        resource: the family.
         words: what the driver has read on the node.
         labels: the node's labels.
         offered: how many devices of the family the node offers as a plain resource.
@@ -45,11 +42,34 @@ class NodeReading(NamedTuple):
         any_signed: the driver's plugin has written on any node.
     """
 
+    resource: str
     words: Words
     labels: Texts
     offered: int
     was_signed: bool
     any_signed: bool
+
+
+class SharedPool(NamedTuple):
+    """A pool of devices that belongs to no single node.
+
+    Attributes:
+        key: the name of its source.
+        family: the resource by which pods request the devices.
+        driver: the name of the driver.
+        cards: the devices.
+        is_reached: whether pods on a node may get the devices, by the node's name and labels.
+        generation: the version of the source.
+        complete: whether the source has said everything; until then no device of the pool is allocated.
+    """
+
+    key: str
+    family: str
+    driver: str
+    cards: tuple[Card, ...]
+    is_reached: Callable[[str, Texts], bool]
+    generation: int = 0
+    complete: bool = True
 
 
 class PodMarks(NamedTuple):
@@ -64,19 +84,26 @@ class Driver(Protocol):
 
     Attributes:
         name: the name in messages and decisions.
+        resources: the resources by which pods request its devices; ``*`` stands for any end.
     """
 
     @property
     def name(self) -> str: ...  # noqa: D102 - see above
+    @property
+    def resources(self) -> tuple[str, ...]: ...  # noqa: D102 - see above
 
-    def read_request(self, pod: wire.Pod) -> GpuAsk | None:
-        """Read what a pod requests from the family, None for nothing.
+    def serves(self, seen: NodeReading) -> bool:
+        """Whether this driver allocates the node's devices of the family."""
+
+    def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
+        """Read what a pod requests from each family of the driver; families of which it requests nothing are left out.
 
         Raises:
             BadInput: a figure that the driver's plugin could not serve.
         """
 
 
+@runtime_checkable
 class CountingDriver(Driver, Protocol):
     """A driver of devices that are only counted: each is allocated whole, and none has an id."""
 
@@ -84,14 +111,17 @@ class CountingDriver(Driver, Protocol):
         """Sum up the core percent, the MiB and the sharers of ``offered`` devices."""
 
 
+@runtime_checkable
 class CardDriver(Driver, Protocol):
     """A driver of devices that are reported one by one, and allocated whole or in parts.
 
     Attributes:
         claim_field: the field of a pod that names the devices that the pod holds.
         notice: what people should know once such devices are in use, and which of the driver's settings are assumed.
+        notes: the annotations of pods that say which devices they accept.
         inner_resources: resources that only the driver reads. In the driver's pools their amounts come from the
             cards, not from the node's capacity.
+        chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
         takes_turns: whether its plugin serves the pods of a node one at a time, under a lock.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.
@@ -99,7 +129,9 @@ class CardDriver(Driver, Protocol):
 
     claim_field: str
     notice: tuple[str, str]
+    notes: frozenset[str]
     inner_resources: frozenset[str]
+    chooser: int
     takes_turns: bool
     none_told: str
     not_told: str
@@ -112,9 +144,6 @@ class CardDriver(Driver, Protocol):
 
     def is_signed(self, words: Words) -> bool:
         """Whether the driver's plugin has written on the node."""
-
-    def serves(self, seen: NodeReading) -> bool:
-        """Whether this driver allocates the node's devices one by one."""
 
     def list_cards(self, words: Words) -> tuple[Card, ...]:
         """List the devices, by index.
@@ -155,3 +184,6 @@ class CardDriver(Driver, Protocol):
 
     def open_node(self, node: wire.Node) -> wire.Node:
         """Return the node with all its devices open."""
+
+
+AnyDriver = CountingDriver | CardDriver

@@ -19,6 +19,7 @@ from scheduler.api import hami, names, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.pods import gpus
 from scheduler.devices.contract import NodeReading, PodMarks, Texts, Words
+from scheduler.schema import columns as c
 
 # The most GPUs that a machine has.
 _MACHINE_MAX = 16
@@ -31,14 +32,18 @@ class HamiCards:
     """The driver; ``label`` is key=value, or a key, of the nodes that the plugin runs on, empty for none."""
 
     name = "HAMi"
+    resources = (names.GPU,)
     claim_field = f"metadata.annotations[{names.HAMI_ALLOCATED}]"
     notice = (
         "HAMi's device configuration is not read; requests are read with HAMi's defaults",
         "gpumem in MiB (memoryFactor 1), default memory and cores 0, resources nvidia.com/*",
     )
+    # They are among the annotations that every pod is read by.
+    notes: frozenset[str] = frozenset()
     inner_resources = frozenset(
         {names.GPU_MEMORY, names.GPU_MEMORY_PERCENT, names.GPU_CORES, names.GPU_PRIORITY}
     )
+    chooser = c.WALK
     takes_turns = True
     none_told = "node(s) had no card registered with HAMi"
     not_told = "node(s) wait for HAMi's device plugin to register their cards"
@@ -46,9 +51,9 @@ class HamiCards:
     def __init__(self, label: str) -> None:
         self._label = label.partition("=")
 
-    def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         """Read how many cards a pod requests, and how much of the memory and cores of each."""
-        return gpus.read_ask(pod)
+        return gpus.read_asks(pod)
 
     def read_node(self, node: wire.Node) -> Words:
         """Read the register, the closed cards, and whether the plugin has written."""
@@ -101,16 +106,9 @@ class HamiCards:
         return frozenset(part.strip() for part in text.split(","))
 
     def read_claim(self, pod: wire.Pod, asking: Sequence[bool]) -> Slots:
-        """Read the annotation that a scheduler has written.
-
-        HAMi 2.10.0 leaves out the slots of containers without cards: its slots are of the containers that request cards.
-        """
+        """Read the annotation that a scheduler has written."""
         text = (pod.metadata.annotations or {}).get(names.HAMI_ALLOCATED, "")
-        slots = hami.decode_devices(text)
-        if len(slots) == len(asking):
-            return slots
-        told = iter([uses for uses in slots if uses])
-        return tuple(next(told, ()) if asks else () for asks in asking)
+        return hami.place_slots(hami.decode_devices(text), asking)
 
     def find_whole(self, device: str) -> str:
         """Find the UUID of the card: up to HAMi 2.9, parts of a card in MIG mode are named like ``UUID[0-1]``."""

@@ -1,51 +1,132 @@
-"""The table of the families of devices, with the drivers of each family.
+"""The table of device drivers, and the families of devices that they allocate.
 
-If a pod requests devices of several families, its cards are chosen for the first of these families in the table. The
-node must have enough of every family, and the node is charged for all of them.
+A family is a resource by which containers request devices. It may have several drivers, each for other nodes: the first
+driver in ``Devices.drivers`` that serves a node allocates the devices of the family there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
 from itertools import chain
-from typing import NamedTuple
 
 from scheduler.api import names, wire
+from scheduler.api.cards import Grants
+from scheduler.api.hami_config.chart import CHART
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.config import Config
-from scheduler.devices.contract import CardDriver, CountingDriver, Driver, Texts
+from scheduler.devices.contract import AnyDriver, CardDriver, NodeReading, PodMarks, Texts
 from scheduler.devices.hami import HamiCards
+from scheduler.devices.vendors import table as vendors
 from scheduler.devices.whole import FAMILIES as WHOLE
 from scheduler.devices.whole import WholeDevices
 
 
-class Family(NamedTuple):
-    """A resource by which containers request devices; ``Nodes`` has a pool of every family, by its place in the table.
+class Devices:
+    """The drivers of one cluster, and its families by number.
+
+    The families of drivers that name their resources have the first numbers, whether or not a node offers them. Where a
+    driver names a pattern, a family is added when a node first offers a resource that matches. Pods add none: everybody
+    who may create pods could add families without end.
 
     Attributes:
-        cards: the driver of the nodes that it serves, None if the family's devices are never reported one by one.
-        whole: the driver of all other nodes.
-    """
-
-    resource: str
-    cards: CardDriver | None
-    whole: CountingDriver
-
-    @property
-    def reader(self) -> Driver:
-        """The driver that reads requests: the driver of cards, if there is one, because it knows more resources."""
-        return self.whole if self.cards is None else self.cards
-
-
-class Families(tuple[Family, ...]):  # noqa: SLOT001 - a tuple has no slots of its own
-    """The table of families.
-
-    Attributes:
+        drivers: the order says which driver serves a node if several would.
+        cards: the drivers of cards by their numbers.
+        families: the resource of each family.
+        notes: the annotations of pods that say which devices they accept.
+        inner_resources: by resource that only cards have: the family of these cards.
         marks: patterns of further resources by which nodes offer devices that no family counts; ``*`` for any end.
     """
 
-    marks: tuple[str, ...] = ()
+    def __init__(self, drivers: Iterable[AnyDriver], marks: tuple[str, ...] = ()) -> None:
+        self.drivers = tuple(drivers)
+        self.cards = {i: one for i, one in enumerate(self.drivers) if isinstance(one, CardDriver)}
+        self.marks = marks
+        self.families: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._drivers_of: list[tuple[int, ...]] = []
+        self._patterns = [one for driver in self.drivers for one in driver.resources if "*" in one]
+        self.inner_resources = {
+            resource: family
+            for driver in self.cards.values()
+            for family in driver.resources
+            for resource in driver.inner_resources
+        }
+        self.notes = frozenset(one for driver in self.cards.values() for one in driver.notes)
+        self._reads = [_list_read(driver) for driver in self.drivers]
+        self._names = frozenset(one for read, _ in self._reads for one in read)
+        for driver in self.drivers:
+            self.add_families(one for one in driver.resources if "*" not in one)
+
+    def find_family(self, resource: str) -> int:
+        """Find the number of a family, -1 for none."""
+        return self._numbers.get(resource, -1)
+
+    def add_families(self, resources: Iterable[str]) -> None:
+        """Add the families of these resources that are not there yet."""
+        for resource in resources:
+            if resource not in self._numbers:
+                self._numbers[resource] = len(self.families)
+                self.families.append(resource)
+                served = (i for i, one in enumerate(self.drivers) if allocates(one, resource))
+                self._drivers_of.append(tuple(served))
+
+    def note_offered(self, resources: Iterable[str]) -> None:
+        """Add the families that nodes offer by resources that only a pattern names."""
+        if self._patterns:
+            self.add_families(
+                one for one in resources if any(fnmatchcase(one, mark) for mark in self._patterns)
+            )
+
+    def find_driver(self, family: int, read: Callable[[int], NodeReading]) -> int:
+        """Find the driver that allocates the devices of a family on a node, by its number; -1 for none.
+
+        ``read`` returns what is known of the node for a driver, by its number.
+        """
+        served = (one for one in self._drivers_of[family] if self.drivers[one].serves(read(one)))
+        return next(served, -1)
+
+    def list_drivers(self, family: int) -> tuple[int, ...]:
+        """List the numbers of the drivers of a family; the first one reads what pods request."""
+        return self._drivers_of[family]
+
+    def list_card_drivers(self, resource: str) -> list[CardDriver]:
+        """List the drivers that allocate the devices of a family one by one."""
+        family = self.find_family(resource)
+        numbers = self._drivers_of[family] if family >= 0 else ()
+        return [self.cards[one] for one in numbers if one in self.cards]
+
+    def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
+        """Read what a pod requests from each family of which it requests devices.
+
+        Raises:
+            BadInput: a figure that the family's plugin could not serve.
+        """
+        containers = chain(pod.spec.containers, pod.spec.init_containers or ())
+        found = (one.resources for one in containers if one.resources is not None)
+        named = {name for one in found for name in (*(one.requests or ()), *(one.limits or ()))}
+        if not self._may_read(self._names, self._patterns, named):
+            return ()
+        return tuple(
+            ask
+            for number, driver in enumerate(self.drivers)
+            if self._may_read(*self._reads[number], named)
+            for ask in driver.read_requests(pod)
+            # The first driver of a family reads what is requested of the family.
+            if self._find_reader(ask.family) == number
+        )
+
+    @staticmethod
+    def _may_read(
+        names_: frozenset[str], patterns: Collection[str], named: Collection[str]
+    ) -> bool:
+        """Whether any of the resources that a pod names is one of those given by name or by pattern."""
+        if not names_.isdisjoint(named):
+            return True
+        return any(fnmatchcase(one, mark) for mark in patterns for one in named)
+
+    def _find_reader(self, family: str) -> int:
+        return next(i for i, one in enumerate(self.drivers) if allocates(one, family))
 
     def are_marked(self, labels: Texts, offered: Iterable[str]) -> bool:
         """Whether a node has devices by its labels or by what it offers, whether or not a family counts them."""
@@ -54,39 +135,45 @@ class Families(tuple[Family, ...]):  # noqa: SLOT001 - a tuple has no slots of i
         return any(fnmatchcase(resource, mark) for resource in offered for mark in self.marks)
 
 
-def make_families(
+def allocates(driver: AnyDriver, resource: str) -> bool:
+    """Whether a driver allocates devices that are requested by a resource."""
+    return any(fnmatchcase(resource, one) for one in driver.resources)
+
+
+def _list_read(driver: AnyDriver) -> tuple[frozenset[str], tuple[str, ...]]:
+    """List the resources that a driver reads of a pod, and the patterns of such resources."""
+    inner = driver.inner_resources if isinstance(driver, CardDriver) else frozenset()
+    patterns = tuple(one for one in driver.resources if "*" in one)
+    return frozenset({*driver.resources, *inner}.difference(patterns)), patterns
+
+
+def make_drivers(label: str = names.HAMI_NODE_LABEL) -> tuple[AnyDriver, ...]:
+    """Make the drivers, the first choice of each node first; ``label`` as ``HamiCards`` takes it."""
+    whole = (WholeDevices(resource) for resource in WHOLE)
+    return HamiCards(label), *whole, *vendors.list_drivers(CHART)
+
+
+def make_devices(
     label: str = names.HAMI_NODE_LABEL, marks: tuple[str, ...] = names.GPU_RESOURCES
-) -> Families:
-    """Make the table; ``label`` as ``HamiCards`` takes it."""
-    cards: dict[str, CardDriver] = {names.GPU: HamiCards(label)}
-    found = Families(
-        Family(resource, cards.get(resource), WholeDevices(resource)) for resource in WHOLE
-    )
-    found.marks = marks
-    return found
+) -> Devices:
+    """Make the table of one cluster."""
+    return Devices(make_drivers(label), marks)
 
 
-def read_families(config: Config) -> Families:
+def read_devices(config: Config) -> Devices:
     """Make the table that the configuration describes."""
-    return make_families(config.hami_node_label, config.gpu_resources)
+    return make_devices(config.hami_node_label, config.gpu_resources)
 
 
 # For callers without a cluster: what drivers read and write on pods does not depend on the label.
-FAMILIES = make_families()
-_CARDS = {family.cards.name: family.cards for family in FAMILIES if family.cards is not None}
-# By resource that only cards have: the place of the family of these cards.
-INNER_RESOURCES = {
-    resource: place
-    for place, family in enumerate(FAMILIES)
-    for resource in (family.cards.inner_resources if family.cards is not None else ())
-}
-_PLACE_OF = {family.resource: place for place, family in enumerate(FAMILIES)}
-_NAMES = frozenset(_PLACE_OF.keys() | INNER_RESOURCES.keys())
-
-
-def find_place(family: str) -> int:
-    """Find the place of a family in the table, -1 for none."""
-    return _PLACE_OF.get(family, -1)
+_DRIVERS = make_drivers()
+CARD_DRIVERS = tuple(driver for driver in _DRIVERS if isinstance(driver, CardDriver))
+_CARDS = {driver.name: driver for driver in CARD_DRIVERS}
+# The resources by which pods request devices of families that are always there.
+FAMILIES = tuple(make_devices().families)
+# As ``Devices.inner_resources``.
+INNER_RESOURCES = make_devices().inner_resources
+_NAMES = frozenset({*FAMILIES, *INNER_RESOURCES})
 
 
 def is_of_devices(resource: str) -> bool:
@@ -94,29 +181,29 @@ def is_of_devices(resource: str) -> bool:
     return resource in _NAMES
 
 
+def is_family(resource: str) -> bool:
+    """Whether a resource requests devices of a family."""
+    return resource in FAMILIES
+
+
 def get_card_driver(driver: str) -> CardDriver:
     """Return the driver of cards that a decision names."""
     return _CARDS[driver]
 
 
-def read_request(pod: wire.Pod) -> GpuAsk | None:
-    """Read what a pod requests from the first family of which it requests devices.
-
-    Raises:
-        BadInput: a figure that the family's plugin could not serve.
-    """
-    if not any(map(_names_any, chain(pod.spec.containers, pod.spec.init_containers or ()))):
-        return None
-    asked = (family.reader.read_request(pod) for family in FAMILIES)
-    return next((ask for ask in asked if ask is not None), None)
+def write_answers(node: str, grants: Grants, now: int) -> PodMarks:
+    """Write down a decision as marks for the pod; ``now`` is in seconds since 1970."""
+    marks = PodMarks({}, {})
+    for grant in grants:
+        answer = _CARDS[grant.driver].write_answer(node, grant.slots, now)
+        marks.annotations.update(answer.annotations)
+        marks.labels.update(answer.labels)
+    return marks
 
 
-def _names_any(container: wire.Container) -> bool:
-    """Whether a container names devices of any family, or parts of devices."""
-    found = container.resources
-    if found is None:
-        return False
-    return not (_NAMES.isdisjoint(found.requests or ()) and _NAMES.isdisjoint(found.limits or ()))
+def are_answered(annotations: Texts, grants: Grants) -> bool:
+    """Whether the annotations are those of a pod that was bound with these devices."""
+    return all(_CARDS[one.driver].is_answered(annotations, one.slots) for one in grants)
 
 
 def is_served(annotations: Texts) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from scheduler.api import names, wire
 from scheduler.api.pods import gpus
-from scheduler.devices.contract import Figures
+from scheduler.devices.contract import Figures, NodeReading
 
 # The resources that request whole devices, in the order in which a pod that requests several is evaluated.
 FAMILIES = (names.GPU, names.AMD_GPU, names.INTEL_GPU_I915, names.INTEL_GPU_XE)
@@ -21,10 +21,16 @@ class WholeDevices:
 
     def __init__(self, resource: str) -> None:
         self.name = resource
+        self.resources = (resource,)
 
-    def read_request(self, pod: wire.Pod) -> gpus.GpuAsk | None:
+    def serves(self, seen: NodeReading) -> bool:
+        """Whether the node offers any: nodes that no other driver serves are counted."""
+        return seen.offered > 0
+
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
         """Read how many devices the limits of the pod's containers request."""
-        return gpus.read_whole_ask(pod, self.name)
+        ask = gpus.read_whole_ask(pod, self.name)
+        return () if ask is None else (ask,)
 
     def sum_figures(self, offered: int) -> Figures:
         """Sum up the cores; memory and sharers are 0, because nodes do not report them."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.door.decisions import Attempt, Diagnosis, Evict, Nominate, Why
 from scheduler.api.placement import Mode
 from scheduler.disruption import protectors
@@ -46,7 +46,7 @@ class Made(NamedTuple):
 
     attempt: Attempt
     evict: Evict | None = None
-    cards: Slots = ()
+    cards: Grants = ()
     keeps: bool = False
 
 

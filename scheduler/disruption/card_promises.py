@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.door.decisions import Bind
 from scheduler.disruption.plain import ByRow
 from scheduler.disruption.promises import Promises
@@ -29,14 +29,14 @@ class CardPromises:
 
     def spare_nominated(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind:
         """The bind of a pod that is placed, with other cards where its node has promised cards to those before it."""
-        before = self._list_nominated(pod, bind.node) if bind.slots else {}
+        before = self._list_nominated(pod, bind.node) if bind.devices else {}
         if not any(one.template.most for pods in before.values() for one in pods):
             return bind
         cluster, (row,) = self._cluster, before
         cluster.forget(pod.uid)
-        slots = self._choose_beside(pod, shape, row, before[row], in_the_end=False) or bind.slots
-        cluster.assume(pod.uid, bind.node, slots, bind.given)
-        return replace(bind, slots=slots)
+        cards = self._choose_beside(pod, shape, row, before[row], in_the_end=False) or bind.devices
+        cluster.assume(pod.uid, bind.node, cards, bind.given)
+        return replace(bind, devices=cards)
 
     def spare_later(self, pod: PodRecord, shape: Shape, bind: Bind) -> Bind | None:
         """The bind of a pod that is placed, with other cards where a group that is promised the node needs the chosen ones.
@@ -45,24 +45,24 @@ class CardPromises:
         """
         cluster = self._cluster
         later = cluster.later.on.get(bind.node, ())
-        if not (later and bind.slots and cluster.is_bound_later(pod)):
+        if not (later and bind.devices and cluster.is_bound_later(pod)):
             return bind
         row = cluster.nodes.find_row(bind.node)
         group = [one for uid in later if (one := cluster.pods.get(uid)) and not one.node]
         if self._fit_in_the_end(group, row):
             return bind
         cluster.forget(pod.uid)
-        slots = self._choose_beside(pod, shape, row, group, in_the_end=True)
-        if slots is not None and suffice_cards(cluster, self._boards, pod, shape, (row, slots)):
-            cluster.assume(pod.uid, bind.node, slots, bind.given)
+        cards = self._choose_beside(pod, shape, row, group, in_the_end=True)
+        if cards is not None and suffice_cards(cluster, self._boards, pod, shape, (row, cards)):
+            cluster.assume(pod.uid, bind.node, cards, bind.given)
             if self._fit_in_the_end(group, row):
-                return replace(bind, slots=slots)
+                return replace(bind, devices=cards)
             cluster.forget(pod.uid)
         return None
 
     def _choose_beside(
         self, pod: PodRecord, shape: Shape, row: int, others: list[PodRecord], *, in_the_end: bool
-    ) -> Slots | None:
+    ) -> Grants | None:
         """Choose the cards of a pod that is not placed beside others that are promised its node; None if there are none."""
         with self._promises.keep_promises({row: others}, in_the_end=in_the_end):
             if not self._promises.takes_cards(shape, row):

@@ -10,6 +10,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.shapes.counted import Counted
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.counts import Figure
@@ -55,8 +56,13 @@ class Gains:
         arrays = counted.arrays
         gain = self._gain(counted.list_refusing_counts(), pod, {})
         row = self._cluster.nodes.find_row(pod.node)
-        for t in np.flatnonzero(arrays.tallies[:, c.TALLY_KIND] == c.NEAR).tolist():
-            key, mask = arrays.tallies[t, c.TALLY_KEY], arrays.tallies[t, c.TALLY_MASK]
+        for t in np.flatnonzero(
+            arrays.tallies[:, of_domains.TALLY_KIND] == of_domains.NEAR
+        ).tolist():
+            key, mask = (
+                arrays.tallies[t, of_domains.TALLY_KEY],
+                arrays.tallies[t, of_domains.TALLY_MASK],
+            )
             v = int(arrays.domain[key, row]) if key >= 0 else row
             if v >= 0 and (mask < 0 or arrays.counted[mask, row]):
                 arrays.counts[t, v] -= gain[t]

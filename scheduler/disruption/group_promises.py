@@ -61,7 +61,7 @@ def promise_room(
         nominates += end_nominations(cluster, later)
     for bind in go_through(cleared.binds):
         nominations.drop(bind.uid)
-        nominations.put(bind.uid, bind.node, entity.priority, bind.slots)
+        nominations.put(bind.uid, bind.node, entity.priority, bind.devices)
         nominates.append(Nominate(bind.uid, bind.node))
     node = node_of.get(uid, cleared.binds[0].node)
     definition = entity.definition

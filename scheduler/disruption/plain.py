@@ -28,8 +28,8 @@ class PlainPromises:
         if key is None or key.view is not ALONE:
             return {}
         find_name, later = self._cluster.nodes.find_name, self._cluster.later.on
-        pools = self._find_pools(promised) if pod.template.most else {}
-        managed = self._cluster.nodes.columns.managed
+        families = self._find_families(promised) if pod.template.most else {}
+        columns, find_pool = self._cluster.nodes.columns, self._cluster.registers.find_pool
         return {
             row: pods
             for row, pods in promised.items()
@@ -38,17 +38,17 @@ class PlainPromises:
             if find_name(row) not in later
             and not any(
                 one.volumes is not None
-                or ((pool := pools.get(id(one.template), -1)) >= 0 and managed[pool, row])
+                or columns.pools.managed[find_pool(families.get(id(one.template), -1), row)]
                 for one in pods
             )
         }
 
-    def _find_pools(self, promised: ByRow) -> dict[int, int]:
-        """Find by the identity of its template the pool of cards that a promised pod requests, if it requests any."""
+    def _find_families(self, promised: ByRow) -> dict[int, int]:
+        """Find by the identity of its template the family of cards that a promised pod requests, if it requests any."""
         templates = {one.template: one for pods in promised.values() for one in pods}
         found: dict[int, int] = {}
         for template, pod in templates.items():
             key = self._keys.make_key(pod) if template.most else None
             if key is not None:
-                found[id(template)] = self._boards.make_unscored(key).ask.pool
+                found[id(template)] = self._boards.make_unscored(key).ask.family
         return found

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants, list_uses
 from scheduler.disruption import protectors
 from scheduler.disruption.plain import ByRow, PlainPromises
 from scheduler.disruption.reserved import Reserved
-from scheduler.placing.rooms import Rooms, suffice_cards
+from scheduler.placing.rooms import Rooms, are_by_cards, suffice_cards
 from scheduler.schema import columns as c
 from scheduler.shapes.boards import Boards, Key, Shape
 from scheduler.shapes.keys import Keys
@@ -49,7 +49,7 @@ class Promises:
         self._with_terms: dict[str, frozenset[str]] = {}
         self._labels_looked_at: frozenset[str] = frozenset()
 
-    def choose_cards(self, pod: PodRecord, row: int, victims: Sequence[str]) -> Slots:
+    def choose_cards(self, pod: PodRecord, row: int, victims: Sequence[str]) -> Grants:
         """Choose the cards that a pod gets on a row once its victims and all leaving pods are gone.
 
         Empty if the pod requests no cards that are allocated one by one.
@@ -66,14 +66,13 @@ class Promises:
             self._rooms.put(pod, shape, row)
             return cluster.pods[pod.uid].claim
 
-    def find_own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Slots:
+    def find_own_cards(self, pod: PodRecord, shape: Shape, row: int) -> Grants:
         """Return the cards that were promised to a pod on a row, if they suffice for it now; else nothing."""
-        slots = self._nominations.find_cards(pod.uid)
-        pool = shape.ask.pool
-        if not slots or pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+        cards = self._nominations.find_cards(pod.uid)
+        if not cards or not are_by_cards(self._cluster, shape, row):
             return ()
-        suffices = suffice_cards(self._cluster, self._boards, pod, shape, (row, slots))
-        return slots if suffices else ()
+        suffices = suffice_cards(self._cluster, self._boards, pod, shape, (row, cards))
+        return cards if suffices else ()
 
     def tell_yielding(self, pod: PodRecord) -> Hashable:
         """Return a value that is equal for pods that yield to the same pods; None for a pod that yields to nobody."""
@@ -327,23 +326,22 @@ class Promises:
             return
         if (shape := shapes.get(key)) is None:
             shape = shapes[key] = self._boards.make_unscored(key)
-        slots = self.find_own_cards(pod, shape, row)
-        if slots or not self.takes_cards(shape, row):
-            cluster.assume(pod.uid, name, slots)
+        cards = self.find_own_cards(pod, shape, row)
+        if cards or not self.takes_cards(shape, row):
+            cluster.assume(pod.uid, name, cards)
         else:
             self._rooms.put(pod, shape, row)
-        claim = cluster.pods[pod.uid].claim
-        if not claim:
+        uses = list_uses(cluster.pods[pod.uid].claim)
+        if not uses:
             return
-        there = cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
+        there = cluster.registers.list_all_cards(pod.uid, row)
         if shape.ask.rules.mutex:
-            reserved.close(there[use.uuid] for uses in claim for use in uses)
-        reserved.keep_a_core(there[use.uuid] for uses in claim for use in uses if not use.cores)
+            reserved.close(there[use.uuid] for use in uses)
+        reserved.keep_a_core(there[use.uuid] for use in uses if not use.cores)
 
     def takes_cards(self, shape: Shape, row: int) -> bool:
         """Whether cards are to be chosen for a pod on a row, and suffice."""
-        pool = shape.ask.pool
-        if pool < 0 or not self._cluster.nodes.columns.managed[pool, row]:
+        if not are_by_cards(self._cluster, shape, row):
             return False
         bits = self._boards.find_refusals(shape, np.array([row], np.int64))
         short = 1 << int(shape.ask.prefers.bits[c.BIT_CARDS]) | 1 << int(

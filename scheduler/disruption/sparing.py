@@ -125,13 +125,13 @@ class Guard:
             rows = np.array([cluster.nodes.find_row(bind.node) for bind in binds], np.int64)
             rows = rows[rows >= 0]
             shape = self._get_shape(pod)
-            pool = -1 if shape is None else shape.ask.pool
+            family = -1 if shape is None else shape.ask.family
+            managed = cluster.nodes.find_managed(family)[rows]
             for name, _ in pod.template.requests.amounts:
                 resource = cluster.nodes.resources.find(name)
                 if resource < 0:
                     continue
-                is_managed = pool >= 0 and devices.find_place(name) >= 0
-                counted[resource, rows] |= ~nodes.managed[pool, rows] if is_managed else True
+                counted[resource, rows] |= ~managed if devices.is_family(name) else True
         return counted
 
     def still_fits(self, unit: Unit) -> bool:
@@ -168,7 +168,9 @@ class Guard:
         is_promised = promises is not None and bool(cluster.nominations.list_on(bind.node))
         if shape is None or self._is_short(shape, row):
             return False
-        if not (is_promised or bind.slots or len(shape.counted) or shape.view.storage is not None):
+        if not (
+            is_promised or bind.devices or len(shape.counted) or shape.view.storage is not None
+        ):
             # Nothing but amounts can have changed for it.
             return True
         rows = np.array([row], np.int64)
@@ -178,13 +180,13 @@ class Guard:
                 return False
             if promises and is_promised and not promises.leaves_room(pod, rows, but=pod.uid):
                 return False
-            at = row, bind.slots
-            return not bind.slots or suffice_cards(cluster, self._boards, pod, shape, at)
+            at = row, bind.devices
+            return not bind.devices or suffice_cards(cluster, self._boards, pod, shape, at)
 
     def _is_short(self, shape: Shape, row: int) -> bool:
         """Whether more of a resource that the pod requests is in use on its node than the node has."""
         nodes, ask = self._cluster.nodes.columns, shape.ask
         over = nodes.requested[ask.resources, row] > nodes.allocatable[ask.resources, row]
-        pools = ask.by_cards
-        counted = (pools < 0) | ~nodes.managed[np.maximum(pools, 0), row]
+        find_driver = self._cluster.registers.find_driver
+        counted = [find_driver(family, row) is None for family in ask.by_cards.tolist()]
         return bool((over & counted & (ask.resources >= 0)).any())

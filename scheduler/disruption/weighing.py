@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from scheduler.api.cards import list_uses
 from scheduler.api.times import read_time
 from scheduler.devices import table as devices
 from scheduler.disruption.cleared import Cost
@@ -57,11 +58,10 @@ def find_hours(cluster: Cluster, entity: Entity, pods: Sequence[PodRecord]) -> d
 
 def _count_cards(pod: PodRecord) -> float:
     """Count the cards of a pod: of a shared one the part that it holds of its cores, all of it if it may use all."""
-    if any(pod.claim):
-        uses = (use for uses in pod.claim for use in uses)
+    if uses := list_uses(pod.claim):
         return sum(use.cores / _ALL_CORES if use.cores else 1.0 for use in uses)
     amounts = pod.template.requests.amounts
-    return float(sum(amount for name, amount in amounts if devices.find_place(name) >= 0))
+    return float(sum(amount for name, amount in amounts if devices.is_family(name)))
 
 
 def find_worth(unit: Unit, costs: dict[str, int], hours: dict[str, float]) -> tuple[object, ...]:

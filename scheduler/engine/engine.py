@@ -86,7 +86,7 @@ class Engine:
         config = self.config
         self._cluster = Cluster(
             config.scheduler_names,
-            devices.read_families(config),
+            devices.read_devices(config),
             config.pod_limits,
             config.groups,
             Seniority(config.ageing_per_hour),

@@ -42,7 +42,7 @@ class FreedRows:
         if any(a.shape != b.shape for a, b in zip(before, now, strict=True)):
             return set(np.flatnonzero(self._cluster.nodes.columns.valid).tolist())
         found = (now.free > before.free).any(axis=0)
-        found |= (now.free_of_cards > before.free_of_cards).any(axis=(0, 1))
+        found |= (now.free_of_cards > before.free_of_cards).any(axis=0)
         found |= (now.n_pods != before.n_pods) | (now.priorities != before.priorities)
         return set(np.flatnonzero(found).tolist())
 
@@ -56,7 +56,17 @@ class FreedRows:
         rows, size = pods.node[there], nodes.valid.size
         return _Seen(
             nodes.allocatable - nodes.requested,
-            nodes.gpu_total - nodes.gpu_used,
+            self._sum_free_of_cards(nodes),
             np.bincount(rows, minlength=size),
             np.bincount(rows, pods.priority[there], minlength=size),
         )
+
+    @staticmethod
+    def _sum_free_of_cards(nodes: c.Nodes) -> c.Ints:
+        """Sum [3, N] what is free on the cards of each node, of all families."""
+        found = np.zeros((3, nodes.valid.size), np.int64)
+        there = np.flatnonzero(nodes.pools.node >= 0)
+        free = nodes.pools.total[:, there] - nodes.pools.used[:, there]
+        for figure in range(3):
+            found[figure] = np.bincount(nodes.pools.node[there], free[figure], nodes.valid.size)
+        return found

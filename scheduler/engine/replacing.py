@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.door.workload_decisions import DomainsGiven
 from scheduler.engine.workload_places import WorkloadPlaces
 from scheduler.engine.workload_pods import WorkloadPods
@@ -85,7 +85,7 @@ class Replacing:
             return Replaced(n_lost, False, {})
         return Replaced(n_lost, True, self._places.domains.find_domains(work, found, placed))
 
-    def _give_seats_up(self, work: Work) -> dict[str, tuple[str, int, Slots]]:
+    def _give_seats_up(self, work: Work) -> dict[str, tuple[str, int, Grants]]:
         """Take their places from pods that have no node yet; return each one's node, priority and cards.
 
         Else the pods would be counted as lost while their places are still kept for them.

@@ -64,7 +64,7 @@ def _restore_decision(
     if isinstance(event, events.PodNominated):
         cluster.nominations.put(uid, event.node, pod.priority, event.cards)
     else:
-        cluster.assume(uid, event.node, event.slots, event.given)
+        cluster.assume(uid, event.node, event.devices, event.given)
         cluster.groups.note_assumed([uid])
         pending.take_pod(uid, now)
 

@@ -166,7 +166,7 @@ class WorkloadPlaces:
         entity = self._make_entity(work, assignment)
         if isinstance(entity, Entity):
             for bind in binds:
-                self._cluster.nominations.put(bind.uid, bind.node, work.priority, bind.slots)
+                self._cluster.nominations.put(bind.uid, bind.node, work.priority, bind.devices)
 
     def hand_over(self, key: str, to: str) -> None:
         """Let a workload have the places that another one keeps for pods that do not exist."""

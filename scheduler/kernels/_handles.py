@@ -14,6 +14,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
+    intrinsic,
     lower_getattr_generic,
     models,
     register_model,
@@ -22,6 +23,7 @@ from numba.extending import (
 )
 from numba.np import arrayobj, numpy_support
 
+from scheduler.schema.columns import Ask
 from scheduler.schema.handles import ArrayKind, Handle, read_declared
 
 _WORD, _POINTER = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -97,6 +99,17 @@ def _read_field(context: Any, builder: Any, handle: HandleType, pointer: Any, na
     if field.kind is bool:
         return builder.trunc(words[0], ir.IntType(1))
     return words[0] if field.kind is int else builder.inttoptr(words[0], _POINTER)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def read_ask(_typing: Any, _address: types.Type) -> tuple[Any, Any]:
+    """Return the ask of an address, as ``Ask.more`` has them."""
+    ask = _type_handle(Ask)
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], _POINTER)
+
+    return ask(types.int64), generate
 
 
 def _load(builder: Any, pointer: Any, at: int) -> Any:

@@ -31,6 +31,11 @@ _config: Any = numba.config
 _flags: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
+def is_compiled() -> bool:
+    """Whether kernels are compiled; else Python runs them as they are written."""
+    return not _config.DISABLE_JIT
+
+
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """What Python calls: compiled at the first call, if ``compiling`` has not done it before."""
     if _config.DISABLE_JIT:

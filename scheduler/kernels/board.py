@@ -15,6 +15,7 @@ from __future__ import annotations
 from scheduler.kernels import domains, fit, parts
 from scheduler.kernels._jit import inlined, part, tiny
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema.world import World
 
 
@@ -49,7 +50,7 @@ def rescore_rows(world: World, ask: c.Ask, board: c.Board, rows: c.Ints) -> None
         if found < 0:
             board.refused[0, row] = 1 << ask.prefers.bits[c.BIT_CARDS]
     _score_lanes(nodes, ask, board, s, lanes)
-    is_wide = board.domains.figures[c.FIGURE_WIDE] != 0
+    is_wide = board.domains.figures[of_domains.FIGURE_WIDE] != 0
     if is_wide:
         domains.judge_all(board)
     elif board.domains.tallies.shape[0] > 0:

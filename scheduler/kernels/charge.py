@@ -2,7 +2,7 @@
 
 A charge is a sparse column over ``Nodes.totals``, compiled once per template, and what the pod holds on
 cards. The placing kernel, assuming, forgetting, binding, deleting, listing again and trying add it or
-take it back, and nothing else writes ``Nodes.totals``, ``Nodes.gpu_used`` or ``Cards.used``. All figures are integers, so what
+take it back, and nothing else writes ``Nodes.totals``, ``Pools.used`` or ``Cards.used``. All figures are integers, so what
 is taken back leaves exactly what was there before.
 """
 
@@ -30,7 +30,7 @@ def enter_pod(
     if not has_room(tables, 1, holds.shape[0]):
         return -1
     pod = open_row(tables, charge, priority, start)
-    _write_holds(tables, pod, holds)
+    write_holds(tables, pod, holds, holds.shape[0])
     tables.pods.node[pod] = node_row
     if node_row >= 0:
         add_charge(tables, pod, 1)
@@ -46,7 +46,7 @@ def move_pod(tables: c.Tables, pod: int, node_row: int, holds: Ints2) -> bool:
     if not has_room(tables, 0, holds.shape[0]):
         return False
     _drop_holds(tables, pod, _IN_USE)
-    _write_holds(tables, pod, holds)
+    write_holds(tables, pod, holds, holds.shape[0])
     tables.pods.node[pod] = node_row
     if node_row >= 0:
         add_charge(tables, pod, 1)
@@ -147,7 +147,7 @@ def add_charge(tables: c.Tables, pod: int, sign: int) -> None:
         for figure in range(3):
             amount = sign * tables.pods.holds[i, 1 + figure]
             tables.cards.used[figure, card] += amount
-            tables.nodes.gpu_used[tables.cards.pool[card], figure, row] += amount
+            tables.nodes.pools.used[figure, tables.cards.pool[card]] += amount
 
 
 @part
@@ -187,7 +187,7 @@ def _close_row(tables: c.Tables, pod: int, end_row: int) -> None:
 
 
 @part
-def take_holds(tables: c.Tables, pod: int, n: int) -> int:
+def _take_holds(tables: c.Tables, pod: int, n: int) -> int:
     """Take ``n`` rows for what a pod holds, which holds nothing yet; return the first of them, 0 for none."""
     if n == 0:
         return 0
@@ -234,8 +234,9 @@ def _find_run(n: int) -> tuple[int, int]:
 
 
 @part
-def _write_holds(tables: c.Tables, pod: int, holds: c.Ints) -> None:
-    first = take_holds(tables, pod, holds.shape[0])
-    for i in range(holds.shape[0]):
+def write_holds(tables: c.Tables, pod: int, holds: c.Ints, n: int) -> None:
+    """Write that a pod that holds nothing holds what the first ``n`` rows of ``holds`` [h, 4] say."""
+    first = _take_holds(tables, pod, n)
+    for i in range(n):
         for figure in range(4):
             tables.pods.holds[first + i, figure] = holds[i, figure]

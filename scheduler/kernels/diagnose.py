@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.kernels import judging
 from scheduler.kernels._jit import kernel
-from scheduler.kernels.devices import gpus
+from scheduler.kernels.devices import choose
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints1, Ints2
 from scheduler.schema.world import World
@@ -25,6 +25,6 @@ def count_card_codes(world: World, ask: c.Ask, rows: Ints1, codes: Ints2) -> Non
     """Count into ``codes`` [n, N_CARD_CODES] why cards were refused on ``rows`` [n] whose cards do not suffice."""
     s = world.scratch
     for i in range(rows.size):
-        gpus.choose_cards(world.tables.nodes, world.tables.cards, ask, rows[i], s)
+        choose.choose_devices(world.tables.nodes, world.tables.cards, ask, rows[i], s)
         for code in range(c.N_CARD_CODES):
             codes[i, code] = s.codes[code]

@@ -10,11 +10,12 @@ import math
 
 from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema.handles import Ints1
 
 
 @kernel
-def find_refusals(d: c.Domains, rows: Ints1, refused: Ints1) -> None:
+def find_refusals(d: of_domains.Domains, rows: Ints1, refused: Ints1) -> None:
     """Add to ``refused`` [n] the refusal bits of ``rows`` [n] that come from what is counted. O(tallies · (rows + domains))."""
     prepare_tallies(d)
     for i in range(rows.size):
@@ -22,65 +23,73 @@ def find_refusals(d: c.Domains, rows: Ints1, refused: Ints1) -> None:
 
 
 @part
-def prepare_tallies(d: c.Domains) -> None:
+def prepare_tallies(d: of_domains.Domains) -> None:
     """Find how many pods the emptiest domains have, and whether there is any pod to be near to. O(tallies · domains)."""
-    d.figures[c.FIGURE_NEAR] = 0
+    d.figures[of_domains.FIGURE_NEAR] = 0
     for t in range(d.tallies.shape[0]):
-        if d.tallies[t, c.TALLY_KIND] == c.NEAR:
+        if d.tallies[t, of_domains.TALLY_KIND] == of_domains.NEAR:
             for v in range(d.counts.shape[1]):
-                d.figures[c.FIGURE_NEAR] += d.counts[t, v]
-        if d.tallies[t, c.TALLY_KIND] == c.EVEN:
-            d.tallies[t, c.TALLY_FEWEST] = count_fewest(d, t)
+                d.figures[of_domains.FIGURE_NEAR] += d.counts[t, v]
+        if d.tallies[t, of_domains.TALLY_KIND] == of_domains.EVEN:
+            d.tallies[t, of_domains.TALLY_FEWEST] = count_fewest(d, t)
 
 
 @part
-def count_fewest(d: c.Domains, t: int) -> int:
+def count_fewest(d: of_domains.Domains, t: int) -> int:
     """Count how many pods the emptiest domain of a tally of evenness has. O(domains)."""
     n, fewest = 0, 1 << 62
     for v in range(d.there.shape[1]):
         if d.there[t, v]:
             n += 1
             fewest = min(fewest, d.counts[t, v])
-    return 0 if n < d.tallies[t, c.TALLY_LEAST] or n == 0 else int(fewest)
+    return 0 if n < d.tallies[t, of_domains.TALLY_LEAST] or n == 0 else int(fewest)
 
 
 @part
-def find_bits(d: c.Domains, row: int) -> int:
+def find_bits(d: of_domains.Domains, row: int) -> int:
     """Return the refusal bits of a row; of the tallies of evenness, only the bit of the first that refuses it."""
     bits, is_even = 0, True
     for t in range(d.tallies.shape[0]):
-        kind = d.tallies[t, c.TALLY_KIND]
-        if kind == c.APART:
+        kind = d.tallies[t, of_domains.TALLY_KIND]
+        if kind == of_domains.APART:
             v = find_domain(d, t, row)
             if v >= 0 and d.counts[t, v] > 0:
-                bits |= 1 << d.tallies[t, c.TALLY_BIT]
-        elif kind == c.NEAR:
+                bits |= 1 << d.tallies[t, of_domains.TALLY_BIT]
+        elif kind == of_domains.NEAR:
             v = find_domain(d, t, row)
-            is_first = d.figures[c.FIGURE_NEAR] == 0 and d.tallies[t, c.TALLY_SELF] != 0
+            is_first = (
+                d.figures[of_domains.FIGURE_NEAR] == 0 and d.tallies[t, of_domains.TALLY_SELF] != 0
+            )
             if v < 0 or (d.counts[t, v] == 0 and not is_first):
-                bits |= 1 << d.tallies[t, c.TALLY_BIT]
-        elif kind == c.ROOM:
+                bits |= 1 << d.tallies[t, of_domains.TALLY_BIT]
+        elif kind == of_domains.ROOM:
             v = find_domain(d, t, row)
-            if v >= 0 and d.counts[t, v] + d.tallies[t, c.TALLY_SELF] > d.tallies[t, c.TALLY_SKEW]:
-                bits |= 1 << d.tallies[t, c.TALLY_BIT]
-        elif kind == c.EVEN and is_even:
+            if (
+                v >= 0
+                and d.counts[t, v] + d.tallies[t, of_domains.TALLY_SELF]
+                > d.tallies[t, of_domains.TALLY_SKEW]
+            ):
+                bits |= 1 << d.tallies[t, of_domains.TALLY_BIT]
+        elif kind == of_domains.EVEN and is_even:
             v = find_domain(d, t, row)
             if v < 0:
-                bits |= 1 << d.tallies[t, c.TALLY_NO_LABEL]
+                bits |= 1 << d.tallies[t, of_domains.TALLY_NO_LABEL]
                 is_even = False
             else:
                 n = d.counts[t, v] if d.there[t, v] else 0
-                skew = n + d.tallies[t, c.TALLY_SELF] - d.tallies[t, c.TALLY_FEWEST]
-                if skew > d.tallies[t, c.TALLY_SKEW]:
-                    bits |= 1 << d.tallies[t, c.TALLY_BIT]
+                skew = (
+                    n + d.tallies[t, of_domains.TALLY_SELF] - d.tallies[t, of_domains.TALLY_FEWEST]
+                )
+                if skew > d.tallies[t, of_domains.TALLY_SKEW]:
+                    bits |= 1 << d.tallies[t, of_domains.TALLY_BIT]
                     is_even = False
     return bits
 
 
 @part
-def find_domain(d: c.Domains, t: int, row: int) -> int:
+def find_domain(d: of_domains.Domains, t: int, row: int) -> int:
     """Return the domain of a row for a tally, -1 for none."""
-    key = d.tallies[t, c.TALLY_KEY]
+    key = d.tallies[t, of_domains.TALLY_KEY]
     return int(d.domain[key, row]) if key >= 0 else row
 
 
@@ -89,14 +98,14 @@ def count_placed(board: c.Board, row: int) -> None:
     """Count a pod of the shape that was placed on a row."""
     d = board.domains
     for t in range(d.tallies.shape[0]):
-        mask = d.tallies[t, c.TALLY_MASK]
+        mask = d.tallies[t, of_domains.TALLY_MASK]
         if mask >= 0 and not d.counted[mask, row]:
             continue
         v = find_domain(d, t, row)
         if v < 0:
-            v = d.tallies[t, c.TALLY_EMPTY]
+            v = d.tallies[t, of_domains.TALLY_EMPTY]
         if v >= 0:
-            d.counts[t, v] += d.tallies[t, c.TALLY_GAIN]
+            d.counts[t, v] += d.tallies[t, of_domains.TALLY_GAIN]
 
 
 @part
@@ -132,15 +141,15 @@ def fits(board: c.Board, row: int) -> bool:
 
 
 @part
-def _collect_bits(d: c.Domains) -> int:
+def _collect_bits(d: of_domains.Domains) -> int:
     """Return all refusal bits that come from tallies."""
     mine = 0
     for t in range(d.tallies.shape[0]):
-        kind = d.tallies[t, c.TALLY_KIND]
-        if kind < c.SPREAD:
-            mine |= 1 << d.tallies[t, c.TALLY_BIT]
-        if kind == c.EVEN:
-            mine |= 1 << d.tallies[t, c.TALLY_NO_LABEL]
+        kind = d.tallies[t, of_domains.TALLY_KIND]
+        if kind < of_domains.SPREAD:
+            mine |= 1 << d.tallies[t, of_domains.TALLY_BIT]
+        if kind == of_domains.EVEN:
+            mine |= 1 << d.tallies[t, of_domains.TALLY_NO_LABEL]
     return mine
 
 
@@ -161,9 +170,9 @@ def _score_spread(board: c.Board, g: int) -> None:
         d.raw[g, row] = 0 if fits(board, row) and _is_scored(d, g, row) else -1
         scored += d.raw[g, row] == 0
     for t in range(d.tallies.shape[0]):
-        if d.tallies[t, c.TALLY_SCORE] == g:
-            by_node = d.tallies[t, c.TALLY_BY_NODE] != 0
-            d.tallies[t, c.TALLY_SIZE] = scored if by_node else _count_domains(d, t, g)
+        if d.tallies[t, of_domains.TALLY_SCORE] == g:
+            by_node = d.tallies[t, of_domains.TALLY_BY_NODE] != 0
+            d.tallies[t, of_domains.TALLY_SIZE] = scored if by_node else _count_domains(d, t, g)
     lowest, highest = 1 << 62, 0
     for row in range(board.part.size):
         if d.raw[g, row] < 0:
@@ -171,9 +180,9 @@ def _score_spread(board: c.Board, g: int) -> None:
         total = 0.0
         for t in range(d.tallies.shape[0]):
             v = find_domain(d, t, row)
-            if d.tallies[t, c.TALLY_SCORE] == g and v >= 0:
-                weight = d.logs[d.tallies[t, c.TALLY_SIZE]]
-                total += d.counts[t, v] * weight + (d.tallies[t, c.TALLY_SKEW] - 1)
+            if d.tallies[t, of_domains.TALLY_SCORE] == g and v >= 0:
+                weight = d.logs[d.tallies[t, of_domains.TALLY_SIZE]]
+                total += d.counts[t, v] * weight + (d.tallies[t, of_domains.TALLY_SKEW] - 1)
         # Half a point is rounded up.
         d.raw[g, row] = math.floor(total + 0.5)
         lowest, highest = min(lowest, d.raw[g, row]), max(highest, d.raw[g, row])
@@ -196,7 +205,7 @@ def _score_sum(board: c.Board, g: int) -> None:
     for row in range(n):
         d.raw[g, row] = 0
     for t in range(d.tallies.shape[0]):
-        if d.tallies[t, c.TALLY_SCORE] == g:
+        if d.tallies[t, of_domains.TALLY_SCORE] == g:
             _add_counts(d, g, t)
     lowest, highest = 1 << 62, -(1 << 62)
     for row in range(n):
@@ -209,9 +218,9 @@ def _score_sum(board: c.Board, g: int) -> None:
 
 
 @part
-def _add_counts(d: c.Domains, g: int, t: int) -> None:
+def _add_counts(d: of_domains.Domains, g: int, t: int) -> None:
     """Add what a tally says of each row to the score ``g``."""
-    key, weight = d.tallies[t, c.TALLY_KEY], d.tallies[t, c.TALLY_WEIGHT]
+    key, weight = d.tallies[t, of_domains.TALLY_KEY], d.tallies[t, of_domains.TALLY_WEIGHT]
     if key < 0:
         for row in range(min(d.raw.shape[1], d.counts.shape[1])):
             d.raw[g, row] += weight * d.counts[t, row]
@@ -222,27 +231,29 @@ def _add_counts(d: c.Domains, g: int, t: int) -> None:
 
 
 @part
-def _is_scored(d: c.Domains, g: int, row: int) -> bool:
+def _is_scored(d: of_domains.Domains, g: int, row: int) -> bool:
     """Whether a node has every label that it must have for a score."""
     for t in range(d.tallies.shape[0]):
-        is_strict = d.tallies[t, c.TALLY_SCORE] == g and d.tallies[t, c.TALLY_STRICT] != 0
+        is_strict = (
+            d.tallies[t, of_domains.TALLY_SCORE] == g and d.tallies[t, of_domains.TALLY_STRICT] != 0
+        )
         if is_strict and find_domain(d, t, row) < 0:
             return False
     return True
 
 
 @part
-def _count_domains(d: c.Domains, t: int, g: int) -> int:
+def _count_domains(d: of_domains.Domains, t: int, g: int) -> int:
     """Count the domains in which the scored nodes are."""
-    d.figures[c.FIGURE_STAMP] += 1
-    stamp = d.figures[c.FIGURE_STAMP]
+    d.figures[of_domains.FIGURE_STAMP] += 1
+    stamp = d.figures[of_domains.FIGURE_STAMP]
     n, without = 0, 0
     for row in range(d.raw.shape[1]):
         if d.raw[g, row] < 0:
             continue
         v = find_domain(d, t, row)
         if v < 0:
-            v = d.tallies[t, c.TALLY_EMPTY]
+            v = d.tallies[t, of_domains.TALLY_EMPTY]
         if v < 0:
             without = 1
         elif d.seen[v] != stamp:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
+from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 
 
@@ -30,8 +31,8 @@ def note_short(nodes: c.Nodes, ask: c.Ask, row: int, at: int, refused: c.Ints) -
 
 @tiny
 def _is_short(nodes: c.Nodes, ask: c.Ask, i: int, row: int) -> bool:
-    r, pool = ask.resources[i], ask.by_cards[i]
+    r, family = ask.resources[i], ask.by_cards[i]
     return bool(
-        not (pool >= 0 and nodes.managed[pool, row])
+        not (family >= 0 and nodes.pools.managed[pools.find_family(nodes, family, row)])
         and ask.amounts[i] > nodes.allocatable[r, row] - nodes.requested[r, row]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.kernels import fit
 from scheduler.kernels._jit import part
-from scheduler.kernels.devices import gpus, pools
+from scheduler.kernels.devices import asks, choose, pools
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
 from scheduler.schema.world import World
@@ -16,9 +16,11 @@ def judge_row(world: World, ask: c.Ask, row: int) -> int:
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
     if not fit.fits(nodes, ask, row):
         return int(1 << ask.prefers.bits[c.BIT_RESOURCES])
-    if pools.is_by_cards(nodes, ask, row) and gpus.choose_cards(nodes, cards, ask, row, s) < 0:
-        return int(1 << ask.prefers.bits[c.BIT_CARDS])
-    return 0
+    suffices = asks.prepare_choice(nodes, cards, ask, row, s)
+    if suffices and pools.is_by_cards(nodes, ask, row):
+        suffices = choose.choose_devices(nodes, cards, ask, row, s) >= 0
+    asks.end_choice(s)
+    return 0 if suffices else int(1 << ask.prefers.bits[c.BIT_CARDS])
 
 
 @part

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import inlined, kernel, part
-from scheduler.kernels.devices import gpus, pools
+from scheduler.kernels.devices import asks, choose, gpus, pools
 from scheduler.kernels.modes import aware, kube, lambda_g, score
 from scheduler.schema import columns as c
 from scheduler.schema.world import World
@@ -57,7 +57,9 @@ def find_loss(world: World, ask: c.Ask, told: c.Demand, row: int) -> float:
 def choose_cards(world: World, ask: c.Ask, row: int) -> int:
     """Pick the pod's cards on a node with cards, by its mode; return the number of picks, or -1."""
     if not is_aware(ask):
-        return gpus.choose_cards(world.tables.nodes, world.tables.cards, ask, row, world.scratch)
+        return choose.choose_devices(
+            world.tables.nodes, world.tables.cards, ask, row, world.scratch
+        )
     return int(world.scratch.n_picks[0] if weigh_cards(world, ask, row) >= 0 else -1)
 
 
@@ -68,10 +70,10 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
     gpu_cores, gpu_mib = 0, 0
     if ask.containers.shape[1] > 0:
         pool = pools.find_pool(nodes, ask, row)
-        if nodes.managed[pool, row]:
-            if gpus.choose_cards(nodes, cards, ask, row, s) < 0:
+        if nodes.pools.managed[pool]:
+            if choose.choose_devices(nodes, cards, ask, row, s) < 0:
                 return False
-            for j in range(nodes.card_count[pool, row]):
+            for j in range(nodes.pools.count[pool]):
                 gpu_cores += s.peak[c.CORES, j]
                 gpu_mib += s.peak[c.MIB, j]
         else:
@@ -85,15 +87,18 @@ def _ask_cards(tables: c.Tables, ask: c.Ask, row: int, s: c.Scratch, lane: int) 
 def weigh_row(world: World, ask: c.Ask, row: int, lane: int) -> int:
     """Return the part of a pod on a row where its amounts fit.
 
-    It is -1 where cards do not suffice, and ``IN_LANE`` where the row is to be scored with others, in this lane.
+    It is -1 where cards do not suffice, and ``IN_LANE`` where the row is to be scored with others, in this lane. The
+    devices of further families only have to suffice.
     """
-    if is_aware(ask):
-        return int(weigh_cards(world, ask, row))
-    s = world.scratch
-    if not _ask_cards(world.tables, ask, row, s, lane):
-        return -1
-    s.rows[lane] = row
-    return IN_LANE
+    tables, s, found = world.tables, world.scratch, -1
+    if asks.prepare_choice(tables.nodes, tables.cards, ask, row, s):
+        if is_aware(ask):
+            found = weigh_cards(world, ask, row)
+        elif _ask_cards(tables, ask, row, s, lane):
+            s.rows[lane] = row
+            found = IN_LANE
+    asks.end_choice(s)
+    return int(found)
 
 
 @part
@@ -115,11 +120,11 @@ def _fill_lanes(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     for lane in range(lanes):
         row = s.rows[lane]
         pool = pools.find_pool(nodes, ask, row)
-        s.cap[2, lane] = nodes.gpu_total[pool, c.CORES, row]
-        s.used[2, lane] = nodes.gpu_used[pool, c.CORES, row]
-        s.cap[3, lane] = nodes.gpu_total[pool, c.MIB, row]
-        s.used[3, lane] = nodes.gpu_used[pool, c.MIB, row]
-        if not nodes.managed[pool, row]:
+        s.cap[2, lane] = nodes.pools.total[c.CORES, pool]
+        s.used[2, lane] = nodes.pools.used[c.CORES, pool]
+        s.cap[3, lane] = nodes.pools.total[c.MIB, pool]
+        s.used[3, lane] = nodes.pools.used[c.MIB, pool]
+        if not nodes.pools.managed[pool]:
             s.used[2, lane] = pools.count_devices(nodes, pool, row) * pools.WHOLE_CORES
 
 
@@ -130,7 +135,7 @@ def weigh_block(nodes: c.Nodes, ask: c.Ask, s: c.Scratch, lanes: int) -> None:
     if mode >= score.NODE_BINPACK:
         for lane in range(lanes):
             row = s.rows[lane]
-            found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row), row))
+            found = np.float64(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
             # Over-full cards may take the score above 30: fuller than full is full, or the tiers break.
             steps = min(ask.prefers.mode.unit, int(found * (ask.prefers.mode.unit // POLICY_MOST)))
             if mode == score.NODE_SPREAD:

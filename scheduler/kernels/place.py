@@ -8,7 +8,7 @@ from __future__ import annotations
 from scheduler.kernels import board as boards
 from scheduler.kernels import charge, domains, parts
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import pools
+from scheduler.kernels.devices import asks, choose, pools
 from scheduler.schema import columns as c
 from scheduler.schema.world import Run, World
 
@@ -57,29 +57,41 @@ def put_pod(world: World, ask: c.Ask, run: Run, k: int) -> None:
     row, tables, s = run.row[k], world.tables, world.scratch
     pod = charge.open_row(tables, ask.charge, run.priority[k], c.NOT_STARTED)
     run.pod[k], run.n_picks[k] = pod, 0
+    n_held = 0
+    asks.prepare_choice(tables.nodes, tables.cards, ask, row, s)
     if pools.is_by_cards(tables.nodes, ask, row):
         n = parts.choose_cards(world, ask, row)
-        run.n_picks[k] = n
-        for p in range(n):
-            run.card[k, p] = s.picks[p]
-            run.mib[k, p] = s.pick_mib[p]
-            run.slot[k, p] = s.pick_slot[p]
-        _write_holds(tables, ask, pod, row, s)
+        n_held = _note_picks(tables.nodes, ask, run, k, n, n_held, s)
+    numa = s.only_numa[0]
+    for i in range(len(ask.more)):
+        one = asks.read_ask(ask.more[i])
+        s.only_numa[0] = numa if one.rules.joint else c.ANY_NUMA
+        if pools.is_by_cards(tables.nodes, one, row):
+            n = choose.choose_devices(tables.nodes, tables.cards, one, row, s)
+            n_held = _note_picks(tables.nodes, one, run, k, n, n_held, s)
+    asks.end_choice(s)
+    charge.write_holds(tables, pod, s.holds, n_held)
     tables.pods.node[pod] = row
     charge.add_charge(tables, pod, 1)
 
 
 @part
-def _write_holds(tables: c.Tables, ask: c.Ask, pod: int, row: int, s: c.Scratch) -> None:
-    """Write that the pod holds what ``s.peak`` says of the node's cards."""
-    nodes, pool, n = tables.nodes, ask.pool, 0
-    for j in range(nodes.card_count[pool, row]):
+def _note_picks(
+    nodes: c.Nodes, ask: c.Ask, run: Run, k: int, n: int, n_held: int, s: c.Scratch
+) -> int:
+    """Note the ``n`` cards that were picked from one pool, and in ``s.holds`` what the pod holds of them; return how many it holds."""
+    row, first = run.row[k], run.n_picks[k]
+    for p in range(n):
+        run.card[k, first + p] = s.picks[p]
+        run.mib[k, first + p] = s.pick_mib[p]
+        run.cores[k, first + p] = s.pick_cores[p]
+        run.slot[k, first + p] = s.pick_slot[p]
+    run.n_picks[k] = first + n
+    pool = pools.find_pool(nodes, ask, row)
+    for j in range(nodes.pools.count[pool]):
         if s.peak[c.SLOTS, j] > 0:
-            n += 1
-    at = charge.take_holds(tables, pod, n)
-    for j in range(nodes.card_count[pool, row]):
-        if s.peak[c.SLOTS, j] > 0:
-            tables.pods.holds[at, 0] = nodes.card_start[pool, row] + j
+            s.holds[n_held, 0] = nodes.pools.start[pool] + j
             for figure in range(3):
-                tables.pods.holds[at, 1 + figure] = s.peak[figure, j]
-            at += 1
+                s.holds[n_held, 1 + figure] = s.peak[figure, j]
+            n_held += 1
+    return n_held

@@ -9,6 +9,7 @@ from __future__ import annotations
 from scheduler.kernels import charge, domains, fit, judging
 from scheduler.kernels._jit import kernel, part
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema import preempting as p
 from scheduler.schema.handles import Flags1, Ints1
 from scheduler.schema.world import World
@@ -108,7 +109,9 @@ def _violates(budgets: p.BudgetSets, pod: int) -> int:
 
 
 @kernel
-def search_places(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found: p.Search) -> None:
+def search_places(
+    world: World, ask: c.Ask, d: of_domains.Domains, units: p.Units, found: p.Search
+) -> None:
     """Find who would have to go from each place.
 
     Writes who goes, the figures, and the bits of places where it is not enough that all go. Totals, cards and counts
@@ -127,7 +130,7 @@ def search_places(world: World, ask: c.Ask, d: c.Domains, units: p.Units, found:
             continue
         is_wide = d.tallies.shape[0] > 0 and _is_wide(tables, units, place)
         for t in range(d.tallies.shape[0]):
-            found.fewest[t] = -1 if is_wide else d.tallies[t, c.TALLY_FEWEST]
+            found.fewest[t] = -1 if is_wide else d.tallies[t, of_domains.TALLY_FEWEST]
         for unit in range(begin, end):
             _move_unit(tables, d, units, found, unit, -1)
         for word in range(found.refused.shape[0]):
@@ -173,7 +176,9 @@ def _sort_units(units: p.Units, found: p.Search, begin: int, end: int) -> None:
 
 
 @part
-def _sum_up(tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, place: int) -> None:
+def _sum_up(
+    tables: c.Tables, d: of_domains.Domains, units: p.Units, found: p.Search, place: int
+) -> None:
     """Put back who goes from a place, and write its figures."""
     figures, row = found.figures, units.rows[place]
     for figure in range(p.N_FIGURES):
@@ -203,7 +208,7 @@ def _sum_up(tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, pla
 
 @part
 def _move_unit(
-    tables: c.Tables, d: c.Domains, units: p.Units, found: p.Search, unit: int, sign: int
+    tables: c.Tables, d: of_domains.Domains, units: p.Units, found: p.Search, unit: int, sign: int
 ) -> None:
     """Take a unit away from its nodes (-1), or put it back (1), with what is counted of its pods."""
     for i in range(units.begins[unit], units.begins[unit + 1]):
@@ -214,28 +219,28 @@ def _move_unit(
 
 
 @part
-def _count_pod(d: c.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
+def _count_pod(d: of_domains.Domains, found: p.Search, row: int, t: int, gain: int) -> None:
     """A tally counts so many more on a row."""
-    mask = d.tallies[t, c.TALLY_MASK]
+    mask = d.tallies[t, of_domains.TALLY_MASK]
     if gain == 0 or (mask >= 0 and not d.counted[mask, row]):
         return
     v = domains.find_domain(d, t, row)
     if v < 0:
         return
     d.counts[t, v] += gain
-    kind = d.tallies[t, c.TALLY_KIND]
-    if kind == c.NEAR:
-        d.figures[c.FIGURE_NEAR] += gain
-    elif kind == c.EVEN and d.there[t, v]:
+    kind = d.tallies[t, of_domains.TALLY_KIND]
+    if kind == of_domains.NEAR:
+        d.figures[of_domains.FIGURE_NEAR] += gain
+    elif kind == of_domains.EVEN and d.there[t, v]:
         if found.fewest[t] < 0:
-            d.tallies[t, c.TALLY_FEWEST] = domains.count_fewest(d, t)
+            d.tallies[t, of_domains.TALLY_FEWEST] = domains.count_fewest(d, t)
         else:
             # Nothing but this domain has changed, and it has no more than it had.
-            d.tallies[t, c.TALLY_FEWEST] = min(found.fewest[t], d.counts[t, v])
+            d.tallies[t, of_domains.TALLY_FEWEST] = min(found.fewest[t], d.counts[t, v])
 
 
 @part
-def _find_bits(world: World, ask: c.Ask, d: c.Domains, row: int) -> int:
+def _find_bits(world: World, ask: c.Ask, d: of_domains.Domains, row: int) -> int:
     """Why the pod does not fit on a row as it is now, by what pods on nodes decide; 0 where it does."""
     bits = judging.judge_row(world, ask, row)
     if d.tallies.shape[0] > 0:

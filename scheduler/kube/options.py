@@ -15,6 +15,7 @@ class Options:
     """How a replica runs, apart from what it decides.
 
     Attributes:
+        pod: namespace and name of the pod in which the replica runs; None outside of a cluster.
         lease_namespace: the namespace of the Lease; empty runs without leader election.
         lease_name: the name of the Lease; a Lease of another name than Evenkeel's own is shared.
         lease_seconds: after how long others take the lease if its holder does not renew it.
@@ -26,6 +27,7 @@ class Options:
     access: Access
     config: Config
     identity: str
+    pod: tuple[str, str] | None = None
     lease_namespace: str = ""
     lease_name: str = names.LEASE
     lease_seconds: float = 15.0

@@ -28,6 +28,7 @@ from scheduler.kube.lead.leading import Leading
 from scheduler.kube.lead.lease import Lease, Place
 from scheduler.kube.lead.lifeline import NotesAcross
 from scheduler.kube.lead.memory import DemandNotes
+from scheduler.kube.lead.role import RoleLabel
 from scheduler.kube.lookups import Lookups
 from scheduler.kube.loop import Hands, Loop
 from scheduler.kube.options import Options
@@ -136,6 +137,7 @@ class Parts:
             on_leading=self._begin_term,
             on_lost=self._end_term,
         )
+        self.role_label = self._make_role_label()
         needed = rights.list_needed(
             options.lease_namespace,
             options.lease_name,
@@ -243,6 +245,10 @@ class Parts:
             admission = replace(settings.admission, scheduler_names=config.scheduler_names)
             answers = answers._replace(of_devices=DeviceAdmission(admission))
         return Webhook(served, options.access, options.host, answers)
+
+    def _make_role_label(self) -> RoleLabel | None:
+        key, pod = self.options.config.role_label, self.options.pod
+        return RoleLabel(self.api, key, pod, self.is_deciding) if key and pod else None
 
     def _make_exposition(self, metrics: Metrics, signs: Signs) -> Exposition:
         read = Sources(

@@ -92,6 +92,8 @@ class RunningParts:
             self._tasks.start(self._serve_webhook(parts.webhook))
         if parts.kai is not None:
             self._tasks.start(parts.kai.run())
+        if parts.role_label is not None:
+            self._tasks.start(parts.role_label.run())
         parts.is_started = True
 
     async def wait_for_lists(self) -> None:
@@ -111,6 +113,8 @@ class RunningParts:
         # With a bind still on its way the next leader has to fence before it decides.
         settled = 0 if parts.binder.backlog else parts.leading.fenced_reign
         await self._lifeline.call(parts.lease.release(settled_reign=settled))
+        if parts.role_label is not None:
+            await parts.role_label.step_down()
         # What is left to report can be reported while the next one leads.
         parts.loop.finish()
         if parts.recorder is not None:

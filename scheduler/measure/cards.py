@@ -8,7 +8,6 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.devices import whole as whole_devices
-from scheduler.devices.table import find_place
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -16,7 +15,6 @@ from scheduler.state.demand import DemandShape
 # A share may be less than a whole number by a rounding error; same value as in kernels/devices/free.py.
 _EPSILON = 1e-6
 _MIB_PER_GIB = 1024
-_SHARED_POOL = find_place(names.GPU)
 # The end of the product label of nodes that share cards.
 _SHARED = "-SHARED"
 
@@ -26,7 +24,8 @@ class Cards(NamedTuple):
 
     owner: c.Ints  # [D] place of the node among the requested rows
     row: c.Ints  # [D] the card's row in the state, -1 for counted devices
-    pool: c.Ints  # [D] the family
+    family: c.Ints  # [D] place in ``families``
+    families: tuple[str, ...]  # the resources by which pods ask for devices
     model: c.Ints  # [D] as in the state, -1 for counted devices
     kind: c.Ints  # [D] place in ``kinds``
     kinds: tuple[tuple[int, int], ...]  # core percent and MiB of a card
@@ -42,6 +41,10 @@ class Cards(NamedTuple):
     capacity: c.Floats  # [2, D] GPUs and GiB
     used: c.Floats  # [2, D] GPUs and GiB
 
+    def find_family(self, resource: str) -> int:
+        """Find the place of a family; -1 for none."""
+        return self.families.index(resource) if resource in self.families else -1
+
     def find_taking(self, shape: DemandShape, models: c.Flags) -> tuple[c.Flags, c.Flags]:
         """Find the cards [D] that would take a pod of the shape if they were empty, and the cards that take it now.
 
@@ -52,7 +55,7 @@ class Cards(NamedTuple):
         whole = (compute == c.WHOLE) & (memory == c.WHOLE)
         suits = self.usable & np.append(models, np.True_)[self.model]
         suits &= (memory <= c.WHOLE) & (whole | ~self.whole_only)
-        suits &= self.pool == find_place(shape.family)
+        suits &= self.family == self.find_family(shape.family)
         # A pod gets the whole compute only of a card without other pods.
         now = suits & (self.n_left > 0) & (self.unshared | (compute < c.WHOLE))
         now &= (self.left[0] >= compute) & (self.left[1] >= memory)
@@ -62,19 +65,18 @@ class Cards(NamedTuple):
 def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
     """Read the devices of some nodes."""
     nodes, table = cluster.nodes.columns, cluster.cards.columns
-    n_pools = len(nodes.managed)
-    managed, count = nodes.managed[:, rows], nodes.card_count[:, rows]
-    count = np.where(managed, count, 0)
-    starts = nodes.card_start[:, rows]
+    own, pools = stack_pools(cluster, rows), nodes.pools
+    managed, starts = pools.managed[own], pools.start[own]
+    count = np.where(managed, pools.count[own], 0)
     d = list_run_rows(starts.ravel(), count.ravel())
-    owner = np.repeat(np.tile(np.arange(rows.size), n_pools), count.ravel())
-    offered = c.DEVICES_AT + np.arange(n_pools)
-    whole = np.where(managed, 0, nodes.allocatable[np.ix_(offered, rows)])
-    bare_pool, bare = np.nonzero(whole > 0)
-    total = whole[bare_pool, bare]
-    busy = np.minimum(nodes.requested[offered[bare_pool], rows[bare]], total)
+    owner = np.repeat(np.tile(np.arange(rows.size), len(own)), count.ravel())
+    whole = np.where(managed, 0, nodes.allocatable[pools.resource[own], rows])
+    bare_family, bare = np.nonzero(whole > 0)
+    total = whole[bare_family, bare]
+    resource = pools.resource[own[bare_family, bare]]
+    busy = np.minimum(nodes.requested[resource, rows[bare]], total)
     # If a plugin reports each card several times, each reported device is a part of a card.
-    part = 1.0 / read_replicas(cluster, rows)[bare_pool, bare]
+    part = 1.0 / read_replicas(cluster, rows)[bare_family, bare]
     figures = [c.CORES, c.MIB]
     scale = table.milli[:, d]
     left = np.floor((table.total[figures][:, d] - table.used[figures][:, d]) * scale + _EPSILON)
@@ -91,7 +93,8 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
     return Cards(
         owner=np.append(owner, bare),
         row=np.append(d, np.full(bare.size, -1)),
-        pool=np.append(table.pool[d], bare_pool),
+        family=np.append(pools.family[table.pool[d]], bare_family),
+        families=tuple(cluster.registers.devices.families),
         model=np.append(table.model[d], np.full(bare.size, -1)),
         kind=kind,
         kinds=kinds or (whole_devices.CARD,),
@@ -109,6 +112,12 @@ def read_cards(cluster: Cluster, rows: c.Ints) -> Cards:
     )
 
 
+def stack_pools(cluster: Cluster, rows: c.Ints) -> c.Ints:
+    """Stack [F, n] the pools of each family on these rows; ``NO_POOL`` for none."""
+    families = range(len(cluster.registers.devices.families))
+    return np.stack([cluster.nodes.find_pools(family)[rows] for family in families])
+
+
 def read_replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
     """Read [F, n] as how many devices a node's plugin reports each card of a family (time-slicing or MPS); otherwise 1.
 
@@ -120,10 +129,11 @@ def read_replicas(cluster: Cluster, rows: c.Ints) -> c.Ints:
     kinds = np.unique(product[product >= 0])
     words = nodes.label_values.values
     shared = np.isin(product, [kind for kind in kinds if words[kind].endswith(_SHARED)])
-    offered = nodes.columns.allocatable[c.DEVICES_AT + _SHARED_POOL, rows]
+    offered = nodes.columns.allocatable[nodes.find_row_asked(names.GPU), rows]
     by_count = np.where(shared & (cards > 0), -(-offered // np.maximum(cards, 1)), 1)
-    found = np.ones((len(nodes.columns.managed), rows.size), np.int64)
-    found[_SHARED_POOL] = np.maximum(np.where(told > 0, told, by_count), 1)
+    families = cluster.registers.devices.families
+    found = np.ones((len(families), rows.size), np.int64)
+    found[families.index(names.GPU)] = np.maximum(np.where(told > 0, told, by_count), 1)
     return found
 
 

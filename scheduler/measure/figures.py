@@ -34,7 +34,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.devices import card_order
-from scheduler.devices.table import find_place
 from scheduler.measure import cards as all_cards
 from scheduler.measure.cards import Cards
 from scheduler.measure.typical import Typical
@@ -209,7 +208,7 @@ class _Judged:
         fewest = np.where(self.fewest > 0, np.minimum(self.fewest, shape.cards), shape.cards)
         self.fewest = np.where(hosts & some, fewest, self.fewest)
         if shape.cards:
-            of_family = cards.pool == find_place(shape.family)
+            of_family = cards.family == cards.find_family(shape.family)
             self._gpu_weight += count * (hosts[cards.owner] & of_family)
             self._taken += count * (fits[cards.owner] & now)
         has_say = hosts & ~(too_few if shape.cards else self._unseen)

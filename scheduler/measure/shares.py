@@ -38,7 +38,7 @@ def measure_shares(cluster: Cluster, names: Sequence[str]) -> Shares:
     cards = all_cards.read_cards(
         cluster, np.array([cluster.nodes.find_row(name) for name in names], np.int64)
     )
-    families = [family.resource for family in cluster.registers.families]
+    families = cluster.registers.devices.families
     requested = _find_requests(pods, [resources.CPU, resources.MEMORY, *families])
     amounts = np.zeros((len(m.DIMENSIONS), len(pods)))
     amounts[: m.GPU] = requested[: m.GPU] / m.UNITS
@@ -82,8 +82,8 @@ def _add_held(cluster: Cluster, cards: Cards, pods: Sequence[PodRecord], amounts
 def _add_counted(cards: Cards, requested: c.Floats, node: c.Ints, amounts: c.Floats) -> None:
     """Add the shares of devices of which a node reports only the number; ``requested`` [F, P] by family."""
     n = int(max(node.max(initial=-1), cards.owner.max(initial=-1))) + 1
-    for pool, asked in enumerate(requested):
-        entries = np.flatnonzero((cards.row < 0) & (cards.pool == pool))
+    for family, asked in enumerate(requested):
+        entries = np.flatnonzero((cards.row < 0) & (cards.family == family))
         used = np.zeros(n)
         used[cards.owner[entries]] = cards.used[0][entries]
         total = np.bincount(node, asked, n)

@@ -18,7 +18,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.modes import demand_tables
-from scheduler.modes.empty_nodes import list_pools
+from scheduler.modes.empty_nodes import list_families
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -59,15 +59,15 @@ def find_typical(cluster: Cluster, fixed: Collection[str] = ()) -> Typical:
     """Find the typical pods of a cluster; ``fixed`` are uids of pods that belong to their node."""
     asking: list[TypicalPod] = []
     gpu_assumed = False
-    there = list_pools(cluster) if cluster.nodes.columns.has_gpu.any() else []
+    there = list_families(cluster) if cluster.nodes.columns.has_gpu.any() else []
     counts = cluster.demand.list_counts()
-    for pool, family in enumerate(cluster.registers.families):
-        seen = cluster.demand.count_seen(family.resource)
+    for family, resource in enumerate(cluster.registers.devices.families):
+        seen = cluster.demand.count_seen(resource)
         if seen >= ENOUGH:
-            asking += [TypicalPod(s, n) for s, n in counts.items() if s.family == family.resource]
-        elif pool in there:
+            asking += [TypicalPod(s, n) for s, n in counts.items() if s.family == resource]
+        elif family in there:
             gpu_assumed = True
-            assumed = demand_tables.assume_demand(cluster, pool)
+            assumed = demand_tables.assume_demand(cluster, family)
             # All assumed pods together count as much as the pods that were seen.
             scale = max(seen, 1) / sum(assumed.values())
             asking += [TypicalPod(shape, count * scale) for shape, count in assumed.items()]

@@ -11,12 +11,10 @@ from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
 
 
-def list_pools(cluster: Cluster) -> list[int]:
+def list_families(cluster: Cluster) -> list[int]:
     """List the families of which a node has devices; the first family if no node has any devices."""
-    nodes = cluster.nodes.columns
-    n_families = len(nodes.managed)
-    offered = nodes.allocatable[c.DEVICES_AT : c.DEVICES_AT + n_families] > 0
-    return np.flatnonzero((nodes.managed | offered).any(axis=1)).tolist() or [0]
+    pools = cluster.nodes.columns.pools
+    return np.unique(pools.family[pools.node >= 0]).tolist() or [0]
 
 
 class EmptyNodes:
@@ -28,14 +26,17 @@ class EmptyNodes:
         having: [makes, N] how many cards of each make a node has.
     """
 
-    def __init__(self, cluster: Cluster, pool: int) -> None:
+    def __init__(self, cluster: Cluster, family: int) -> None:
         nodes, cards = cluster.nodes.columns, cluster.cards
+        pools = cluster.nodes.find_pools(family)
         self.table, self.cards, self.columns = cluster.nodes, cards, nodes
         self.kinds = cards.kinds.values
-        self.family = cluster.registers.families[pool].resource
-        self._managed = nodes.managed[pool]
-        self.makes, self.having = _count_makes(cluster, pool)
-        whole = np.where(self._managed, 0, nodes.allocatable[c.DEVICES_AT + pool])
+        self.family = cluster.registers.devices.families[family]
+        self._managed = nodes.pools.managed[pools]
+        self.makes, self.having = _count_makes(cluster, pools)
+        rows = np.arange(pools.size)
+        offered = nodes.allocatable[nodes.pools.resource[pools], rows]
+        whole = np.where(self._managed, 0, offered)
         self.count = np.where(nodes.valid, whole + self.having.sum(axis=0), 0)
         self.cpu, self.memory = nodes.allocatable[c.CPU], nodes.allocatable[c.MEMORY]
         self.capacity = self.count * float(c.WHOLE)
@@ -89,10 +90,10 @@ class EmptyNodes:
         return [bool(accepted[model]) for _, model in self.makes]
 
 
-def _count_makes(cluster: Cluster, pool: int) -> tuple[list[tuple[int, int]], c.Ints]:
+def _count_makes(cluster: Cluster, pools: c.Ints) -> tuple[list[tuple[int, int]], c.Ints]:
     """List the makes of cards, which differ in kind or model, and count [makes, N] the cards of each make by node."""
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    n, starts = nodes.card_count[pool], nodes.card_start[pool]
+    n, starts = nodes.pools.count[pools], nodes.pools.start[pools]
     owner = np.repeat(np.arange(n.size), n)
     d = np.arange(owner.size) - np.repeat(np.cumsum(n) - n, n) + np.repeat(starts, n)
     # No pod can get a card without memory.

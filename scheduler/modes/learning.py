@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler.modes import demand_tables, plain, single
 from scheduler.modes.demand_tables import Counts
-from scheduler.modes.empty_nodes import EmptyNodes, list_pools
+from scheduler.modes.empty_nodes import EmptyNodes, list_families
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.state.demand import DemandShape
@@ -47,9 +47,9 @@ class Learner:
         self.tables = self._tables[0]
         """The tables by which pods without devices are scored: those of the first family, and the places."""
 
-    def get_tables(self, pool: int) -> c.Demand:
+    def get_tables(self, family: int) -> c.Demand:
         """Return the tables by which pods that request a family are scored; -1: pods without devices."""
-        return self._tables.get(pool, self.tables)
+        return self._tables.get(family, self.tables)
 
     def learn_demand(self, *, anew: bool = False) -> bool:
         """Make the tables again if enough has changed, or if ``anew``; return whether they changed."""
@@ -78,40 +78,42 @@ class Learner:
         made, self._sizes = self._make_tables(), self._read_sizes()
         before = self._tables
         self._tables = {
-            pool: before[pool] if pool in before and _are_equal(tables, before[pool]) else tables
-            for pool, tables in made.items()
+            family: before[family]
+            if family in before and _are_equal(tables, before[family])
+            else tables
+            for family, tables in made.items()
         }
         return self._tables.keys() != before.keys() or any(
-            self._tables[pool] is not before[pool] for pool in before
+            self._tables[family] is not before[family] for family in before
         )
 
     def _make_tables(self) -> dict[int, c.Demand]:
         """Make the current tables, and set when they are to be made again."""
         counts = self._cluster.demand.list_counts() if self._known is None else self._known
         made = {}
-        for pool in list_pools(self._cluster):
-            seen = self._count_seen(pool)
+        for family in list_families(self._cluster):
+            seen = self._count_seen(family)
             enough = self._known is not None or seen >= ENOUGH
-            nodes = EmptyNodes(self._cluster, pool)
-            made[pool] = demand_tables.make_tables(
+            nodes = EmptyNodes(self._cluster, family)
+            made[family] = demand_tables.make_tables(
                 nodes,
                 counts,
                 self._departures,
-                self._hosts.setdefault(pool, {}),
+                self._hosts.setdefault(family, {}),
                 assume=not enough,
-            ).replace(single=single.make_places(self._cluster, nodes, pool, counts))
+            ).replace(single=single.make_places(self._cluster, nodes, family, counts))
             more = max(_MORE_LEAST, min(_MORE_MOST, int(seen * _MORE)))
-            self._next[pool] = seen + more if enough else plain.find_next_early(seen)
+            self._next[family] = seen + more if enough else plain.find_next_early(seen)
         return made
 
     def _are_due(self) -> bool:
         """Whether enough more pods of any family were seen."""
         if self._known is not None:
             return not self._next
-        return any(self._count_seen(pool) >= self._next.get(pool, 0) for pool in self._tables)
+        return any(self._count_seen(family) >= self._next.get(family, 0) for family in self._tables)
 
-    def _count_seen(self, pool: int) -> int:
-        return self._cluster.demand.count_seen(self._cluster.registers.families[pool].resource)
+    def _count_seen(self, family: int) -> int:
+        return self._cluster.demand.count_seen(self._cluster.registers.devices.families[family])
 
     def fits_nodes(self) -> bool:
         """Whether the tables have a figure for every node row and every kind of cards."""

@@ -26,7 +26,7 @@ _NODES_LEAST = 2
 _STEP, _FULL, _PART, _UNEVEN, _SQUARE = 30.0, 1.0, 0.5, 12_000.0, 2_400.0
 
 
-def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Places:
+def make_places(cluster: Cluster, nodes: EmptyNodes, family: int, counts: Counts) -> Places:
     """Make the places of one family; empty if too many of its devices share a node with others."""
     total, alone = float(nodes.count.sum()), float((nodes.count == 1).sum())
     if alone < max(_NODES_LEAST, _ALONE * total):
@@ -36,7 +36,7 @@ def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) 
         for shape, n in counts.items()
         if 0 < shape.cards <= 1 and shape.family == nodes.family
     }
-    sort = _gather_nodes(cluster, nodes, pool, asking)
+    sort = _gather_nodes(cluster, nodes, family, asking)
     told = {shape: _read_amounts(shape, nodes, sort) for shape in asking}
     learnt = places.learn_places(
         sort, places.gather_pods(cluster, sort, told, asking), believed=False
@@ -49,15 +49,16 @@ def make_places(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) 
     return places.weigh_places(learnt.places, learnt.places.worth, weights)
 
 
-def _gather_nodes(cluster: Cluster, nodes: EmptyNodes, pool: int, counts: Counts) -> Nodes:
+def _gather_nodes(cluster: Cluster, nodes: EmptyNodes, family: int, counts: Counts) -> Nodes:
     columns = cluster.nodes.columns
     rows = np.flatnonzero(columns.valid & (nodes.count == 1))
     # The number of pods that a node takes is not part of the bundle.
     told = c.CPU, c.MEMORY
     listed = [*told, *places.list_others(cluster, counts, (*told, c.PODS))]
     there = [columns.allocatable[row, rows].astype(np.float64) for row in listed]
-    if columns.managed[pool, rows].all():
-        figures = columns.gpu_total[pool][:, rows].astype(np.float64)
+    pools = cluster.nodes.find_pools(family)[rows]
+    if columns.pools.managed[pools].all():
+        figures = columns.pools.total[:, pools].astype(np.float64)
         listed += [schema.OF_CORES, schema.OF_MIB]
         there += [figures[c.CORES], figures[c.MIB]]
     else:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.cards import CardUse, Slots
+from scheduler.api.cards import CardUse, Grant, Grants, find_slots
 from scheduler.api.door.decisions import Bind
 from scheduler.kernels import place
 from scheduler.kernels.devices import gpus
@@ -47,7 +47,7 @@ class Rooms:
     def __init__(self, cluster: Cluster, boards: Boards, learner: Learner) -> None:
         self._cluster, self._boards, self._learner = cluster, boards, learner
         self._of_pods = np.zeros((4, 1), np.int64)
-        self._of_picks = np.zeros(3, np.int64)
+        self._of_picks = np.zeros(4, np.int64)
         # The parts of the buffers that calls were given, by the numbers of pods and picks that they are for.
         self._given: dict[tuple[int, int], Run] = {}
 
@@ -63,7 +63,7 @@ class Rooms:
         The buffers are valid until the next call.
         """
         cluster, n, picks = self._cluster, len(part), shape.most_picks
-        held = min(picks, cluster.cards.most_on_a_node) if shape.asked.template.gpu else 0
+        held = picks if shape.asked.template.gpu else 0
         cluster.ledger.pods.make_room(n, held)
         room = self._given.get((n, picks)) or self._cut(n, picks)
         room.priority[:] = [pod.priority for pod in part]
@@ -72,7 +72,7 @@ class Rooms:
         return room
 
     def _cut(self, n: int, picks: int) -> Run:
-        size = 3 * n * picks
+        size = 4 * n * picks
         if n > self._of_pods.shape[1]:
             self._of_pods = np.zeros((4, n), np.int64)
             self._given.clear()
@@ -81,22 +81,30 @@ class Rooms:
             self._given.clear()
         if len(self._given) >= _ROOMS_MAX:
             self._given.clear()
-        of_picks = self._of_picks[:size].reshape(3, n, picks)
+        of_picks = self._of_picks[:size].reshape(4, n, picks)
         room = self._given[n, picks] = Run(
             _NONE, ANY_ROW, *EVERYWHERE, *self._of_pods[:, :n], *of_picks
         )
         return room
 
-    def list_cards(self, shape: Shape, placed: Run, k: int) -> Slots:
-        """List the cards of the k-th pod that was placed, a tuple per container."""
-        uuid_of, containers = self._cluster.cards.find_uuid, shape.ask.containers
-        slots: list[list[CardUse]] = [[] for _ in shape.asked.template.kinds]
+    def list_cards(self, placed: Run, k: int, shape: Shape) -> Grants:
+        """List the cards of the k-th pod that was placed, of each driver a tuple per container."""
+        cluster, n = self._cluster, len(shape.asked.template.kinds)
+        pools, of_pool = cluster.nodes.columns.pools, cluster.cards.columns.pool
+        by_driver: dict[int, list[list[CardUse]]] = {}
         for p in range(int(placed.n_picks[k])):
-            slot = int(placed.slot[k, p])
-            cores = int(containers[c.ASK_CORES, slot])
-            uuid = uuid_of(int(placed.card[k, p]))
-            slots[slot].append(CardUse(uuid, int(placed.mib[k, p]), cores))
-        return tuple(map(tuple, slots))
+            d, slot = int(placed.card[k, p]), int(placed.slot[k, p])
+            driver = int(pools.driver[of_pool[d]])
+            slots = by_driver.setdefault(driver, [[] for _ in range(n)])
+            use = CardUse(
+                cluster.cards.find_uuid(d), int(placed.mib[k, p]), int(placed.cores[k, p])
+            )
+            slots[slot].append(use)
+        drivers = cluster.nodes.devices.drivers
+        return tuple(
+            Grant(drivers[driver].name, tuple(map(tuple, slots)))
+            for driver, slots in by_driver.items()
+        )
 
     def place(
         self, part: Sequence[PodRecord], shape: Shape, moved: c.Ints, where: Rows
@@ -113,9 +121,14 @@ class Rooms:
         world = self._boards.get_world(shape)
         n = place.place_run(world, shape.ask, shape.board if board is None else board, placed)
         binds = self.assume(shape, part[:n], placed)
-        if board is None:
+        if board is None and not self.are_shared(shape):
             self._boards.note_placed(shape)
         return binds
+
+    def are_shared(self, shape: Shape) -> bool:
+        """Whether devices that the pods of a shape request may be those of a shared pool."""
+        asks, find = (shape.ask, *shape.ask.more), self._cluster.shared.find_family
+        return any(ask.family >= 0 and find(ask.family) for ask in asks)
 
     def put_at(self, pod: PodRecord, shape: Shape, row: int) -> Run:
         """Place a pod on a row, whose cards suffice for it; ranks, tables and the scratch must be up to date."""
@@ -127,8 +140,8 @@ class Rooms:
     def put(self, pod: PodRecord, shape: Shape, row: int) -> None:
         """Place a pod on a row, whose cards suffice for it, and charge it; its claims are given nothing yet."""
         placed = self.put_at(pod, shape, row)
-        slots = self.list_cards(shape, placed, 0)
-        self._cluster.assume_charged(pod.uid, row, slots, int(placed.pod[0]))
+        cards = self.list_cards(placed, 0, shape)
+        self._cluster.assume_charged(pod.uid, row, cards, int(placed.pod[0]))
         self._cluster.moved.add(row)
 
     def assume(self, shape: Shape, pods: Sequence[PodRecord], placed: Run) -> list[Bind]:
@@ -136,31 +149,44 @@ class Rooms:
         cluster, n, binds = self._cluster, len(pods), []
         rows = placed.row[:n].tolist()
         n_picks, pod_rows = placed.n_picks[:n].tolist(), placed.pod[:n].tolist()
-        driver = cluster.registers.find_driver_name(shape.ask.pool)
         for k in range(n):
             uid = pods[k].uid
-            slots = self.list_cards(shape, placed, k) if n_picks[k] else ()
+            cards = self.list_cards(placed, k, shape) if n_picks[k] else ()
             given = giving.list_given(pods[k], shape.view.storage, cluster, rows[k])
-            node = cluster.assume_charged(uid, rows[k], slots, pod_rows[k], given)
-            binds.append(Bind(uid, node, slots, driver if slots else "", given))
+            node = cluster.assume_charged(uid, rows[k], cards, pod_rows[k], given)
+            binds.append(Bind(uid, node, cards, given))
         cluster.moved.add_many(rows)
         return binds
 
-    def assume_at(self, shape: Shape, pod: PodRecord, row: int, slots: Slots) -> Bind:
+    def assume_at(self, shape: Shape, pod: PodRecord, row: int, cards: Grants) -> Bind:
         """Charge a pod to a row with exactly these cards, and return how to bind it."""
         cluster, node = self._cluster, self._cluster.nodes.find_name(row)
         given = giving.list_given(pod, shape.view.storage, cluster, row)
-        cluster.assume(pod.uid, node, slots, given)
+        cluster.assume(pod.uid, node, cards, given)
         cluster.moved.add(row)
-        return Bind(pod.uid, node, slots, cluster.registers.find_driver_name(shape.ask.pool), given)
+        return Bind(pod.uid, node, cards, given)
 
 
 def suffice_cards(
-    cluster: Cluster, boards: Boards, pod: PodRecord, shape: Shape, at: tuple[int, Slots]
+    cluster: Cluster, boards: Boards, pod: PodRecord, shape: Shape, at: tuple[int, Grants]
 ) -> bool:
     """Whether a pod that is not placed could get these cards of a row now; ``at`` is the row with the cards."""
-    row, slots = at
-    there = cluster.registers.list_cards(pod.uid, shape.ask.pool, row)
-    picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
-    cards = np.array(picks, np.int64).reshape(-1, 2)
-    return bool(gpus.suffices(boards.get_world(shape), shape.ask, row, cards))
+    row, grants = at
+    world = boards.get_world(shape)
+    for ask in (shape.ask, *shape.ask.more):
+        driver = cluster.registers.find_driver(ask.family, row)
+        if driver is None:
+            continue
+        there = cluster.registers.list_cards(pod.uid, ask.family, row)
+        slots = find_slots(grants, driver.name)
+        picks = [(there.get(use.uuid, -1), i) for i, uses in enumerate(slots) for use in uses]
+        cards = np.array(picks, np.int64).reshape(-1, 2)
+        if not gpus.suffices(world, ask, row, cards):
+            return False
+    return True
+
+
+def are_by_cards(cluster: Cluster, shape: Shape, row: int) -> bool:
+    """Whether any devices that the pods of a shape request are allocated one by one on a row."""
+    asks = (shape.ask, *shape.ask.more)
+    return any(cluster.registers.find_driver(ask.family, row) is not None for ask in asks)

@@ -128,7 +128,7 @@ def _describe_types(judged: Judged, seen: CardsSeen) -> str:
         zip((-counts).tolist(), (table.models.values[i] for i in numbers), strict=True)
     )
     reported = [model for _, model in ordered]
-    makers = models.list_makers(one.resource for one in judged.cluster.registers.families)
+    makers = models.list_makers(judged.cluster.registers.devices.families)
     printed = list(dict.fromkeys(models.print_name(one, makers) for one in reported))
     there = words.write_some(printed, "other kind")
     # Annotations are compared with what nodes report.

@@ -25,8 +25,9 @@ class CardsSeen(NamedTuple):
 
 def see_cards(judged: Judged, codes: c.Ints) -> CardsSeen:
     """List the cards of the pod's family on the rows; ``codes`` come from the walk."""
-    nodes, pool, rows = judged.cluster.nodes.columns, judged.ask.pool, judged.rows
-    start, count = nodes.card_start[pool, rows], nodes.card_count[pool, rows]
+    table, rows = judged.cluster.nodes.columns.pools, judged.rows
+    pools = judged.cluster.nodes.find_pools(judged.ask.family)[rows]
+    start, count = table.start[pools], table.count[pools]
     at = np.repeat(np.arange(rows.size), count)
     within = np.arange(at.size) - np.repeat(np.cumsum(count) - count, count)
     return CardsSeen(codes, at, start[at] + within)

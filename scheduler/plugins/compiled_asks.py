@@ -35,13 +35,28 @@ class AskCompiler:
 
     def compile_ask(self, asked: Asked) -> c.Ask:
         """Compile the handle that kernels take for a shape, for the nodes and cards that are there now."""
+        nodes = self._cluster.nodes
+        by_card = nodes.pools.list_managed_families()
+        more = tuple(
+            self._compile_family(asked._replace(template=part))
+            for part in asked.template.more
+            # Devices that are counted on every node are amounts like any other.
+            if nodes.devices.find_family(part.family) in by_card
+        )
+        ask = self._compile_family(asked)
+        return ask.replace(more=more) if more else ask
+
+    def _compile_family(self, asked: Asked) -> c.Ask:
+        """Compile the request of a shape for the first family of its template."""
         parts: dict[str, Any] = {}
         rules: dict[str, Any] = {}
         for row in table.ROWS:
             one = row.compile(asked, self._cluster)
             parts |= one.parts
             rules |= one.rules
-        return c.Ask(**parts, rules=_make_card_rules(**rules), prefers=self._get_preferences(asked))
+        return c.Ask(
+            **parts, more=(), rules=_make_card_rules(**rules), prefers=self._get_preferences(asked)
+        )
 
     def _get_preferences(self, asked: Asked) -> c.Preferences:
         """Return the preferences that most shapes of a placement share: a lookup takes a tenth of the compile time."""

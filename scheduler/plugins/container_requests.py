@@ -133,7 +133,8 @@ def follow_walk(judged: Judged, at: int) -> Walk | None:
 
 
 def _count_cards(judged: Judged) -> c.Ints:
-    count: c.Ints = judged.cluster.nodes.columns.card_count[judged.ask.pool, judged.rows]
+    pools = judged.cluster.nodes.find_pools(judged.ask.family)[judged.rows]
+    count: c.Ints = judged.cluster.nodes.columns.pools.count[pools]
     return count
 
 

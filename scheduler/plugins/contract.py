@@ -28,6 +28,7 @@ from scheduler.api.pods.templates import PodTemplate, Whereabouts
 from scheduler.api.selectors import Labels
 from scheduler.plugins.volumes.needs import Needs as Storage
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema.world import World
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.classes import TermView
@@ -247,7 +248,7 @@ class Tally:
     gain: int
     key: str = ""
     counted: Mask | None = None
-    kind: int = c.APART
+    kind: int = of_domains.APART
     reason: int = 0
     no_label: int = 0
     figures: Mapping[int, int] = field(default_factory=dict)

@@ -56,6 +56,7 @@ from scheduler.plugins.rules import (
     well_formed,
 )
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 
@@ -252,7 +253,7 @@ def list_tallies(needs: Needs, cluster: Cluster) -> Tallied:
         tallies = domain.tallies(need, cluster) if need is not None else ()
         for one in tallies:
             score = -1
-            if one.kind in {c.SPREAD, c.SUM, c.POINTS}:
+            if one.kind in {of_domains.SPREAD, of_domains.SUM, of_domains.POINTS}:
                 if _SCORE_OF[rule.name] not in scores:
                     scores.append(_SCORE_OF[rule.name])
                 score = scores.index(_SCORE_OF[rule.name])
@@ -261,12 +262,14 @@ def list_tallies(needs: Needs, cluster: Cluster) -> Tallied:
 
 
 def _make_figures(tally: Tally, first_bit: int, score: int) -> list[int]:
-    figures = [0] * c.N_TALLY
-    figures[c.TALLY_KIND], figures[c.TALLY_GAIN] = tally.kind, tally.gain
-    figures[c.TALLY_BIT] = first_bit + tally.reason
-    figures[c.TALLY_NO_LABEL] = first_bit + tally.no_label
-    figures[c.TALLY_KEY] = figures[c.TALLY_MASK] = figures[c.TALLY_EMPTY] = -1
-    figures[c.TALLY_SCORE] = score
+    figures = [0] * of_domains.N_TALLY
+    figures[of_domains.TALLY_KIND], figures[of_domains.TALLY_GAIN] = tally.kind, tally.gain
+    figures[of_domains.TALLY_BIT] = first_bit + tally.reason
+    figures[of_domains.TALLY_NO_LABEL] = first_bit + tally.no_label
+    figures[of_domains.TALLY_KEY] = figures[of_domains.TALLY_MASK] = figures[
+        of_domains.TALLY_EMPTY
+    ] = -1
+    figures[of_domains.TALLY_SCORE] = score
     for figure, value in tally.figures.items():
         figures[figure] = value
     return figures

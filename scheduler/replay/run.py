@@ -22,7 +22,7 @@ from scheduler.api.door.decisions import Bind
 from scheduler.api.pods import templates
 from scheduler.api.times import write_time
 from scheduler.config import Config
-from scheduler.devices.table import get_card_driver
+from scheduler.devices.table import write_answers
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import PROMPT
 from scheduler.engine.engine import Engine
@@ -242,8 +242,8 @@ class Replay:
         """Show a pod as its kubelet does once it runs, with its cards: the time until it ends counts from here."""
         i, node = int(bind.uid), bind.node
         pod = self._make_pod(i, int(self._workload.pod[i]))
-        if bind.slots:
-            answer = get_card_driver(bind.driver).write_answer(node, bind.slots, int(at))
+        if bind.devices:
+            answer = write_answers(node, bind.devices, int(at))
             pod.metadata.annotations = {**(pod.metadata.annotations or {}), **answer.annotations}
         # Like pods share a spec.
         pod.spec = msgspec.structs.replace(pod.spec, node_name=node)

@@ -1,22 +1,23 @@
 """The arrays that kernels read and write: name, shape, type, unit.
 
-N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, D in cards, M in pods that have a
-node, B = N / BLOCK, F = families of devices.
+N is the capacity in node rows (a multiple of ``BLOCK``), R in resources, Q in pools, D in cards, M in pods that
+have a node, B = N / BLOCK.
 Row numbers of -1 mean none.
 """
 
 from __future__ import annotations
 
 from scheduler.schema import handles
+from scheduler.schema.domains import Domains
 from scheduler.schema.handles import (
     Flags1,
     Flags2,
     Floats1,
     Floats2,
     Handle,
+    Handles,
     Ints1,
     Ints2,
-    Ints3,
     Singles1,
 )
 from scheduler.schema.places import Places
@@ -28,8 +29,7 @@ Floats = handles.Floats
 BLOCK = 64
 N_DIMS = 6
 # Rows of the resource matrix that are always there; of UNKNOWN, what no node offers, all is 0 for ever.
-# The row of a family of devices is DEVICES_AT and its number, see devices/table.py.
-CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN, DEVICES_AT = 0, 1, 2, 3, 4, 5
+CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN = 0, 1, 2, 3, 4
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
 NONZERO_AT, REQUESTED_AT = 0, 2
 N_CARD_CODES = 13
@@ -37,12 +37,40 @@ N_CARD_CODES = 13
 WHOLE = 1000
 
 
-class Nodes(Handle):
-    """One row per node. What pods add up to is written by ``kernels/charge.py`` alone.
+# The pool of those that have none: nothing is in it, nothing is ever charged to it.
+NO_POOL = 0
 
-    The devices of a family that a node has are a pool. Its driver gives them away one by one, as cards, or they
-    are counted as a resource of the node.
+
+class Pools(Handle):
+    """One row per pool: the devices of one family that a driver allocates on one node; the first row is ``NO_POOL``.
+
+    The driver gives the devices away one by one, as cards, or they are counted as a resource of the node. The pools of a
+    node are neighbours, in the order of their families.
     """
+
+    family: Ints1  # [Q] number of the resource by which pods ask for the devices, -1 of rows without a pool
+    driver: Ints1  # [Q] number of the driver, see devices/table.py
+    node: (
+        Ints1  # [Q] node row, -1 of pools that belong to no single node, and of rows without a pool
+    )
+    generation: Ints1  # [Q] of such a pool: the version of its source; 0 of a node's pool
+    complete: Flags1  # [Q] whether the source has said everything; of an incomplete pool no device is given away
+    managed: Flags1  # [Q] the devices are given away one by one; else they are counted
+    chooser: Ints1  # [Q] who chooses among them, see WALK
+    resource: Ints1  # [Q] row of the resource matrix where they are counted
+    start: Ints1  # [Q] row of the first card
+    count: Ints1  # [Q] number of cards
+    total: Ints2  # [3, Q] core percent, MiB and sharers
+    used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
+
+
+# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; or cards of one of two linked
+# islands, see kernels/devices/islands.py.
+WALK, ISLANDS = 0, 1
+
+
+class Nodes(Handle):
+    """One row per node. What pods add up to is written by ``kernels/charge.py`` alone."""
 
     valid: Flags1  # [N] the row holds a node that may be looked at
     rank: Ints1  # [N] place of the node's name in sorted order: ties go to the lowest
@@ -53,12 +81,11 @@ class Nodes(Handle):
         Ints2  # [2, N] milli-CPU and bytes with kube-scheduler's defaults for those who ask none
     )
     has_gpu: Flags1  # [N] the node has devices of any family
-    pool: Ints1  # [N] the first family of which it has any, 0 when there is none
-    managed: Flags2  # [F, N] the pool's devices are given away one by one; else they are counted
-    gpu_total: Ints3  # [F, 3, N] core percent, MiB and sharers of the pool
-    gpu_used: Ints3  # [F, 3, N] likewise, sums over the pool's cards; 0 where they are counted
-    card_start: Ints2  # [F, N] first row of the pool's cards
-    card_count: Ints2  # [F, N] number of its cards
+    first_pool: Ints1  # [N] row of its first pool, NO_POOL when it has none
+    n_pools: Ints1  # [N] number of its pools
+    shared: Ints1  # [S] pools that belong to no single node
+    reach: Flags2  # [S, N] the nodes whose pods may get their devices
+    pools: Pools
 
 
 class Cards(Handle):
@@ -75,11 +102,11 @@ class Cards(Handle):
     model: Ints1  # [D] interned
     mode: Ints1  # [D] interned
     uuid: Ints1  # [D] interned
-    pool: Ints1  # [D] its family
+    pool: Ints1  # [D] its pool
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
-# First index of Nodes.gpu_total, Cards.total and their used counterparts.
+# First index of Pools.total, Cards.total and their used counterparts.
 CORES, MIB, SLOTS = 0, 1, 2
 
 # What Pods.start is of a pod that has not started.
@@ -155,6 +182,7 @@ class CardRules(Handle):
     mutex: bool  # only cards that nobody shares will do
     avoid_gpu: bool  # it asks none, and goes to nodes without any while it fits on one
     whole: int  # devices of that family, where they are counted
+    joint: bool  # its devices are on one NUMA node with those of the first family that the pod asks
     walk: bool  # cards are chosen by the driver's walk, whatever the mode
     only: int  # else by the mode for this, the only container that asks any; -1 for none
     size: int  # by how many it asks, as a class: see api/pods/gpus.py
@@ -189,7 +217,8 @@ class Ask(Handle):
     nonzero: Ints1  # [2] milli-CPU, bytes
     dim_amounts: Ints1  # [6] amount in each dimension; those of GPUs are known only with the cards
     containers: Ints2  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
-    pool: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
+    more: Handles  # an ask for each further family of devices that it asks, without ``more``
+    family: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
     kube: KubeTerm
     prefers: Preferences
@@ -202,63 +231,6 @@ WORD = 63
 
 KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
-
-
-class Domains(Handle):
-    """What a shape counts of pods in domains of nodes.
-
-    T = tallies, V = most domains that one is kept of, K = labels that make domains, M = masks, G = scores.
-    """
-
-    tallies: Ints2  # [T, N_TALLY] see TALLY_*
-    counts: Ints2  # [T, V] pods in each domain
-    there: Flags2  # [T, V] whether any node whose pods are counted is in the domain
-    domain: Ints2  # [K, N] domain of each node by a label, -1 where it has none
-    counted: Flags2  # [M, N] nodes whose pods are counted
-    figures: Ints1  # [N_FIGURES] see FIGURE_*
-    scores: Ints2  # [G, N_NORM] see NORM_*
-    raw: Ints2  # [G, N] raw scores, of nodes on which the pod fits
-    points: Ints2  # [G, N] points 0..100, likewise
-    logs: Floats1  # [N + 3] ln(n + 2) of how many domains there are
-    seen: Ints1  # [V] working space
-
-
-# TALLY_KIND: what a count means, see below. TALLY_BIT: the refusal bit; TALLY_NO_LABEL: that of nodes without the
-# label. TALLY_GAIN: what a pod of the shape adds to the count of the domain that it goes to. TALLY_KEY: which row
-# of ``domain``, -1 where each node is a domain by itself; TALLY_MASK: which row of ``counted``, -1 for all nodes.
-# TALLY_SELF: whether the pod is one of those that are counted. TALLY_SKEW: by how much a domain may exceed the
-# emptiest, which counts as empty where there are fewer domains than TALLY_LEAST; TALLY_FEWEST: what it has.
-# TALLY_SCORE: which score it is part of; TALLY_WEIGHT: what each counts there. TALLY_BY_NODE: nodes are counted
-# instead of domains. TALLY_STRICT: nodes without the label have no score; else they are the domain TALLY_EMPTY, of
-# the empty value, -1 where no node has that. TALLY_SIZE: how many domains there are among the nodes on which the
-# pod fits.
-(
-    TALLY_KIND,
-    TALLY_BIT,
-    TALLY_NO_LABEL,
-    TALLY_GAIN,
-    TALLY_KEY,
-    TALLY_MASK,
-    TALLY_SELF,
-    TALLY_SKEW,
-    TALLY_LEAST,
-    TALLY_FEWEST,
-    TALLY_SCORE,
-    TALLY_WEIGHT,
-    TALLY_BY_NODE,
-    TALLY_STRICT,
-    TALLY_EMPTY,
-    TALLY_SIZE,
-    N_TALLY,
-) = range(17)
-# APART refuses domains in which something is counted; NEAR those in which nothing is, unless there is nothing in
-# any and the pod is one of those that are counted. EVEN refuses domains that exceed the emptiest by more than the
-# skew. ROOM refuses where what is counted and TALLY_SELF, what the pod brings, are more than TALLY_SKEW. SPREAD scores
-# a domain by how few it has, SUM by the sum of what is counted; POINTS are points as they are, of each node by itself.
-APART, NEAR, EVEN, ROOM, SPREAD, SUM, POINTS = 0, 1, 2, 3, 4, 5, 6
-# FIGURE_WIDE: whether a placement changes more than its own node. FIGURE_STAMP: how often ``seen`` was used.
-# FIGURE_NEAR: how much is counted in all domains of tallies of NEAR.
-FIGURE_WIDE, FIGURE_STAMP, FIGURE_NEAR, N_FIGURES = 0, 1, 2, 3
 
 
 class Board(Handle):
@@ -339,6 +311,9 @@ class Demand(Handle):
 ) = range(10)
 
 
+# Scratch.only_numa; no device has this number.
+ANY_NUMA = -(1 << 40)
+
 # Offsets in Scratch.lanes, in lanes.
 LANES_CAP, LANES_USED, LANES_ASK = 0, 6 * BLOCK, 12 * BLOCK
 LANES_OUT, LANES_WORK, LANES_END = 18 * BLOCK, 19 * BLOCK, 48 * BLOCK
@@ -360,8 +335,11 @@ class Scratch(Handle):
     peak: Ints2  # [3, M] the most that is held at once: what is charged
     card_score: Singles1  # [M]
     picks: Ints1  # [P] card rows picked, container by container
-    pick_mib: Ints1  # [P]
+    pick_mib: Ints1  # [P] MiB and cores that are charged for the pick
+    pick_cores: Ints1  # [P]
     pick_slot: Ints1  # [P] container of the pick
+    only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
+    holds: Ints2  # [P, 4] what the pod at hand holds of the picks, as ``Pods.holds``
     codes: Ints1  # [N_CARD_CODES] how many cards were refused for what
     n_picks: Ints1  # [1] how many picks there are, where a mode that knows cards made them
     free: Ints2  # [2, M] milli of cores and memory free on each card of the node at hand, 0 when closed

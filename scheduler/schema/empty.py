@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema import places
 from scheduler.schema.handles import share_array
 from scheduler.schema.world import ANY_ROW, ANYWHERE, NOWHERE, Run
@@ -39,12 +40,14 @@ def make_ask() -> c.Ask:
         nonzero=np.zeros(2, np.int64),
         dim_amounts=np.zeros(c.N_DIMS, np.int64),
         containers=make_containers(),
-        pool=-1,
+        more=(),
+        family=-1,
         rules=c.CardRules(
             numa_bind=False,
             mutex=False,
             avoid_gpu=False,
             whole=0,
+            joint=False,
             walk=False,
             only=-1,
             size=0,
@@ -68,15 +71,15 @@ def make_ask() -> c.Ask:
 
 
 @lru_cache(maxsize=1)
-def make_domains() -> c.Domains:
+def make_domains() -> of_domains.Domains:
     """Make the domains of a shape that counts no pods; such shapes share them."""
-    return c.Domains(
-        tallies=np.zeros((0, c.N_TALLY), np.int64),
+    return of_domains.Domains(
+        tallies=np.zeros((0, of_domains.N_TALLY), np.int64),
         counts=np.zeros((0, 0), np.int64),
         there=np.zeros((0, 0), np.bool_),
         domain=np.zeros((0, 0), np.int64),
         counted=np.zeros((0, 0), np.bool_),
-        figures=np.zeros(c.N_FIGURES, np.int64),
+        figures=np.zeros(of_domains.N_FIGURES, np.int64),
         scores=np.zeros((0, c.N_NORM), np.int64),
         raw=np.zeros((0, 0), np.int64),
         points=np.zeros((0, 0), np.int64),
@@ -103,7 +106,7 @@ def make_board(capacity: int, words: int = 1) -> c.Board:
 def make_run() -> Run:
     """Make a run of no pods: it only brings a board up to date."""
     none, no_picks = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-    return Run(none, ANY_ROW, ANYWHERE, none, NOWHERE, *[none] * 4, *[no_picks] * 3)
+    return Run(none, ANY_ROW, ANYWHERE, none, NOWHERE, *[none] * 4, *[no_picks] * 4)
 
 
 def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
@@ -124,7 +127,10 @@ def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         card_score=np.zeros(most_cards, np.float32),
         picks=np.zeros(most_picks, np.int64),
         pick_mib=np.zeros(most_picks, np.int64),
+        pick_cores=np.zeros(most_picks, np.int64),
         pick_slot=np.zeros(most_picks, np.int64),
+        only_numa=np.full(1, c.ANY_NUMA, np.int64),
+        holds=np.zeros((most_picks, 4), np.int64),
         codes=np.zeros(c.N_CARD_CODES, np.int64),
         n_picks=np.zeros(1, np.int64),
         free=np.zeros((2, most_cards), np.int64),

@@ -39,6 +39,8 @@ Flags1 = Annotated[Flags, np.bool_, 1]
 Flags2 = Annotated[Flags, np.bool_, 2]
 Floats1 = Annotated[Floats, np.float64, 1]
 Floats2 = Annotated[Floats, np.float64, 2]
+# Handles of one class: kernels take their addresses, and turn an address into a handle (``kernels/_handles.py``).
+Handles = Annotated[tuple[Any, ...], np.int64, 1]
 # What is read of every node for every pod is kept small; and of a card's score only as exact as the driver's.
 Shorts2 = Annotated[NDArray[np.int16], np.int16, 2]
 Singles1 = Annotated[NDArray[np.float32], np.float32, 1]
@@ -83,6 +85,7 @@ def _intern_kind(kind: ArrayKind) -> ArrayKind:
 
 
 _kinds: dict[ArrayKind, ArrayKind] = {}
+_ADDRESSES = ArrayKind(np.dtype(np.int64), 1)
 _NUMBERS = (int, bool)
 
 
@@ -134,12 +137,20 @@ class Handle:
             words = _read_array(field.array, value)
             if words is not None:
                 return words
+            if isinstance(value, tuple) and all(isinstance(one, Handle) for one in value):
+                return self._list_addresses(name, value)
         elif isinstance(value, Handle):
             if isinstance(value, field.kind):
                 return (value._address,)  # noqa: SLF001 - of a handle as well
         elif field.kind in _NUMBERS and isinstance(value, int | np.integer | np.bool_):
             return (int(value),)
         raise TypeError(f"{type(self).__name__}.{name}: {_describe(value)}, not {field.kind}")
+
+    def _list_addresses(self, name: str, handles: tuple[Handle, ...]) -> tuple[int, ...]:
+        """Return the words of a field with handles; their addresses stay as long as this handle does."""
+        addresses = np.array([one._address for one in handles], np.int64)  # noqa: SLF001 - likewise
+        self.__dict__.setdefault("_lists", {})[name] = addresses
+        return _read_array(_ADDRESSES, addresses) or ()
 
     def __init_subclass__(cls) -> None:
         cls.fields, at = {}, 0

@@ -33,6 +33,7 @@ class Run(Handle):
     n_picks: Ints1  # [K]
     card: Ints2  # [K, Q] card rows in pick order
     mib: Ints2  # [K, Q]
+    cores: Ints2  # [K, Q]
     slot: Ints2  # [K, Q] container of the pick
 
 

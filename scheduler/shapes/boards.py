@@ -25,6 +25,7 @@ from scheduler.plugins.contract import Asked
 from scheduler.plugins.rules import named_nodes
 from scheduler.plugins.volumes.refusals import Refusal
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema import empty
 from scheduler.schema.world import World
 from scheduler.shapes.caches import IsThere, TemplateSizes
@@ -97,7 +98,7 @@ class Shape:
     moved: int = -1
     learnt: c.Demand | None = None
     most_picks: int = 1
-    words: tuple[int, ...] = ()
+    words: tuple[Hashable, ...] = ()
     withheld: Withheld | None = None
 
     @property
@@ -167,7 +168,7 @@ class Boards:
     def get_world(self, shape: Shape) -> World:
         """Return what kernels read and write besides the shape; the result is valid until the next call."""
         world = self._world
-        world.demand = self._learner.get_tables(shape.ask.pool)
+        world.demand = self._learner.get_tables(shape.ask.family)
         return world
 
     def find_refusals(self, shape: Shape, rows: c.Ints) -> c.Ints:
@@ -205,13 +206,15 @@ class Boards:
         if not self._learner.fits_nodes() or cluster.nodes.ranks_are_stale:
             raise BrokenInvariant("a shape is judged by ranks or tables of other nodes")
         moved = self._find_moved_rows(shape)
-        words = (*cluster.cards.words, cluster.nodes.resources.generation)
+        by_card = cluster.nodes.pools.list_managed_families()
+        n_families = len(cluster.nodes.devices.families)
+        words = (*cluster.cards.words, cluster.nodes.resources.generation, n_families, by_card)
         if moved is None or shape.words != words:
             shape.words = words
             self._compile_request(shape)
-        stale = shape.learnt is not self._learner.get_tables(shape.ask.pool) and table.is_learning(
-            shape.ask
-        )
+        stale = shape.learnt is not self._learner.get_tables(
+            shape.ask.family
+        ) and table.is_learning(shape.ask)
         counted = shape.counted.refresh(cluster, self._topologies)
         if moved is not None and shape.withheld is not None:
             moved = np.union1d(moved, shape.withheld.changed)
@@ -238,7 +241,9 @@ class Boards:
         """
         board, domains = shape.board, shape.board.domains
         is_relative = shape.static is not None and shape.static.is_relative
-        if not is_relative and not (domains.scores.size and domains.figures[c.FIGURE_WIDE]):
+        if not is_relative and not (
+            domains.scores.size and domains.figures[of_domains.FIGURE_WIDE]
+        ):
             return None, _NO_ROWS
         norms = board.norms.copy()
         norms[:, c.NORM_MOST] = -1
@@ -268,7 +273,7 @@ class Boards:
 
     def _note_scored(self, shape: Shape) -> None:
         shape.moved = self._cluster.moved.position
-        shape.learnt = self._learner.get_tables(shape.ask.pool)
+        shape.learnt = self._learner.get_tables(shape.ask.family)
         if shape.withheld is not None:
             shape.withheld.mark_read()
 
@@ -295,7 +300,7 @@ class Boards:
     def _fit_scratch(self, shape: Shape) -> None:
         cards = self._cluster.cards.most_on_a_node
         picks = shape.most_picks
-        tables = self._learner.get_tables(shape.ask.pool)
+        tables = self._learner.get_tables(shape.ask.family)
         typical = max(tables.keel.weight.size, tables.fgd.weight.size)
         s = self._world.scratch
         if s.order.size < cards or s.picks.size < picks or s.fits.size < typical:
@@ -311,7 +316,8 @@ class Boards:
         self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
-        wanted = shape.ask.containers[c.N_CARDS].tolist()
+        asks = (shape.ask, *shape.ask.more)
+        wanted = [cards for ask in asks for cards in ask.containers[c.N_CARDS].tolist()]
         shape.most_picks = max(1, sum(min(cards, most) for cards in wanted))
 
     def _make_room(self, new: Shape) -> None:

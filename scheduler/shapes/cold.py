@@ -68,8 +68,8 @@ class Cold:
         Ranks and the world must be up to date.
         """
         cluster = self._cluster
-        of_family = self._kept[shape.ask.pool]
-        moved = self._find_changed_rows(of_family, shape.ask.pool)
+        of_family = self._kept[shape.ask.family]
+        moved = self._find_changed_rows(of_family, shape.ask.family)
         static = self._get_static(shape)
         kept = of_family.figures
         kept.refused, kept.scores, kept.moved = static.refused, static.scores, moved
@@ -90,6 +90,9 @@ class Cold:
         A mode that draws lots, tallies, and annotations that name cards make like nodes score differently.
         """
         gpu = shape.asked.template.gpu
+        if shape.ask.more:
+            # Classes compare the cards of one family.
+            return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False
         if len(shape.counted) or table.draws_lots(shape.asked):
@@ -101,11 +104,11 @@ class Cold:
         static.refresh(self._cluster)
         return static
 
-    def _find_changed_rows(self, kept: _Kept, pool: int) -> c.Ints:
+    def _find_changed_rows(self, kept: _Kept, family: int) -> c.Ints:
         """Find the rows that moved since the last decision; all rows if every figure is to be computed again."""
-        cluster, tables = self._cluster, self._learner.get_tables(pool)
+        cluster, tables = self._cluster, self._learner.get_tables(family)
         # Pods that request no devices may go to nodes with cards of any family.
-        has_cards = pool < 0 or cluster.registers.find_driver(pool) is not None
+        has_cards = family < 0 or cluster.registers.has_card_driver(family)
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
         sizes = cluster.nodes.capacity, n_cards
         moved = cluster.moved.list_since(kept.moved) if kept.moved >= 0 else None

@@ -11,6 +11,7 @@ from scheduler.kernels import domains as kernel
 from scheduler.plugins import table
 from scheduler.plugins.contract import Points, Tally
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.schema import empty
 from scheduler.shapes.topologies import Topologies, Topology
 from scheduler.state.cluster import Cluster
@@ -105,7 +106,10 @@ class Counted:
         found: set[int] = set()
         tallies = self.arrays.tallies
         for t, (_, tally) in enumerate(self._tallied.tallies):
-            if tallies[t, c.TALLY_KIND] not in {c.APART, c.EVEN} or tally.count is None:
+            if (
+                tallies[t, of_domains.TALLY_KIND] not in {of_domains.APART, of_domains.EVEN}
+                or tally.count is None
+            ):
                 continue
             by_row = tally.count.list_by_row(self.arrays.raw.shape[1])
             found.update(np.flatnonzero(self._find_domain(t, row) & (by_row > 0)).tolist())
@@ -124,7 +128,7 @@ class Counted:
             bits[0] = 0
             kernel.find_refusals(alone, np.array([row], np.int64), bits)
             if bits[0]:
-                same, mask = self._find_domain(t, row), tallies[0, c.TALLY_MASK]
+                same, mask = self._find_domain(t, row), tallies[0, of_domains.TALLY_MASK]
                 yield tally, tallies[0], same & arrays.counted[mask] if mask >= 0 else same
 
     def _find_domain(self, t: int, row: int) -> c.Flags:
@@ -141,7 +145,8 @@ class Counted:
     def list_refusing_counts(self) -> list[Figure | None]:
         """List the count of each tally; None for tallies that refuse no node."""
         return [
-            tally.count if tally.kind < c.SPREAD else None for _, tally in self._tallied.tallies
+            tally.count if tally.kind < of_domains.SPREAD else None
+            for _, tally in self._tallied.tallies
         ]
 
     def list_points(self, row: int) -> list[Points]:
@@ -172,22 +177,25 @@ class Counted:
         masks: dict[object, int] = {}
         found: list[Topology] = []
         counted: list[c.Flags] = []
-        figures = np.zeros((len(self), c.N_TALLY), np.int64)
+        figures = np.zeros((len(self), of_domains.N_TALLY), np.int64)
         self._topologies = []
         for t, (fixed, tally) in enumerate(self._tallied.tallies):
             figures[t] = fixed
             topology = None
             if tally.key:
-                by_node = bool(fixed[c.TALLY_BY_NODE])
+                by_node = bool(fixed[of_domains.TALLY_BY_NODE])
                 topology = topologies.get_topology(tally.key, by_node=by_node)
-                figures[t, c.TALLY_KEY] = keys.setdefault((tally.key, by_node), len(keys))
+                figures[t, of_domains.TALLY_KEY] = keys.setdefault((tally.key, by_node), len(keys))
                 if len(found) < len(keys):
                     found.append(topology)
-                if fixed[c.TALLY_KIND] == c.SPREAD and not fixed[c.TALLY_STRICT]:
-                    figures[t, c.TALLY_EMPTY] = topology.empty
+                if (
+                    fixed[of_domains.TALLY_KIND] == of_domains.SPREAD
+                    and not fixed[of_domains.TALLY_STRICT]
+                ):
+                    figures[t, of_domains.TALLY_EMPTY] = topology.empty
             self._topologies.append(topology)
             if tally.counted is not None:
-                figures[t, c.TALLY_MASK] = masks.setdefault(tally.counted, len(masks))
+                figures[t, of_domains.TALLY_MASK] = masks.setdefault(tally.counted, len(masks))
                 if len(counted) < len(masks):
                     counted.append(tally.counted.mark_rows(cluster.nodes))
         is_by_row = any(one is None for one in self._topologies)
@@ -195,7 +203,7 @@ class Counted:
         scores = [
             (table.DOMAIN_SCORES[i][1].how, self._weights[i], 0) for i in self._tallied.scores
         ]
-        self.arrays = c.Domains(
+        self.arrays = of_domains.Domains(
             tallies=figures,
             counts=np.zeros((len(self), most), np.int64),
             there=np.zeros((len(self), most), np.bool_),
@@ -218,7 +226,7 @@ class Counted:
 
     def _find_counted_rows(self, t: int, topology: Topology) -> c.Ints:
         """Find the rows whose pods the t-th tally counts."""
-        mask = self.arrays.tallies[t, c.TALLY_MASK]
+        mask = self.arrays.tallies[t, of_domains.TALLY_MASK]
         counts = topology.domain >= 0
         return np.flatnonzero(counts & self.arrays.counted[mask] if mask >= 0 else counts)
 
@@ -231,17 +239,17 @@ class Counted:
             if tally.count is None:
                 continue
             by_row = tally.count.list_by_row(capacity)
-            mask = arrays.tallies[t, c.TALLY_MASK]
+            mask = arrays.tallies[t, of_domains.TALLY_MASK]
             if mask >= 0:
                 by_row = by_row * arrays.counted[mask]
             if topology is None:
                 arrays.counts[t, :capacity] = by_row
-                if tally.kind == c.POINTS:
-                    arrays.raw[arrays.tallies[t, c.TALLY_SCORE]] = by_row
-                    arrays.points[arrays.tallies[t, c.TALLY_SCORE]] = by_row
+                if tally.kind == of_domains.POINTS:
+                    arrays.raw[arrays.tallies[t, of_domains.TALLY_SCORE]] = by_row
+                    arrays.points[arrays.tallies[t, of_domains.TALLY_SCORE]] = by_row
                 continue
             domain = topology.domain
-            empty_domain = arrays.tallies[t, c.TALLY_EMPTY]
+            empty_domain = arrays.tallies[t, of_domains.TALLY_EMPTY]
             if empty_domain >= 0:
                 domain = np.where(domain >= 0, domain, empty_domain)
             held = np.flatnonzero((by_row != 0) & (domain >= 0))

@@ -103,18 +103,18 @@ class Rows:
         pod = self._engine.ask(NamedPod(bind.uid))
         row = self._make_row(pod, f"Successfully assigned {pod.key} to {bind.node}")
         row["node"] = bind.node
-        if bind.slots:
-            driver = devices.get_card_driver(bind.driver)
-            row["annotations"] = driver.write_answer(bind.node, bind.slots, self._now).annotations
-            indices = self._find_indices(bind.node, bind.driver)
+        if bind.devices:
+            answer = devices.write_answers(bind.node, bind.devices, self._now)
+            row["annotations"] = answer.annotations
             row["devices"] = [
                 {
                     "id": use.uuid,
-                    "index": indices.get(use.uuid),
+                    "index": self._find_indices(bind.node, grant.driver).get(use.uuid),
                     "memoryMiB": use.mem_mib,
                     "cores": use.cores,
                 }
-                for slot in bind.slots
+                for grant in bind.devices
+                for slot in grant.slots
                 for use in slot
             ]
         self._rows[bind.uid] = row

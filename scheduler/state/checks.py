@@ -49,9 +49,21 @@ def _read_figures(cluster: Cluster, row: int) -> dict[str, Any]:
             if resource not in gpus.SIZES
         },
         "nonzero": nodes.nonzero[:, row].tolist(),
-        "managed": nodes.managed[:, row].tolist(),
-        "pool": (bool(nodes.has_gpu[row]), int(nodes.pool[row])),
-        "gpu": (nodes.gpu_total[..., row].tolist(), nodes.gpu_used[..., row].tolist()),
+        "has_gpu": bool(nodes.has_gpu[row]),
+        "pools": [
+            (
+                cluster.registers.devices.families[int(nodes.pools.family[pool])],
+                cluster.registers.devices.drivers[int(nodes.pools.driver[pool])].name,
+                bool(nodes.pools.managed[pool]),
+                cluster.nodes.resources.values[int(nodes.pools.resource[pool])],
+                int(nodes.pools.node[pool]) == row,
+                nodes.pools.total[:, pool].tolist(),
+            )
+            for pool in cluster.registers.list_pools(row)
+        ],
+        "gpu_used": [
+            nodes.pools.used[:, pool].tolist() for pool in cluster.registers.list_pools(row)
+        ],
         "ports": cluster.nodes.ports.list_on(row),
         "pods": {
             uid: _read_columns(cluster, pod) for uid, pod in cluster.pods_on.get(name, {}).items()
@@ -63,22 +75,16 @@ def _read_figures(cluster: Cluster, row: int) -> dict[str, Any]:
                 bool(cards.healthy[d]),
                 bool(cards.cordoned[d]),
                 bool(cards.mig[d]),
-                int(cards.pool[d]),
+                int(nodes.pools.family[cards.pool[d]]),
                 int(cards.numa[d]),
                 int(cards.position[d]),
                 cluster.cards.models.values[int(cards.model[d])],
                 cluster.cards.modes.values[int(cards.mode[d])],
                 cluster.cards.kinds.values[int(cards.kind[d])],
             )
-            for d in _list_card_rows(nodes, row)
+            for d in cluster.registers.list_card_rows(row)
         },
     }
-
-
-def _list_card_rows(nodes: c.Nodes, row: int) -> list[int]:
-    """List the rows of a node's cards, of all its pools."""
-    runs = zip(nodes.card_start[:, row].tolist(), nodes.card_count[:, row].tolist(), strict=True)
-    return [d for start, n in runs for d in range(start, start + n)]
 
 
 def verify(cluster: Cluster) -> None:
@@ -101,6 +107,7 @@ def verify_by_node(cluster: Cluster) -> Iterator[None]:
         _verify_group(cluster, root)
         yield
     _verify_kept_rows(cluster)
+    _verify_shared(cluster)
     _verify_terms(cluster)
     nodes = cluster.nodes
     if (signed := nodes.was_signed.sum(axis=1).tolist()) != nodes.n_signed:
@@ -147,6 +154,24 @@ def _verify_kept_rows(cluster: Cluster) -> None:
         raise BrokenInvariant(f"rows {known} are known to be kept, {sorted(rows)} are")
 
 
+def _verify_shared(cluster: Cluster) -> None:
+    """Count again what pods hold of the devices that belong to no single node."""
+    nodes, cards = cluster.nodes.columns, cluster.cards.columns
+    for pool in nodes.shared.tolist():
+        first, n = int(nodes.pools.start[pool]), int(nodes.pools.count[pool])
+        used = np.zeros((3, n), np.int64)
+        for _, pod in cluster.roster.list_charged():
+            for d, figures in cluster.read_held(pod).items():
+                if first <= d < first + n:
+                    used[:, d - first] += figures
+        _check_same(
+            "a shared pool", "cards", cards.used[:, first : first + n].tolist(), used.tolist()
+        )
+        _check_same(
+            "a shared pool", "used", nodes.pools.used[:, pool].tolist(), used.sum(axis=1).tolist()
+        )
+
+
 def _verify_terms(cluster: Cluster) -> None:
     """Count the pods of every class again."""
     held = cluster.terms.read_held()
@@ -169,8 +194,7 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     nonzero, sizes = [0, 0], Counter[str]()
     ports: Counter[tuple[str, int, str]] = Counter()
     used: dict[str, list[int]] = {uuid: [0, 0, 0] for uuid in figures["cards"]}
-    families = cluster.registers.families
-    by_family = [[0, 0, 0] for _ in families]
+    by_pool = {pool: [0, 0, 0] for pool in cluster.registers.list_pools(row)}
     for pod in pods:
         asked = pod.template.requests
         # A resource that no node offers is charged to no pod.
@@ -184,9 +208,12 @@ def _verify_node(cluster: Cluster, name: str) -> None:
             sizes[gpus.SIZES[pod.template.size]] += 1
         _verify_row(cluster, name, pod)
         for d, figures_held in cluster.read_held(pod).items():
+            if cluster.nodes.columns.pools.node[cluster.cards.columns.pool[d]] < 0:
+                # Pods of all nodes hold devices of shared pools: see ``_verify_shared``.
+                continue
             for i, figure in enumerate(figures_held):
                 used[cluster.cards.find_uuid(d)][i] += figure
-                by_family[int(cluster.cards.columns.pool[d])][i] += figure
+                by_pool[int(cluster.cards.columns.pool[d])][i] += figure
     _check_same(name, "requested", figures["requested"], dict(requested))
     _check_same(name, "nonzero", figures["nonzero"], nonzero)
     kept = {total: n for total, n in sizes.items() if cluster.nodes.resources.find(total) >= 0}
@@ -194,14 +221,12 @@ def _verify_node(cluster: Cluster, name: str) -> None:
     found = {total: n for total, n in totals.items() if total in gpus.SIZES}
     _check_same(name, "pods by size", found, kept)
     _check_same(name, "ports", figures["ports"], dict(ports))
-    serves = cluster.registers.serves
-    _check_same(
-        name, "managed", figures["managed"], [serves(pool, row) for pool in range(len(families))]
-    )
+    if cluster.registers.is_misjudged(row):
+        raise BrokenInvariant(f"{name} has other pools than its drivers say")
     closed = {
         uuid
-        for family, told in zip(families, figures["facts"].devices, strict=True)
-        for uuid in (family.cards.list_closed(told.words) if family.cards is not None else ())
+        for number, driver in cluster.registers.devices.cards.items()
+        for uuid in driver.list_closed(figures["facts"].devices[number].words)
     }
     silent = bool(cluster.nodes.silent[row])
     for uuid, counted in used.items():
@@ -209,15 +234,16 @@ def _verify_node(cluster: Cluster, name: str) -> None:
         _check_same(
             name, f"card {uuid} cordoned", figures["cards"][uuid][3], silent or uuid in closed
         )
-    _check_same(name, "gpu_used", figures["gpu"][1], by_family)
+    _check_same(name, "gpu_used", figures["gpu_used"], list(by_pool.values()))
 
 
 def _verify_row(cluster: Cluster, name: str, pod: PodRecord) -> None:
     """Compare a pod's row of the pod table with its record and its claim."""
     ledger, row = cluster.ledger, cluster.nodes.rows[name]
     columns = ledger.pods.columns
-    containers = ledger.charges.get_containers(ledger.charges.number_template(pod.template))
-    holds = cluster.registers.list_holds(pod, containers, row) if pod.template.most else NOTHING
+    holds = NOTHING
+    if pod.template.most:
+        holds = cluster.registers.list_holds(pod, ledger.get_containers, row)
     found = (
         int(columns.node[pod.row]),
         int(columns.priority[pod.row]),
@@ -238,13 +264,12 @@ def count_closed_nodes(cluster: Cluster) -> dict[str, int]:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     is_full = (cards.used > cards.total).any(axis=0)
     over = np.concatenate(([0], np.cumsum(is_full)))
-    some = nodes.card_count > 0
-    starts = np.where(some, nodes.card_start, 0)
-    n_full = over[starts + nodes.card_count] - over[starts]
+    pools = nodes.pools
+    n_full = over[pools.start + pools.count] - over[pools.start]
     return {
         "malformed": sum(bool(f and f.problem) for f in cluster.nodes.facts),
         "plugin-silent": int(cluster.nodes.silent.sum()),
-        "over-full-card": int((n_full > 0).any(axis=0).sum()),
+        "over-full-card": np.unique(pools.node[n_full > 0]).size,
         "cordoned": int((cluster.nodes.unschedulable & nodes.valid).sum()),
     }
 
@@ -255,7 +280,7 @@ def list_overcommitted(cluster: Cluster) -> list[str]:
     return [
         f"{name}/{cluster.cards.find_uuid(d)}"
         for name, row in cluster.nodes.rows.items()
-        for d in _list_card_rows(cluster.nodes.columns, row)
+        for d in cluster.registers.list_card_rows(row)
         if bool((cards.used[:, d] > cards.total[:, d]).any())
     ]
 

@@ -20,12 +20,12 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from msgspec.structs import replace
 
 from scheduler.api import names, wire
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.limits import DEFAULT, PodLimits
 from scheduler.api.pods import volumes
 from scheduler.api.storage import Given
-from scheduler.devices.table import FAMILIES, Families
+from scheduler.devices.table import Devices, make_devices
 from scheduler.errors import BrokenInvariant, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import facts
@@ -41,9 +41,11 @@ from scheduler.state.later import Later
 from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.nominations import Nominations
 from scheduler.state.pods import Life, PodRecord, is_alike_for_group, make_charge_key
+from scheduler.state.pools import PoolTable
 from scheduler.state.records import Records, read_start
 from scheduler.state.registers import Registers
 from scheduler.state.seniority import Seniority
+from scheduler.state.shared_pools import SharedPools
 from scheduler.state.stand_ins import StandIns
 from scheduler.state.structures.changes import Changes
 from scheduler.state.structures.lots import Lots
@@ -66,6 +68,7 @@ class Cluster:
         roster: keeps both, and the charges of the pods.
         ledger: what each pod is charged.
         terms: counts of pods for rules about other pods.
+        shared: the pools of devices that belong to no single node.
         peers: the objects that select pods which belong together.
         storage: claims, volumes, and which are used on which node.
         moved: rows of nodes whose free resources may have changed.
@@ -86,21 +89,22 @@ class Cluster:
     def __init__(
         self,
         schedulers: tuple[str, ...] = (names.SCHEDULER,),
-        families: Families = FAMILIES,
+        devices: Devices | None = None,
         limits: PodLimits = DEFAULT,
         groups: GroupSettings = _NO_SETTINGS,
         seniority: Seniority = _BY_AGE,
         by_kube: Collection[str] = (),
     ) -> None:
         """Know nothing; ``by_kube`` are the schedulers whose pods are placed by kube-scheduler's rules."""
-        self.nodes = NodeTable([family.resource for family in families])
+        self.nodes = NodeTable(devices or make_devices(), PoolTable())
         self.cards = CardTable()
-        self.registers = Registers(self.nodes, self.cards, families)
+        self.registers = Registers(self.nodes, self.cards)
         self.peers = Peers()
         self.moved = Changes()
         self.roster = Roster(self.nodes, self.cards, self.registers, self.moved)
         self.ledger, self.pauses = self.roster.ledger, self.roster.pauses
         self.pods, self.pods_on = self.roster.pods, self.roster.pods_on
+        self.shared = SharedPools(self.nodes, self.cards, self.roster, self.moved)
         self.terms = Terms(self.roster.list_charged)
         self.storage = Storage(self.nodes)
         self.roster.followers += (self.terms, self.storage)
@@ -122,7 +126,7 @@ class Cluster:
         self.now = 0.0
         self.budgets = Budgets(self.roster.list_charged)
         self.roster.followers.append(self.budgets)
-        self._records = Records(schedulers, limits, self.nodes.resources, families, groups.owners)
+        self._records = Records(schedulers, limits, self.nodes, groups.owners)
         self.stand_ins = StandIns(self.roster, self._records)
         self._trials: list[Trial] = []
 
@@ -131,7 +135,7 @@ class Cluster:
     def see_node(self, node: wire.Node) -> NodeFacts:
         """Take over a node that was added or changed, and return its facts."""
         self._refuse_in_trial()
-        new = facts.read_facts(node, self.registers.families)
+        new = facts.read_facts(node, self.registers.devices)
         row = self.nodes.find_row(new.name)
         old = self.nodes.facts[row] if row >= 0 else None
         if old == new:
@@ -157,6 +161,8 @@ class Cluster:
             self._register(row, is_another=old is not None and old.uid != new.uid)
             is_static = True
         self.registers.sum_up(row)
+        if old is None or old.labels != new.labels:
+            self.shared.note_node()
         self.moved.add(row)
         if is_static or old is None or old.problem != new.problem:
             self.described.add(row)
@@ -341,13 +347,13 @@ class Cluster:
         holds = self.ledger.pods.read_held(pod.row).tolist() if pod.row >= 0 else []
         return {d: (cores, mib, sharers) for d, cores, mib, sharers in holds}
 
-    def assume(self, uid: str, node: str, claim: Slots, given: tuple[Given, ...] = ()) -> None:
+    def assume(self, uid: str, node: str, claim: Grants, given: tuple[Given, ...] = ()) -> None:
         """Charge a pending pod to a node, ahead of its binding, with what its claims are given there."""
         pod = replace(self.pods[uid], node=node, life=Life.ASSUMED, claim=claim, given=given)
         self.roster.attach(pod, c.NOT_STARTED)
 
     def assume_charged(
-        self, uid: str, node_row: int, claim: Slots, row: int, given: tuple[Given, ...] = ()
+        self, uid: str, node_row: int, claim: Grants, row: int, given: tuple[Given, ...] = ()
     ) -> str:
         """As ``assume``, of a pod that the placing kernel has entered in a row of the pod table already.
 
@@ -387,11 +393,7 @@ class Cluster:
 
     def find_claim_problem(self, pod: PodRecord) -> Mistake | None:
         """Return what a person must mend in a pod's annotations about its cards; None when nothing is wrong."""
-        row, registers = self.nodes.find_row(pod.node), self.registers
-        pool = registers.find_pool(pod)
-        driver = registers.find_driver(pool)
-        facts = self.find_facts(pod.node)
-        if driver is None or facts is None or not facts.devices[pool].is_told:
+        row = self.nodes.find_row(pod.node)
+        if row < 0:
             return None
-        cards = registers.list_cards(pod.uid, pool, row) if registers.has_cards(pool, row) else {}
-        return find_claim_problem(pod, cards, self.cards.columns, driver)
+        return find_claim_problem(pod, row, self.registers, self.cards.columns)

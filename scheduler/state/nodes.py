@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.api import names, selectors
 from scheduler.devices.contract import Words
+from scheduler.devices.table import Devices
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.state.counting.ports import PortTable
 from scheduler.state.images import Image, ImageTable
+from scheduler.state.pools import PoolTable
 from scheduler.state.resources import Resources
 from scheduler.state.structures.interning import Interner
 
@@ -27,7 +28,7 @@ _MORE_RESOURCES = 2
 
 
 class DriverReading(NamedTuple):
-    """What the driver of a family's cards has read on a node.
+    """What a driver of cards has read on a node; nothing for drivers of devices that are counted.
 
     Attributes:
         words: the texts on the node.
@@ -44,7 +45,7 @@ class NodeFacts(NamedTuple):
     """What was last read of a node, parsed; equal facts mean that nothing has changed that Evenkeel reads.
 
     Attributes:
-        devices: by family: what is written on the node about its cards.
+        devices: what each driver has read on the node, by the numbers of ``Devices.drivers``.
         images: (name, bytes) of every container image there, sorted.
         features: the features that its kubelet declares, sorted.
         problem: what is malformed on the node, None when nothing is; such a node is left out.
@@ -80,20 +81,21 @@ class NodeTable:
     """Name ↔ row, growth, interned words, and the columns of ``columns.Nodes``.
 
     Attributes:
-        was_signed: [F, N] whether the plugin of the family's cards has ever written on the node, as long as it is
-            the same node.
-        n_signed: [F] number of such nodes.
+        was_signed: [drivers, N] whether the driver's plugin has ever written on the node, as long as it is the same
+            node.
+        n_signed: [drivers] number of such nodes.
         silent: [N] whether the device plugin of the node does not answer.
-        devices: the resources by which pods ask for devices.
+        devices, pools: the drivers and families of devices, and the pools of the nodes.
         ranks_are_stale: nodes came or went since nodes were ranked.
         label_keys_version: rises when nodes have a label that none had before, or lose the last one of its name.
     """
 
-    def __init__(self, families: Sequence[str]) -> None:
-        """``families`` are the resources by which pods ask for devices, by family."""
+    def __init__(self, devices: Devices, pools: PoolTable) -> None:
+        """The resources of the families that ``devices`` has now keep their rows for good."""
         always = names.CPU, names.MEMORY, names.EPHEMERAL, names.PODS, ""
-        self.resources = Resources(*always, *families)
-        self.devices = frozenset(families)
+        self.resources = Resources(*always, *devices.families)
+        self.devices, self.pools = devices, pools
+        n_drivers = len(devices.drivers)
         self._n_always = len(self.resources.values)
         self.taint_sets: Interner[tuple[TaintKey, ...]] = Interner(())
         self.feature_sets: Interner[tuple[str, ...]] = Interner(())
@@ -115,10 +117,10 @@ class NodeTable:
         self.unschedulable: c.Flags = np.zeros(0, np.bool_)
         self.taint_set: c.Ints = np.zeros(0, np.int64)
         self.feature_set: c.Ints = np.zeros(0, np.int64)
-        self.was_signed: c.Flags = np.zeros((len(families), 0), np.bool_)
-        self.n_signed = [0] * len(families)
+        self.was_signed: c.Flags = np.zeros((n_drivers, 0), np.bool_)
+        self.n_signed = [0] * n_drivers
         self.silent: c.Flags = np.zeros(0, np.bool_)
-        self.columns = _make_columns(0, len(families), self._n_always + _MORE_RESOURCES)
+        self.columns = _make_columns(0, self._n_always + _MORE_RESOURCES, pools.columns)
         self._grow_rows(c.BLOCK)
 
     def find_row(self, name: str) -> int:
@@ -129,6 +131,30 @@ class NodeTable:
         """Return a node's name."""
         facts = self.facts[row]
         return facts.name if facts else ""
+
+    def find_pools(self, family: int) -> c.Ints:
+        """Find [N] the pool of a family whose devices pods on each node get; ``NO_POOL`` for none. Do not write to it."""
+        found = self.pools.find_pools(family, self.capacity)
+        for pool, reach in zip(self.columns.shared.tolist(), self.columns.reach, strict=True):
+            if self.columns.pools.family[pool] == family:
+                found = np.where((found == c.NO_POOL) & reach, pool, found)
+        return found
+
+    def find_managed(self, family: int) -> c.Flags:
+        """Find [N] where the devices of a family are allocated one by one."""
+        found: c.Flags = self.columns.pools.managed[self.find_pools(family)]
+        return found
+
+    def find_any_managed(self) -> c.Flags:
+        """Find [N] where the devices of any family are allocated one by one."""
+        found = np.zeros(self.capacity, np.bool_)
+        pools = self.columns.pools
+        found[pools.node[pools.managed & (pools.node >= 0)]] = True
+        return found | self.columns.reach.any(axis=0)
+
+    def share_pools(self, pools: list[int], reach: c.Flags) -> None:
+        """Note which pools belong to no single node, and which nodes [S, N] reach each of them."""
+        self.columns.shared, self.columns.reach = np.array(pools, np.int64), reach
 
     def find_row_asked(self, resource: str) -> int:
         """Return the row of a resource that a pod asks; ``UNKNOWN`` when no node offers it.
@@ -165,16 +191,15 @@ class NodeTable:
             column[row] = False
         for figures in (
             nodes.rank,
-            nodes.pool,
+            nodes.first_pool,
+            nodes.n_pools,
             self.taint_set,
             self.feature_set,
         ):
             figures[row] = 0
-        for matrix in (nodes.allocatable, nodes.gpu_total, nodes.card_start, nodes.card_count):
-            matrix[..., row] = 0
-        nodes.managed[:, row] = False
-        for family in range(len(self.n_signed)):
-            self._sign(family, row, is_signed=False)
+        nodes.allocatable[:, row] = 0
+        for driver in range(len(self.n_signed)):
+            self._sign(driver, row, is_signed=False)
         for labels in self._label_columns.values():
             labels[row] = ABSENT
         heapq.heappush(self._free, row)
@@ -189,6 +214,7 @@ class NodeTable:
         facts = facts._replace(images=self.images.change_images(row, there, facts.images))
         self.facts[row] = facts
         self._count_labels(old, facts)
+        self.devices.note_offered(resource for resource, _ in facts.allocatable)
         offered = tuple(
             resource
             for resource, _ in facts.allocatable
@@ -205,9 +231,9 @@ class NodeTable:
         nodes.valid[row] = not facts.problem
         self.unschedulable[row] = facts.unschedulable
         same = old is not None and old.uid == facts.uid
-        for family, told in enumerate(facts.devices):
-            was_signed = same and bool(self.was_signed[family, row])
-            self._sign(family, row, is_signed=told.is_signed or was_signed)
+        for driver, told in enumerate(facts.devices):
+            was_signed = same and bool(self.was_signed[driver, row])
+            self._sign(driver, row, is_signed=told.is_signed or was_signed)
         self.taint_set[row] = self.taint_sets.number(facts.taints)
         self.feature_set[row] = self.feature_sets.number(facts.features)
         for key, column in self._label_columns.items():
@@ -216,9 +242,9 @@ class NodeTable:
         is_static = old is None or _read_words(old) != _read_words(facts)
         return NodeChange(is_static, offered, self._list_withdrawn(old))
 
-    def _sign(self, family: int, row: int, *, is_signed: bool) -> None:
-        self.n_signed[family] += is_signed - int(self.was_signed[family, row])
-        self.was_signed[family, row] = is_signed
+    def _sign(self, driver: int, row: int, *, is_signed: bool) -> None:
+        self.n_signed[driver] += is_signed - int(self.was_signed[driver, row])
+        self.was_signed[driver, row] = is_signed
 
     def keep(self, total: str) -> None:
         """Keep a row for the total of a resource for good, even if no node offers the resource."""
@@ -312,22 +338,26 @@ class NodeTable:
     def _grow_resources(self, n: int) -> None:
         """Grow the matrices for so many resources, to at least twice as many as before."""
         if n > self.columns.allocatable.shape[0]:
-            n_families = len(self.columns.managed)
-            self._copy_into(_make_columns(self.capacity, n_families, 2 * n))
+            self._copy_into(_make_columns(self.capacity, 2 * n, self.columns.pools))
 
     def _copy_into(self, fresh: c.Nodes) -> None:
         old, n = self.columns, self.capacity
         for before, after in zip(old.list_values(), fresh.list_values(), strict=True):
+            if before is old.pools or before is old.shared:
+                continue
+            if before is old.reach:
+                fresh.reach = np.pad(before, ((0, 0), (0, fresh.valid.size - n)))
+                continue
             if before.ndim == 2:
                 after[: before.shape[0], :n] = before
             else:
                 after[..., :n] = before
+        fresh.shared = old.shared
         self.columns.adopt(fresh)
 
     def _grow_rows(self, capacity: int) -> None:
         n = self.capacity
-        n_resources, n_families = len(self.columns.allocatable), len(self.columns.managed)
-        self._copy_into(_make_columns(capacity, n_families, n_resources))
+        self._copy_into(_make_columns(capacity, len(self.columns.allocatable), self.columns.pools))
         self.unschedulable = np.pad(self.unschedulable, (0, capacity - n))
         self.taint_set = np.pad(self.taint_set, (0, capacity - n))
         self.feature_set = np.pad(self.feature_set, (0, capacity - n))
@@ -346,7 +376,7 @@ def _read_words(facts: NodeFacts) -> tuple[object, ...]:
     return facts.labels, facts.taints, facts.unschedulable, facts.images, facts.features
 
 
-def _make_columns(capacity: int, n_families: int, n_resources: int) -> c.Nodes:
+def _make_columns(capacity: int, n_resources: int, pools: c.Pools) -> c.Nodes:
     totals = np.zeros((c.REQUESTED_AT + n_resources, capacity), np.int64)
     return c.Nodes(
         valid=np.zeros(capacity, np.bool_),
@@ -356,10 +386,9 @@ def _make_columns(capacity: int, n_families: int, n_resources: int) -> c.Nodes:
         requested=totals[c.REQUESTED_AT :],
         nonzero=totals[c.NONZERO_AT : c.REQUESTED_AT],
         has_gpu=np.zeros(capacity, np.bool_),
-        pool=np.zeros(capacity, np.int64),
-        managed=np.zeros((n_families, capacity), np.bool_),
-        gpu_total=np.zeros((n_families, 3, capacity), np.int64),
-        gpu_used=np.zeros((n_families, 3, capacity), np.int64),
-        card_start=np.zeros((n_families, capacity), np.int64),
-        card_count=np.zeros((n_families, capacity), np.int64),
+        first_pool=np.full(capacity, c.NO_POOL, np.int64),
+        n_pools=np.zeros(capacity, np.int64),
+        shared=np.zeros(0, np.int64),
+        reach=np.zeros((0, capacity), np.bool_),
+        pools=pools,
     )

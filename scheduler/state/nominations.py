@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 
 # Below the priority of every pod.
 _BELOW_ALL = -(1 << 62)
@@ -20,7 +20,7 @@ class _Facts(NamedTuple):
 
     node_of: dict[str, str]
     on: dict[str, dict[str, int]]
-    cards: dict[str, Slots]
+    cards: dict[str, Grants]
     going: dict[str, str]
     top: int
 
@@ -45,7 +45,7 @@ class Nominations:
         self._node_of: dict[str, str] = {}
         self._on: dict[str, dict[str, int]] = {}
         # The cards that are promised to a pod, if cards were chosen.
-        self._cards: dict[str, Slots] = {}
+        self._cards: dict[str, Grants] = {}
         # The node of each change, for readers that catch up; changes before ``_from`` are forgotten.
         self._changed: list[str] = []
         self._from = 0
@@ -109,7 +109,7 @@ class Nominations:
         """Return the uids of the pods nominated to a node, with their priorities."""
         return self._on.get(node, _NONE)
 
-    def find_cards(self, uid: str) -> Slots:
+    def find_cards(self, uid: str) -> Grants:
         """Return the cards that are promised to a pod; empty when it asks none, or none were chosen yet."""
         return self._cards.get(uid, ())
 
@@ -121,7 +121,7 @@ class Nominations:
         """List the nodes with changes since a version; None when the version is too old to say."""
         return set(self._changed[version - self._from :]) if version >= self._from else None
 
-    def put(self, uid: str, node: str, priority: int, cards: Slots = ()) -> None:
+    def put(self, uid: str, node: str, priority: int, cards: Grants = ()) -> None:
         """Nominate a pod to a node, and promise it these cards; an empty ``node`` ends its nomination.
 
         If a nomination is repeated without cards, the cards stay as they are.

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import msgspec
 
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.groups.definitions import Membership
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.api.pods.volumes import PodVolumes
@@ -64,7 +64,7 @@ class PodRecord(msgspec.Struct, gc=False, frozen=True):
     life: Life
     template: PodTemplate
     initialized: bool
-    claim: Slots
+    claim: Grants
     priority: int
     profile: str
     gated: bool

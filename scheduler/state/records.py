@@ -10,18 +10,17 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from scheduler.api import limits, names, times, wire
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grant, Grants
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import Membership
 from scheduler.api.groups.readers.owners import find_owner
 from scheduler.api.limits import PodLimits
 from scheduler.api.pods import gpus, templates, volumes
-from scheduler.devices.table import Families, read_request
-from scheduler.errors import BadInput
+from scheduler.errors import BadInput, Mistake
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
+from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import Life, PodRecord
-from scheduler.state.resources import Resources
 
 # A template is found by a digest of so many bytes of its key: a spec can be a megabyte.
 _KEY_BYTES = 20
@@ -34,19 +33,18 @@ class Records:
         self,
         schedulers: tuple[str, ...],
         limits: PodLimits,
-        offered: Resources,
-        families: Families,
+        nodes: NodeTable,
         group_kinds: Collection[str] = (),
     ) -> None:
-        """``schedulers`` are the names whose pods are ours, ``offered`` the resources that nodes offer.
+        """``schedulers`` are the names whose pods are ours; the pods of owners of ``group_kinds`` are groups.
 
-        The drivers of ``families`` read what pods hold of cards. The pods of owners of ``group_kinds`` are groups.
+        The drivers of ``nodes`` read what pods hold of cards.
         """
         self._group_kinds = group_kinds
-        self._cards = {family.resource: family.cards for family in families}
+        self._devices = nodes.devices
         # Records share these texts: the text of each pod would be one more object.
         self._schedulers = {name: name for name in schedulers}
-        self._limits, self._offered = limits, offered
+        self._limits, self._offered = limits, nodes.resources
         self._templates: WeakValueDictionary[bytes, templates.PodTemplate] = WeakValueDictionary()
         self._arrivals = 0
 
@@ -63,17 +61,10 @@ class Records:
         problem = None if node else template.problem or limits.find_own_excess(pod, self._limits)
         # No container of a pod without a node has run, whatever the pod's status says.
         initialized = bool(node) and _has_initialized(pod, template)
-        claim: Slots = ()
-        most = template.most
-        cards = self._cards.get(template.family) if node and most else None
-        if cards is not None:
-            try:
-                slots = cards.read_claim(pod, [bool(ask.cards) for ask in most])
-                claim = told_cards.limit_claim(
-                    slots, told_cards.drop_init_asks(most) if initialized else most
-                )
-            except BadInput as error:
-                problem = error.mistake
+        claim, mistake = (
+            self._read_claim(pod, template, initialized=initialized) if node else ((), None)
+        )
+        problem = mistake or problem
         run_seconds = checkpoint_seconds = None
         try:
             run_seconds = groups.read_run_seconds(pod)
@@ -115,6 +106,24 @@ class Records:
             checkpoint_seconds=checkpoint_seconds,
         )
 
+    def _read_claim(
+        self, pod: wire.Pod, template: templates.PodTemplate, *, initialized: bool
+    ) -> tuple[Grants, Mistake | None]:
+        """Read what a bound pod holds of the devices of each driver, and what of it cannot be read."""
+        claim: list[Grant] = []
+        problem = None
+        for part in template.list_by_family() if template.most else ():
+            most = told_cards.drop_init_asks(part.most) if initialized else part.most
+            for driver in self._devices.list_card_drivers(part.family):
+                try:
+                    slots = driver.read_claim(pod, [bool(ask.cards) for ask in part.most])
+                except BadInput as error:
+                    problem = error.mistake
+                    continue
+                if slots := told_cards.limit_claim(slots, most):
+                    claim.append(Grant(driver.name, slots))
+        return tuple(claim), problem
+
     def read_success(self, pod: wire.Pod) -> Membership | None:
         """Read what a pod that has succeeded was in its group: its part and its rank. None for all other pods.
 
@@ -144,11 +153,13 @@ class Records:
         return None, owned
 
     def _intern_template(self, pod: wire.Pod) -> templates.PodTemplate:
-        key = hashlib.blake2b(templates.make_key(pod), digest_size=_KEY_BYTES).digest()
+        key = hashlib.blake2b(
+            templates.make_key(pod, self._devices.notes), digest_size=_KEY_BYTES
+        ).digest()
         template = self._templates.get(key)
         if template is None or template.offered not in {0, self._offered.generation}:
             template = self._templates[key] = self._keep_offered(
-                templates.make_template(pod, self._limits, read_request)
+                templates.make_template(pod, self._limits, self._devices)
             )
         return template
 

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 
-from scheduler.devices.contract import CardDriver, NodeReading
-from scheduler.devices.table import Families, find_place
+from scheduler.api.cards import Card, find_slots
+from scheduler.api.pods.templates import PodTemplate
+from scheduler.devices.contract import CardDriver, CountingDriver, NodeReading
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
 from scheduler.state.cards import CardTable
-from scheduler.state.nodes import NodeTable
+from scheduler.state.nodes import NodeFacts, NodeTable
 from scheduler.state.pods import PodRecord
+from scheduler.state.pools import PoolPlan
 from scheduler.state.told_cards import NOTHING
 
 
 class Registers:
-    """Writes the columns of a node's pools; no pod is charged to a node while its cards change.
+    """Writes the pools of nodes; no pod is charged to a node while its pools change.
 
     Attributes:
-        families: the families of devices, in the order of ``Nodes``.
+        devices: the drivers and families.
+        pools: the pools of all nodes.
     """
 
-    def __init__(self, nodes: NodeTable, cards: CardTable, families: Families) -> None:
+    def __init__(self, nodes: NodeTable, cards: CardTable) -> None:
         self._nodes, self._cards = nodes, cards
-        self.families = families
-        self._drivers = [(pool, one.cards) for pool, one in enumerate(families) if one.cards]
-        # By family and node row: the rows of the cards by UUID, in the order of the register.
-        self._cards_on: dict[tuple[int, int], dict[str, int]] = {}
+        self.devices, self.pools = nodes.devices, nodes.pools
+        # By pool: the rows of the cards by UUID, in the order of the register.
+        self._cards_on: dict[int, dict[str, int]] = {}
         # By node row: the cards that left while pods held them.
         self._gone_from: dict[int, told_cards.Gone] = {}
         self._work: c.Ints = np.zeros((1, kernel.N_WORK), np.int64)
@@ -37,162 +39,265 @@ class Registers:
     @property
     def signed(self) -> tuple[bool, ...]:
         """For each driver of cards: whether its plugin has written on any node."""
-        return tuple(self._nodes.n_signed[pool] > 0 for pool, _ in self._drivers)
+        return tuple(self._nodes.n_signed[driver] > 0 for driver in self.devices.cards)
 
     def list_signed_before(self, row: int) -> tuple[str, ...]:
         """List the drivers whose plugin wrote on a node earlier, and has written nothing on the node as it is now."""
         facts = self._nodes.facts[row]
         return tuple(
             driver.name
-            for pool, driver in self._drivers
-            if facts and self._nodes.was_signed[pool, row] and not facts.devices[pool].is_signed
+            for number, driver in self.devices.cards.items()
+            if facts and self._nodes.was_signed[number, row] and not facts.devices[number].is_signed
         )
 
-    def find_pool(self, pod: PodRecord) -> int:
+    def find_family(self, pod: PodRecord) -> int:
         """Find the family of the devices that a pod asks; -1 for a pod that asks no devices."""
-        return find_place(pod.template.family)
+        return self.devices.find_family(pod.template.family)
 
-    def find_driver(self, pool: int) -> CardDriver | None:
-        """Find the driver of a family's cards; None for a family whose cards are never reported."""
-        return self.families[pool].cards if pool >= 0 else None
+    def find_pool(self, family: int, row: int) -> int:
+        """Find the pool of a family on a node; ``NO_POOL`` for none."""
+        if family < 0 or row < 0:
+            return c.NO_POOL
+        return int(self._nodes.find_pools(family)[row])
 
-    def find_driver_name(self, pool: int) -> str:
-        """Find the name of the driver of a family's cards; empty for none."""
-        cards = self.find_driver(pool)
-        return cards.name if cards is not None else ""
+    def find_driver(self, family: int, row: int) -> CardDriver | None:
+        """Find the driver of the cards of a family on a node; None where the devices are counted, or where there are none."""
+        return self.devices.cards.get(int(self.pools.columns.driver[self.find_pool(family, row)]))
 
-    def serves(self, pool: int, row: int) -> bool:
-        """Whether the driver allocates the devices of a node's pool one by one."""
-        driver, facts = self.families[pool].cards, self._nodes.facts[row]
-        if driver is None:
-            return False
-        was_signed = bool(self._nodes.was_signed[pool, row])
-        if facts is None:
-            return was_signed
-        offered = int(self._nodes.columns.allocatable[c.DEVICES_AT + pool, row])
-        words, any_signed = facts.devices[pool].words, self._nodes.n_signed[pool] > 0
-        return driver.serves(NodeReading(words, facts.labels, offered, was_signed, any_signed))
+    def has_card_driver(self, family: int) -> bool:
+        """Whether a family has devices that are reported one by one, on some nodes."""
+        return any(number in self.devices.cards for number in self.devices.list_drivers(family))
+
+    def _plan_pools(self, row: int) -> list[PoolPlan]:
+        """Plan which driver allocates the devices of each family on a node."""
+        facts, nodes = self._nodes.facts[row], self._nodes
+        plans = []
+        for family in self._list_possible(row, facts):
+            resource = self.devices.families[family]
+            resource_row = nodes.resources.find(resource)
+            offered = int(nodes.columns.allocatable[resource_row, row]) if resource_row >= 0 else 0
+
+            def read(number: int, resource: str = resource, offered: int = offered) -> NodeReading:
+                return NodeReading(
+                    resource,
+                    facts.devices[number].words if facts else (),
+                    facts.labels if facts else {},
+                    offered,
+                    bool(nodes.was_signed[number, row]),
+                    nodes.n_signed[number] > 0,
+                )
+
+            driver = self.devices.find_driver(family, read)
+            if driver >= 0:
+                cards = self.devices.cards.get(driver)
+                chooser = c.WALK if cards is None else cards.chooser
+                row_of = max(resource_row, c.UNKNOWN)
+                plans.append(PoolPlan(family, driver, cards is not None, chooser, row_of))
+        return plans
+
+    def _list_possible(self, row: int, facts: NodeFacts | None) -> list[int]:
+        """List the families of which a node may have devices: it offers them, or their drivers read or read something there."""
+        find = self.devices.find_family
+        offered = facts.allocatable if facts else ()
+        found = {family for resource, _ in offered if (family := find(resource)) >= 0}
+        for number, driver in self.devices.cards.items():
+            has_words = facts is not None and bool(facts.devices[number].words)
+            if has_words or self._nodes.was_signed[number, row]:
+                found.update(map(find, driver.resources))
+        return sorted(found)
 
     def is_misjudged(self, row: int) -> bool:
         """Whether the columns of a node say something else of its pools than the drivers do."""
-        managed = self._nodes.columns.managed
-        return any(bool(managed[pool, row]) != self.serves(pool, row) for pool, _ in self._drivers)
+        columns = self._nodes.columns
+        first, n = int(columns.first_pool[row]), int(columns.n_pools[row])
+        return self._plan_pools(row) != self.pools.list_plans(first, n)
 
     def list_misjudged(self) -> list[int]:
         """List the rows of misjudged nodes."""
         return [row for row in self._nodes.rows.values() if self.is_misjudged(row)]
 
     def write(self, row: int, pods: Collection[PodRecord]) -> None:
-        """Write the cards in the registers of a node; ``pods`` are its pods, and are not charged meanwhile."""
+        """Write the pools of a node; ``pods`` are its pods, and are not charged meanwhile."""
         facts = self._nodes.facts[row]
+        plans = self._plan_pools(row)
         # A node that is left out has no cards, whatever it had registered before its mistake.
         told = facts.devices if facts and not facts.problem else None
+        drivers = [self.devices.cards.get(plan.driver) for plan in plans]
         found = [
-            (pool, driver, driver.list_cards(told[pool].words) if told else ())
-            for pool, driver in self._drivers
+            driver.list_cards(told[plan.driver].words) if driver and told else ()
+            for plan, driver in zip(plans, drivers, strict=True)
         ]
-        gone: told_cards.Gone = {}
-        for pool, driver, cards in found:
-            of_family = [pod for pod in pods if self.find_pool(pod) == pool]
-            held = ((pod.uid, pod.claim, self.list_cards(pod.uid, pool, row)) for pod in of_family)
-            there = {card.id for card in cards}
-            gone |= told_cards.find_gone(held, there, self._cards.columns, driver.find_whole)
+        gone = self._find_gone(
+            row, pods, dict(zip((plan.family for plan in plans), found, strict=True))
+        )
         self.clear(row)
-        nodes = self._nodes.columns
-        for pool, _, cards in found:
+        nodes, pools = self._nodes.columns, self.pools.columns
+        first = self.pools.place_pools(plans, row)
+        nodes.first_pool[row], nodes.n_pools[row] = first, len(plans)
+        for pool, cards in enumerate(found, first):
             start = self._cards.place_cards(cards, pool)
-            nodes.card_start[pool, row], nodes.card_count[pool, row] = start, len(cards)
-            nodes.managed[pool, row] = self.serves(pool, row)
-            self._cards_on[pool, row] = {card.id: d for d, card in enumerate(cards, start)}
+            pools.start[pool], pools.count[pool] = start, len(cards)
+            self.name_cards(pool, {card.id: d for d, card in enumerate(cards, start)})
         self._gone_from[row] = gone
         self.cordon(row)
+
+    def name_cards(self, pool: int, rows: dict[str, int]) -> None:
+        """Note the rows of the cards of a pool by UUID."""
+        self._cards_on[pool] = rows
+
+    def _find_gone(
+        self, row: int, pods: Collection[PodRecord], there: Mapping[int, Collection[Card]]
+    ) -> told_cards.Gone:
+        """Find the cards that the pods of a node hold and that are not among those that are ``there`` by family."""
+        gone: told_cards.Gone = {}
+        columns = self._nodes.columns
+        first = int(columns.first_pool[row])
+        for pool in range(first, first + int(columns.n_pools[row])):
+            family = int(self.pools.columns.family[pool])
+            driver = self.devices.cards.get(int(self.pools.columns.driver[pool]))
+            if driver is None:
+                continue
+            resource = self.devices.families[family]
+            of_family = [
+                pod
+                for pod in pods
+                if any(part.family == resource for part in pod.template.list_by_family())
+            ]
+            held = (
+                (pod.uid, find_slots(pod.claim, driver.name), self.list_cards(pod.uid, family, row))
+                for pod in of_family
+            )
+            ids = {card.id for card in there.get(family, ())}
+            gone |= told_cards.find_gone(held, ids, self._cards.columns, driver.find_whole)
+        return gone
 
     def cordon(self, row: int) -> None:
         """Close the cards that the node names as closed; all cards while the plugin does not answer."""
         facts, closed = self._nodes.facts[row], bool(self._nodes.silent[row])
-        for pool, driver in self._drivers:
-            named = driver.list_closed(facts.devices[pool].words) if facts else frozenset()
-            for d in self._find_span(pool, row):
+        for pool in self.list_pools(row):
+            number = int(self.pools.columns.driver[pool])
+            driver = self.devices.cards.get(number)
+            if driver is None:
+                continue
+            named = driver.list_closed(facts.devices[number].words) if facts else frozenset()
+            for d in self._find_span(pool):
                 self._cards.columns.cordoned[d] = closed or self._cards.find_uuid(d) in named
 
     def clear(self, row: int) -> None:
-        """Drop the cards of a node that lost its cards or was replaced by another one."""
+        """Drop the pools of a node that lost its devices or was replaced by another one."""
         nodes = self._nodes.columns
         self._gone_from.pop(row, None)
-        for pool, _ in self._drivers:
-            self._cards_on.pop((pool, row), None)
-            start, n = int(nodes.card_start[pool, row]), int(nodes.card_count[pool, row])
-            self._cards.give_back(start, n)
-            nodes.card_count[pool, row] = 0
-            nodes.managed[pool, row] = False
+        for pool in self.list_pools(row):
+            self._cards_on.pop(pool, None)
+            span = self._find_span(pool)
+            self._cards.give_back(span.start, len(span))
+        self.pools.give_back(int(nodes.first_pool[row]), int(nodes.n_pools[row]))
+        nodes.first_pool[row], nodes.n_pools[row] = c.NO_POOL, 0
 
     def sum_up(self, row: int) -> None:
         """Sum up the devices of a node."""
-        nodes, there = self._nodes.columns, []
-        for pool, family in enumerate(self.families):
-            offered = int(nodes.allocatable[c.DEVICES_AT + pool, row])
-            managed = bool(nodes.managed[pool, row])
-            if managed:
-                span = self._find_span(pool, row)
-                total = self._cards.columns.total[:, span.start : span.stop]
-                nodes.gpu_total[pool, :, row] = total.sum(axis=1)
+        nodes, pools = self._nodes.columns, self.pools.columns
+        for pool in self.list_pools(row):
+            driver = self.devices.drivers[int(pools.driver[pool])]
+            if isinstance(driver, CountingDriver):
+                offered = int(nodes.allocatable[pools.resource[pool], row])
+                pools.total[:, pool] = driver.sum_figures(offered)
             else:
-                nodes.gpu_total[pool, :, row] = family.whole.sum_figures(offered)
-            if managed or offered > 0:
-                there.append(pool)
+                span = self._find_span(pool)
+                pools.total[:, pool] = self._cards.columns.total[:, span.start : span.stop].sum(
+                    axis=1
+                )
         facts = self._nodes.facts[row]
-        nodes.has_gpu[row] = bool(there) or (
+        nodes.has_gpu[row] = bool(nodes.n_pools[row]) or (
             facts is not None
-            and self.families.are_marked(facts.labels, (name for name, _ in facts.allocatable))
+            and self.devices.are_marked(facts.labels, (name for name, _ in facts.allocatable))
         )
-        nodes.pool[row] = there[0] if there else 0
+
+    def list_pools(self, row: int) -> range:
+        """List the pools of a node."""
+        first = int(self._nodes.columns.first_pool[row])
+        return range(first, first + int(self._nodes.columns.n_pools[row]))
+
+    def list_card_rows(self, row: int) -> list[int]:
+        """List the rows of a node's cards, of all its pools."""
+        return [d for pool in self.list_pools(row) for d in self._find_span(pool)]
+
+    def find_resource(self, d: int) -> str:
+        """Find the resource by which pods ask for a card."""
+        family = self.pools.columns.family[self._cards.columns.pool[d]]
+        return self.devices.families[int(family)]
 
     def are_usable(self, row: int, uuids: Iterable[str]) -> bool:
         """Whether cards are registered on a node, healthy and not over-full."""
-        there, cards = self._cards_on, self._cards.columns
+        there, cards = self.list_all_cards("", row), self._cards.columns
         return all(
             d >= 0
             and bool(cards.healthy[d])
             and bool((cards.used[:, d] <= cards.total[:, d]).all())
-            for d in (
-                max(there.get((pool, row), {}).get(uuid, -1) for pool, _ in self._drivers)
-                for uuid in uuids
-            )
+            for d in (there.get(uuid, -1) for uuid in uuids)
         )
 
-    def list_cards(self, uid: str, pool: int, row: int) -> dict[str, int]:
+    def list_all_cards(self, uid: str, row: int) -> dict[str, int]:
+        """List the cards of all families that a pod's claims may name, as ``list_cards`` does of one."""
+        found: dict[str, int] = {}
+        reached = self._nodes.columns.shared[self._nodes.columns.reach[:, row]].tolist()
+        for pool in (*self.list_pools(row), *reached):
+            found |= self.list_cards(uid, int(self.pools.columns.family[pool]), row)
+        return found
+
+    def list_cards(self, uid: str, family: int, row: int) -> dict[str, int]:
         """List the cards that a pod's claim may name: those of the node's pool, and those that left while the pod held them."""
-        there, gone = self._cards_on.get((pool, row), {}), self._gone_from.get(row)
+        there, gone = self._cards_on.get(self.find_pool(family, row), {}), self._gone_from.get(row)
         return there | gone.get(uid, {}) if gone else there
 
-    def has_cards(self, pool: int, row: int) -> bool:
-        """Whether the node of a row has cards in a pool."""
-        return bool(self._cards_on.get((pool, row)))
+    def is_told(self, family: int, row: int) -> bool:
+        """Whether the driver of a node's cards of a family has read what cards there are, even if there are none."""
+        driver, facts = (
+            int(self.pools.columns.driver[self.find_pool(family, row)]),
+            self._nodes.facts[row],
+        )
+        return driver >= 0 and facts is not None and facts.devices[driver].is_told
 
-    def list_holds(self, pod: PodRecord, containers: c.Ints, row: int) -> c.Ints:
+    def has_cards(self, family: int, row: int) -> bool:
+        """Whether the node of a row has cards of a family."""
+        return bool(self._cards_on.get(self.find_pool(family, row)))
+
+    def list_holds(
+        self, pod: PodRecord, get_containers: Callable[[PodTemplate], c.Ints], row: int
+    ) -> c.Ints:
         """Return [h, 4] what a pod holds at most of a node's cards, as ``Pods.holds``; valid until the next call.
 
-        ``containers`` [5, C] is what its containers ask.
+        ``get_containers`` returns [5, C] what the containers of a template ask.
         """
-        pool = self.find_pool(pod)
-        driver = self.find_driver(pool)
-        n = int(self._nodes.columns.card_count[pool, row]) if driver is not None else 0
+        held = [
+            self._list_of_family(pod, part.family, get_containers(part), row)
+            for part in pod.template.list_by_family()
+        ]
+        return held[0] if len(held) == 1 else np.concatenate(held)
+
+    def _list_of_family(
+        self, pod: PodRecord, resource: str, containers: c.Ints, row: int
+    ) -> c.Ints:
+        family = self.devices.find_family(resource)
+        driver, span = self.find_driver(family, row), self._find_span(self.find_pool(family, row))
+        n = len(span)
         if driver is None or not n:
             return NOTHING
         if n > len(self._work):
             self._work = np.zeros((n, kernel.N_WORK), np.int64)
-        work = self._work[:n]
+        work, slots = self._work[:n], find_slots(pod.claim, driver.name)
         n_held = kernel.hold_cards(
             self._cards.columns,
             containers,
-            told_cards.read_told(pod.claim, self.list_cards(pod.uid, pool, row), driver.find_whole),
+            told_cards.read_told(slots, self.list_cards(pod.uid, family, row), driver.find_whole),
             pod.initialized,
-            int(self._nodes.columns.card_start[pool, row]),
+            span.start,
             work,
         )
         # A slice of several rows is not contiguous, and kernels would be compiled a second time for such an array.
-        return np.ascontiguousarray(work[:n_held, :4])
+        # What one family holds is copied, because the next one writes to the same working space.
+        return work[:n_held, :4].copy()
 
-    def _find_span(self, pool: int, row: int) -> range:
-        start = int(self._nodes.columns.card_start[pool, row])
-        return range(start, start + int(self._nodes.columns.card_count[pool, row]))
+    def _find_span(self, pool: int) -> range:
+        start = int(self.pools.columns.start[pool])
+        return range(start, start + int(self.pools.columns.count[pool]))

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from scheduler.devices.contract import CardDriver
+from scheduler.api.cards import find_slots
+from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import Mistake
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
 from scheduler.state.pods import PodRecord
+from scheduler.state.registers import Registers
 
 
 def find_claim_problem(
-    pod: PodRecord,
-    cards: Mapping[str, int],
-    table: c.Cards,
-    driver: CardDriver,
+    pod: PodRecord, row: int, registers: Registers, table: c.Cards
 ) -> Mistake | None:
-    """Return the mistake in the cards that a pod names, on a node whose cards are reported one by one; None for none.
+    """Return the mistake in the cards that a pod names, on a node whose cards are reported one by one; None for none."""
+    mistakes = (
+        _find_of_family(pod, part, row, registers, table) for part in pod.template.list_by_family()
+    )
+    return next(filter(None, mistakes), None)
 
-    ``cards`` are the rows of the node's cards in ``table`` by UUID, ``driver`` is the cards' driver.
-    """
-    asks = pod.asks
-    if not told_cards.has_cards_named(pod.claim, asks):
+
+def _find_of_family(
+    pod: PodRecord, part: PodTemplate, row: int, registers: Registers, table: c.Cards
+) -> Mistake | None:
+    family = registers.devices.find_family(part.family)
+    driver = registers.find_driver(family, row)
+    if driver is None or not registers.is_told(family, row):
+        return None
+    slots = find_slots(pod.claim, driver.name)
+    if not told_cards.has_cards_named(slots, part.most):
         missing = f"is missing, and the pod requests GPUs of a node that {driver.name} manages"
         return pod.problem or Mistake(driver.claim_field, missing)
     # A node that is left out has no cards.
-    unsaid = (
-        told_cards.describe_unnamed(pod.claim, asks, cards, table, driver.find_whole)
-        if cards
-        else ""
-    )
+    cards = registers.list_cards(pod.uid, family, row) if registers.has_cards(family, row) else {}
+    if not cards:
+        return None
+    unsaid = told_cards.describe_unnamed(slots, part.most, cards, table, driver.find_whole)
     return Mistake(driver.claim_field, unsaid) if unsaid else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from scheduler.api.cards import CardUse
+from scheduler.api.cards import CardUse, list_uses
 from scheduler.api.placement import Placement, read_annotations
 from scheduler.kernels import parts
 from scheduler.shapes.boards import Shape
@@ -69,13 +69,13 @@ def _write_gpu_policy(policy: str) -> str:
 
 def _write_cards(cluster: Cluster, pod: PodRecord, most: int) -> str:
     """Write the pod's cards by index in at most ``most`` bytes; for devices that are only counted, their number."""
-    uses = [use for slot in pod.claim for use in slot]
+    uses = list_uses(pod.claim)
     if not uses:
         amounts = dict(pod.template.requests.amounts)
         asked = amounts.get(pod.template.family, 0) if pod.template.gpu else 0
         return f"{asked} {pod.template.family}" if asked else ""
     row = cluster.nodes.find_row(pod.node)
-    there = cluster.registers.list_cards(pod.uid, cluster.registers.find_pool(pod), row)
+    there = cluster.registers.list_all_cards(pod.uid, row)
     told: list[str] = []
     for text in _write_each_card(cluster, uses, there):
         most -= len(text.encode()) + 2

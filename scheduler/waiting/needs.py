@@ -12,7 +12,7 @@ from scheduler.devices.table import FAMILIES
 from scheduler.schema.columns import Flags, Ints
 
 # The resources whose amounts are kept. Other resources are looked at only for kinds that these do not rule out.
-RESOURCES = (names.CPU, names.MEMORY, *(family.resource for family in FAMILIES))
+RESOURCES = (names.CPU, names.MEMORY, *FAMILIES)
 _NEVER = 2**63 - 1
 _FIRST_CAPACITY = 64
 

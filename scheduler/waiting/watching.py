@@ -168,13 +168,15 @@ class Watch:
                 news.rises[name].append((int(rows[k]), int(before[r, k]), int(free[r, k])))
 
     def _compare_cards(self, rows: c.Ints, news: News) -> None:
-        columns, used = self._cluster.nodes.columns, self._cluster.cards.columns.used
-        for f, family in enumerate(self._cluster.registers.families):
-            for row in rows[columns.card_count[f, rows] > 0].tolist():
-                first = int(columns.card_start[f, row])
-                cards = slice(first, first + int(columns.card_count[f, row]))
-                if (used[:, cards] < self._used[:, cards]).any():
-                    news.triggers[Change.NODE_DEVICES, family.resource].add(row)
+        pools, used = self._cluster.nodes.columns.pools, self._cluster.cards.columns.used
+        registers = self._cluster.registers
+        for row in rows.tolist():
+            for pool in registers.list_pools(row):
+                first, n = int(pools.start[pool]), int(pools.count[pool])
+                cards = slice(first, first + n)
+                if n and (used[:, cards] < self._used[:, cards]).any():
+                    resource = registers.devices.families[int(pools.family[pool])]
+                    news.triggers[Change.NODE_DEVICES, resource].add(row)
                 self._used[:, cards] = used[:, cards]
 
     @staticmethod

@@ -135,6 +135,8 @@ def test_the_chart_lints(tmp_path: Path) -> None:
         ("config.placement.scoring.mode=kel", "/config/placement/scoring/mode"),
         ("config.placement.scoring.weights.cpu=101", "/config/placement/scoring/weights/cpu"),
         ("config.placement.nodePolicy=pack", "/config/placement/nodePolicy"),
+        ("config.metrics.hami=on", "/config/metrics/hami"),
+        ("config.roleLabel=a=b", "/config/roleLabel"),
         ("admissionPolicy.enable=false", "enable"),
         ("serviceMonitor.interval=often", "/serviceMonitor/interval"),
         ("extraArgs={debug}", "/extraArgs/0"),
@@ -195,6 +197,20 @@ def test_values_reach_the_objects(control_plane: ControlPlane, tmp_path: Path) -
     settings = _config(chart)
     assert settings.scheduler_name == "cards"
     assert str(settings.placement.mode) == "best-fit"
+
+
+def test_the_service_of_the_webhook_selects_the_leader_if_it_is_told_to(tmp_path: Path) -> None:
+    webhook = ("--set=config.queues.kueue=true", "--set=webhook.enabled=true")
+    name = ("Service", "evenkeel-webhook")
+    all_of_them = _by_name(installed.rendered_chart(tmp_path, *webhook))[name]["spec"]["selector"]
+    assert "leader" not in all_of_them.values()
+    leader_only = (*webhook, "--set=webhook.leaderOnly=true")
+    said = installed.rendered_chart(tmp_path, *leader_only, check=False)
+    assert "webhook.leaderOnly needs config.roleLabel" in said
+    key = "hami.io/scheduler-role"
+    chart = _by_name(installed.rendered_chart(tmp_path, *leader_only, f"--set=config.roleLabel={key}"))  # fmt: skip
+    assert chart[name]["spec"]["selector"] == {**all_of_them, key: "leader"}
+    assert _config(chart).role_label == key
 
 
 def test_cert_manager_can_make_the_certificate_of_the_webhook(tmp_path: Path) -> None:

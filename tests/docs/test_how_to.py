@@ -5,9 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from scheduler.api.hami_config.chart import CHART
 from scheduler.devices.contract import CardDriver
+from scheduler.devices.table import Devices
+from scheduler.devices.vendors.driver import VendorCards
 from scheduler.plugins import table
 from scheduler.plugins.contract import Change, Held, Hint, Rule
+from scheduler.state.cluster import Cluster
 from tests import make
 from tests.docs import blocks
 
@@ -46,5 +50,26 @@ def test_all_that_a_driver_of_cards_must_have_is_named() -> None:
     words = set(re.findall(r"`(\w+)`", text))
     members = {name for name in dir(CardDriver) if not name.startswith("_")}
     members |= {name for name in CardDriver.__annotations__ if not name.startswith("_")}
-    assert {"name", "read_request", "inner_resources"} < members
+    assert {"name", "read_requests", "inner_resources"} < members
     assert members - words == set()
+
+
+def test_the_vendor_that_is_shown_gets_its_devices() -> None:
+    """Followed literally: the file of the page is all that a cluster needs."""
+    (defined,) = code("add-a-device-driver.md")
+    (kind,) = defined["list_kinds"](CHART)
+    cluster = Cluster(devices=Devices((VendorCards(kind),)))
+    register = '[{"id":"a","count":4,"devmem":1000,"devcore":100,"type":"Acme","health":true}]'
+    cluster.see_node(
+        make.node(
+            name="n",
+            cpu=8,
+            allocatable={kind.cards: 4},
+            annotations={"hami.io/node-acme-register": register},
+        )
+    )
+    wanted = {kind.cards: 1, kind.memory: 600}
+    pods = [cluster.see_pod(make.pod(name=name, cpu=1, requests=wanted)) for name in "pq"]
+    (bind,) = make.cycle(cluster=cluster).schedule([pod for pod in pods if pod]).binds
+    marks = VendorCards(kind).write_answer("n", bind.devices[0].slots, 1)
+    assert marks.annotations["hami.io/acme-devices-allocated"] == "a,Acme,600,100:;"

@@ -98,7 +98,7 @@ class Life:
         if rng.random() < 0.3:
             rng.shuffle(waiting)  # else like pods follow each other
         for bind in self.cycle.schedule(waiting[: rng.randrange(1, 24)]).binds:
-            self.in_flight[bind.uid] = bind.node, bind.slots
+            self.in_flight[bind.uid] = bind.node, make.read_slots(bind.devices)
 
     def bind_is_answered(self, rng: random.Random) -> None:
         """Before the watch shows it or after, and not in the order in which binds were sent."""

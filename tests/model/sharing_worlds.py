@@ -81,7 +81,7 @@ class Sharing:
             self._handle(events.BindDone(bind.uid))
             self._running.add(bind.uid)
             self.bound.add(bind.uid)
-            cards = [[use.uuid for use in uses] for uses in bind.slots]
+            cards = [[use.uuid for use in uses] for uses in make.read_slots(bind.devices)]
             self.log.append((self._now, "bind", bind.uid, bind.node, cards))
         for evict in outcome.evicts:
             self.evicted.setdefault(evict.makes_room_for, []).append(evict.victims)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from scheduler.api import names
-from scheduler.api.cards import Slots
-from scheduler.devices.table import FAMILIES, get_card_driver
+from scheduler.api.cards import Slots, list_uses
+from scheduler.devices.table import get_card_driver
 from scheduler.state import told_cards
 from scheduler.state.cluster import Cluster
 from scheduler.state.pods import Life as PodLife
@@ -47,7 +47,7 @@ class Followed(Registers):
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster.nodes, cluster.cards, FAMILIES)
+        super().__init__(cluster.nodes, cluster.cards)
         self.registered: dict[int, set[str]] = {}
         self.lost: dict[int, dict[str, set[str]]] = {}
 
@@ -93,7 +93,7 @@ class Counted:
 
 
 def named(pod: PodRecord) -> set[str]:
-    return {use.uuid for uses in pod.claim for use in uses}
+    return {use.uuid for use in list_uses(pod.claim)}
 
 
 def by_container(cards: Slots, asks: told_cards.Asks) -> Slots:
@@ -222,7 +222,9 @@ class Wild(Town):
         body = self.server.pod_of(pod.uid)
         cards = slots(rng, body, node) if body else ()
         self.cluster.assume(
-            pod.uid, node, told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)
+            pod.uid,
+            node,
+            make.grant(told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)),
         )
         self.in_flight[pod.uid] = (node, cards)
 
@@ -258,7 +260,9 @@ class Wild(Town):
             pod = fresh.pods[uid]
             if pod.life == PodLife.PENDING:
                 fresh.assume(
-                    uid, node, told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)
+                    uid,
+                    node,
+                    make.grant(told_cards.limit_claim(by_container(cards, pod.asks), pod.asks)),
                 )
         for name, row in self.cluster.nodes.rows.items():
             # Nor that it registered these, which its pods hold.

@@ -18,6 +18,7 @@ from tests.operator import (
     cases_profiles,
     cases_replay,
     cases_replicas,
+    cases_roles,
     cases_volumes,
     cases_waiting,
     process,
@@ -73,6 +74,7 @@ async def world(server: servers.Server) -> AsyncIterator[World]:
     "case",
     [
         *cases_replicas.ALL,
+        *cases_roles.ALL,
         *cases_locks.ALONE,
         *cases_profiles.ALONE,
         *cases_replay.ALONE,

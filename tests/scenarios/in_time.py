@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from scheduler.api import hami, kinds, wire
+from scheduler.api import kinds, wire
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome
 from scheduler.config import Config
+from scheduler.devices import table
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.chores import Pace
 from scheduler.engine.engine import Engine
@@ -112,8 +113,10 @@ class Town:
             self.binds.append(bind.uid)
             if self.pods[bind.uid].metadata.name not in self._held:
                 annotations = self.pods[bind.uid].metadata.annotations or {}
-                if bind.slots:
-                    annotations |= hami.make_bind_annotations(bind.node, bind.slots, int(self.at))
+                if bind.devices:
+                    annotations |= table.write_answers(
+                        bind.node, bind.devices, int(self.at)
+                    ).annotations
                 self.pods[bind.uid].metadata.annotations = annotations
                 self._is_bound(bind.uid, bind.node)
 

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scheduler.api import wire
 from scheduler.api.door import events
 from scheduler.api.queues.settings import QueueSettings
-from scheduler.config import Config, MetricsConfig
+from scheduler.config import Config, HamiMetrics, MetricsConfig
 from scheduler.engine.allowance import Unlimited
 from scheduler.engine.engine import Engine
 from scheduler.engine.questions.queues import QueueFigures, StatusesOfQueues
@@ -31,11 +31,19 @@ class Replica:
     """An engine with all its metrics; the parts that talk to an API server are stand-ins that are well."""
 
     def __init__(
-        self, *, per_node: bool = True, per_card: bool = True, deciding: bool = True
+        self,
+        *,
+        per_node: bool = True,
+        per_card: bool = True,
+        hami: HamiMetrics = HamiMetrics.NONE,
+        hami_per_pod: bool = True,
+        deciding: bool = True,
     ) -> None:
         self.now = 100.0
         config = Config(
-            metrics=MetricsConfig(per_node=per_node, per_card=per_card),
+            metrics=MetricsConfig(
+                per_node=per_node, per_card=per_card, hami=hami, hami_per_pod=hami_per_pod
+            ),
             queues=QueueSettings(kueue=True),
         )
         self.engine, self.is_deciding = Engine(config), deciding

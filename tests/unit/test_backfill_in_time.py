@@ -130,7 +130,7 @@ class CardStream(Stream):
     def write_bind(self, bind: Bind) -> None:
         super().write_bind(bind)
         pod = self._pods[bind.uid.partition("/")[2]]
-        cards = hami.make_bind_annotations(bind.node, bind.slots, 1)
+        cards = hami.make_bind_annotations(bind.node, make.read_slots(bind.devices), 1)
         pod.metadata.annotations = dict(pod.metadata.annotations or {}) | cards
 
     def _someone_comes(self, step: int) -> None:

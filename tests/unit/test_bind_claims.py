@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from scheduler.api import storage
 from scheduler.api.door.decisions import Bind
 from scheduler.api.storage import Given
+from scheduler.devices.table import Devices
 from scheduler.kube.bind.jobs import GiveBack, Job, Start
 from scheduler.kube.bind.volume_waits import ClaimWaits, GivenClaim
 from scheduler.state.nodes import NodeTable
+from scheduler.state.pools import PoolTable
 from scheduler.state.volumes.store import Storage
 from tests import make
 from tests.unit.volume_lookups import lookups_of
@@ -45,7 +47,7 @@ class Scene:
     """One job, and all that its claim may live through."""
 
     def __init__(self) -> None:
-        self.storage = Storage(NodeTable(()))
+        self.storage = Storage(NodeTable(Devices(()), PoolTable()))
         self.nodes = {"n": {"host": "n"}}
         known = lookups_of(self.storage, self.nodes.get, PATIENCE)
         self.claims = ClaimWaits(known)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from scheduler.api.cards import Grant
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube.bind.jobs import Answer, Contended, Done, Job, OpenJobs, Waits
@@ -123,7 +124,7 @@ async def test_rows_before_the_turn_are_taken_first_and_the_others_when_it_is_th
     """The plugin serves one pod at a time: nobody keeps it waiting by what can be done before."""
     said: list[str] = []
     steps = Steps([Step("in", said), Step("before", said, is_in_turn=False)])
-    job = Job(Bind(made_job().uid, "n", ((),), "HAMi"), made_job().pod, 1, 0.0)
+    job = Job(Bind(made_job().uid, "n", (Grant("HAMi", ((),)),)), made_job().pod, 1, 0.0)
     assert job.takes_turns
     assert steps.has_step_before_turn(job)
     assert await steps.take(job, yes) == DONE

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names
+from scheduler.api.cards import Grant
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
+from scheduler.devices.table import Devices
 from scheduler.errors import ApiError
 from scheduler.kube.bind.binder import Binder, BindWriters, Permit
 from scheduler.kube.bind.binding import Binding
@@ -20,6 +22,7 @@ from scheduler.kube.bind.volumes import VolumeClaims
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 from scheduler.state.pods import PodRecord
+from scheduler.state.pools import PoolTable
 from scheduler.state.volumes.store import Storage
 from tests import make
 from tests.unit.volume_lookups import lookups_of
@@ -68,7 +71,7 @@ async def binder(
     async def quiet(_: str) -> None:
         """Nothing else is written."""
 
-    stored = storage or Storage(NodeTable(()))
+    stored = storage or Storage(NodeTable(Devices(()), PoolTable()))
     known = lookups_of(stored, lambda _: {}, 600.0)
     fence = Fence(api, identity="test")  # type: ignore[arg-type]
     made = Binder(
@@ -295,7 +298,8 @@ async def test_a_large_plan_falls_at_once() -> None:
     group = [pod(f"p{i}") for i in range(500)]
     async with binder(Api(lambda *_: {}), term=lambda: 0) as (made, reported):
         made.submit_binds(
-            [Bind(one.uid, "n", ((),), "HAMi") for one in group], {one.uid: one for one in group}
+            [Bind(one.uid, "n", (Grant("HAMi", ((),)),)) for one in group],
+            {one.uid: one for one in group},
         )
         await until(lambda: len(reported) == len(group))
         assert made.backlog == 0

@@ -9,7 +9,9 @@ from scheduler.api import storage
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.api.storage import Given
+from scheduler.devices.table import Devices
 from scheduler.state.nodes import NodeTable
+from scheduler.state.pools import PoolTable
 from scheduler.state.volumes.store import Storage
 from tests.unit.test_binder import Api, binder, pod, until
 
@@ -18,7 +20,7 @@ SELECTED = "volume.kubernetes.io/selected-node"
 
 
 def stored(*bodies: Json) -> Storage:
-    found = Storage(NodeTable(()))
+    found = Storage(NodeTable(Devices(()), PoolTable()))
     for body in bodies:
         found.see(msgspec.convert(body, storage.KINDS[body["kind"]]))
     return found

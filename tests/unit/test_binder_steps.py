@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from scheduler.api.cards import Grant
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.kube.bind.jobs import (
@@ -140,7 +141,7 @@ async def test_a_job_that_waits_in_its_turn_keeps_it(*, goes_on: bool) -> None:
     async with binder(Api(lambda *_: {}), steps=rows) as (made, reported):
         for name in ("p", "q"):
             one = pod(name)
-            made.submit_binds([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
+            made.submit_binds([Bind(one.uid, "n", (Grant("HAMi", ((),)),))], {one.uid: one})
         await until(lambda: made._steps.n_waiting == 1)
         assert did == ["a"]
         if goes_on:

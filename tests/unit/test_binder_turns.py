@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names, wire
+from scheduler.api.cards import Grant
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
@@ -50,7 +51,7 @@ class Server(Api):
 def submit(made: Binder, *wanted: str) -> None:
     for name in wanted:
         one = pod(name)
-        made.submit_binds([Bind(one.uid, "n", ((),), "HAMi")], {one.uid: one})
+        made.submit_binds([Bind(one.uid, "n", (Grant("HAMi", ((),)),))], {one.uid: one})
 
 
 def answered(name: str) -> wire.Pod:

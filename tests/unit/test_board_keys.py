@@ -69,7 +69,8 @@ def test_at_the_highest_weight_the_tiers_hold_and_nothing_overflows(
             assert key == -1
             continue
         if policy:
-            steps = min(unit, int(float(gpus.score_node(cluster.nodes.columns, 0, row)) * 2**26))
+            pool = cluster.registers.find_pool(0, row)
+            steps = min(unit, int(float(gpus.score_node(cluster.nodes.columns, pool)) * 2**26))
             assert part == (unit - steps if policy == "spread" else steps) * WEIGHT_MAX * POINTS
         assert 0 <= part <= unit * WEIGHT_MAX * POINTS + second_most
         assert shape.static is not None

@@ -51,7 +51,7 @@ def built(nodes: shortage.Nodes) -> Cluster:
     )  # fmt: skip
     columns = cluster.cards.columns
     for name, cards in nodes.items():
-        start = int(cluster.nodes.columns.card_start[0, cluster.nodes.find_row(name)])
+        start = cluster.registers.list_card_rows(cluster.nodes.find_row(name))[0]
         for d, card in enumerate(sorted(cards, key=lambda card: card.index), start):
             columns.used[:, d] = (card.used_cores, card.used_mem, card.used)
     return cluster

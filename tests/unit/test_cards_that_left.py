@@ -70,7 +70,7 @@ def test_who_tells_nothing_is_on_no_card_that_left_under_another() -> None:
     cluster.see_node(node(0))
     silent = holding(cluster, "silent", "", gpu=3, gpumem=3000, gpucores=20)
     assert used(cluster) == {"GPU-0": (20, 3000, 1)}
-    assert cluster.read_held(silent).keys() == {cluster.registers._cards_on[0, 0]["GPU-0"]}
+    assert cluster.read_held(silent).keys() == {cluster.registers.list_cards("", 0, 0)["GPU-0"]}
 
 
 @pytest.mark.parametrize("card", ["GPU-1", "GPU-1[0-1]"])

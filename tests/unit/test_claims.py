@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler.api import hami, names, wire
+from scheduler.api.cards import list_uses
 from scheduler.api.pods import gpus
 from scheduler.state import checks
 from scheduler.state.cluster import Cluster
@@ -71,11 +72,10 @@ def charged_by_twin(
 
 
 def used(cluster: Cluster) -> dict[str, tuple[int, ...]]:
-    nodes, columns = cluster.nodes.columns, cluster.cards.columns
-    start = int(nodes.card_start[0, 0])
+    columns = cluster.cards.columns
     return {
         cluster.cards.find_uuid(d): tuple(columns.used[:, d].tolist())
-        for d in range(start, start + int(nodes.card_count[0, 0]))
+        for d in cluster.registers.list_card_rows(0)
         if columns.used[:, d].any()
     }
 
@@ -316,7 +316,7 @@ def test_pods_that_do_not_tell_their_cards_share_the_first_and_leave_the_rest() 
         pod = cluster.see_pod(make.pod(name=f"asks-{card}", gpu=1, **more))
         assert pod is not None
         [bind] = cycle.schedule([pod]).binds
-        assert {use.uuid for slot in bind.slots for use in slot} <= {"node-GPU-1", "node-GPU-2"}
+        assert {use.uuid for use in list_uses(bind.devices)} <= {"node-GPU-1", "node-GPU-2"}
 
 
 def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
@@ -335,7 +335,9 @@ def test_a_pod_that_we_bound_comes_back_by_watch_as_it_was_charged() -> None:
     record = cluster.pods[pending.uid]
     before = used(cluster)
     pod.spec.node_name = bind.node
-    pod.metadata.annotations = hami.make_bind_annotations(bind.node, bind.slots, 1)
+    pod.metadata.annotations = hami.make_bind_annotations(
+        bind.node, make.read_slots(bind.devices), 1
+    )
     bound = cluster.see_pod(pod)
     assert bound is not None
     assert bound.claim is not record.claim

@@ -15,9 +15,9 @@ from scheduler.api.door.decisions import Bind
 from scheduler.api.placement import MODES, NODE_POLICIES, Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
-from scheduler.devices.table import find_place
 from scheduler.kernels import parts, place
 from scheduler.kernels.cold import bounds, choose, classes, known
+from scheduler.kernels.devices import pools
 from scheduler.kernels.modes import keel
 from scheduler.modes import learning
 from scheduler.schema import cold as schema
@@ -63,7 +63,7 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
         return None
     row = min(rows, key=lambda row: (-keys[row], rank[row]))
     world, picks = anew.get_world(shape), []
-    if shape.ask.containers.shape[1] and cluster.nodes.columns.managed[shape.ask.pool, row]:
+    if shape.ask.containers.shape[1] and cluster.nodes.find_managed(shape.ask.family)[row]:
         s, n = world.scratch, parts.choose_cards(world, shape.ask, row)
         picks = [(cluster.cards.find_uuid(s.picks[p]), int(s.pick_slot[p])) for p in range(n)]
     return Bind(pod.uid, cluster.nodes.find_name(row), tuple(picks))  # type: ignore[arg-type]
@@ -71,7 +71,9 @@ def expected(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> Bind | None:
 
 def told(bind: Bind) -> Bind:
     """A decision in the words of ``expected``: which card for which container."""
-    picks = [(use.uuid, slot) for slot, uses in enumerate(bind.slots) for use in uses]
+    picks = [
+        (use.uuid, slot) for slot, uses in enumerate(make.read_slots(bind.devices)) for use in uses
+    ]
     return Bind(bind.uid, bind.node, tuple(picks))  # type: ignore[arg-type]
 
 
@@ -84,7 +86,7 @@ def decide(cycle: Cycle, cluster: Cluster, pod: PodRecord) -> str:
         assert [hold.uid for hold in outcome.holds] == [pod.uid]
     else:
         (bind,) = outcome.binds
-        assert sorted(told(bind).slots) == sorted(wanted.slots)
+        assert sorted(told(bind).devices) == sorted(wanted.devices)
         assert told(bind).node == wanted.node
     if len(cycle.boards._shapes) > before:
         return "board"
@@ -229,7 +231,7 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         assert shape is not None
         cycle.boards.refresh(shape)
         tables, kept = (
-            cycle.learner.get_tables(shape.ask.pool),
+            cycle.learner.get_tables(shape.ask.family),
             cold_figures(cycle, cluster, shape.ask),
         )
         weight, points = (
@@ -241,7 +243,7 @@ def test_no_bound_is_less_than_what_it_bounds(seed: int, kit: Kit) -> None:
         for row in np.flatnonzero(nodes.has_gpu & (shape.board.part >= 0)).tolist():
             given = nodes, cards, shape.ask, tables, kept, row
             assert keel.score_loss(bounds.bound_node(*given)) * weight >= points[row]
-            if nodes.managed[shape.ask.pool, row] and shape.ask.containers.shape[1]:
+            if cluster.nodes.find_managed(shape.ask.family)[row] and shape.ask.containers.shape[1]:
                 assert keel.score_loss(bounds.bound_cards(*given)) * weight >= points[row]
                 if choose.is_plain(shape.ask, kept, row):
                     assert keel.score_loss(bounds.bound_rooms(*given)) * weight >= points[row]
@@ -260,10 +262,10 @@ def test_what_is_free_on_cards_bounds_shares_more_closely_than_amounts_do() -> N
         if shape.ask.rules.walk or not shape.ask.containers.shape[1]:
             continue
         tables, kept = (
-            cycle.learner.get_tables(shape.ask.pool),
+            cycle.learner.get_tables(shape.ask.family),
             cold_figures(cycle, cluster, shape.ask),
         )
-        managed = nodes.managed[shape.ask.pool]
+        managed = cluster.nodes.find_managed(shape.ask.family)
         for row in np.flatnonzero(managed & (shape.board.part >= 0)).tolist():
             if choose.is_plain(shape.ask, kept, row):
                 given = nodes, cards, shape.ask, tables, kept, row
@@ -283,7 +285,7 @@ def test_a_closed_card_of_another_kind_says_nothing_of_what_is_taken_of_the_othe
     running = cluster.see_pod(make.pod(gpu=1, gpumem=40_960))
     assert running is not None
     (first,) = cycle.schedule([running]).binds
-    assert first.slots[0][0].uuid == "large"
+    assert make.read_slots(first.devices)[0][0].uuid == "large"
     # Where all that counts is what is taken.
     tables = cycle.learner.tables
     price, value = np.ones(cluster.nodes.capacity), np.zeros_like(tables.value)
@@ -305,13 +307,13 @@ def cold_figures(cycle: Cycle, cluster: Cluster, ask: c.Ask) -> Any:
     nodes, cards, tables = (
         cluster.nodes.columns,
         cluster.cards.columns,
-        cycle.learner.get_tables(ask.pool),
+        cycle.learner.get_tables(ask.family),
     )
     scratch = cycle.boards._world.scratch
     kept = schema.make_empty(nodes.valid.size, cards.numa.size).known
     kept.rounded[0] = tables.keel.weight.sum() / tables.rates[c.RATE_KEEL]
     for row in np.flatnonzero(nodes.valid).tolist():
-        pool = ask.pool if ask.pool >= 0 else int(nodes.pool[row])
+        pool = pools.find_pool(nodes, ask, row)
         known.refresh_node(nodes, cards, tables, kept, pool, row, scratch)
     return kept
 
@@ -333,7 +335,12 @@ def test_nothing_is_kept_of_cards_for_families_whose_devices_are_only_counted() 
         assert decide(cycle, cluster, record) == "placed"
     kept = {pool: len(one.figures.known.card) for pool, one in cycle.cold._kept.items()}
     n_cards = cluster.cards.columns.numa.size
-    assert kept == {-1: n_cards, find_place(names.GPU): n_cards, find_place(names.AMD_GPU): 0}
+    find_family = cluster.nodes.devices.find_family
+    assert kept == {
+        -1: n_cards,
+        find_family(names.GPU): n_cards,
+        find_family(names.AMD_GPU): 0,
+    }
 
 
 def boards_after(monkeypatch: pytest.MonkeyPatch, *batches: int, cpu: str = "10m") -> int:

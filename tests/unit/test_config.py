@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import config
 from scheduler.api.placement import Mode, Placement
-from scheduler.config import Config, MetricsConfig, Profile
+from scheduler.config import Config, HamiMetrics, MetricsConfig, Profile
 from scheduler.errors import BadInput
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,8 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         "backoffSeconds": 2,
         "modeWeight": 100,
         "hamiNodeLabel": "",
-        "metrics": {"perCard": False},
+        "roleLabel": "hami.io/scheduler-role",
+        "metrics": {"perCard": False, "hami": "both"},
         "placement": {"scoring": {"mode": "lambda-g", "weights": {"cpu": 3}}, "nodePolicy": "spread"},
     }  # fmt: skip
     placement = Placement(
@@ -46,7 +47,8 @@ def test_what_is_given_stands_and_the_rest_is_default() -> None:
         backoff_seconds=2.0,
         placement=placement,
         hami_node_label="",
-        metrics=MetricsConfig(per_node=True, per_card=False),
+        role_label="hami.io/scheduler-role",
+        metrics=MetricsConfig(per_node=True, per_card=False, hami=HamiMetrics.BOTH),
     )
     assert config.parse_config(given) == wanted
 
@@ -137,6 +139,11 @@ def test_a_profile_may_say_an_objective_which_is_one_of_keel() -> None:
         ({"metrics": []}, "metrics"),
         ({"metrics": {"perCards": True}}, "metrics.perCards"),
         ({"metrics": {"perCard": 1}}, "metrics.perCard"),
+        ({"metrics": {"hamiPerPod": 1}}, "metrics.hamiPerPod"),
+        ({"metrics": {"hami": "on"}}, "metrics.hami"),
+        ({"roleLabel": "a=b"}, "roleLabel"),
+        ({"roleLabel": True}, "roleLabel"),
+        ({"metrics": {"hami": ["both"]}}, "metrics.hami"),
     ],
 )
 def test_a_setting_that_is_not_allowed_is_refused_by_name(raw: Any, field: str) -> None:

@@ -22,6 +22,7 @@ from scheduler.errors import BadInput
 from scheduler.kube import heap
 from scheduler.kube.report.recording import Recorder, Recording
 from scheduler.state import checks
+from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model.engine_stories import GroupStory, Story
 from tests.prose import unwrapped
@@ -73,6 +74,12 @@ def test_a_call_that_may_do_no_work_is_in_the_log_if_it_does_something() -> None
     assert rerun.rerun(lines).difference is None
 
 
+def read_used_pools(cluster: Cluster, row: int) -> list[list[int]]:
+    """What is in use of each pool of a node."""
+    used = cluster.nodes.columns.pools.used
+    return [used[:, pool].tolist() for pool in cluster.registers.list_pools(row)]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> None:
     story = Story(seed)
@@ -85,7 +92,7 @@ def test_a_fresh_start_forgets_nothing_that_is_charged_or_known(seed: int) -> No
     assert after is not before
     for name in before.nodes.rows:
         old, new = before.nodes.find_row(name), after.nodes.find_row(name)
-        assert after.nodes.columns.gpu_used[..., new].tolist() == before.nodes.columns.gpu_used[..., old].tolist()  # fmt: skip
+        assert read_used_pools(after, new) == read_used_pools(before, old)
         assert after.nodes.columns.nonzero[:, new].tolist() == before.nodes.columns.nonzero[:, old].tolist()  # fmt: skip
         assert (after.nodes.was_signed[:, new] == before.nodes.was_signed[:, old]).all()
         assert after.nodes.silent[new] == before.nodes.silent[old]

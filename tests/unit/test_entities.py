@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from scheduler.api import wire
+from scheduler.api.cards import list_uses
 from scheduler.api.door import events
 from scheduler.api.door.decisions import Outcome, Plan
 from scheduler.api.groups import objects
@@ -94,7 +95,7 @@ def test_each_member_gets_cards_of_its_own() -> None:
     members = [make.pod(name=name, cpu="1", gpu=1, gpumem=16_000) for name in ALL]
     gang.group(*members, minimum=4)
     (plan,) = gang.decide().plans
-    assert len({use.uuid for bind in plan.binds for slot in bind.slots for use in slot}) == 4
+    assert len({use.uuid for bind in plan.binds for use in list_uses(bind.devices)}) == 4
 
 
 def test_a_group_that_does_not_fit_takes_nothing_and_is_told_once_why() -> None:

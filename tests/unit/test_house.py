@@ -119,6 +119,11 @@ def test_a_vendor_is_named_by_its_driver_and_in_its_words_only() -> None:
     rooms = ("api/", "devices/", "kernels/devices/", "embedded/", "demo/")
     # The name of a setting, and the part of the driver that talks to the API server.
     files = {"config.py", "kube/bind/node_lock.py"}
+    # Figures of all cards under the names that another scheduler has for them.
+    files |= {
+        f"kube/report/metrics/{one}.py"
+        for one in ("catalogue", "exposition", "hami", "hami_catalogue")
+    }
     assert {name for name in names_one if not name.startswith(rooms)} == files
 
 

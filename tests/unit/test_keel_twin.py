@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from scheduler.api import names
+from scheduler.api.cards import list_uses
 from scheduler.api.door.decisions import Bind
 from scheduler.cycle.schedule import Cycle
 from tests import slices
@@ -56,10 +57,9 @@ class Judge:
 def chosen(bind: Bind) -> fleet.Charge:
     """What a pod was given, by card."""
     found: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for slot in bind.slots:
-        for use in slot:
-            held = found[use.uuid]
-            held[:] = held[0] + 1, held[1] + use.mem_mib, held[2] + use.cores
+    for use in list_uses(bind.devices):
+        held = found[use.uuid]
+        held[:] = held[0] + 1, held[1] + use.mem_mib, held[2] + use.cores
     return {uuid: (held[0], held[1], held[2]) for uuid, held in found.items()}
 
 

@@ -48,7 +48,7 @@ def node(last: str = "hami-core") -> tuple[Cluster, dict[str, int]]:
         for i, (uuid, mib) in enumerate(MEMORY.items())
     ]
     cluster = make.cluster(nodes=[make.hami_node(name="a"), make.hami_node(name="b", cards=cards)])
-    start = int(cluster.nodes.columns.card_start[0, cluster.nodes.find_row("b")])
+    start = cluster.registers.list_card_rows(cluster.nodes.find_row("b"))[0]
     rows = {uuid: d for d, uuid in enumerate(MEMORY, start)}
     return cluster, rows | {"GPU-gone": kernel.GONE, "GPU-carved": kernel.GONE_CARVED}
 
@@ -117,7 +117,7 @@ def test_a_pod_that_claims_thousands_of_cards_holds_what_it_asks_and_is_told_why
     (manifest, *_) = attacks.named("tenant", 0.1)
     pod = cluster.see_pod(msgspec.convert(manifest, wire.Pod))
     assert pod is not None
-    start = int(cluster.nodes.columns.card_start[0, 0])
+    start = cluster.registers.list_card_rows(0)[0]
     assert cluster.read_held(pod) == {start: (0, 1, 1)}
     assert "has more than 1000 cards, the maximum" in str(cluster.find_claim_problem(pod))
     assert not pod.claim

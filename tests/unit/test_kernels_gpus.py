@@ -43,11 +43,12 @@ def built(node_cards: Sequence[twin.Card]) -> tuple[Cluster, int]:
     cluster = make.cluster(nodes=[make.hami_node(name="a-decoy", cards=2), node])
     row = cluster.nodes.find_row("node")
     columns = cluster.cards.columns
-    start = int(cluster.nodes.columns.card_start[0, row])
+    start = cluster.registers.list_card_rows(row)[0]
     for d, card in enumerate(sorted(node_cards, key=lambda card: card.index), start):
         columns.used[:, d] = (card.used_cores, card.used_mem, card.used)
     span = slice(start, start + len(node_cards))
-    cluster.nodes.columns.gpu_used[0, :, row] = columns.used[:, span].sum(axis=1)
+    pool = cluster.registers.find_pool(0, row)
+    cluster.nodes.columns.pools.used[:, pool] = columns.used[:, span].sum(axis=1)
     return cluster, row
 
 
@@ -107,11 +108,10 @@ def kernel_choice(node_cards: Sequence[twin.Card], pod: twin.Pod) -> twin.Choice
         uuid = cluster.cards.find_uuid(int(s.picks[p]))
         cores = int(shape.ask.containers[c.ASK_CORES, slot])
         choice.picks[slot].append((uuid, int(s.pick_mib[p]), cores))
-    for j in range(int(nodes.card_count[0, row])):
+    for j, d in enumerate(cluster.registers.list_card_rows(row)):
         cores, mib, slots = s.peak[:, j].tolist()
         if slots:
-            uuid = cluster.cards.find_uuid(int(nodes.card_start[0, row]) + j)
-            choice.charge[uuid] = (slots, mib, cores)
+            choice.charge[cluster.cards.find_uuid(d)] = (slots, mib, cores)
     return choice
 
 
@@ -136,7 +136,7 @@ def test_choose_picks_charges_and_refuses_exactly_like_hami() -> None:
 @property_settings
 def test_node_score_is_hamis_to_the_last_bit_of_float32(node_cards: list[twin.Card]) -> None:
     cluster, row = built(node_cards)
-    score = gpus.score_node(cluster.nodes.columns, 0, row)
+    score = gpus.score_node(cluster.nodes.columns, cluster.registers.find_pool(0, row))
     assert float(score) == float(twin.node_score(node_cards))
 
 
@@ -145,7 +145,7 @@ def test_a_node_with_one_total_of_zero_scores_zero_whatever_is_in_use() -> None:
     node_cards = [twin.Card("GPU-0", 0, cores=0, used=2, used_mem=8192)]
     cluster, row = built(node_cards)
     assert float(twin.node_score(node_cards)) == 0.0
-    assert float(gpus.score_node(cluster.nodes.columns, 0, row)) == 0.0
+    assert float(gpus.score_node(cluster.nodes.columns, cluster.registers.find_pool(0, row))) == 0.0
 
 
 def test_mutex_sorts_idle_cards_first_even_where_numa_bind_is_asked() -> None:

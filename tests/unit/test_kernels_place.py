@@ -247,7 +247,7 @@ def test_a_pod_of_more_cards_than_any_node_had_finds_the_node_that_has_them() ->
     cards = [make.card(uuid=uuid, index=i) for i, uuid in enumerate(names_of)]
     cluster.see_node(make.hami_node(name="c", cards=cards))
     (bind,) = cycle.schedule(waiting).binds
-    assert sorted(use.uuid for use in bind.slots[0]) == names_of
+    assert sorted(use.uuid for use in make.read_slots(bind.devices)[0]) == names_of
     checks.verify(cluster)
 
 
@@ -263,4 +263,4 @@ def test_cards_with_all_of_theirs_free_are_not_alike_when_one_has_more(
         pods=[make.pod(name="p", cpu=1, gpu=1, gpumem=8192)],
     )
     (bind,) = make.cycle(cluster=cluster).schedule(list(cluster.pods.values())).binds
-    assert bind.slots[0][0].uuid == "16384"
+    assert make.read_slots(bind.devices)[0][0].uuid == "16384"

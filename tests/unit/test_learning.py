@@ -156,6 +156,6 @@ def test_the_33rd_kind_of_cards_counts_as_the_one_most_like_it() -> None:
     )
     kinds = cluster.cards.kinds.values
     assert len(kinds) == 32
-    d = int(cluster.nodes.columns.card_start[0, cluster.nodes.find_row("n39")])
+    d = cluster.registers.list_card_rows(cluster.nodes.find_row("n39"))[0]
     assert kinds[int(cluster.cards.columns.kind[d])] == (100, 31_000)
     make.cycle(cluster=cluster).learn()

@@ -12,6 +12,7 @@ from scheduler.api.placement import Mode, Placement
 from scheduler.config import Config
 from scheduler.cycle.schedule import Cycle
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.state.cluster import Cluster
 from tests import make, slices
 from tests.model import clusters, workloads
@@ -87,7 +88,7 @@ def list_bytes(board: c.Board) -> dict[str, bytes]:
     domains = board.domains
     arrays |= {name: getattr(domains, name) for name in domains.fields if name != "seen"}
     figures = domains.figures.copy()
-    figures[c.FIGURE_STAMP] = 0
+    figures[of_domains.FIGURE_STAMP] = 0
     return {name: array.tobytes() for name, array in (arrays | {"figures": figures}).items()}
 
 

@@ -25,6 +25,11 @@ def rows() -> dict[str, set[str]]:
             for name in re.findall(r"`(\w+)`", named):
                 assert name not in found
                 found[name] = set(re.findall(r"`(\w+)`", labels))
+        elif line.startswith("| `hami_"):
+            for cell in line.split("|")[1:3]:
+                if words := re.findall(r"`(\w+)`", cell):
+                    assert words[0] not in found
+                    found[words[0]] = set(words[1:])
     return found
 
 

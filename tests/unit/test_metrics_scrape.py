@@ -11,6 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from scheduler.api import names
 from scheduler.api.door import events
 from scheduler.api.kinds import BY_KIND
+from scheduler.config import HamiMetrics
 from scheduler.kube.report.metrics import catalogue
 from tests import make
 from tests.oracles.kueue import cases
@@ -20,7 +21,7 @@ OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 
 
 async def test_a_scrape_is_read_in_both_formats_and_says_the_same() -> None:
-    replica = Replica()
+    replica = Replica(hami=HamiMetrics.BOTH)
     replica.see(node(), pod("p"))
     replica.decide()
     replica.bound("default/p")
@@ -55,7 +56,7 @@ def see_queues(replica: Replica) -> None:
 
 
 async def test_only_what_is_catalogued_is_told_and_all_of_it() -> None:
-    replica = Replica()
+    replica = Replica(hami=HamiMetrics.BOTH)
     whole = make.node(name="whole", labels={}, allocatable={names.GPU: 4})
     replica.see(node(), whole, pod("p"), pod("huge", 99_999))
     replica.decide()

@@ -110,7 +110,7 @@ def test_charges_are_lifted_for_a_question_only() -> None:
     rows = np.flatnonzero(before[1] >= 0)
     with cluster.roster.lift_charges(rows):
         assert not cluster.nodes.columns.requested.any()
-        assert not cluster.nodes.columns.gpu_used.any()
+        assert not cluster.nodes.columns.pools.used.any()
     assert (cluster.nodes.columns.totals == before[0]).all()
     assert (cluster.ledger.pods.columns.node == before[1]).all()
     checks.verify(cluster)

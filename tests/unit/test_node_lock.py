@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler.api import names
+from scheduler.api.cards import Grant
 from scheduler.api.door.decisions import Bind
 from scheduler.errors import ApiError
 from scheduler.kube.bind.jobs import Done, Job
@@ -47,7 +48,7 @@ def job() -> Job:
     """The pod ``p`` on its way to the node ``n``."""
     pod = make.cluster().see_pod(make.pod(name="p"))
     assert pod is not None
-    return Job(Bind(pod.uid, "n", ((),), "HAMi"), pod, 1, 0.0)
+    return Job(Bind(pod.uid, "n", (Grant("HAMi", ((),)),)), pod, 1, 0.0)
 
 
 async def take(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.api import names, wire
+from scheduler.api.cards import list_uses
 from scheduler.api.kube_plugins import DEFAULT
 from scheduler.cycle.schedule import Cycle
 from scheduler.plugins import table
@@ -125,7 +126,9 @@ def card_of(cycle: Cycle, cluster: Cluster, uid: str) -> tuple[str, str]:
     """Node and card that a pending pod would be given, both empty for none; nothing is charged."""
     binds = cycle.schedule([cluster.pods[uid]]).binds
     cluster.forget(uid)
-    return next(((bind.node, use.uuid) for bind in binds for use in bind.slots[0]), ("", ""))
+    return next(
+        ((bind.node, use.uuid) for bind in binds for use in list_uses(bind.devices)), ("", "")
+    )
 
 
 @settings(max_examples=slices.count_examples(10), deadline=None)
@@ -159,7 +162,7 @@ def test_cards_that_are_gone_are_forgotten_and_those_wished_for_are_found(seed: 
         assert [
             cluster.cards.find_uuid(d)
             for name in sorted(there)
-            for d in cluster.registers._cards_on[0, cluster.nodes.find_row(name)].values()
+            for d in cluster.registers.list_cards("", 0, cluster.nodes.find_row(name)).values()
         ] == [f"GPU-{n}" for name in sorted(there) for n in there[name]]
         if turn % 5 == 0:
             for wished in range(0, 300, 30):

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import names, wire
-from scheduler.api.cards import CardUse
+from scheduler.api.cards import CardUse, list_uses
 from scheduler.api.door import events
 from scheduler.config import Config
 from scheduler.engine.allowance import Unlimited
@@ -151,7 +151,7 @@ def test_a_share_that_is_promised_is_counted_on_its_card() -> None:
         engine, high, make.pod(name="x", gpu=1, gpumem=4000), make.pod(name="y", gpu=2, gpumem=1000)
     )
     assert placed(engine) == {"default/x": "a"}
-    (held,) = [use.uuid for slot in engine._cluster.pods["default/x"].claim for use in slot]
+    (held,) = [use.uuid for use in list_uses(engine._cluster.pods["default/x"].claim)]
     engine.handle(events.Gone("Pod", "default/high"), 1.0)
     see(engine, make.pod(name="z", gpu=2, gpumem=1000), at=1.0)
     assert placed(engine, 1.0).keys() == {"default/y", "default/z"}
@@ -180,7 +180,7 @@ def test_a_board_that_was_read_in_a_trial_knows_afterwards_which_cards_are_promi
     pod = cluster.pods["default/q"]
 
     def promise(uuid: str) -> None:
-        cluster.nominations.put("default/p", "n", 10, ((CardUse(uuid, 1000, 0),),))
+        cluster.nominations.put("default/p", "n", 10, make.grant(((CardUse(uuid, 1000, 0),),)))
 
     def fits() -> bool:
         assert cycle.get_shape(pod) is not None  # keeps a board

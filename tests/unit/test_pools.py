@@ -146,13 +146,16 @@ def test_a_decision_names_the_driver_whose_cards_it_gives() -> None:
     )
     cycle = make.cycle(cluster=cluster)
     binds = {bind.node: bind for bind in cycle.schedule(list(cluster.pods.values())).binds}
-    assert (binds["cards"].driver, binds["whole"].driver) == ("HAMi", "")
+    assert [one.driver for one in binds["cards"].devices] == ["HAMi"]
+    assert binds["whole"].devices == ()
 
 
 def test_all_pools_of_a_node_are_summed_up() -> None:
     node = make.hami_node(cards=2, allocatable={names.AMD_GPU: 4})
     cluster = make.cluster(nodes=[node])
-    nodes = cluster.nodes.columns
-    assert nodes.gpu_total[:2, c.CORES, 0].tolist() == [200, 400]
-    assert (nodes.managed[:2, 0].tolist(), int(nodes.pool[0])) == ([True, False], 0)
+    nodes, first = cluster.nodes.columns, cluster.registers.list_pools(0).start
+    assert list(cluster.registers.list_pools(0)) == [first, first + 1]
+    assert nodes.pools.family[first : first + 2].tolist() == [0, 1]
+    assert nodes.pools.total[c.CORES, first : first + 2].tolist() == [200, 400]
+    assert nodes.pools.managed[first : first + 2].tolist() == [True, False]
     assert nodes.has_gpu[0]

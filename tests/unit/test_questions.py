@@ -46,6 +46,7 @@ from scheduler.engine.questions.measures import (
     Departures,
     Devices,
     Fragments,
+    Holds,
     OccupiedNodes,
     Stranded,
     Totals,
@@ -213,9 +214,10 @@ def test_columns_of_an_answer_stay_as_they_were() -> None:
     engine = lived()
     changes = engine.ask(ChangedNodes(("cpu", "memory")))
     devices, nodes = engine.ask(Devices()), next(changes)
+    holds = engine.ask(Holds())
     before = engine.ask(NextDecision(0.0))
     assert before is not None
-    columns = [one for answer in (devices, nodes, nodes.cards, before) for one in answer]
+    columns = [one for answer in (devices, holds, nodes, nodes.cards, before) for one in answer]
     arrays = [one for one in columns if isinstance(one, np.ndarray)]
     assert len(arrays) > 20
     copies, use = [one.copy() for one in arrays], engine.ask(UseByNode())
@@ -237,7 +239,7 @@ def list_questions(engine: Engine, rng: random.Random) -> list[Question[Any]]:
     found: list[Question[Any]] = [
         TypicalPods(()), FiguresBy(typical), JudgedNodes(), EmptyNodes(()), SharesOf(nodes[:-1]), DevicesOn(nodes[:-1]),
         GroupOfPods(),
-        Departures(), Totals(), Devices(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
+        Departures(), Totals(), Devices(), Holds(), Stranded(), Fragments(demand), ChangedNodes(("cpu", "memory")), UseByNode(),
         OccupiedNodes(), KnownNode(node), KnownNodes(), NodeCounts(), KnownPod(uid), KnownPods(), PodVersion(uid),
         MissingKeys("Pod", uids[::2], names.SCHEDULER), NominatedNode(uid), GovernedPods(), MistakesOfWaiting(), MistakesOfGroups(), PodsByGroup(),
         SuitedNodes(pod), KnownClaim(("default", "none")), KnownVolume("none"), MovedDrivers(node),

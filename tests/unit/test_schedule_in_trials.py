@@ -25,7 +25,7 @@ def fingerprint(engine: Engine) -> dict[str, Any]:
     nodes, cards, pods = cluster.nodes.columns, cluster.cards.columns, cluster.ledger.pods
     return {
         "totals": nodes.totals.tobytes(),
-        "gpu_used": nodes.gpu_used.tobytes(),
+        "pools": nodes.pools.used.tobytes(),
         "cards": cards.used.tobytes(),
         "pods": [column.tobytes() for column in pods.columns.list_values()],
         "records": list(cluster.pods.items()),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scheduler.api import names
 from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 from scheduler.telling.advice import losses
@@ -95,7 +96,10 @@ def test_a_pod_goes_to_the_same_node_with_a_board_and_without(seed: int) -> None
         row = cluster.nodes.find_row(on)
         gbit = rng.choice((0, 10, 20, 35))
         left = cluster.nodes.columns.allocatable[:, row] - cluster.nodes.columns.requested[:, row]
-        if left[cluster.nodes.find_row_asked(GBIT)] >= gbit and left[c.DEVICES_AT] > 0:
+        if (
+            left[cluster.nodes.find_row_asked(GBIT)] >= gbit
+            and left[cluster.nodes.find_row_asked(names.GPU)] > 0
+        ):
             pod = make.pod(
                 name=f"runs-{i}", node=on, gpu=1, cpu=rng.randrange(1, 12), **asking(gbit)
             )

@@ -118,7 +118,7 @@ def test_when_the_last_node_that_a_plugin_wrote_on_goes_others_are_no_longer_cou
     cluster.see_node(make.node(name="silent", gpus=20))
 
     def is_managed() -> bool:
-        return bool(cluster.nodes.columns.managed[0, cluster.nodes.rows["silent"]])
+        return bool(cluster.nodes.find_managed(0)[cluster.nodes.rows["silent"]])
 
     assert not is_managed()
     for name in ("first", "last"):

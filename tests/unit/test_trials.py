@@ -37,6 +37,7 @@ def snapshot(world: Wild) -> dict[str, Any]:
     assert (pods.node[rows:] == -1).all()
     return {
         "nodes": {name: column.tobytes() for name, column in _named(cluster.nodes.columns)},
+        "pools": {name: column.tobytes() for name, column in _named(cluster.nodes.columns.pools)},
         "cards": {name: column.tobytes() for name, column in _named(cluster.cards.columns)},
         "pods": [
             column[..., :rows].tobytes()
@@ -54,7 +55,9 @@ def snapshot(world: Wild) -> dict[str, Any]:
 
 
 def _named(columns: Handle) -> list[tuple[str, Any]]:
-    return list(zip(columns.fields, columns.list_values(), strict=True))
+    """List the columns by name; the pools are listed by themselves."""
+    named = zip(columns.fields, columns.list_values(), strict=True)
+    return [(name, column) for name, column in named if not isinstance(column, Handle)]
 
 
 class Attempt:
@@ -132,8 +135,8 @@ def _figures(cluster: Cluster) -> dict[int, bytes]:
     nodes, cards = cluster.nodes.columns, cluster.cards.columns
     figures = {}
     for row in cluster.nodes.rows.values():
-        start, n = int(nodes.card_start[0, row]), int(nodes.card_count[0, row])
-        used = nodes.gpu_used[..., row].tobytes() + cards.used[:, start : start + n].tobytes()
+        pools, rows = cluster.registers.list_pools(row), cluster.registers.list_card_rows(row)
+        used = nodes.pools.used[:, list(pools)].tobytes() + cards.used[:, rows].tobytes()
         figures[row] = nodes.totals[:, row].tobytes() + used
     return figures
 

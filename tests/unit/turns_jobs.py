@@ -1,5 +1,6 @@
 """Jobs for tests of the turns before nodes."""
 
+from scheduler.api.cards import Grant
 from scheduler.api.door.decisions import Bind
 from scheduler.kube.bind.jobs import Job
 from tests import make
@@ -12,4 +13,4 @@ POD = make.cluster().see_pod(make.pod(name="p"))
 
 def job(uid: str, node: str = "a") -> Job:
     assert POD is not None
-    return Job(Bind(uid, node, ((),), "HAMi"), POD, 1, 0.0)
+    return Job(Bind(uid, node, (Grant("HAMi", ((),)),)), POD, 1, 0.0)

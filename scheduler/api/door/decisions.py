@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.door.notes import Note
 from scheduler.api.door.workload_decisions import QuotaDecision
 from scheduler.api.groups.definitions import GroupKey
@@ -21,15 +21,13 @@ class Bind:
     """Bind a pod to a node.
 
     Attributes:
-        slots: its cards, on nodes whose cards are allocated one by one.
-        driver: the name of the driver of these cards; empty when there are none.
+        devices: the devices that it gets one by one, of each driver.
         given: what its claims get before the bind, in their order; nothing for claims that are bound already.
     """
 
     uid: str
     node: str
-    slots: Slots = ()
-    driver: str = ""
+    devices: Grants = ()
     given: tuple[Given, ...] = ()
 
 

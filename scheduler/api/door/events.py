@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kai, kueue, steering, wire
-from scheduler.api.cards import Slots
+from scheduler.api.cards import Grants
 from scheduler.api.groups import objects
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.storage import Given, StorageObject
@@ -117,7 +117,7 @@ class PodAssumed(_Event, frozen=True):
 
     uid: str
     node: str
-    slots: Slots
+    devices: Grants
     given: tuple[Given, ...] = ()
 
 
@@ -126,7 +126,7 @@ class PodNominated(_Event, frozen=True):
 
     uid: str
     node: str
-    cards: Slots = ()
+    cards: Grants = ()
 
 
 class PodGoing(_Event, frozen=True):

@@ -56,7 +56,8 @@ class GpuAsk(NamedTuple):
     """What a pod asks of one family: a slot per container (init first) and which cards it accepts.
 
     ``family`` is the resource by which it asks. ``names`` are the names of the containers, if several ask cards:
-    messages must say which container is meant.
+    messages must say which container is meant. ``by_card`` says whether its devices may be chosen one by one,
+    ``joint`` whether they must be on one NUMA node with those of the first family that the pod asks.
     """
 
     family: str
@@ -68,6 +69,8 @@ class GpuAsk(NamedTuple):
     vgpu_mode: str = ""
     numa_bind: bool = False
     names: tuple[str, ...] = ()
+    by_card: bool = False
+    joint: bool = False
 
     @property
     def accepted(self) -> Hashable:
@@ -132,26 +135,31 @@ def read_ask(pod: wire.Pod) -> GpuAsk | None:
         BadInput: a figure is one that HAMi's device plugin could not serve.
     """
     slots = [
-        _read_container(kind, container, field) for kind, container, field in _list_containers(pod)
+        _read_container(kind, container, field) for kind, container, field in list_containers(pod)
     ]
     if not any(slot.cards for slot in slots):
         return None
     annotations = pod.metadata.annotations or {}
     is_several = sum(bool(slot.cards) for slot in slots) > 1
-    called = (
-        tuple(container.name for _, container, _ in _list_containers(pod)) if is_several else ()
-    )
+    called = tuple(container.name for _, container, _ in list_containers(pod)) if is_several else ()
     return GpuAsk(
         family=names.GPU,
         containers=tuple(slots),
-        use_types=_split_list(annotations.get(names.USE_TYPE, ""), upper=True),
-        nouse_types=_split_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
-        use_uuids=_split_list(annotations.get(names.USE_UUID, "")),
-        nouse_uuids=_split_list(annotations.get(names.NOUSE_UUID, "")),
+        use_types=split_list(annotations.get(names.USE_TYPE, ""), upper=True),
+        nouse_types=split_list(annotations.get(names.NOUSE_TYPE, ""), upper=True),
+        use_uuids=split_list(annotations.get(names.USE_UUID, "")),
+        nouse_uuids=split_list(annotations.get(names.NOUSE_UUID, "")),
         vgpu_mode=annotations.get(names.VGPU_MODE, ""),
         numa_bind=_read_bool(annotations.get(names.NUMA_BIND, "")),
         names=called,
+        by_card=True,
     )
+
+
+def read_asks(pod: wire.Pod) -> tuple[GpuAsk, ...]:
+    """Read what the pod asks of NVIDIA's cards, as ``read_ask``."""
+    ask = read_ask(pod)
+    return () if ask is None else (ask,)
 
 
 def read_whole_ask(pod: wire.Pod, resource: str) -> GpuAsk | None:
@@ -164,7 +172,7 @@ def read_whole_ask(pod: wire.Pod, resource: str) -> GpuAsk | None:
     if all(_find_quantity(container, resource) is None for container in every):
         return None
     slots = []
-    for kind, container, field in _list_containers(pod):
+    for kind, container, field in list_containers(pod):
         raw = _find_quantity(container, resource)
         count = 0 if raw is None else requests.read_amount(resource, raw, field)
         percent, cores = (WHOLE_CARD_PERCENT, FULL_CORES) if count else (0, 0)
@@ -178,9 +186,9 @@ def find_most(pod: wire.Pod) -> tuple[ContainerAsk, ...]:
     HAMi lowers or ignores some figures that are refused here, so such pods may run on its nodes.
     """
     slots: list[ContainerAsk] = []
-    for kind, container, field in _list_containers(pod):
+    for kind, container, field in list_containers(pod):
         try:
-            count = _read_integer(container, names.GPU, field) or 0
+            count = read_integer(container, names.GPU, field) or 0
         except BadInput:
             count = 0
         slots.append(ContainerAsk(kind, count, 0, WHOLE_CARD_PERCENT, FULL_CORES))
@@ -203,7 +211,7 @@ def sum_up(ask: GpuAsk) -> ContainerAsk:
 
 def count_picks(ask: GpuAsk | None) -> int:
     """Count the cards that must be chosen for a pod one by one, for all its containers; 0 for devices that are counted."""
-    if ask is None or ask.family != names.GPU:
+    if ask is None or not ask.by_card:
         return 0
     return sum(slot.cards for slot in ask.containers)
 
@@ -221,7 +229,7 @@ def find_claim_excess(ask: GpuAsk | None) -> Mistake | None:
         return Mistake("spec.containers", f"has more than {most} entries, the maximum")
     if asked > limits.CLAIM_CARDS:
         return Mistake(
-            f"spec.containers[].resources.limits[{names.GPU}]",
+            f"spec.containers[].resources.limits[{ask.family}]",
             f"requests more than {limits.CLAIM_CARDS} in all containers, the maximum",
         )
     return None
@@ -241,7 +249,7 @@ def find_size(ask: GpuAsk | None) -> int:
     return 2 if asked.cards == 2 else 3 if asked.cards <= 4 else 4
 
 
-def _list_containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Container, str]]:
+def list_containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Container, str]]:
     """List every container, init containers first, and the field of its requests."""
     for section, containers in (
         ("initContainers", pod.spec.init_containers or ()),
@@ -259,10 +267,10 @@ def _list_containers(pod: wire.Pod) -> Iterator[tuple[ContainerKind, wire.Contai
 
 
 def _read_container(kind: ContainerKind, container: wire.Container, field: str) -> ContainerAsk:
-    count = _read_integer(container, names.GPU, field)
-    mem = _read_integer(container, names.GPU_MEMORY, field)
-    percent = _read_integer(container, names.GPU_MEMORY_PERCENT, field)
-    cores = _read_integer(container, names.GPU_CORES, field)
+    count = read_integer(container, names.GPU, field)
+    mem = read_integer(container, names.GPU_MEMORY, field)
+    percent = read_integer(container, names.GPU_MEMORY_PERCENT, field)
+    cores = read_integer(container, names.GPU_CORES, field)
     if not count:
         asked = [
             name
@@ -307,7 +315,12 @@ def _find_quantity(container: wire.Container, resource: str) -> str | int | floa
     return None
 
 
-def _read_integer(container: wire.Container, resource: str, field: str) -> int | None:
+def read_integer(container: wire.Container, resource: str, field: str) -> int | None:
+    """Read a whole number that a container requests of a resource, from its limits or else its requests; None for none.
+
+    Raises:
+        BadInput: it is no whole number.
+    """
     raw = _find_quantity(container, resource)
     if raw is None:
         return None
@@ -319,12 +332,14 @@ def _read_integer(container: wire.Container, resource: str, field: str) -> int |
         thousandths = 1
     if thousandths % 1000:
         raise BadInput(
-            f"{field}[{resource}]", f'"{raw}" is not allowed: write {_ALLOWED[resource]}'
+            f"{field}[{resource}]",
+            f'"{raw}" is not allowed: write {_ALLOWED.get(resource, "a plain integer")}',
         )
     return thousandths // 1000
 
 
-def _split_list(text: str, *, upper: bool = False) -> tuple[str, ...]:
+def split_list(text: str, *, upper: bool = False) -> tuple[str, ...]:
+    """Split a list with commas, without blanks and empty parts; ``upper``: in capitals."""
     parts = (part.strip() for part in text.split(","))
     return tuple(part.upper() if upper else part for part in parts if part)
 

@@ -6,8 +6,7 @@ again by a key of bytes, so a thousand equal pods cost one parse.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import msgspec
@@ -46,8 +45,8 @@ class PodTemplate:
         images: the full names of the images of every container and image volume.
         tolerations: (key, operator, value, effect).
         features: the features of a kubelet that it needs.
-        gpu: what it asks of the first family of devices of which it asks any, None for none; requests for
-            other families are in ``requests`` only.
+        gpu: what it asks of the first family of devices of which it asks any, None for none.
+        more: of a pod that asks for several families: this template as it asks for each of the others.
         most: what its containers may hold on cards of that family, empty for none; also of a malformed
             request.
         size: the size class of what it asks, see ``gpus.find_size``; -1 for none.
@@ -79,6 +78,7 @@ class PodTemplate:
     gpu: gpus.GpuAsk | None
     most: tuple[gpus.ContainerAsk, ...]
     size: int
+    more: tuple[PodTemplate, ...]
     share: kai_shares.Share | None
     steering: tuple[tuple[str, str], ...]
     kinds: tuple[gpus.ContainerKind, ...]
@@ -94,6 +94,10 @@ class PodTemplate:
             return self.gpu.family
         # Only a request for cards can be malformed and still be held.
         return names.GPU if self.most else ""
+
+    def list_by_family(self) -> tuple[PodTemplate, ...]:
+        """List this template as it asks for each family of devices; at least the template itself."""
+        return (self, *self.more)
 
     @property
     def card_wishes(self) -> gpus.CardWishes | None:
@@ -128,8 +132,35 @@ class Whereabouts(Protocol):
     def card_wishes(self) -> gpus.CardWishes | None: ...  # noqa: D102
 
 
-def make_key(pod: wire.Pod) -> bytes:
-    """Make bytes that are equal exactly for pods of one template.
+class DeviceReader(Protocol):
+    """Reads what pods ask of devices."""
+
+    @property
+    def notes(self) -> frozenset[str]:
+        """The annotations by which devices are chosen, beside those of every pod."""
+
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        """Read what a pod asks of each family of devices.
+
+        Raises:
+            BadInput: a figure that the family's plugin could not serve.
+        """
+
+
+class _Nvidia:
+    """Reads what pods ask of NVIDIA's cards, for callers without drivers."""
+
+    notes: frozenset[str] = frozenset()
+
+    def read_requests(self, pod: wire.Pod) -> tuple[gpus.GpuAsk, ...]:
+        return gpus.read_asks(pod)
+
+
+_NVIDIA = _Nvidia()
+
+
+def make_key(pod: wire.Pod, notes: frozenset[str] = frozenset()) -> bytes:
+    """Make bytes that are equal exactly for pods of one template; ``notes`` are annotations by which devices are chosen.
 
     Node, priority, gates, group and storage are removed while encoding: they belong to the pod, not to the template.
     """
@@ -156,8 +187,8 @@ def make_key(pod: wire.Pod) -> bytes:
     ) = aside
     spec.volumes = volumes
     annotations = pod.metadata.annotations
-    if annotations and not _NOTES.isdisjoint(annotations):
-        encoded += _encoder.encode(sorted((k, annotations[k]) for k in _NOTES & annotations.keys()))
+    if annotations and (read := (_NOTES | notes) & annotations.keys()):
+        encoded += _encoder.encode(sorted((k, annotations[k]) for k in read))
     encoded += str(pod.oversized or "").encode()
     resized = requests.read_resizing(pod)
     return encoded if resized is None else encoded + _encoder.encode(resized)
@@ -166,24 +197,25 @@ def make_key(pod: wire.Pod) -> bytes:
 def make_template(
     pod: wire.Pod,
     bounds: limits.PodLimits = limits.DEFAULT,
-    devices: Callable[[wire.Pod], gpus.GpuAsk | None] = gpus.read_ask,
+    devices: DeviceReader = _NVIDIA,
 ) -> PodTemplate:
     """Parse the template of a pod. Never raises: what is wrong stands in ``problem``.
 
-    ``devices`` reads what the pod asks of devices, and may raise ``BadInput``.
+    ``devices`` reads what the pod asks of each family of devices.
     """
-    problem, words = limits.measure_template(pod, bounds)
+    problem, words = limits.measure_template(pod, bounds, devices.notes)
     if problem is not None:
-        pod = limits.cut_pod(pod, bounds, problem)
-        words = limits.count_words(pod)
+        pod = limits.cut_pod(pod, bounds, problem, devices.notes)
+        words = limits.count_words(pod, devices.notes)
     asked = requests.Requests((), 0, 0)
-    gpu: gpus.GpuAsk | None = None
+    asks: tuple[gpus.GpuAsk, ...] = ()
     try:
         asked = requests.read_requests(pod)
-        gpu = devices(pod)
+        asks = devices.read_requests(pod)
     except BadInput as error:
         problem = problem or error.mistake
-    problem = problem or gpus.find_claim_excess(gpu)
+    problem = problem or next(filter(None, map(gpus.find_claim_excess, asks)), None)
+    gpu = asks[0] if asks else None
     most = gpu.containers if gpu else gpus.find_most(pod) if problem else ()
     # KAI refuses a pod that requests cards in both ways.
     share, refusal = (None, None) if gpu or most else _read_share(pod)
@@ -194,7 +226,7 @@ def make_template(
     problems = [one for one in (problem, refusal) if one is not None]
     terms = affinity.read_rules(spec.affinity, problems)
     constraints = spread.read_own_constraints(spec.topology_spread_constraints, problems)
-    return PodTemplate(
+    template = PodTemplate(
         requests=asked,
         ports=requests.list_host_ports(spec),
         selector=tuple(sorted((spec.node_selector or {}).items())),
@@ -213,6 +245,7 @@ def make_template(
         gpu=gpu,
         most=most,
         size=gpus.find_size(gpu),
+        more=(),
         share=share,
         steering=_list_steering(pod.metadata.annotations or {}),
         kinds=(
@@ -228,6 +261,13 @@ def make_template(
         problem=problems[0] if problems else None,
         words=words,
     )
+    if len(asks) < 2:
+        return template
+    more = tuple(
+        replace(template, gpu=one, most=one.containers, size=gpus.find_size(one))
+        for one in asks[1:]
+    )
+    return replace(template, more=more)
 
 
 def _read_share(pod: wire.Pod) -> tuple[kai_shares.Share | None, Mistake | None]:

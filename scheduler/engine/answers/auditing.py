@@ -66,15 +66,15 @@ def read_devices(inside: Inside, question: ask.DevicesOn) -> ask.NodeDevices:
         cards.read_cards(cluster, rows),
         cluster.nodes.columns.has_gpu[rows],
         cluster.cards.models.values,
-        tuple(family.resource for family in cluster.registers.families),
+        tuple(cluster.registers.devices.families),
     )
 
 
 def list_uncounted(inside: Inside, question: ask.UncountedOffer) -> Mapping[str, int]:
     """How many devices a node offers that no driver counts."""
-    facts, families = inside.cluster.find_facts(question.node), inside.cluster.registers.families
+    facts, devices = inside.cluster.find_facts(question.node), inside.cluster.registers.devices
     offered = facts.allocatable if facts is not None else ()
-    return {one: amount for one, amount in offered if families.are_marked({}, (one,))}
+    return {one: amount for one, amount in offered if devices.are_marked({}, (one,))}
 
 
 def compare_labels(inside: Inside, question: ask.WrongLabels) -> tuple[bool, ...]:

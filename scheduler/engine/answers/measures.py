@@ -35,23 +35,35 @@ def copy_devices(inside: Inside, _: ask.Devices) -> ask.DeviceColumns:
     table, cards = cluster.nodes, cluster.cards
     nodes, card = table.columns, cards.columns
     names, rows = list(table.rows), np.array(list(table.rows.values()), np.int64)
-    families = cluster.registers.families
-    at = slice(c.DEVICES_AT, c.DEVICES_AT + len(families))
-    managed = nodes.managed[:, rows]
-    runs = np.array([nodes.card_start[:, rows], nodes.card_count[:, rows]])
+    own, pools = all_cards.stack_pools(cluster, rows), nodes.pools
+    managed, at = pools.managed[own], pools.resource[own]
+    runs = np.array([pools.start[own], pools.count[own]])
     return ask.DeviceColumns(
         names,
-        tuple(family.resource for family in families),
-        np.array([nodes.allocatable[at][:, rows], nodes.requested[at][:, rows]])
+        tuple(cluster.registers.devices.families),
+        np.array([nodes.allocatable[at, rows], nodes.requested[at, rows]])
         * ~managed
         / all_cards.read_replicas(cluster, rows),
         managed,
-        np.array([nodes.gpu_total[..., rows], nodes.gpu_used[..., rows]]),
+        np.array([pools.total[:, own], pools.used[:, own]]).transpose(0, 2, 1, 3),
         runs * managed,
         np.array([card.total, card.used]),
         np.array([card.position, card.uuid, card.model]),
         cards.uuids.values,
         cards.models.values,
+    )
+
+
+def copy_holds(inside: Inside, _: ask.Holds) -> ask.HoldColumns:
+    """What every pod holds on cards."""
+    cluster = inside.cluster
+    pods = cluster.ledger.pods.columns
+    rows = np.flatnonzero(pods.node >= 0)
+    first, n = pods.held[:, rows]
+    return ask.HoldColumns(
+        tuple(cluster.pods.values()),
+        np.repeat(rows, n),
+        pods.holds[all_cards.list_run_rows(first, n)],
     )
 
 
@@ -108,8 +120,8 @@ def read_use(inside: Inside, _: ask.UseByNode) -> Mapping[str, ask.NodeUse]:
     nodes, cards = inside.cluster.nodes.columns, inside.cluster.cards.columns
     found = {}
     for name, row in inside.cluster.nodes.rows.items():
-        pool = int(nodes.pool[row])
-        start, n_cards = int(nodes.card_start[pool, row]), int(nodes.card_count[pool, row])
+        pool = int(nodes.first_pool[row])
+        start, n_cards = int(nodes.pools.start[pool]), int(nodes.pools.count[pool])
         used = cards.used[c.CORES, start : start + n_cards]
         found[name] = ask.NodeUse(
             int(nodes.requested[c.CPU, row]),

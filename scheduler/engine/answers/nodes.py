@@ -29,10 +29,8 @@ def count_nodes(inside: Inside, _: ask.NodeCounts) -> ask.NodeFigures:
 def list_notices(inside: Inside, question: ask.DriverNotices) -> tuple[ask.DriverNotice, ...]:
     """What there is to say of the drivers of a node."""
     facts, registers = inside.cluster.find_facts(question.node), inside.cluster.registers
-    told = facts.devices if facts is not None else ()
-    drivers = ((registers.find_driver(pool), one) for pool, one in enumerate(told))
     return tuple(
         ask.DriverNotice(driver.name, *driver.notice)
-        for driver, one in drivers
-        if driver is not None and one.is_told
+        for number, driver in registers.devices.cards.items()
+        if facts is not None and facts.devices[number].is_told
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from scheduler.api import kinds
+from scheduler.api.cards import list_uses
 from scheduler.engine.answers.inside import Inside
 from scheduler.engine.questions import pods as ask
 from scheduler.engine.questions.contract import Steps
@@ -40,13 +41,13 @@ def read_version(inside: Inside, question: ask.PodVersion) -> str:
 def find_objection(inside: Inside, question: ask.BindObjection) -> str:
     """Why a decision may no longer be carried out."""
     bind, cluster = question.bind, inside.cluster
-    uuids = {use.uuid for slot in bind.slots for use in slot}
+    uuids = {use.uuid for use in list_uses(bind.devices)}
     row = cluster.nodes.find_row(bind.node)
     is_usable = row >= 0 and bool(cluster.nodes.columns.valid[row])
     if not (is_usable and cluster.registers.are_usable(row, uuids)):
         return f"node {bind.node} or a card on it is gone or over-full"
     pod = cluster.pods.get(bind.uid)
-    objection = inside.cycle.find_objection(pod, bind.node) if pod and bind.slots else ""
+    objection = inside.cycle.find_objection(pod, bind.node) if pod and bind.devices else ""
     return f"{bind.node}: {objection}" if objection else ""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from scheduler.api.cards import list_uses
 from scheduler.api.groups import table as groups
 from scheduler.api.groups.definitions import GroupKey
 from scheduler.api.pods import templates
@@ -103,11 +104,11 @@ def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ..
     """List the cards that a pod holds, of those that its node still reports."""
     cluster = inside.cluster
     pod = cluster.pods[question.uid]
-    uuids = {use.uuid for slot in pod.claim for use in slot}
+    uuids = {use.uuid for use in list_uses(pod.claim)}
     if not (pod.node and uuids):
         return ()
     row, columns = cluster.nodes.find_row(pod.node), cluster.cards.columns
-    there = cluster.registers.list_cards(pod.uid, cluster.registers.find_pool(pod), row)
+    there = cluster.registers.list_all_cards(pod.uid, row)
     return tuple(
         ask.HeldCard(
             d, cluster.cards.find_uuid(d), int(columns.position[d]), columns.total[:, d].copy()
@@ -119,10 +120,9 @@ def list_held(inside: Inside, question: ask.HeldCards) -> tuple[ask.HeldCard, ..
 def find_indices(inside: Inside, question: ask.CardIndices) -> Mapping[str, int]:
     """The index of each card of a node."""
     facts = inside.cluster.find_facts(question.node)
-    told = facts.devices if facts else ()
     return {
         card.id: card.index
-        for family, one in zip(inside.cluster.registers.families, told, strict=False)
-        if family.cards is not None and family.cards.name == question.driver
-        for card in family.cards.list_cards(one.words)
+        for number, driver in inside.cluster.registers.devices.cards.items()
+        if facts is not None and driver.name == question.driver
+        for card in driver.list_cards(facts.devices[number].words)
     }

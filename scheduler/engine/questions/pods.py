@@ -45,7 +45,7 @@ class BindObjection(Lookup[str], frozen=True):
     @property
     def is_about_facts(self) -> bool:
         """True unless the pod was given cards: what others use of these is different in a trial."""
-        return not self.bind.slots
+        return not self.bind.devices
 
 
 class MissingKeys(Question[list[str]], frozen=True):

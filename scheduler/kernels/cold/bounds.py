@@ -178,7 +178,7 @@ def _find_start(nodes: c.Nodes, ask: c.Ask, row: int) -> int:
 
     Where the node has no such card, the row is another node's, and ``NODE_CORES`` is -1: look at that first.
     """
-    return int(nodes.card_start[ask.pool, row])
+    return int(nodes.pools.start[pools.find_pool(nodes, ask, row)])
 
 
 @tiny

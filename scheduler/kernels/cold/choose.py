@@ -44,7 +44,7 @@ def place_one(world: World, ask: c.Ask, cold: Cold, run: Run) -> bool:
     """
     tables = world.tables
     classes.update_classes(
-        tables.nodes, tables.cards, world.demand, cold.classes, ask.pool, cold.moved
+        tables.nodes, tables.cards, world.demand, cold.classes, ask.family, cold.moved
     )
     for i in range(cold.moved.size):
         cold.known.fresh[cold.moved[i]] = False
@@ -175,7 +175,7 @@ def _weigh_whole(
 @part
 def _know_whole(nodes: c.Nodes, found: Places, known: Known, row: int, s: c.Scratch) -> None:
     """Keep the figures of a node without devices until it moves: they are the same for all kinds of pods."""
-    places.read_node(nodes, found, nodes.pool[row], row, s)
+    places.read_node(nodes, found, pools.find_first(nodes, row), row, s)
     used = places.find_used_share(found, s)
     known.whole[row, k.WHOLE_HELD] = places.find_held(found, s)
     known.whole[row, k.WHOLE_USED] = used

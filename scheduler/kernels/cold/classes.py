@@ -6,7 +6,8 @@ ranks, rows of cards and their UUIDs. A hash only finds those to compare with.
 
 from __future__ import annotations
 
-from scheduler.kernels._jit import kernel, part
+from scheduler.kernels._jit import kernel, part, tiny
+from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 from scheduler.schema.cold import AFTER, BEFORE, N_CLASSES, N_SPARE, Classes
 from scheduler.schema.handles import Ints1
@@ -18,11 +19,11 @@ _PRICE_STEPS = 1 << 30
 
 @kernel
 def update_classes(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, rows: Ints1
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, family: int, rows: Ints1
 ) -> None:
     """Class the rows that moved anew; a row may be named twice. O(rows · (resources + cards)).
 
-    Only cards of the family ``pool`` are compared, -1: those of the first pool of each node.
+    Only cards of the ``family`` are compared, -1: those of the first pool of each node.
     """
     # All rows leave before any row joins: a row with which others are compared must be as it was when it joined.
     for i in range(rows.size):
@@ -30,7 +31,7 @@ def update_classes(
             _leave_class(classes, rows[i])
     for i in range(rows.size):
         if nodes.valid[rows[i]] and classes.of[rows[i]] < 0:
-            _join_class(nodes, cards, demand, classes, pool, rows[i])
+            _join_class(nodes, cards, demand, classes, family, rows[i])
 
 
 @part
@@ -61,14 +62,14 @@ def _leave_class(classes: Classes, row: int) -> None:
 
 @part
 def _join_class(
-    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, pool: int, row: int
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, classes: Classes, family: int, row: int
 ) -> None:
-    digest = _digest_node(nodes, cards, demand, pool if pool >= 0 else nodes.pool[row], row)
+    digest = _digest_node(nodes, cards, demand, _find_pool(nodes, family, row), row)
     b = digest & (classes.bucket.size - 1)
     own = classes.bucket[b]
     while own >= 0:
         if classes.digest[own] == digest and are_alike(
-            nodes, cards, demand, pool, classes.head[own], row
+            nodes, cards, demand, family, classes.head[own], row
         ):
             break
         own = classes.chain[own]
@@ -101,8 +102,8 @@ def _digest_node(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, ro
     for r in range(nodes.requested.shape[0]):
         mixed = _mix_figure(mixed, nodes.requested[r, row])
         mixed = _mix_figure(mixed, nodes.allocatable[r, row])
-    start = nodes.card_start[pool, row]
-    for d in range(start, start + nodes.card_count[pool, row]):
+    start = nodes.pools.start[pool]
+    for d in range(start, start + nodes.pools.count[pool]):
         for figure in range(3):
             mixed = _mix_figure(mixed, cards.used[figure, d])
         mixed = _mix_figure(mixed, cards.total[c.MIB, d])
@@ -117,34 +118,47 @@ def _mix_figure(mixed: int, figure: int) -> int:
 
 
 @part
-def are_alike(nodes: c.Nodes, cards: c.Cards, demand: c.Demand, pool: int, a: int, b: int) -> bool:
+def are_alike(
+    nodes: c.Nodes, cards: c.Cards, demand: c.Demand, family: int, a: int, b: int
+) -> bool:
     """Whether two nodes are equal in all that a pod can read which asks for the family (-1: for no cards)."""
-    p = pool if pool >= 0 else nodes.pool[a]
-    q = pool if pool >= 0 else nodes.pool[b]
+    p, q = _find_pool(nodes, family, a), _find_pool(nodes, family, b)
+    table = nodes.pools
     alike = (
-        (p == q)
+        (table.family[p] == table.family[q])
         & (nodes.has_gpu[a] == nodes.has_gpu[b])
-        & (nodes.card_count[p, a] == nodes.card_count[q, b])
+        & (table.count[p] == table.count[q])
+        & (nodes.n_pools[a] == nodes.n_pools[b])
         & (demand.price[a] == demand.price[b])
     )
     for r in range(nodes.requested.shape[0]):
         alike &= nodes.requested[r, a] == nodes.requested[r, b]
         alike &= nodes.allocatable[r, a] == nodes.allocatable[r, b]
-    for family in range(nodes.managed.shape[0]):
-        alike &= nodes.managed[family, a] == nodes.managed[family, b]
     for i in range(2):
         alike &= nodes.nonzero[i, a] == nodes.nonzero[i, b]
     for i in range(3):
-        alike &= nodes.gpu_total[p, i, a] == nodes.gpu_total[q, i, b]
-        alike &= nodes.gpu_used[p, i, a] == nodes.gpu_used[q, i, b]
+        alike &= table.total[i, p] == table.total[i, q]
+        alike &= table.used[i, p] == table.used[i, q]
     if demand.fgd.allowed.size > 0:
         for k in range(demand.fgd.allowed.shape[1]):
             alike &= demand.fgd.allowed[a, k] == demand.fgd.allowed[b, k]
     if not alike:
         return False
-    for j in range(nodes.card_count[p, a]):
-        alike &= _are_cards_alike(cards, nodes.card_start[p, a] + j, nodes.card_start[q, b] + j)
+    for i in range(nodes.n_pools[a]):
+        one, other = nodes.first_pool[a] + i, nodes.first_pool[b] + i
+        alike &= table.family[one] == table.family[other]
+        alike &= table.managed[one] == table.managed[other]
+    for j in range(table.count[p]):
+        alike &= _are_cards_alike(cards, table.start[p] + j, table.start[q] + j)
     return bool(alike)
+
+
+@tiny
+def _find_pool(nodes: c.Nodes, family: int, row: int) -> int:
+    """Return the pool whose cards are compared."""
+    if family < 0:
+        return pools.find_first(nodes, row)
+    return pools.find_family(nodes, family, row)
 
 
 @part

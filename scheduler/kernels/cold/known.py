@@ -41,7 +41,7 @@ def refresh_node(
     if demand.rates[c.RATE_DEPARTURES] != 0:
         fragments.count_cards(demand.keel, n, s)
         _find_shrinkage(nodes, demand, known, pool, row, s)
-        _find_card_rates(cards, demand, known, nodes.card_start[pool, row], row, s)
+        _find_card_rates(cards, demand, known, nodes.pools.start[pool], row, s)
     known.fresh[row] = True
 
 
@@ -50,9 +50,9 @@ def _list_cards(
     nodes: c.Nodes, cards: c.Cards, known: Known, pool: int, row: int, s: c.Scratch
 ) -> None:
     """List the open cards of a pool that differ for pods that ask for no card by its name."""
-    start, found = nodes.card_start[pool, row], 0
+    start, found = nodes.pools.start[pool], 0
     most_cores, most_mib, most_room, even, one_kind = -1, -1, 0, 1, 1
-    for j in range(nodes.card_count[pool, row]):
+    for j in range(nodes.pools.count[pool]):
         d = start + j
         if not free.is_open(cards, d):
             continue
@@ -133,7 +133,7 @@ def _find_shrinkage(
     known.node[row, k.NODE_MARK] = mark
     known.node_rates[row, k.RATE_DROP] = 0.5 * part * drop
     known.node_rates[row, k.RATE_BASE] = part * base
-    if not nodes.managed[pool, row]:
+    if not nodes.pools.managed[pool]:
         unusable = _sum_unusable(typical, 0, c.WHOLE, c.WHOLE, s)[0]
         known.node_rates[row, k.RATE_BASE] += part * unusable
 

@@ -20,8 +20,10 @@ _EPSILON = 1e-6
 def read_cards(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch) -> int:
     """Fill ``s.free`` (pools of cards) and ``s.states``; return how many states there are."""
     n = 0
-    if not nodes.managed[pool, row]:
-        whole = nodes.allocatable[c.DEVICES_AT + pool, row] - pools.count_devices(nodes, pool, row)
+    if not nodes.pools.managed[pool]:
+        whole = nodes.allocatable[nodes.pools.resource[pool], row] - pools.count_devices(
+            nodes, pool, row
+        )
         if whole > 0:
             s.states[0, 0], s.states[1, 0], s.states[2, 0], s.states[3, 0] = (
                 c.WHOLE,
@@ -31,8 +33,8 @@ def read_cards(nodes: c.Nodes, cards: c.Cards, pool: int, row: int, s: c.Scratch
             )
             n = 1
         return n
-    start = nodes.card_start[pool, row]
-    for j in range(nodes.card_count[pool, row]):
+    start = nodes.pools.start[pool]
+    for j in range(nodes.pools.count[pool]):
         d = start + j
         cores, mib = 0, 0
         if is_open(cards, d):
@@ -60,9 +62,9 @@ def is_open(cards: c.Cards, d: int) -> bool:
 @part
 def find_used_share(nodes: c.Nodes, pool: int, row: int, idle: int) -> float:
     """Return the share of a node's devices that is not idle, 0..1."""
-    count = nodes.allocatable[c.DEVICES_AT + pool, row]
-    if nodes.managed[pool, row]:
-        count = nodes.card_count[pool, row]
+    count = nodes.allocatable[nodes.pools.resource[pool], row]
+    if nodes.pools.managed[pool]:
+        count = nodes.pools.count[pool]
     return 1.0 - idle / (count * c.WHOLE) if count > 0 else 1.0
 
 
@@ -104,10 +106,10 @@ def sum_taken(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, n: int, s: c
     if ask.containers.shape[1] == 0:
         return 0
     pool = pools.find_pool(nodes, ask, row)
-    if not nodes.managed[pool, row]:
+    if not nodes.pools.managed[pool]:
         return min(ask.rules.whole, s.states[2, 0]) * c.WHOLE if n > 0 else 0
-    start, gone = nodes.card_start[pool, row], 0
-    for j in range(nodes.card_count[pool, row]):
+    start, gone = nodes.pools.start[pool], 0
+    for j in range(nodes.pools.count[pool]):
         if s.peak[c.SLOTS, j] > 0:
             cores, mib = read_card_with_pod(cards, start, j, s)
             gone += find_usable(s.free[0, j], s.free[1, j]) - find_usable(cores, mib)

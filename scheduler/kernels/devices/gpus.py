@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.kernels._jit import kernel, part, tiny
+from scheduler.kernels.devices import pools
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Ints2
 from scheduler.schema.world import World
@@ -25,7 +26,7 @@ _F0 = np.float32(0.0)
 
 
 @part
-def score_node(nodes: c.Nodes, pool: int, row: int) -> np.float32:
+def score_node(nodes: c.Nodes, pool: int) -> np.float32:
     """Return HAMi's node score: 10 · (sharers + cores + memory in use, each over its total), 0..30.
 
     Sums over all cards of one of the node's pools, healthy or not, before the pod is placed; float32. 0 where a
@@ -34,10 +35,10 @@ def score_node(nodes: c.Nodes, pool: int, row: int) -> np.float32:
     score = _F0
     for i in range(3):
         figure = (c.SLOTS, c.CORES, c.MIB)[i]
-        total = nodes.gpu_total[pool, figure, row]
+        total = nodes.pools.total[figure, pool]
         if total == 0:
             return _F0
-        score += np.float32(nodes.gpu_used[pool, figure, row]) / np.float32(total)
+        score += np.float32(nodes.pools.used[figure, pool]) / np.float32(total)
     return _F10 * score
 
 
@@ -125,14 +126,30 @@ def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: 
 @part
 def accepts_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> bool:
     """Whether a container may have a card by all rules but those on numa; ``s.held`` is what the pod has already."""
+    return bool(find_code(cards, ask, slot, start, j, s) < 0)
+
+
+@part
+def find_code(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
+    """Return -1 when ``accepts_card``, else the code of the first rule that refuses the card."""
     d = start + j
-    if not cards.healthy[d] or cards.cordoned[d]:
-        return False
+    if not cards.healthy[d]:
+        return HEALTH
+    if cards.cordoned[d]:
+        return CORDONED
     if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
-        return False
+        return TYPE
+    if _is_elsewhere(cards, d, s):
+        return NUMA
     if ask.prefers.uuid_ok.size > 0 and not ask.prefers.uuid_ok[cards.uuid[d]]:
-        return False
-    return bool(_find_refusal(cards, ask, slot, start, j, s) < 0)
+        return UUID
+    return int(_find_refusal(cards, ask, slot, start, j, s))
+
+
+@tiny
+def _is_elsewhere(cards: c.Cards, d: int, s: c.Scratch) -> bool:
+    """Whether devices may be taken from one NUMA node only, and the card is on another one."""
+    return bool(s.only_numa[0] != c.ANY_NUMA and cards.numa[d] != s.only_numa[0])
 
 
 @tiny
@@ -154,7 +171,7 @@ def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
 def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
     """Pick cards on one node for every container of the pod.
 
-    Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_slot`` (in HAMi's pick order),
+    Reads nodes, cards, ask; writes ``s.picks``, ``s.pick_mib``, ``s.pick_cores``, ``s.pick_slot`` (in HAMi's pick order),
     ``s.peak`` (what the pod is charged per card of the node) and, on refusal, ``s.codes``.
 
     Returns:
@@ -162,13 +179,9 @@ def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scra
 
     Cost: O(containers · cards²) for the sort, cards ≤ 16 in practice.
     """
-    pool = ask.pool
-    start, count = nodes.card_start[pool, row], nodes.card_count[pool, row]
-    for j in range(count):
-        s.order[j] = j
-        for i in range(3):
-            s.held[i, j] = 0
-            s.peak[i, j] = 0
+    pool = pools.find_pool(nodes, ask, row)
+    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
+    begin_choice(count, s)
     n_picks = 0
     for slot in range(ask.containers.shape[1]):
         wanted = ask.containers[c.N_CARDS, slot]
@@ -178,16 +191,39 @@ def choose_cards(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scra
         n_picks = _choose_for_container(cards, ask, slot, start, count, n_picks, s)
         if n_picks < 0:
             return -1
-        stays = ask.containers[c.KIND, slot] != c.KIND_INIT
-        cores = ask.containers[c.ASK_CORES, slot]
-        for p in range(first, n_picks):
-            j = s.picks[p] - start
-            add = (cores, s.pick_mib[p], 1)
-            for i in range(3):
-                s.peak[i, j] = max(s.peak[i, j], s.held[i, j] + add[i])
-                if stays:
-                    s.held[i, j] += add[i]
+        hold_picks(ask, slot, start, first, n_picks, s)
     return n_picks
+
+
+@part
+def begin_choice(count: int, s: c.Scratch) -> None:
+    """Clear what the pod holds of ``count`` cards, before the first container is served."""
+    for j in range(count):
+        s.order[j] = j
+        for i in range(3):
+            s.held[i, j] = 0
+            s.peak[i, j] = 0
+
+
+@part
+def hold_picks(ask: c.Ask, slot: int, start: int, first: int, end: int, s: c.Scratch) -> None:
+    """Note that a container holds the picks from ``first`` to ``end``, for those that are served after it."""
+    stays = ask.containers[c.KIND, slot] != c.KIND_INIT
+    for p in range(first, end):
+        j = s.picks[p] - start
+        add = (s.pick_cores[p], s.pick_mib[p], 1)
+        for i in range(3):
+            s.peak[i, j] = max(s.peak[i, j], s.held[i, j] + add[i])
+            if stays:
+                s.held[i, j] += add[i]
+
+
+@part
+def pick_card(cards: c.Cards, ask: c.Ask, slot: int, d: int, n_picks: int, s: c.Scratch) -> None:
+    """Write a card down as the next pick of a container."""
+    s.picks[n_picks], s.pick_slot[n_picks] = d, slot
+    s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
+    s.pick_cores[n_picks] = ask.containers[c.ASK_CORES, slot]
 
 
 @kernel
@@ -199,7 +235,8 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
     Writes ``s.held``. O(p).
     """
     nodes, cards, s = world.tables.nodes, world.tables.cards, world.scratch
-    start, count = nodes.card_start[ask.pool, row], nodes.card_count[ask.pool, row]
+    pool = pools.find_pool(nodes, ask, row)
+    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
     for j in range(count):
         for i in range(3):
             s.held[i, j] = 0
@@ -245,6 +282,9 @@ def _choose_for_container(
         if not (ask.prefers.model_ok[cards.model[d]] and ask.prefers.mode_ok[cards.mode[d]]):
             s.codes[TYPE] += 1
             continue
+        if _is_elsewhere(cards, d, s):
+            s.codes[NUMA] += 1
+            continue
         if numa_bind and cards.numa[d] != last_numa:
             # One socket at a time: what was picked on another is given back.
             if last_numa >= 0:
@@ -258,9 +298,7 @@ def _choose_for_container(
         if code >= 0:
             s.codes[code] += 1
             continue
-        s.picks[n_picks] = d
-        s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
-        s.pick_slot[n_picks] = slot
+        pick_card(cards, ask, slot, d, n_picks, s)
         n_picks += 1
         if n_picks - first == wanted:
             return n_picks

@@ -9,7 +9,7 @@ choice (several containers with cards, numa, a GPU policy of their own) walk as 
 from __future__ import annotations
 
 from scheduler.kernels._jit import part, tiny
-from scheduler.kernels.devices import free, gpus, pools
+from scheduler.kernels.devices import choose, free, gpus, pools
 from scheduler.kernels.modes import fragments, keel, places, published
 from scheduler.schema import columns as c
 from scheduler.schema.places import ROOM_ASKED, STEP, Places
@@ -49,7 +49,7 @@ def place_pod(
         fragments.count_cards(_get_typical(ask, demand), n, s)
         s.was[c.WAS_MEASURE] = _measure_fragments(ask, demand, row, cpu, idle, (s.fits, s.frag))
     s.tried[0] = 0
-    if asks and nodes.managed[pool, row]:
+    if asks and nodes.pools.managed[pool]:
         s.n_picks[0] = pick_cards(nodes, cards, ask, demand, row, s)
         if s.n_picks[0] < 0:
             return -1
@@ -103,7 +103,7 @@ def _place_whole(
     pool = pools.find_pool(nodes, ask, row)
     if pools.is_by_cards(nodes, ask, row):
         s.tried[0] = 0
-        if nodes.card_count[pool, row] > 1:
+        if nodes.pools.count[pool] > 1:
             free.read_cards(nodes, cards, pool, row, s)
         s.n_picks[0] = pick_cards(nodes, cards, ask, demand, row, s)
         if s.n_picks[0] < 0:
@@ -123,7 +123,7 @@ def _find_whole_loss(
     pool = pools.find_pool(nodes, ask, row)
     taken = (0, 0)
     if pools.is_by_cards(nodes, ask, row):
-        for j in range(nodes.card_count[pool, row]):
+        for j in range(nodes.pools.count[pool]):
             taken = (taken[0] + s.peak[c.CORES, j], taken[1] + s.peak[c.MIB, j])
     elif ask.containers.shape[1] > 0:
         taken = (ask.rules.whole * pools.WHOLE_CORES, ask.rules.whole * pools.WHOLE_CORES)
@@ -155,12 +155,13 @@ def pick_cards(
     nodes: c.Nodes, cards: c.Cards, ask: c.Ask, demand: c.Demand, row: int, s: c.Scratch
 ) -> int:
     """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
-    if ask.rules.walk:
-        return gpus.choose_cards(nodes, cards, ask, row, s)
-    slot, pool = ask.rules.only, ask.pool
-    start = nodes.card_start[pool, row]
+    pool = pools.find_pool(nodes, ask, row)
+    if ask.rules.walk or nodes.pools.chooser[pool] != c.WALK:
+        return choose.choose_devices(nodes, cards, ask, row, s)
+    slot = ask.rules.only
+    start = nodes.pools.start[pool]
     passing = 0
-    for j in range(nodes.card_count[pool, row]):
+    for j in range(nodes.pools.count[pool]):
         for i in range(3):
             s.held[i, j] = 0
             s.peak[i, j] = 0
@@ -182,7 +183,7 @@ def pick_cards(
         j = s.order[p]
         _give_card(cards, ask, slot, start, j, s)
         s.picks[p] = start + j
-        s.pick_mib[p] = s.peak[c.MIB, j]
+        s.pick_mib[p], s.pick_cores[p] = s.peak[c.MIB, j], s.peak[c.CORES, j]
         s.pick_slot[p] = slot
     return int(wanted)
 
@@ -227,8 +228,8 @@ def _try_each(
     s: c.Scratch,
 ) -> None:
     """Move the card that costs least to the front of ``s.order``; of like cards only the first is tried."""
-    slot, pool = ask.rules.only, ask.pool
-    start = nodes.card_start[pool, row]
+    slot, pool = ask.rules.only, pools.find_pool(nodes, ask, row)
+    start = nodes.pools.start[pool]
     best, least, tried = -1, 0.0, 0
     for p in range(passing):
         j = s.order[p]
@@ -302,9 +303,9 @@ def _find_loss(
         measure = _measure_fragments(ask, demand, row, cpu, idle, (s.fits_with, s.frag_with))
     cost = keel.find_loss(demand, row, s, idle, cpu, measure)
     if pools.is_by_cards(nodes, ask, row):
-        pool = ask.pool
-        start = nodes.card_start[pool, row]
-        for j in range(nodes.card_count[pool, row]):
+        pool = pools.find_pool(nodes, ask, row)
+        start = nodes.pools.start[pool]
+        for j in range(nodes.pools.count[pool]):
             if s.peak[c.SLOTS, j] > 0:
                 cost += _find_cut(cards, demand, start, j, s)
     return float(cost)
@@ -332,13 +333,13 @@ def _count_anew(
     fragments.keep_counts(typical, s)
     if ask.containers.shape[1] == 0:
         return
-    pool = ask.pool
-    if not nodes.managed[pool, row]:
+    pool = pools.find_pool(nodes, ask, row)
+    if not nodes.pools.managed[pool]:
         whole = min(ask.rules.whole, s.states[2, 0]) if n > 0 else 0
         fragments.change_counts(typical, s.states[3, 0], whole, (c.WHOLE, c.WHOLE), (0, 0), s)
         return
-    start = nodes.card_start[pool, row]
-    for j in range(nodes.card_count[pool, row]):
+    start = nodes.pools.start[pool]
+    for j in range(nodes.pools.count[pool]):
         if s.peak[c.SLOTS, j] > 0:
             now = free.read_card_with_pod(cards, start, j, s)
             was = (s.free[0, j], s.free[1, j])

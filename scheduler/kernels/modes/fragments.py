@@ -17,7 +17,7 @@ What a pod changes is counted, not the whole node again: ``count_cards`` looks a
 from __future__ import annotations
 
 from scheduler.kernels._jit import kernel, part
-from scheduler.kernels.devices import free
+from scheduler.kernels.devices import free, pools
 from scheduler.schema import columns as c
 from scheduler.schema.handles import Floats1, Ints1
 from scheduler.schema.world import World
@@ -122,7 +122,7 @@ def measure_rows(world: World, rows: Ints1, out: Floats1) -> None:
     nodes, cards, demand, s = world.tables.nodes, world.tables.cards, world.demand, world.scratch
     for i in range(rows.size):
         row = rows[i]
-        n = free.read_cards(nodes, cards, nodes.pool[row], row, s)
+        n = free.read_cards(nodes, cards, pools.find_first(nodes, row), row, s)
         idle, cpu = free.sum_idle(s.states, n), free.find_free_cpu(nodes, row)
         count_cards(demand.fgd, n, s)
         out[row] = sum_fragments(demand.fgd, demand.close, row, cpu, idle, (s.fits, s.frag), False)

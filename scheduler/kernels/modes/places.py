@@ -50,9 +50,9 @@ def read_node(nodes: c.Nodes, places: Places, pool: int, row: int, s: c.Scratch)
             there, used = nodes.allocatable[r, row], nodes.requested[r, row]
         else:
             figure = c.CORES if r == p.OF_CORES else c.MIB
-            there, used = nodes.gpu_total[pool, figure, row], nodes.gpu_used[pool, figure, row]
-            if not nodes.managed[pool, row]:
-                there = nodes.allocatable[c.DEVICES_AT + pool, row] * pools.WHOLE_CORES
+            there, used = nodes.pools.total[figure, pool], nodes.pools.used[figure, pool]
+            if not nodes.pools.managed[pool]:
+                there = nodes.allocatable[nodes.pools.resource[pool], row] * pools.WHOLE_CORES
                 used = pools.count_devices(nodes, pool, row) * pools.WHOLE_CORES
                 # Of devices that are only counted memory is not known: it is used as they are.
         inverse = 1.0 / there if there > 0 else 0.0
@@ -192,7 +192,7 @@ def count_places(nodes: c.Nodes, places: Places, rows: Ints1, s: c.Scratch, out:
     """Add to ``out`` [2 + K], for each of ``rows``, the units that are free, the units in use, and the whole places."""
     for i in range(rows.size):
         row = rows[i]
-        read_node(nodes, places, nodes.pool[row], row, s)
+        read_node(nodes, places, pools.find_first(nodes, row), row, s)
         for b in range(places.resources.size):
             free = s.room[0, b] * places.price[b]
             out[0] += free

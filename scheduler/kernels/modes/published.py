@@ -41,15 +41,15 @@ def score_packing(nodes: c.Nodes, pool: int, row: int, n: int, s: c.Scratch, wan
     for i in range(n):
         if s.states[0, i] == c.WHOLE and s.states[1, i] == c.WHOLE:
             whole += s.states[2, i]
-    total = nodes.allocatable[c.DEVICES_AT + pool, row]
-    if nodes.managed[pool, row]:
-        total = nodes.card_count[pool, row]
+    total = nodes.allocatable[nodes.pools.resource[pool], row]
+    if nodes.pools.managed[pool]:
+        total = nodes.pools.count[pool]
     if whole == total:
         return int(max(_THIRD - whole, whole))
-    if not nodes.managed[pool, row]:
+    if not nodes.pools.managed[pool]:
         return int(max(_HALF - wanted, _THIRD))
     opened, left = 0, 0
-    for j in range(nodes.card_count[pool, row]):
+    for j in range(nodes.pools.count[pool]):
         if s.peak[c.SLOTS, j] > 0:
             idle = min(s.free[0, j], s.free[1, j])
             left += idle // _TENTH

@@ -177,17 +177,15 @@ def _get_fate(found: dict[str, Any] | None, bind: Bind) -> Fate:
         # It is being deleted: no bind can land, and nothing failed.
         return Fate.GONE
     notes = found["metadata"].get("annotations") or {}
-    is_ours = node == bind.node and (
-        not bind.slots or devices.get_card_driver(bind.driver).is_answered(notes, bind.slots)
-    )
+    is_ours = node == bind.node and devices.are_answered(notes, bind.devices)
     return Fate.DONE if is_ours else Fate.REFUSED
 
 
 def _make_body(bind: Bind, pod: PodRecord, version: str) -> bytes:
     metadata: dict[str, object] = {"name": pod.name, "uid": pod.uid, "resourceVersion": version}
-    if bind.slots:
+    if bind.devices:
         now = int(wall_clock.now().timestamp())
-        answer = devices.get_card_driver(bind.driver).write_answer(bind.node, bind.slots, now)
+        answer = devices.write_answers(bind.node, bind.devices, now)
         metadata["annotations"] = answer.annotations
         if answer.labels:
             metadata["labels"] = answer.labels

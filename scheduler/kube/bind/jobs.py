@@ -149,7 +149,7 @@ class Job:
     @property
     def takes_turns(self) -> bool:
         """Whether the node's device plugin has to serve the pod; it serves one pod at a time."""
-        return bool(self.bind.slots) and devices.get_card_driver(self.bind.driver).takes_turns
+        return any(devices.get_card_driver(grant.driver).takes_turns for grant in self.bind.devices)
 
 
 class OpenJobs:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from scheduler.api import hami, kinds, names
-from scheduler.devices.hami import HamiCards
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube import answers, client, wall_clock
 from scheduler.kube.bind.jobs import Answer, Contended, Done, Job
@@ -41,8 +40,8 @@ class NodeLock:
         self._timeout = timeout_seconds
 
     def is_needed_by(self, job: Job) -> bool:
-        """Whether HAMi's plugin has to serve the pod."""
-        return job.takes_turns and job.bind.driver == HamiCards.name
+        """Whether a plugin that finds its pod by the lock has to serve the pod."""
+        return job.takes_turns
 
     async def take(self, job: Job, may_write: Callable[[], bool]) -> Answer:
         """Make the lock name the pod; contended while another pod rightly holds the lock.

@@ -85,14 +85,8 @@ class AlikeRows:
 
     def _list_cards(self, rows: list[int]) -> c.Ints:
         """List the cards of rows."""
-        nodes = self._cluster.nodes.columns
-        starts, counts = nodes.card_start[:, rows].T, nodes.card_count[:, rows].T
-        cards = [
-            np.arange(start, start + n)
-            for start, n in zip(starts.ravel().tolist(), counts.ravel().tolist(), strict=True)
-            if n
-        ]
-        return np.concatenate(cards) if cards else np.zeros(0, np.int64)
+        found = [d for row in rows for d in self._cluster.registers.list_card_rows(row)]
+        return np.array(found, np.int64)
 
     def _classify(
         self, boards: Boards, shapes: Sequence[Shape], domains: Sequence[c.Ints]
@@ -105,19 +99,21 @@ class AlikeRows:
             boards.refresh_counts(shape)
             facts.append(boards.statics.find_refusals(shape.asked, rows)[None])
             facts.append(shape.counted.describe_rows(rows))
-        facts += [self._classify_cards(pool)[None] for pool in range(len(nodes.managed))]
+        families = range(len(self._cluster.registers.devices.families))
+        facts += [self._classify_cards(family)[None] for family in families]
         _, numbers = np.unique(np.concatenate(facts), axis=1, return_inverse=True)
         return numbers.ravel()
 
-    def _classify_cards(self, pool: int) -> c.Ints:
-        """Number [n] the rows by their cards of a pool, in whatever order these are."""
-        nodes, rows = self._cluster.nodes.columns, self._rows
-        counts = np.where(nodes.managed[pool, rows], nodes.card_count[pool, rows], -1)
+    def _classify_cards(self, family: int) -> c.Ints:
+        """Number [n] the rows by their cards of a family, in whatever order these are."""
+        pools, rows = self._cluster.nodes.columns.pools, self._rows
+        own = self._cluster.nodes.find_pools(family)[rows]
+        counts = np.where(pools.managed[own], pools.count[own], -1)
         numbers, n_known = np.zeros(rows.size, np.int64), 0
         for n in np.unique(counts).tolist():
             mine = np.flatnonzero(counts == n)
             if n > 0:
-                cards = nodes.card_start[pool, rows[mine]][:, None] + np.arange(n)
+                cards = pools.start[own[mine]][:, None] + np.arange(n)
                 figures = np.moveaxis(self._read_cards(cards), 0, -1)
                 each = np.unique(
                     figures.reshape(-1, figures.shape[-1]), axis=0, return_inverse=True

@@ -73,10 +73,10 @@ def find_enough(
     rows = np.flatnonzero(counted & among if among.size else counted)
     enough = np.ones(n_domains, np.bool_)
     # Where devices are allocated card by card, amounts say nothing of them.
-    by_cards = nodes.managed[:, rows].any(axis=0)
+    by_cards = cluster.nodes.find_any_managed()[rows]
     for resource in np.flatnonzero(least).tolist():
         free = np.maximum(nodes.allocatable[resource, rows] - nodes.requested[resource, rows], 0)
-        if resource >= c.DEVICES_AT:
+        if resource > c.UNKNOWN:
             free = np.where(by_cards, least[resource], free)
         # Sums of floats may be one off, and must not be too small.
         there = np.bincount(domain[rows], free.astype(np.float64), n_domains)

@@ -76,7 +76,7 @@ def list_sets(choice: Choice, there: Collection[int]) -> Sets:
 
 def _make_tasks(choice: Choice, pods: list[PodRecord]) -> Tasks:
     """Count and sum up what pods ask for; pods are alike for KAI if they ask for the same kinds of resources."""
-    devices = choice.cluster.nodes.devices
+    devices = frozenset(choice.cluster.nodes.devices.families)
     kinds = {_list_kinds(pod, devices) for pod in pods}
     places = np.zeros(0, np.int64)
     if len(kinds) == 1:
@@ -111,7 +111,9 @@ def _sum_up(cluster: Cluster, pods: list[PodRecord]) -> Asked:
         nodes.allocatable[row] - nodes.requested[row] if row >= 0 else np.zeros_like(nodes.rank)
         for row in rows
     ]
-    units = [0 if name in cluster.nodes.devices else _UNITS.get(name, 1) for name in names_]
+    units = [
+        0 if name in cluster.nodes.devices.families else _UNITS.get(name, 1) for name in names_
+    ]
     return Asked(
         np.array(list(totals.values()), np.int64),
         np.array(units, np.int64),

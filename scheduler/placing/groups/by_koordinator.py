@@ -110,7 +110,7 @@ def _count_offers(choice: Choice, pods: list[PodRecord]) -> c.Ints:
             asked[resource] += amount
             # The figures of cards count in the places of each kind of pod.
             taken = asked[resource] <= free[resource]
-            fits &= taken | nodes.columns.managed.any(axis=0)
+            fits &= taken | choice.cluster.nodes.find_any_managed()
         offers += fits
     return offers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.shapes.boards import Shape
 from scheduler.state.cluster import Cluster
 
@@ -36,41 +37,41 @@ def _count_among(cluster: Cluster, shape: Shape, rows: c.Flags, beside: c.Ask | 
         else dict(zip(beside.resources.tolist(), beside.amounts.tolist(), strict=True))
     )
     counts = np.where(nodes.valid & rows, MANY, 0)
-    for resource, amount, pool in zip(
+    for resource, amount, family in zip(
         ask.resources.tolist(), ask.amounts.tolist(), ask.by_cards.tolist(), strict=True
     ):
         if amount <= 0 or resource < 0:
             continue
         free = nodes.allocatable[resource] - nodes.requested[resource] - taken.get(resource, 0)
         fitting = np.maximum(free, 0) // amount
-        if pool >= 0:
+        if family >= 0:
             # Where cards are given away one by one, the node's own amount of them does not count.
-            fitting = np.where(nodes.managed[pool], MANY, fitting)
+            fitting = np.where(cluster.nodes.find_managed(family), MANY, fitting)
         np.minimum(counts, fitting, out=counts)
     if shape.asked.template.gpu is not None and ask.containers.size:
-        _bound_by_cards(nodes, ask, counts)
+        _bound_by_cards(cluster, ask, counts)
     _bound_by_anti_affinity(shape.board.domains, counts)
     return counts
 
 
-def _bound_by_cards(nodes: c.Nodes, ask: c.Ask, counts: c.Ints) -> None:
+def _bound_by_cards(cluster: Cluster, ask: c.Ask, counts: c.Ints) -> None:
     """Bound the counts by what the cards of each node have free of cores, memory and places, all together."""
-    pool = ask.pool
-    managed = nodes.managed[pool]
+    pools, own = cluster.nodes.columns.pools, cluster.nodes.find_pools(ask.family)
+    managed = pools.managed[own]
     n_cards = ask.containers[c.N_CARDS]
     for figure, asked in ((c.CORES, c.ASK_CORES), (c.MIB, c.ASK_MIB)):
         each = int((n_cards * ask.containers[asked]).sum())
         if each > 0:
-            free = nodes.gpu_total[pool, figure] - nodes.gpu_used[pool, figure]
+            free = pools.total[figure, own] - pools.used[figure, own]
             np.minimum(counts, np.where(managed, np.maximum(free, 0) // each, MANY), out=counts)
 
 
-def _bound_by_anti_affinity(domains: c.Domains, counts: c.Ints) -> None:
+def _bound_by_anti_affinity(domains: of_domains.Domains, counts: c.Ints) -> None:
     """Bound the counts by 0 where a pod is from which those of the shape keep apart, and by 1 if they do so among themselves."""
-    for t in np.flatnonzero(domains.tallies[:, c.TALLY_KIND] == c.APART).tolist():
-        key = int(domains.tallies[t, c.TALLY_KEY])
+    for t in np.flatnonzero(domains.tallies[:, of_domains.TALLY_KIND] == of_domains.APART).tolist():
+        key = int(domains.tallies[t, of_domains.TALLY_KEY])
         domain = domains.domain[key] if key >= 0 else np.arange(counts.size)
         rows = np.flatnonzero(domain >= 0)
         counts[rows[domains.counts[t, domain[rows]] > 0]] = 0
-        if domains.tallies[t, c.TALLY_GAIN] > 0:
+        if domains.tallies[t, of_domains.TALLY_GAIN] > 0:
             counts[rows] = np.minimum(counts[rows], 1)

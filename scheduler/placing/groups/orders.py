@@ -11,7 +11,6 @@ from typing import Any
 
 from scheduler.api.pods import gpus
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.devices.table import find_place
 from scheduler.placing.groups.ordering import Kind
 from scheduler.placing.groups.wanting import put_wanted_first, waits_for_others
 from scheduler.schema import columns as c
@@ -73,9 +72,8 @@ class LargestFirst(AsWritten):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         nodes = cluster.nodes.columns
-        # [R], and [families, figures]: the most that any node has.
+        # [R]: the most that any node has.
         self._most = nodes.allocatable[:, nodes.valid].max(axis=1, initial=0)
-        self._most_of_cards = nodes.gpu_total[:, :, nodes.valid].max(axis=2, initial=0)
         self._shares: dict[int, _Shares] = {}
 
     def order_pods(self, pods: Sequence[PodRecord]) -> list[PodRecord]:
@@ -112,7 +110,9 @@ class LargestFirst(AsWritten):
         if template.gpu is None:
             return []
         asked = gpus.sum_up(template.gpu)
-        most = self._most_of_cards[find_place(template.gpu.family)]
+        nodes = self._cluster.nodes
+        pools = nodes.find_pools(nodes.devices.find_family(template.gpu.family))
+        most = nodes.columns.pools.total[:, pools[nodes.columns.valid]].max(axis=1, initial=0)
         # Memory in percent of a card is a share as cores are, of which each card has 100 percent.
         figures = (c.CORES, max(asked.cores, asked.mem_percent)), (c.MIB, asked.mem_mib)
         return [asked.cards * each / int(most[figure]) for figure, each in figures if most[figure]]

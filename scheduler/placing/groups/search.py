@@ -149,7 +149,7 @@ def _list_rows(cluster: Cluster, among: c.Flags) -> c.Ints:
 def _have_room(cluster: Cluster, needs: Needs, rows: c.Ints) -> bool:
     """Whether rows together have as much of each resource free as the pods that ask least of it request."""
     nodes = cluster.nodes.columns
-    if nodes.managed[:, rows].any():
+    if cluster.nodes.find_any_managed()[rows].any():
         return True
     wanted: dict[int, int] = {}
     for part in needs.list_musts():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.api.cards import CardUse, Slots
+from scheduler.api.cards import CardUse, Grant, Grants
 from scheduler.api.door.decisions import Bind
 from scheduler.kernels.devices import gpus
 from scheduler.placing.groups.alike import AlikeRows
@@ -35,7 +35,7 @@ class Way(NamedTuple):
 
     shape: Shape
     row: int
-    slots: Slots = ()
+    cards: Grants = ()
 
 
 class Ways:
@@ -101,22 +101,22 @@ class Ways:
 
     def put(self, pod: PodRecord, way: Way) -> Bind:
         """Place a pod in one way, in the open trial."""
-        if way.slots:
-            return self._rooms.assume_at(way.shape, pod, way.row, way.slots)
+        if way.cards:
+            return self._rooms.assume_at(way.shape, pod, way.row, way.cards)
         placed = self._rooms.put_at(pod, way.shape, way.row)
         return self._rooms.assume(way.shape, [pod], placed)[0]
 
     def _list_on_row(self, shape: Shape, row: int, alike: AlikeRows) -> Iterator[Way]:
         """Yield the ways on one row: first as the mode chooses, then with every other set of cards."""
         yield Way(shape, row)
-        pool, containers = shape.ask.pool, shape.ask.containers
+        containers, pools = shape.ask.containers, self._cluster.nodes.columns.pools
+        pool = self._cluster.registers.find_pool(shape.ask.family, row)
         takers = np.flatnonzero(containers[c.N_CARDS]).tolist() if containers.size else []
-        if pool < 0 or len(takers) != 1 or not self._cluster.nodes.columns.managed[pool, row]:
-            # Of several containers with cards only the choice of the mode is tried.
+        if len(takers) != 1 or shape.ask.more or not pools.managed[pool]:
+            # Of several containers with cards, or several families, only the choice of the mode is tried.
             return
         slot = takers[0]
-        start = int(self._cluster.nodes.columns.card_start[pool, row])
-        end = start + int(self._cluster.nodes.columns.card_count[pool, row])
+        start, end = int(pools.start[pool]), int(pools.start[pool] + pools.count[pool])
         kinds: dict[tuple[int, ...], list[int]] = {}
         for d in range(start, end):
             kinds.setdefault(alike.describe_card(d), []).append(d)
@@ -126,12 +126,12 @@ class Ways:
             self.spent += n_sets % _SETS_A_TRY == 0
             asked = np.array([(d, slot) for d in picks], np.int64)
             if gpus.suffices(world, shape.ask, row, asked):
-                yield Way(shape, row, self._write_slots(shape, slot, picks))
+                yield Way(shape, row, self._write_grants(shape, slot, picks, pool))
             elif self.is_spent:
                 # There may be very many sets that do not suffice.
                 return
 
-    def _write_slots(self, shape: Shape, slot: int, picks: tuple[int, ...]) -> Slots:
+    def _write_grants(self, shape: Shape, slot: int, picks: tuple[int, ...], pool: int) -> Grants:
         containers, cards = shape.ask.containers, self._cluster.cards
         mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
         cores = int(containers[c.ASK_CORES, slot])
@@ -143,8 +143,10 @@ class Ways:
             )
             for d in picks
         )
-        n = len(shape.asked.template.kinds)
-        return tuple(uses if i == slot else () for i in range(n))
+        n, nodes = len(shape.asked.template.kinds), self._cluster.nodes
+        driver = nodes.devices.drivers[int(nodes.columns.pools.driver[pool])]
+        slots = tuple(uses if i == slot else () for i in range(n))
+        return (Grant(driver.name, slots),)
 
 
 def _list_sets(kinds: Sequence[Sequence[int]], n: int) -> Iterator[tuple[int, ...]]:

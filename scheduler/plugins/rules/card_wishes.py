@@ -11,12 +11,10 @@ import numpy as np
 from scheduler.api import names
 from scheduler.api.pods.gpus import CardWishes
 from scheduler.api.pods.templates import Whereabouts
-from scheduler.devices.table import find_place
 from scheduler.plugins.contract import Change, Filter, Held, Hint, Reason, Rule
 from scheduler.schema.columns import Flags, Ints
 from scheduler.state.nodes import NodeTable
 
-_POOL = find_place(names.GPU)
 Types = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -32,7 +30,7 @@ def _read_wish_by_type(pod: Whereabouts) -> CardWishes | None:
 
 def _find_counted(nodes: NodeTable, rows: Ints) -> Flags:
     """Find the rows whose GPUs are only a number."""
-    counted: Flags = ~nodes.columns.managed[_POOL, rows]
+    counted: Flags = ~nodes.find_managed(nodes.devices.find_family(names.GPU))[rows]
     return counted
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scheduler.api.door.decisions import Detail
 from scheduler.api.reasons import CARD_CODES, CardRefusal
 from scheduler.devices import card_order
-from scheduler.devices.table import FAMILIES, find_place
+from scheduler.devices.table import CARD_DRIVERS
 from scheduler.kernels import diagnose
 from scheduler.plugins import card_figures, cards_seen
 from scheduler.plugins.contract import (
@@ -31,12 +31,7 @@ from scheduler.schema import empty, shared
 from scheduler.state.cluster import Cluster
 
 _REFUSED = "node(s) had no fitting GPU"
-_SILENT = tuple(
-    text
-    for family in FAMILIES
-    if family.cards is not None
-    for text in (family.cards.none_told, family.cards.not_told)
-)
+_SILENT = tuple(text for driver in CARD_DRIVERS for text in (driver.none_told, driver.not_told))
 
 
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
@@ -44,7 +39,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     asking = [i for i, slot in enumerate(gpu.containers) if slot.cards] if gpu else []
     numa_bind = bool(gpu and gpu.numa_bind)
     parts = {
-        "pool": find_place(asked.template.family),
+        "family": cluster.registers.devices.find_family(asked.template.family),
         "containers": cluster.ledger.get_containers(asked.template)
         if gpu
         else empty.make_containers(),
@@ -53,6 +48,7 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
         "numa_bind": numa_bind,
         "mutex": card_order.is_mutex(placement),
         "whole": dict(asked.template.requests.amounts).get(asked.template.family, 0),
+        "joint": bool(gpu and gpu.joint),
         "walk": bool(placement.gpu_policy or len(asking) > 1 or numa_bind),
         "only": asking[0] if asking else -1,
         "size": asked.template.size,
@@ -80,7 +76,7 @@ def _tell_reasons(judged: Judged) -> RowReasons:
     """
     codes, n_cards = (
         _count_refusals(judged),
-        _count_cards(judged.cluster, judged.ask.pool, judged.rows),
+        _count_cards(judged.cluster, judged.ask.family, judged.rows),
     )
     kinds, which = np.unique(np.column_stack((n_cards, codes)), axis=0, return_inverse=True)
     silent = _get_silent_texts(judged)
@@ -95,7 +91,7 @@ def _sum_up_reasons(judged: Judged) -> Summary:
     """Make one text for all nodes, and the figures over all their cards."""
     codes, n_cards = (
         _count_refusals(judged),
-        _count_cards(judged.cluster, judged.ask.pool, judged.rows),
+        _count_cards(judged.cluster, judged.ask.family, judged.rows),
     )
     none_told, not_told = _get_silent_texts(judged)
     reasons = [(_REFUSED, n_cards > 0), (none_told, n_cards == 0), (not_told, n_cards < 0)]
@@ -107,7 +103,9 @@ def _sum_up_reasons(judged: Judged) -> Summary:
 
 def _find_lasting(judged: Judged) -> c.Flags:
     """Find the nodes without a card of the family."""
-    lasting: c.Flags = judged.cluster.nodes.columns.card_count[judged.ask.pool, judged.rows] == 0
+    cluster = judged.cluster
+    pools = cluster.nodes.find_pools(judged.ask.family)[judged.rows]
+    lasting: c.Flags = cluster.nodes.columns.pools.count[pools] == 0
     return lasting
 
 
@@ -120,16 +118,16 @@ def _count_refusals(judged: Judged) -> c.Ints:
 
 def _get_silent_texts(judged: Judged) -> tuple[str, str]:
     """Return the text for nodes that report no card, and the text for nodes that have not reported yet."""
-    driver = judged.cluster.registers.families[judged.ask.pool].cards
-    return (driver.none_told, driver.not_told) if driver is not None else ("", "")
+    drivers = judged.cluster.nodes.devices.list_card_drivers(judged.asked.template.family)
+    return (drivers[0].none_told, drivers[0].not_told) if drivers else ("", "")
 
 
-def _count_cards(cluster: Cluster, pool: int, rows: c.Ints) -> c.Ints:
+def _count_cards(cluster: Cluster, family: int, rows: c.Ints) -> c.Ints:
     """Count the cards [n] of a family on each row: 0 if the node reports none, -1 if it has not reported yet."""
-    counted: c.Ints = cluster.nodes.columns.card_count[pool, rows]
+    nodes, registers = cluster.nodes, cluster.registers
+    counted: c.Ints = nodes.columns.pools.count[nodes.find_pools(family)[rows]]
     for i in np.flatnonzero(counted == 0).tolist():
-        facts = cluster.nodes.facts[rows[i]]
-        counted[i] = 0 if facts and facts.devices[pool].is_told else -1
+        counted[i] = 0 if registers.is_told(family, int(rows[i])) else -1
     return counted
 
 

@@ -15,9 +15,8 @@ from scheduler.api import names
 from scheduler.api.placement import PACK, SPREAD, Mode, Placement
 from scheduler.api.pods.gpus import SIZES
 from scheduler.devices import card_order
-from scheduler.devices.table import find_place
 from scheduler.kernels import parts
-from scheduler.kernels.devices import gpus
+from scheduler.kernels.devices import gpus, pools
 from scheduler.kernels.modes import aware, score
 from scheduler.plugins import kube_scores
 from scheduler.plugins.contract import Asked, Compiled, Points, Row, Rule
@@ -158,8 +157,7 @@ def _list_points(
     policy, weight = placement.node_policy, placement.mode_weight
     if policy:
         points = float(board.part[row]) / weight / 1000
-        pool = find_place(asked.template.family) if asked.template.gpu else int(nodes.pool[row])
-        raw = float(gpus.score_node(nodes, pool, row))
+        raw = float(gpus.score_node(nodes, pools.find_pool(nodes, ask, row)))
         name = card_order.name_node_score(policy)
         return (Points(name, raw, points / _compute_unit(placement), weight),)
     # The division drops the second objective, which is less than a milli-point.

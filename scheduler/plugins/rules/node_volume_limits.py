@@ -31,6 +31,7 @@ from scheduler.plugins.volumes.everywhere import EVERYWHERE
 from scheduler.plugins.volumes.needs import Needs
 from scheduler.plugins.volumes.refusals import LIMITS
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.state.cluster import Cluster
 from scheduler.state.volumes.uses import NO_LIMIT
 
@@ -127,9 +128,9 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
                 if shared
                 else full,
                 gain=n,
-                kind=c.ROOM,
+                kind=of_domains.ROOM,
                 reason=_FULL,
-                figures={c.TALLY_SELF: n, c.TALLY_SKEW: NO_LIMIT},
+                figures={of_domains.TALLY_SELF: n, of_domains.TALLY_SKEW: NO_LIMIT},
             )
         )
     return tuple(found)

@@ -22,6 +22,7 @@ from scheduler.plugins.contract import (
     Tally,
 )
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.state.cluster import Cluster
 from scheduler.state.counting.classes import TermView
 from scheduler.state.counting.owned import Stance, list_owned
@@ -132,12 +133,12 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
         is_one = int(all(one.is_one for one in needs.near))
         found += (
             Tally(
-                kind=c.NEAR,
+                kind=of_domains.NEAR,
                 count=together,
                 gain=is_one,
                 key=key,
                 reason=_AFFINITY,
-                figures={c.TALLY_SELF: is_one},
+                figures={of_domains.TALLY_SELF: is_one},
             )
             for key in dict.fromkeys(one.key for one in needs.near)
         )
@@ -161,21 +162,21 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
     )
     found += (
         Tally(
-            kind=c.SUM,
+            kind=of_domains.SUM,
             count=terms.count_peers((one.peers,), with_deleting=True),
             gain=int(one.is_one),
             key=one.key,
-            figures={c.TALLY_WEIGHT: one.weight},
+            figures={of_domains.TALLY_WEIGHT: one.weight},
         )
         for one in needs.soft
     )
     found += (
         Tally(
-            kind=c.SUM,
+            kind=of_domains.SUM,
             count=terms.count_owners(needs.seen, stance, key),
             gain=gain,
             key=key,
-            figures={c.TALLY_WEIGHT: weight},
+            figures={of_domains.TALLY_WEIGHT: weight},
         )
         for stance, key, gain, weight in needs.drawn
     )

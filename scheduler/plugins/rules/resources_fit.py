@@ -6,7 +6,6 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Detail
-from scheduler.devices.table import INNER_RESOURCES, find_place
 from scheduler.plugins import words
 from scheduler.plugins.contract import (
     Asked,
@@ -48,12 +47,15 @@ def list_amounts(asked: Asked) -> tuple[tuple[str, int], ...]:
 def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     requests, amounts = asked.template.requests, list_amounts(asked)
     rows = [cluster.nodes.find_row_asked(resource) for resource, _ in amounts]
+    inner, find_family = cluster.nodes.devices.inner_resources, cluster.nodes.devices.find_family
     return Compiled(
         {
             "charge": cluster.ledger.charges.number_template(asked.template),
             "resources": shared.make_ints(*rows),
             "amounts": np.array([amount for _, amount in amounts], np.int64),
-            "by_cards": shared.make_ints(*(INNER_RESOURCES.get(name, -1) for name, _ in amounts)),
+            "by_cards": shared.make_ints(
+                *(find_family(inner.get(name, "")) for name, _ in amounts)
+            ),
             "nonzero": np.array([requests.nonzero_cpu, requests.nonzero_memory], np.int64),
         }
     )
@@ -106,7 +108,8 @@ def _describe_figures(judged: Judged, told: RowReasons, k: int) -> str:
     """Describe the requested amount of a resource, and the most that is free on nodes with too little of it."""
     nodes, resource = judged.cluster.nodes, list_names(judged.asked)[k]
     at, rows = int(judged.ask.resources[k]), judged.rows[told.which[:, k]]
-    rows, shares = _choose_comparable(nodes.columns, find_place(resource), at, rows)
+    managed = nodes.find_managed(nodes.devices.find_family(resource))
+    rows, shares = _choose_comparable(nodes.columns, managed, at, rows)
     total, used = nodes.columns.allocatable[at, rows], nodes.columns.requested[at, rows]
     best = int(np.argmax(total - used))
     node, free = nodes.find_name(int(rows[best])), int(total[best] - used[best])
@@ -123,14 +126,15 @@ def _describe_figures(judged: Judged, told: RowReasons, k: int) -> str:
     return f"requested {asked}, none of these nodes offers it"
 
 
-def _choose_comparable(nodes: c.Nodes, family: int, at: int, rows: c.Ints) -> tuple[c.Ints, str]:
+def _choose_comparable(
+    nodes: c.Nodes, managed: c.Flags, at: int, rows: c.Ints
+) -> tuple[c.Ints, str]:
     """Choose the rows to compare: nodes with whole devices, if there are any; otherwise nodes that offer shares of cards.
 
-    The returned text names what the figures count.
+    ``managed`` [N] says where the resource's devices are allocated one by one. The returned text names what the
+    figures count.
     """
-    if family < 0:
-        return rows, ""
-    by_cards = nodes.managed[family, rows]
+    by_cards = managed[rows]
     whole = rows[~by_cards & (nodes.allocatable[at, rows] > 0)]
     if whole.size or not by_cards.any():
         return (whole if whole.size else rows), ""

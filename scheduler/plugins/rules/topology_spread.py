@@ -33,6 +33,7 @@ from scheduler.plugins.contract import (
 )
 from scheduler.plugins.rules import node_affinity, taints
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.state.cluster import Cluster
 from scheduler.state.nodes import NodeTable
 
@@ -171,7 +172,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
 
 def _make_hard_tally(one: _Spread, cluster: Cluster) -> Tally:
     return Tally(
-        kind=c.EVEN,
+        kind=of_domains.EVEN,
         count=cluster.terms.count_peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
@@ -179,9 +180,9 @@ def _make_hard_tally(one: _Spread, cluster: Cluster) -> Tally:
         reason=_UNEVEN,
         no_label=_NO_LABEL,
         figures={
-            c.TALLY_SELF: int(one.is_one),
-            c.TALLY_SKEW: one.max_skew,
-            c.TALLY_LEAST: one.min_domains,
+            of_domains.TALLY_SELF: int(one.is_one),
+            of_domains.TALLY_SKEW: one.max_skew,
+            of_domains.TALLY_LEAST: one.min_domains,
         },
     )
 
@@ -190,15 +191,15 @@ def _make_soft_tally(one: _Spread, cluster: Cluster, *, is_strict: bool) -> Tall
     """Make the tally of a soft constraint. If each node is a domain, the pods of all nodes are counted."""
     by_node = one.key == names.HOSTNAME
     return Tally(
-        kind=c.SPREAD,
+        kind=of_domains.SPREAD,
         count=cluster.terms.count_peers((one.peers,), with_deleting=False) if one.peers else None,
         gain=int(one.is_one and one.peers is not None),
         key=one.key,
         counted=None if by_node else one.counted,
         figures={
-            c.TALLY_SKEW: one.max_skew,
-            c.TALLY_BY_NODE: int(by_node),
-            c.TALLY_STRICT: int(is_strict),
+            of_domains.TALLY_SKEW: one.max_skew,
+            of_domains.TALLY_BY_NODE: int(by_node),
+            of_domains.TALLY_STRICT: int(is_strict),
         },
     )
 

@@ -33,6 +33,7 @@ from scheduler.plugins.volumes.binding import Figures
 from scheduler.plugins.volumes.needs import Bound, Unbound
 from scheduler.plugins.volumes.refusals import BINDING
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.state.cluster import Cluster
 
 # The order is that of the figures in ``binding``.
@@ -68,7 +69,7 @@ def _list_tallies(needs: _Needs, cluster: Cluster) -> tuple[Tally, ...]:
         figures = [binding.AFFINITY, binding.MISSING]
     found = [Tally(count=Figures(verdict, one), gain=0, reason=one) for one in figures]
     if needs.unbound:
-        found.append(Tally(kind=c.POINTS, count=Figures(verdict, binding.SCORE), gain=0))
+        found.append(Tally(kind=of_domains.POINTS, count=Figures(verdict, binding.SCORE), gain=0))
     return tuple(found)
 
 

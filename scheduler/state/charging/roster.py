@@ -299,7 +299,7 @@ class Roster:
         # Most pods ask no card: this is the usual way.
         if node_row < 0 or not pod.template.most:
             return NOTHING
-        return self.registers.list_holds(pod, self.ledger.get_containers(pod.template), node_row)
+        return self.registers.list_holds(pod, self.ledger.get_containers, node_row)
 
     def _note_charged(self, pod: PodRecord, node_row: int) -> None:
         if node_row >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -18,11 +18,16 @@ _FEW = 64
 
 
 class Changes:
-    """Rows in the order in which they changed; a reader keeps the position up to which it has read."""
+    """Rows in the order in which they changed; a reader keeps the position up to which it has read.
+
+    Attributes:
+        widen: returns some rows with those that change with them; None while each row changes by itself.
+    """
 
     def __init__(self) -> None:
         self._rows: Ints = np.zeros(_CAPACITY, np.int64)
         self.position = 0
+        self.widen: Callable[[Ints], Ints] | None = None
         # Rows before this position may have been overwritten.
         self._oldest = 0
         self._n_undone = 0
@@ -67,6 +72,8 @@ class Changes:
             rows = self._rows[first:end].copy()
         else:
             rows = np.concatenate((self._rows[first:], self._rows[:end]))
+        if self.widen is not None:
+            return self.widen(np.unique(rows))
         if rows.size <= _FEW:
             # This takes a tenth of the time that NumPy takes for so few.
             return rows if rows.size == 1 else np.array(sorted(set(rows.tolist())), np.int64)

@@ -86,9 +86,8 @@ def _list_causes(cluster: Cluster, node: wire.Node) -> tuple[str, ...]:
 
 
 def _has_closed_cards(cluster: Cluster, row: int) -> bool:
-    nodes, cards = cluster.nodes.columns, cluster.cards.columns
-    spans = zip(nodes.card_start[:, row].tolist(), nodes.card_count[:, row].tolist(), strict=True)
-    return any(bool(cards.cordoned[start : start + n].any()) for start, n in spans)
+    rows = cluster.registers.list_card_rows(row)
+    return bool(cluster.cards.columns.cordoned[rows].any())
 
 
 @contextmanager
@@ -114,7 +113,6 @@ def _heal_node(cluster: Cluster, node: wire.Node) -> wire.Node:
         for taint in node.spec.taints or ()
         if not wishes.is_state((taint.key, taint.value, taint.effect))
     ]
-    for family in cluster.registers.families:
-        if family.cards is not None:
-            node = family.cards.open_node(node)
+    for driver in cluster.registers.devices.cards.values():
+        node = driver.open_node(node)
     return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))

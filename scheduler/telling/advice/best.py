@@ -84,9 +84,9 @@ def find_best(asking: Asking, pod: PodRecord, most: int, also: int = -1) -> Best
 
 
 def _list_usage(asking: Asking, shape: Shape, row: int) -> list[Usage]:
-    nodes, pool = asking.cluster.nodes.columns, shape.ask.pool
+    nodes = asking.cluster.nodes.columns
     asked = dict(shape.asked.template.requests.amounts)
-    by_cards = pool >= 0 and bool(nodes.managed[pool, row])
+    by_cards = asking.cluster.registers.find_driver(shape.ask.family, row) is not None
     found = []
     for resource in dict.fromkeys([names.CPU, names.MEMORY, *asked]):
         at = asking.cluster.nodes.find_row_asked(resource)

@@ -8,6 +8,7 @@ from scheduler.plugins import table
 from scheduler.plugins.contract import Tally
 from scheduler.plugins.words import write_some
 from scheduler.schema import columns as c
+from scheduler.schema import domains as of_domains
 from scheduler.shapes.boards import Shape
 from scheduler.telling.advice.asking import Asking
 
@@ -22,7 +23,9 @@ def find_blocking(asking: Asking, shape: Shape, row: int) -> dict[str, list[str]
     for tally, figures, there in shape.counted.find_refusing_tallies(row):
         text = _write_text(asking, tally, figures, there, row)
         if text:
-            said.setdefault(table.REASONS[int(figures[c.TALLY_BIT])][0].name, []).append(text)
+            said.setdefault(table.REASONS[int(figures[of_domains.TALLY_BIT])][0].name, []).append(
+                text
+            )
     return said
 
 
@@ -32,13 +35,13 @@ def _write_text(asking: Asking, tally: Tally, figures: c.Ints, there: c.Flags, r
     if tally.key and value is None:
         return f"it has no label {tally.key}"
     where = f"{tally.key}={value}" if tally.key else "the node"
-    if tally.kind == c.NEAR:
+    if tally.kind == of_domains.NEAR:
         return f"no pod that matches all of its affinity terms is in {where}"
-    if tally.kind == c.EVEN:
+    if tally.kind == of_domains.EVEN:
         n = int(tally.count.list_by_row(there.size)[there].sum()) if tally.count else 0
-        fewest, skew = int(figures[c.TALLY_FEWEST]), int(figures[c.TALLY_SKEW])
+        fewest, skew = int(figures[of_domains.TALLY_FEWEST]), int(figures[of_domains.TALLY_SKEW])
         return f"pods counted in {where}: {n}; fewest in any domain: {fewest}; maxSkew {skew}"
-    named = _list_pods_in_the_way(asking, tally, there) if tally.kind == c.APART else []
+    named = _list_pods_in_the_way(asking, tally, there) if tally.kind == of_domains.APART else []
     return f"in the way in {where}: {write_some(named, 'pod')}" if named else ""
 
 

@@ -69,7 +69,7 @@ def measure_loss(asking: Asking, shape: Shape, row: int) -> Loss | None:
     """Measure what a pod of the shape loses on a node that takes it; None if mode ``keel`` does not score the pod."""
     if shape.ask.prefers.mode.aware != aware.KEEL or shape.asked.placement.node_policy:
         return None
-    known = asking.answers.learner.get_tables(shape.ask.pool)
+    known = asking.answers.learner.get_tables(shape.ask.family)
     nodes = asking.cluster.nodes.columns
     if nodes.has_gpu[row] and not known.single.resources.size:
         terms = _split_device_loss(asking, shape, row, known)

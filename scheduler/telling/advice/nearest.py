@@ -218,8 +218,8 @@ def _list_short(part: Judged) -> tuple[Short, ...]:
 def _describe_cards(
     asking: Asking, part: Judged
 ) -> tuple[tuple[CardSeen, ...], int, tuple[ContainersSeen, ...], TogetherSeen | None]:
-    pool, row = part.ask.pool, int(part.rows[0])
-    if pool < 0 or not asking.cluster.nodes.columns.managed[pool, row]:
+    row = int(part.rows[0])
+    if asking.cluster.registers.find_driver(part.ask.family, row) is None:
         return (), 0, (), None
     slot = cards_seen.find_hardest(part)
     seen = cards_seen.see_cards(part, np.zeros((1, c.N_CARD_CODES), np.int64))

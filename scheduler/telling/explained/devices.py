@@ -16,7 +16,7 @@ _FIGURES = (("memoryMiB", c.MIB), ("cores", c.CORES), ("sharers", c.SLOTS))
 def describe_card(cluster: Cluster, d: int) -> Json:
     """Describe the card of a row."""
     columns, table = cluster.cards.columns, cluster.cards
-    makers = models.list_makers(one.resource for one in cluster.registers.families)
+    makers = models.list_makers(cluster.registers.devices.families)
     figures = {
         name: {
             "total": int(columns.total[figure, d]),

@@ -51,13 +51,16 @@ def _list_resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Jso
     nodes, table = scene.asking.cluster.nodes.columns, scene.asking.cluster.nodes
     first = (names.CPU, names.MEMORY, names.PODS)
     offered = [resource for resource, _ in (facts.allocatable if facts else ())]
-    families = scene.asking.cluster.registers.families
+    registers = scene.asking.cluster.registers
+    families = registers.devices.families
     by_cards = {
-        one.resource for one, mine in zip(families, nodes.managed[:, row], strict=True) if mine
+        families[int(nodes.pools.family[pool])]
+        for pool in registers.list_pools(row)
+        if nodes.pools.managed[pool]
     }
     found = []
     per_card = read_replicas(scene.asking.cluster, np.array([row], np.int64))[:, 0].tolist()
-    reported = {one.resource: n for one, n in zip(families, per_card, strict=True)}
+    reported = dict(zip(families, per_card, strict=True))
     for resource in dict.fromkeys([*first, *offered]):
         if resource in by_cards:
             # The rows of cards show what is free; the node's figure counts how many pods may share the cards.
@@ -73,17 +76,18 @@ def _list_resources(scene: Scene, row: int, facts: NodeFacts | None) -> list[Jso
 
 def _list_cards(scene: Scene, row: int) -> list[Json]:
     cluster = scene.asking.cluster
-    nodes = cluster.nodes.columns
     held: dict[int, list[Json]] = {}
     for pod in _list_pods(scene, cluster.nodes.find_name(row)):
         for d, (cores, mib, sharers) in cluster.read_held(pod).items():
             one = {"pod": pod.key, "memoryMiB": mib, "cores": cores, "sharers": sharers}
             held.setdefault(d, []).append(one)
     return [
-        {"family": family.resource, **devices.describe_card(cluster, d), "holders": held.get(d, [])}
-        for pool, family in enumerate(cluster.registers.families)
-        for start in [int(nodes.card_start[pool, row])]
-        for d in range(start, start + int(nodes.card_count[pool, row]))
+        {
+            "family": cluster.registers.find_resource(d),
+            **devices.describe_card(cluster, d),
+            "holders": held.get(d, []),
+        }
+        for d in cluster.registers.list_card_rows(row)
     ]
 
 

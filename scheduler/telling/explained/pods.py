@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from scheduler.api import wire
+from scheduler.api.cards import list_uses
 from scheduler.api.door.decisions import Diagnosis
 from scheduler.disruption.attempts import Made
 from scheduler.state.pods import PodRecord
@@ -135,8 +136,8 @@ def _describe_decision(scene: Scene, pod: PodRecord) -> Json | None:
     with cluster.trial():
         for bind in scene.cycle.schedule([pod], explain=False).binds:
             row = cluster.nodes.find_row(bind.node)
-            uses = [use for slot in bind.slots for use in slot]
-            there = cluster.registers.list_cards(bind.uid, cluster.registers.find_pool(pod), row)
+            uses = list_uses(bind.devices)
+            there = cluster.registers.list_all_cards(bind.uid, row)
             return {
                 "node": bind.node,
                 "devices": [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scheduler.api import names
 from scheduler.api.queues.kai import CARD, NOTHING, Vector, add, count_mig_cards
-from scheduler.schema import columns as c
 from scheduler.state.cluster import Cluster
 
 # A node with one of these taints is not ready.
@@ -76,20 +75,17 @@ class Totals:
         return cpu, memory, gpu
 
     def _count_cards(self, row: int) -> int:
-        columns, n = self._cluster.nodes.columns, 0
-        for pool in range(columns.managed.shape[0]):
-            is_managed = bool(columns.managed[pool, row])
-            offered = columns.allocatable[c.DEVICES_AT + pool, row]
-            n += int(columns.card_count[pool, row] if is_managed else offered)
+        nodes, n = self._cluster.nodes.columns, 0
+        for pool in self._cluster.registers.list_pools(row):
+            offered = nodes.allocatable[nodes.pools.resource[pool], row]
+            n += int(nodes.pools.count[pool] if nodes.pools.managed[pool] else offered)
         return n
 
     def _find_smallest_card(self) -> int:
-        columns, mib = self._cluster.nodes.columns, self._cluster.cards.columns.total[_MIB]
-        smallest = 0
-        for row in self._cluster.nodes.rows.values():
-            for pool in range(columns.managed.shape[0]):
-                start, n = int(columns.card_start[pool, row]), int(columns.card_count[pool, row])
-                for one in mib[start : start + n].tolist():
-                    if one > 0 and (not smallest or one < smallest):
-                        smallest = one
-        return smallest
+        mib = self._cluster.cards.columns.total[_MIB]
+        there = (
+            int(mib[d])
+            for row in self._cluster.nodes.rows.values()
+            for d in self._cluster.registers.list_card_rows(row)
+        )
+        return min((one for one in there if one > 0), default=0)

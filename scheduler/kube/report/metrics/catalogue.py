@@ -5,7 +5,7 @@ Administrators and nodes bound the values of every label: no text that only pods
 
 from __future__ import annotations
 
-from scheduler.kube.report.metrics import queue_catalogue
+from scheduler.kube.report.metrics import hami_catalogue, queue_catalogue
 from scheduler.kube.report.metrics.families import Family, FamilyKind
 
 _COUNTER, _GAUGE, _HISTOGRAM = FamilyKind.COUNTER, FamilyKind.GAUGE, FamilyKind.HISTOGRAM
@@ -316,7 +316,7 @@ CARD_CORES = _make_pair("card", "cores", "Compute of a card, in percent of one G
 CARD_MEMORY = _make_pair("card", "memory_bytes", "Memory of a card, in bytes", _OF_CARD)
 CARD_SHARERS = _make_pair("card", "sharers", "Places for sharers on a card", _OF_CARD)
 
-_VALUES = (*tuple(globals().values()), queue_catalogue.ALL)
+_VALUES = (*tuple(globals().values()), queue_catalogue.ALL, hami_catalogue.ALL)
 ALL: tuple[Family, ...] = tuple(
     family
     for told in _VALUES

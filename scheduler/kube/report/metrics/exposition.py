@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Metric, PlatformCollector, ProcessCollector
@@ -11,10 +12,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from scheduler.config import MetricsConfig
-from scheduler.engine.questions.measures import DeviceColumns, Devices
+from scheduler.engine.questions.measures import DeviceColumns, Devices, HoldColumns, Holds
 from scheduler.kube.report.metrics import reading, stranded
 from scheduler.kube.report.metrics.counting import Metrics
 from scheduler.kube.report.metrics.devices import Lines
+from scheduler.kube.report.metrics.hami import HamiLines
 from scheduler.kube.report.metrics.reading import Sources
 from scheduler.kube.report.metrics.stranded import Stranded
 from scheduler.measure.figures import Figures
@@ -27,6 +29,7 @@ class _Read(NamedTuple):
 
     families: list[Metric]
     copies: DeviceColumns | None
+    holds: HoldColumns | None
     stranded: Figures | None
 
 
@@ -48,7 +51,7 @@ class Exposition:
         metrics: counters and histograms.
         sources: the parts from which present figures are read.
         measured: the capacity that is used, and the free capacity that no pod can use.
-        config: whether there are lines for each node, and for each card.
+        config: whether there are lines for each node, and for each card, and under which names.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Exposition:
     ) -> None:
         self._metrics, self._sources, self._measured = metrics, sources, measured
         self._lines = Lines(per_node=config.per_node, per_card=config.per_card)
+        self._hami = HamiLines(config)
         self._process = CollectorRegistry()
         ProcessCollector(registry=self._process)
         PlatformCollector(registry=self._process)
@@ -85,18 +89,24 @@ class Exposition:
             *self._metrics.collect(),
             *reading.collect(self._sources, self._main.time()),
             *self._measured.collect(),
+            *self._hami.collect(self._sources.version),
         ]
         # Only the replica that decides has them, as with the measures: else sums would count everything twice.
-        has_lines = self._lines.is_asked and self._sources.is_deciding()
-        copies = self._sources.engine.ask(Devices()) if has_lines else None
-        return _Read(families, copies, self._measured.get_node_figures())
+        engine, is_deciding = self._sources.engine, self._sources.is_deciding()
+        has_lines = is_deciding and (self._lines.is_asked or self._hami.is_asked)
+        copies = engine.ask(Devices()) if has_lines else None
+        holds = engine.ask(Holds()) if is_deciding and self._hami.has_pods else None
+        return _Read(families, copies, holds, self._measured.get_node_figures())
 
     async def _write_parts(
         self, found: _Read, encoder: Callable[[Collector], bytes]
     ) -> AsyncIterator[bytes]:
         if found.copies is not None:
             # They come first: one of the formats has a last line of its own.
-            lines = self._lines.write_parts(found.copies)
+            lines = chain(
+                self._lines.write_parts(found.copies) if self._lines.is_asked else (),
+                self._hami.write_parts(found.copies, found.holds) if self._hami.is_asked else (),
+            )
             while (part := await asyncio.to_thread(next, lines, None)) is not None:
                 yield part
         if found.stranded is not None:

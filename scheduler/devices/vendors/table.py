@@ -1,0 +1,20 @@
+"""The table of vendors: a vendor is a file, and its line here."""
+
+from __future__ import annotations
+
+from scheduler.api.hami_config.sections import DeviceConfig
+from scheduler.devices.vendors import biren, hygon, iluvatar, kunlun
+from scheduler.devices.vendors.driver import VendorCards
+
+_VENDORS = (
+    biren,
+    hygon,
+    iluvatar,
+    kunlun,
+)
+
+
+def list_drivers(config: DeviceConfig) -> tuple[VendorCards, ...]:
+    """List the drivers of all kinds of devices that a configuration gives a resource."""
+    kinds = (kind for vendor in _VENDORS for kind in vendor.list_kinds(config))
+    return tuple(VendorCards(kind) for kind in kinds if kind.cards)

@@ -1,0 +1,111 @@
+"""What is particular to a vendor's devices, as HAMi's scheduler and the vendor's plugin agree on it.
+
+Source: HAMi v2.10 (Apache-2.0), ``pkg/device``; the cases in ``tests/data/hami/vendors`` were compared with its functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scheduler.api import hami, names, wire
+from scheduler.api.cards import Card, Slots
+from scheduler.schema import columns as c
+
+# From a node to the texts that report its devices; all empty if it reports none.
+ReadNode = Callable[[wire.Node], tuple[str, ...]]
+# From these texts to the devices. Raises ``BadInput`` if they cannot be read.
+ListCards = Callable[[tuple[str, ...]], tuple[Card, ...]]
+# What the plugin reads on pods besides the text of HAMi, from the devices of each container.
+WriteMore = Callable[[Slots], dict[str, str]]
+
+
+def write_nothing(_: Slots) -> dict[str, str]:
+    """Write nothing more."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vendor:
+    """One kind of a vendor's devices.
+
+    Attributes:
+        word: HAMi's name of the kind, in texts on pods.
+        cards, memory, cores: the resources that count devices, and that say how much of each device is requested; empty
+            where there is none.
+        register: the node's annotation in which the plugin reports the devices; empty if ``read_node`` finds them elsewhere.
+        allocated: the pod's annotation that names its devices, for good.
+        to_allocate: the annotation that the plugin reads and empties; empty if it reads none.
+        use_ids, nouse_ids: annotations of pods that name devices.
+        use_types, nouse_types: annotations of pods that name models; empty where there are none.
+        mib: the MiB of one unit of ``memory``.
+        default_cores: the cores of a container that says nothing of cores.
+        is_unmeasured: devices are shared by a number of containers, and by nothing else.
+        is_whole: each device goes to one container.
+        fit_size: finds the size of a part of the device that has so many MiB: its MiB and its cores.
+        read_node, list_cards: how the devices are reported, if not in ``register``.
+        write_more: what else is written on the pod.
+        has_lock: whether the plugin finds the pod by HAMi's node lock.
+        chooser: the number of the kernel that chooses among the devices.
+    """
+
+    word: str
+    cards: str
+    memory: str = ""
+    cores: str = ""
+    register: str = ""
+    allocated: str
+    to_allocate: str = ""
+    use_ids: tuple[str, ...] = ()
+    nouse_ids: tuple[str, ...] = ()
+    use_types: str = ""
+    nouse_types: str = ""
+    mib: int = 1
+    default_cores: int = 100
+    is_unmeasured: bool = False
+    is_whole: bool = False
+    fit_size: Callable[[int], tuple[int, int]] | None = None
+    read_node: ReadNode | None = None
+    list_cards: ListCards | None = None
+    write_more: WriteMore = write_nothing
+    has_lock: bool = True
+    chooser: int = c.WALK
+
+    @property
+    def notes(self) -> frozenset[str]:
+        """The annotations of a pod that say which devices it accepts."""
+        every = (*self.use_ids, *self.nouse_ids, self.use_types, self.nouse_types)
+        return frozenset(one for one in every if one)
+
+
+def read_register(node: wire.Node, key: str) -> tuple[str, ...]:
+    """Read the annotation in which a plugin reports its devices."""
+    return ((node.metadata.annotations or {}).get(key, ""),)
+
+
+def list_registered(text: str, key: str, *, is_unmeasured: bool) -> tuple[Card, ...]:
+    """List the devices of a register, as JSON or as text.
+
+    Raises:
+        BadInput: the register cannot be read.
+    """
+    return tuple(
+        Card(
+            id=card.id,
+            index=card.index,
+            sharers=card.count,
+            # Of these devices only the number of sharers counts: each takes one part of them.
+            mib=card.count if is_unmeasured else card.devmem,
+            cores=0 if is_unmeasured else card.devcore,
+            model=card.type,
+            mode=card.mode,
+            numa=card.numa,
+            healthy=card.health,
+        )
+        for card in (hami.decode_register(text, key) if text else ())
+    )
+
+
+def make_lock_keys(vendor: Vendor) -> tuple[str, ...]:
+    """List the annotations by which a node's plugin is busy with a pod."""
+    return (names.HAMI_LOCK,) if vendor.has_lock else ()
