@@ -1,6 +1,6 @@
 """``make bench``: everything, as one JSON document on standard output, with progress on standard error.
 
-``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues queue-scenarios jobs webhook domains end-to-end starts hostile recording dumps scrapes storm storm-served everywhere"``
+``ARGS="kernels handles replay trials small distinct learning engine groups backfill queues queue-scenarios jobs webhook admissions domains end-to-end starts hostile recording dumps scrapes storm storm-served everywhere"``
 picks parts. ``--rows``, ``--nodes``, ``--pods``, ``--turns`` and ``--schedulers`` pick what ``engine`` and
 ``end-to-end`` measure; ``--modes``, ``--seeds``, ``--scenarios`` and ``--only`` what ``everywhere`` plays.
 ``--quick`` runs the smallest sizes of every part. Every figure that has a floor is told as met or missed; with
@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bench import (
+    admissions,
     backfill,
     distinct,
     domains,
@@ -96,6 +97,7 @@ _PARTS: dict[str, tuple[_Run, _Floors]] = {
     ),
     "jobs": (lambda given: jobs.run(given.quick), lambda _: jobs.FLOORS),
     "webhook": (lambda given: webhook.run(given.quick), lambda _: webhook.FLOORS),
+    "admissions": (lambda given: admissions.run(given.quick), lambda _: admissions.FLOORS),
     "domains": (lambda given: domains.run(given.quick), lambda _: domains.FLOORS),
     "end-to-end": (_end_to_end, lambda given: given.plan.floors()),
     "starts": (lambda given: starts.run(given.quick), lambda _: starts.FLOORS),

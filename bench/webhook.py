@@ -1,9 +1,7 @@
 """How long the webhook takes for a review while so many come each second as the API server may send.
 
 The server runs in a process of its own, as it does in the operator: in a thread beside a loop that is busy for 10 ms of
-every 20 ms (``busy``), as a loop is that decides, or beside one with nothing to do (``idle``). Reviews come over
-connections that stay open, at an even pace, whether earlier ones have been answered or not, and the time of each counts
-from when it should have been sent. So a pause of the client or the server counts for all that had to wait for it.
+every 20 ms (``busy``), as a loop is that decides, or beside one with nothing to do (``idle``).
 """
 
 from __future__ import annotations
@@ -11,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
-import ssl
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
+from bench import review_client
 from bench.floors import Floor
 from scheduler.api import kinds, names
 from scheduler.kube.loop_thread import LoopThread
@@ -28,16 +24,14 @@ from scheduler.kube.webhook import certificates
 from scheduler.kube.webhook.keeping import Pair
 from scheduler.kube.webhook.known import Known
 from scheduler.kube.webhook.server import ReviewServer
-from scheduler.kube.webhook.webhook import SWITCH_SECONDS
+from scheduler.kube.webhook.webhook import SWITCH_SECONDS, Answers
 
 Json = dict[str, Any]
 
-_PER_SECOND, _SECONDS, _QUICK_SECONDS = 1_000, 10.0, 1.0
-_CONNECTIONS, _WARM = 16, 200
+_SECONDS, _QUICK_SECONDS = 10.0, 1.0
 _SLICE_SECONDS = 0.01
-_LIMIT_SECONDS = 60.0
 
-FLOORS = (Floor("idle.p99_ms", at_most=5), Floor("busy.reviews_a_second", at_least=990))
+FLOORS = (Floor("*.p99_ms", at_most=5), Floor("*.reviews_a_second", at_least=990))
 
 
 def run(quick: bool) -> Json:
@@ -53,17 +47,12 @@ def _measure(name: str, seconds: float) -> Json:
         assert server.stdin is not None
         assert server.stdout is not None
         served = json.loads(server.stdout.readline())
-        n = int(_PER_SECOND * seconds)
-        took, whole = asyncio.run(_send(served, n))
+        n = int(review_client.PER_SECOND * seconds)
+        sent = review_client.send_reviews(served, _make_reviews(), n)
         server.stdin.close()
         cpu_seconds = json.loads(server.stdout.readline())["cpu_seconds"]
-    quantiles = np.quantile(took, [0.5, 0.99, 1.0]) * 1000
-    return {
-        "reviews": n,
-        "reviews_a_second": round(n / whole, 1),
-        **dict(zip(("p50_ms", "p99_ms", "max_ms"), quantiles.round(2).tolist(), strict=True)),
-        "cpu_ms_a_review": round(cpu_seconds / (n + _WARM) * 1000, 3),
-    }
+    per_review = cpu_seconds / (n + review_client.count_warm()) * 1000
+    return {**sent.describe(), "cpu_ms_a_review": round(per_review, 3)}
 
 
 def _make_reviews() -> list[bytes]:
@@ -77,66 +66,11 @@ def _make_reviews() -> list[bytes]:
     spec = {"containers": containers, "restartPolicy": "Never", "schedulerName": names.SCHEDULER}
     job = {"metadata": meta, "spec": {"parallelism": 4, "template": {"spec": spec}}}
     pod = {"metadata": meta, "spec": spec}
-    found = []
-    for kind, one in ((kinds.JOBS, job), (kinds.PODS, pod)):
-        request = {
-            "uid": "7c1f9a52-1111-2222-3333-444455556666",
-            "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-            "namespace": "team",
-            "name": "train",
-            "object": one,
-        }
-        review = {
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "request": request,
-        }
-        body = json.dumps(review).encode()
-        for path in ("mutate", "validate"):
-            head = (
-                f"POST /{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            found.append(head.encode() + body)
-    return found
-
-
-async def _send(served: Json, n: int) -> tuple[list[float], float]:
-    """Send reviews at an even pace; the seconds that each took, and all of them together."""
-    tls = ssl.create_default_context(cadata=served["authorities"])
-    free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
-    for _ in range(_CONNECTIONS):
-        free.put_nowait(await asyncio.open_connection("localhost", served["port"], ssl=tls))
-    requests = _make_reviews()
-    for i in range(_WARM):
-        await _call(free, requests[i % len(requests)], 0.0)
-    begun = time.perf_counter() + 0.05
-    calls = []
-    for i in range(n):
-        due = begun + i / _PER_SECOND
-        while (left := due - time.perf_counter()) > 0:
-            await asyncio.sleep(left)
-        calls.append(asyncio.create_task(_call(free, requests[i % len(requests)], due)))
-    took = await asyncio.wait_for(asyncio.gather(*calls), _LIMIT_SECONDS)
-    whole = time.perf_counter() - begun
-    while not free.empty():
-        free.get_nowait()[1].close()
-    return took, whole
-
-
-async def _call(
-    free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]],
-    request: bytes,
-    due: float,
-) -> float:
-    reader, writer = await free.get()
-    writer.write(request)
-    head = await reader.readuntil(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200"), head
-    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-    await reader.readexactly(int(length))
-    took = time.perf_counter() - due
-    free.put_nowait((reader, writer))
-    return took
+    return [
+        review_client.write_request(f"/{path}", kind.group, kind.kind, one)
+        for kind, one in ((kinds.JOBS, job), (kinds.PODS, pod))
+        for path in ("mutate", "validate")
+    ]
 
 
 async def _serve(is_busy: bool) -> None:
@@ -170,7 +104,8 @@ def _work() -> None:
 
 
 async def _start(pair: Pair) -> ReviewServer:
-    server = ReviewServer(Known(lambda key: key is not None, lambda _: False), ReviewCounts())
+    answers = Answers(of_queues=Known(lambda key: key is not None, lambda _: False))
+    server = ReviewServer(answers.list_by_path(), ReviewCounts())
     server.use(pair)
     await server.start("127.0.0.1", 0)
     return server

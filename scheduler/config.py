@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.api import names, placement, values
+from scheduler.api.admission import configuration as admission
+from scheduler.api.admission.settings import DeviceWebhookSettings, Served
 from scheduler.api.groups.settings import GroupSettings
 from scheduler.api.groups.table import OWNER_KINDS
 from scheduler.api.kubescheduler import file as kube_file
@@ -87,6 +89,7 @@ class Config:
         metrics: how much the metrics tell.
         groups: which pods are groups, and which levels the cluster has.
         queues: which queues are managed, and how they share.
+        device_webhook: the webhook for pods with devices; None: it does not look at devices.
     """
 
     scheduler_name: str = names.SCHEDULER
@@ -106,6 +109,7 @@ class Config:
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
     groups: GroupSettings = field(default_factory=GroupSettings)
     queues: QueueSettings = field(default_factory=QueueSettings)
+    device_webhook: DeviceWebhookSettings | None = None
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
@@ -119,6 +123,15 @@ class Config:
         return tuple(
             one.scheduler_name for one in profiles if one.placement.mode == Mode.KUBE_SCHEDULER
         )
+
+    @property
+    def webhook(self) -> Served | None:
+        """The webhook that is served, whatever it is for; None for none."""
+        of_queues, of_devices = self.queues.webhook, self.device_webhook
+        settings = of_queues or (of_devices.serving if of_devices is not None else None)
+        if settings is None:
+            return None
+        return Served(settings, of_queues is not None, of_devices is not None)
 
     def profile(self, scheduler_name: str) -> Profile:
         """Return the profile of a name; the first profile for a name that is not ours."""
@@ -182,7 +195,21 @@ def parse_config(raw: Any) -> Config:
             changes[known[key]] = _READ[key](given)
         else:
             changes[known[key]] = _parse_number(key, given, getattr(Config(), known[key]))
-    return Config(**changes)
+    made = Config(**changes)
+    _refuse_two_webhooks(made)
+    return made
+
+
+def _refuse_two_webhooks(config: Config) -> None:
+    """Refuse a webhook for devices that would be another one than that for queues: there is one server."""
+    of_queues, of_devices = config.queues.webhook, config.device_webhook
+    if of_queues is None or of_devices is None:
+        return
+    for one in fields(of_queues):
+        ours, theirs = (getattr(given, one.name) for given in (of_devices.serving, of_queues))
+        if ours != theirs:
+            problem = f"{values.quote(ours)} is not that of queues.webhook, {values.quote(theirs)}: one server serves both"
+            raise BadInput(f"deviceWebhook.{one.name}", problem)
 
 
 def _convert_kube_file(given: kube_file.KubeFile) -> Config:
@@ -349,6 +376,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "metrics": _parse_metrics,
     "groups": _parse_groups,
     "queues": configuration.read_settings,
+    "deviceWebhook": admission.read_settings,
     "ageingPerHour": _parse_ageing,
     "hamiNodeLabel": _parse_label,
     "roleLabel": _parse_key,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 SCHEDULER = "evenkeel"
+# The scheduler of pods that name none.
+DEFAULT_SCHEDULER = "default-scheduler"
 
 # Evenkeel's own Lease, which only its replicas take. A Lease of any other name is shared with other programs.
 LEASE = "evenkeel"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 
@@ -48,8 +49,9 @@ from scheduler.kube.rights import Rights
 from scheduler.kube.watch import sources
 from scheduler.kube.watch.rare import Rare
 from scheduler.kube.watch.streams import Stream
+from scheduler.kube.webhook.devices import DeviceAdmission
 from scheduler.kube.webhook.known import Known
-from scheduler.kube.webhook.webhook import Webhook
+from scheduler.kube.webhook.webhook import Answers, Webhook
 
 # Not the loop's clock, which stands still while the loop is busy, but one that goes on while a machine sleeps.
 _boot_time = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
@@ -141,7 +143,7 @@ class Parts:
             options.lease_name,
             kueue_namespace=config.queues.kueue_namespace if has_queues else "",
             with_kai=has_kai,
-            webhook=config.queues.webhook,
+            webhook=config.webhook,
         )
         self.rights = Rights(side_api, needed)
         signs = Signs(
@@ -231,11 +233,18 @@ class Parts:
         return JobHands(self.api, ties)
 
     def _make_webhook(self) -> Webhook | None:
-        settings, options = self.options.config.queues.webhook, self.options
-        if settings is None or self.jobs is None:
+        options, config = self.options, self.options.config
+        served, settings = config.webhook, config.device_webhook
+        if served is None:
             return None
-        known = Known(self.jobs.is_managed, self.jobs.has_default_queue)
-        return Webhook(settings, options.access, options.host, known)
+        answers = Answers()
+        if served.for_queues and self.jobs is not None:
+            known = Known(self.jobs.is_managed, self.jobs.has_default_queue)
+            answers = answers._replace(of_queues=known)
+        if settings is not None:
+            admission = replace(settings.admission, scheduler_names=config.scheduler_names)
+            answers = answers._replace(of_devices=DeviceAdmission(admission))
+        return Webhook(served, options.access, options.host, answers)
 
     def _make_role_label(self) -> RoleLabel | None:
         key, pod = self.options.config.role_label, self.options.pod

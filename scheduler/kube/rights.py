@@ -9,9 +9,9 @@ import msgspec
 import structlog
 
 from scheduler.api import kinds, names
+from scheduler.api.admission.settings import Served
 from scheduler.api.jobs import table as jobs
 from scheduler.api.kinds import Kind
-from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import ApiError
 from scheduler.kube.client import ApiClient
 
@@ -44,7 +44,7 @@ def list_needed(
     *,
     kueue_namespace: str = "",
     with_kai: bool = False,
-    webhook: WebhookSettings | None = None,
+    webhook: Served | None = None,
 ) -> list[Right]:
     """List every right that Evenkeel needs.
 
@@ -53,7 +53,7 @@ def list_needed(
         lease_name: the name of the Lease.
         kueue_namespace: the namespace in which Kueue may run; empty: its queues are not managed.
         with_kai: whether KAI's queues are managed.
-        webhook: how the webhook is served; None: it is not.
+        webhook: the webhook that is served; None for none.
     """
     rights = [
         *(_make_right(verb, kind) for kind in kinds.WATCHED for verb in ("list", "watch")),
@@ -73,7 +73,7 @@ def list_needed(
     ]
     if kueue_namespace:
         rights += _list_of_queues(kueue_namespace)
-    if webhook is not None and not webhook.certificates:
+    if webhook is not None and not webhook.settings.certificates:
         rights += _list_of_webhook(webhook)
     if with_kai:
         rights += [_make_right(verb, kind) for kind in kinds.OF_KAI for verb in ("list", "watch")]
@@ -104,14 +104,14 @@ def _list_of_queues(kueue_namespace: str) -> list[Right]:
     ]
 
 
-def _list_of_webhook(webhook: WebhookSettings) -> list[Right]:
+def _list_of_webhook(webhook: Served) -> list[Right]:
     """List what else is needed where the webhook has its certificate from Evenkeel itself."""
-    secrets = kinds.SECRETS.group, kinds.SECRETS.plural, "", webhook.namespace, webhook.name
+    secrets = kinds.SECRETS.group, kinds.SECRETS.plural, "", webhook.settings.namespace
     return [
-        *(Right(verb, *secrets) for verb in ("get", "update")),
+        *(Right(verb, *secrets, webhook.settings.name) for verb in ("get", "update")),
         *(
-            Right(verb, kind.group, kind.plural, name=webhook.name)
-            for kind in (kinds.MUTATING_WEBHOOKS, kinds.VALIDATING_WEBHOOKS)
+            Right(verb, kind.group, kind.plural, name=name)
+            for kind, name in webhook.list_configurations()
             for verb in ("get", "patch")
         ),
     ]

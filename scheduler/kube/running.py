@@ -130,8 +130,9 @@ class RunningParts:
         await self._lifeline.call(self._parts.lease.release(settled_reign=settled))
 
     async def _serve_webhook(self, webhook: Webhook) -> None:
-        # Before, it is not known which jobs have a queue.
-        await self.wait_for_lists()
+        if self._parts.jobs is not None:
+            # Before, it is not known which jobs have a queue.
+            await self.wait_for_lists()
         await webhook.run()
 
     async def _freeze_heap(self) -> None:

@@ -66,8 +66,9 @@ def _config(objects: dict[tuple[str, str], Json]) -> config.Config:
             "manifests/queues-webhook",
             ["--set=config.queues.kueue=true", "--set=webhook.enabled=true"],
         ),
+        ("manifests/device-webhook", ["--set=deviceWebhook.enabled=true"]),
     ],
-    ids=["beside", "in place", "queues", "webhook"],
+    ids=["beside", "in place", "queues", "webhook", "device webhook"],
 )
 def test_the_chart_and_the_kustomization_are_the_same(
     folder: str, values: list[str], control_plane: ControlPlane, tmp_path: Path
@@ -237,6 +238,74 @@ def test_cert_manager_can_make_the_certificate_of_the_webhook(tmp_path: Path) ->
     settings = _config(chart).queues.webhook
     assert settings is not None
     assert settings.certificates == folder
+
+
+def test_one_webhook_serves_queues_and_devices(tmp_path: Path) -> None:
+    values = (
+        "config.queues.kueue=true", "webhook.enabled=true", "deviceWebhook.enabled=true",
+        "deviceWebhook.takeOver={hami-scheduler}", "deviceWebhook.failurePolicy=Ignore",
+        "deviceWebhook.ignoredNamespaces={other}", "deviceWebhook.objectSelector.matchLabels.team=a",
+    )  # fmt: skip
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={value}" for value in values)))
+    of_devices = chart["MutatingWebhookConfiguration", "evenkeel-webhook-devices"]["webhooks"]
+    (rule,) = chart["ClusterRole", "evenkeel-webhook"]["rules"]
+    assert rule["resourceNames"] == ["evenkeel-webhook", "evenkeel-webhook-devices"]
+    with_devices, others = of_devices
+    assert (with_devices["failurePolicy"], others["failurePolicy"]) == ("Ignore", "Ignore")
+    for one in of_devices:
+        names = one["namespaceSelector"]["matchExpressions"][0]["values"]
+        assert {"kube-system", installed.NAMESPACE, "other"} < set(names)
+        assert one["objectSelector"]["matchLabels"] == {"team": "a"}
+    conditions = [
+        {each["name"]: each["expression"] for each in one["matchConditions"]} for one in of_devices
+    ]
+    assert "['default-scheduler', 'evenkeel', 'hami-scheduler']" in conditions[0]["ours"]
+    assert conditions[1]["ours"].endswith("['hami-scheduler']")
+    assert conditions[1]["others"] == "!" + conditions[0]["devices"]
+    settings = _config(chart)
+    served = settings.webhook
+    assert served is not None
+    assert (served.for_queues, served.for_devices) == (True, True)
+    assert settings.device_webhook is not None
+    assert settings.device_webhook.admission.taken_over == ("hami-scheduler",)
+
+
+def test_pods_that_may_keep_default_scheduler_do_not_depend_on_the_webhook(tmp_path: Path) -> None:
+    values = ("deviceWebhook.enabled=true", "deviceWebhook.forceOverwriteDefaultScheduler=false", "config.profiles[0].schedulerName=second")  # fmt: skip
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={value}" for value in values)))
+    (hook,) = chart["MutatingWebhookConfiguration", "evenkeel-webhook-devices"]["webhooks"]
+    assert hook["matchConditions"][1]["expression"].endswith(" in ['evenkeel', 'second']")
+    settings = _config(chart).device_webhook
+    assert settings is not None
+    assert not settings.admission.overwrites_default
+
+
+def test_pods_without_devices_come_to_the_webhook_where_all_containers_get_something(
+    tmp_path: Path,
+) -> None:
+    on = "--set=deviceWebhook.enabled=true"
+    for value in ("overwriteEnv=true", "gpuCorePolicy=force"):
+        text = installed.rendered_chart(tmp_path, on, f"--set=deviceWebhook.nvidia.{value}")
+        chart = _by_name(text)
+        _, others = chart["MutatingWebhookConfiguration", "evenkeel-webhook-devices"]["webhooks"]
+        assert others["failurePolicy"] == "Ignore"
+        assert "'default-scheduler', 'evenkeel'" in others["matchConditions"][1]["expression"]
+
+
+def test_cert_manager_can_make_the_certificate_of_the_webhook_for_devices(tmp_path: Path) -> None:
+    values = ("deviceWebhook.enabled=true", "webhook.certManager.enabled=true", "webhook.certManager.issuerRef.name=mine")  # fmt: skip
+    chart = _by_name(installed.rendered_chart(tmp_path, *(f"--set={value}" for value in values)))
+    name = "evenkeel-webhook"
+    assert chart["Certificate", name]["spec"]["secretName"] == name
+    assert not {("Secret", name), ("Role", name), ("ClusterRole", name)} & chart.keys()
+    found = chart["MutatingWebhookConfiguration", f"{name}-devices"]
+    injected = found["metadata"]["annotations"]["cert-manager.io/inject-ca-from"]
+    assert injected == f"{installed.NAMESPACE}/{name}"
+    pod = chart["Deployment", "evenkeel"]["spec"]["template"]["spec"]
+    assert "/etc/evenkeel-webhook" in [one["mountPath"] for one in pod["containers"][0]["volumeMounts"]]  # fmt: skip
+    settings = _config(chart).device_webhook
+    assert settings is not None
+    assert settings.serving.certificates == "/etc/evenkeel-webhook"
 
 
 def test_a_webhook_without_queues_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from scheduler.api import kinds, steering
+from scheduler.api.admission.settings import Served
 from scheduler.api.door import events
 from scheduler.api.limits import DEFAULT
 from scheduler.api.names import PeerKind
@@ -174,7 +175,8 @@ def test_the_manifests_give_every_right_that_is_needed() -> None:
     [
         ("queues", {"kueue_namespace": "kueue-system"}),
         ("kai-queues", {"with_kai": True}),
-        ("queues-webhook", {"webhook": WebhookSettings()}),
+        ("queues-webhook", {"webhook": Served(WebhookSettings(), True, False)}),
+        ("device-webhook", {"webhook": Served(WebhookSettings(), False, True)}),
     ],
 )
 def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(
@@ -186,6 +188,17 @@ def test_what_queues_take_is_given_where_they_are_managed_and_nothing_else(
         for one in more
     }
     assert given_rights(folder) == needed
+
+
+def test_rights_for_the_webhook_are_for_what_it_is_for() -> None:
+    for served, wanted in (
+        (Served(WebhookSettings(), True, False), {"evenkeel-webhook"}),
+        (Served(WebhookSettings(), False, True), {"evenkeel-webhook-devices"}),
+        (Served(WebhookSettings(certificates="/there"), True, True), set()),
+    ):
+        needed = rights.list_needed("x", "x", webhook=served)
+        hooks = {one.name for one in needed if one.group == "admissionregistration.k8s.io"}
+        assert hooks == wanted
 
 
 def test_the_manifests_let_nothing_be_listed_that_the_table_does_not_name() -> None:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from cryptography import x509
 
+from scheduler.api.admission.settings import Served
 from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import ApiError, BadInput
 from scheduler.kube.webhook import certificates
@@ -103,9 +104,11 @@ class _Server:
         self.hooks: Json = {"metadata": meta, "webhooks": webhooks}
         self.conflicts = 0
         self.writes: list[str] = []
+        self.read: set[str] = set()
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         del params
+        self.read.add(path.partition("/apis/admissionregistration.k8s.io/v1/")[2])
         return self.secret if "/secrets/" in path else self.hooks
 
     async def send(self, method: str, path: str, body: Any, *, content_type: str = "") -> bytes:
@@ -122,7 +125,7 @@ class _Server:
 
 
 def _make_keeper(server: _Server) -> SecretKeeper:
-    return SecretKeeper(server, WebhookSettings())  # type: ignore[arg-type]
+    return SecretKeeper(server, Served(WebhookSettings(), for_queues=True, for_devices=True))  # type: ignore[arg-type]
 
 
 async def test_the_first_replica_makes_the_certificate_and_the_others_use_it() -> None:
@@ -135,6 +138,22 @@ async def test_the_first_replica_makes_the_certificate_and_the_others_use_it() -
     n_writes = len(server.writes)
     assert await _make_keeper(server).find_pair() == first
     assert len(server.writes) == n_writes
+
+
+@pytest.mark.parametrize(
+    ("served", "names"),
+    [
+        (Served(WebhookSettings(), True, False), {"mutating": "", "validating": ""}),
+        (Served(WebhookSettings(), False, True), {"mutating": "-devices"}),
+    ],
+)
+async def test_the_authority_is_written_where_the_webhook_is_named(
+    served: Served, names: dict[str, str]
+) -> None:
+    server = _Server()
+    await SecretKeeper(server, served).find_pair()  # type: ignore[arg-type]
+    wanted = {f"{kind}webhookconfigurations/evenkeel-webhook{end}" for kind, end in names.items()}
+    assert server.read - {""} == wanted
 
 
 async def test_of_two_replicas_that_write_at_once_one_reads_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import ssl
 from collections.abc import AsyncIterator
@@ -15,19 +16,22 @@ import msgspec
 import pytest
 
 from scheduler.api import kinds, names
+from scheduler.api.admission.settings import Served
 from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import BadInput
 from scheduler.kube.client import Access
 from scheduler.kube.report.metrics.reviews import ReviewCounts
-from scheduler.kube.webhook import certificates
+from scheduler.kube.webhook import certificates, connections
 from scheduler.kube.webhook.certificates import Certificates
 from scheduler.kube.webhook.keeping import Pair
 from scheduler.kube.webhook.server import ReviewServer
-from scheduler.kube.webhook.webhook import Webhook
+from scheduler.kube.webhook.webhook import Answers, Webhook
 from tests.unit.webhook_reviews import KNOWN, QUEUE, write_review
 
 Json = dict[str, Any]
 _JOB: Json = {"metadata": {"labels": QUEUE}, "spec": {"template": {"spec": {}}}}
+
+_ANSWERS = Answers(of_queues=KNOWN)
 
 
 def make_certificates() -> Certificates:
@@ -36,13 +40,13 @@ def make_certificates() -> Certificates:
     return made
 
 
-def _trust(made: Certificates) -> ssl.SSLContext:
+def make_trust(made: Certificates) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=made.authorities.decode())
 
 
 @pytest.fixture
 async def served() -> AsyncIterator[tuple[ReviewServer, Certificates]]:
-    made, server = make_certificates(), ReviewServer(KNOWN, ReviewCounts())
+    made, server = make_certificates(), ReviewServer(_ANSWERS.list_by_path(), ReviewCounts())
     server.use(Pair(made.certificate, made.key))
     await server.start("127.0.0.1", 0)
     try:
@@ -64,9 +68,9 @@ async def _post(server: ReviewServer, tls: ssl.SSLContext, path: str, body: byte
 async def test_reviews_are_answered(served: tuple[ReviewServer, Certificates]) -> None:
     server, made = served
     body = write_review(kinds.JOBS, _JOB)
-    status, answer = await _post(server, _trust(made), "/mutate", body)
+    status, answer = await _post(server, make_trust(made), "/mutate", body)
     assert (status, msgspec.json.decode(answer)["response"]["patchType"]) == (200, "JSONPatch")
-    status, answer = await _post(server, _trust(made), "/validate", body)
+    status, answer = await _post(server, make_trust(made), "/validate", body)
     assert (status, msgspec.json.decode(answer)["response"]["allowed"]) == (200, True)
 
 
@@ -74,7 +78,7 @@ async def test_what_is_no_review_is_refused_and_the_server_goes_on(
     served: tuple[ReviewServer, Certificates],
 ) -> None:
     server, made = served
-    tls = _trust(made)
+    tls = make_trust(made)
     assert (await _post(server, tls, "/mutate", b"{"))[0] == 400
     assert (await _post(server, tls, "/mutate", b" " * (9 << 20)))[0] == 413
     assert (await _post(server, tls, "/elsewhere", b"{}"))[0] == 404
@@ -88,11 +92,12 @@ async def test_a_failure_of_ours_is_an_answer(
         raise ZeroDivisionError
 
     _, made = served
-    broken = ReviewServer(KNOWN._replace(is_managed=fail), ReviewCounts())  # type: ignore[arg-type]
+    known = KNOWN._replace(is_managed=fail)  # type: ignore[arg-type]
+    broken = ReviewServer(Answers(of_queues=known).list_by_path(), ReviewCounts())
     broken.use(Pair(made.certificate, made.key))
     await broken.start("127.0.0.1", 0)
     try:
-        assert (await _post(broken, _trust(made), "/mutate", write_review(kinds.JOBS, _JOB)))[
+        assert (await _post(broken, make_trust(made), "/mutate", write_review(kinds.JOBS, _JOB)))[
             0
         ] == 500
     finally:
@@ -103,7 +108,7 @@ async def test_reviews_are_counted_by_what_was_answered(
     served: tuple[ReviewServer, Certificates],
 ) -> None:
     server, made = served
-    tls = _trust(made)
+    tls = make_trust(made)
     bad = {**_JOB, "metadata": {**_JOB["metadata"], "labels": {names.KUEUE_QUEUE: "no/name"}}}
     await _post(server, tls, "/mutate", write_review(kinds.JOBS, _JOB))
     await _post(server, tls, "/validate", write_review(kinds.JOBS, _JOB))
@@ -120,7 +125,7 @@ async def test_reviews_are_counted_by_what_was_answered(
     }
     assert found["mutate", "refused"] == 0
     n = {one.labels["webhook"]: one.value for one in seconds.samples if one.name.endswith("_count")}
-    assert n == {"mutate": 1, "validate": 3}
+    assert n == {"mutate": 1, "validate": 3, "mutate-device-pods": 0}
 
 
 async def test_a_new_certificate_is_used_without_a_restart(
@@ -129,9 +134,11 @@ async def test_a_new_certificate_is_used_without_a_restart(
     server, old = served
     new = make_certificates()
     server.use(Pair(new.certificate, new.key))
-    assert (await _post(server, _trust(new), "/mutate", write_review(kinds.JOBS, _JOB)))[0] == 200
+    assert (await _post(server, make_trust(new), "/mutate", write_review(kinds.JOBS, _JOB)))[
+        0
+    ] == 200
     with pytest.raises(aiohttp.ClientConnectorCertificateError):
-        await _post(server, _trust(old), "/mutate", b"{}")
+        await _post(server, make_trust(old), "/mutate", b"{}")
 
 
 async def test_a_certificate_that_is_none_is_refused_and_the_old_one_stays(
@@ -142,14 +149,16 @@ async def test_a_certificate_that_is_none_is_refused_and_the_old_one_stays(
         server.use(Pair(b"nothing", made.key))
     with pytest.raises(BadInput, match="certificate: cannot be used"):
         server.use(Pair(made.certificate, make_certificates().key))
-    assert (await _post(server, _trust(made), "/mutate", write_review(kinds.JOBS, _JOB)))[0] == 200
+    assert (await _post(server, make_trust(made), "/mutate", write_review(kinds.JOBS, _JOB)))[
+        0
+    ] == 200
 
 
 async def test_a_port_that_is_taken_is_named(served: tuple[ReviewServer, Certificates]) -> None:
     server, made = served
-    other = ReviewServer(KNOWN, ReviewCounts())
+    other = ReviewServer(_ANSWERS.list_by_path(), ReviewCounts())
     other.use(Pair(made.certificate, made.key))
-    with pytest.raises(BadInput, match=r"queues\.webhook\.port"):
+    with pytest.raises(BadInput, match=r"webhook\.port"):
         await other.start("127.0.0.1", server.port)
     await other.stop()
 
@@ -158,7 +167,12 @@ async def test_a_webhook_serves_once_there_is_a_certificate_and_ends_when_it_is_
     tmp_path: Path,
 ) -> None:
     settings = WebhookSettings(port=0, certificates=str(tmp_path))
-    webhook = Webhook(settings, Access(url="http://nowhere"), "127.0.0.1", KNOWN)
+    webhook = Webhook(
+        Served(settings, for_queues=True, for_devices=False),
+        Access(url="http://nowhere"),
+        "127.0.0.1",
+        _ANSWERS,
+    )
     running = asyncio.create_task(webhook.run())
     while webhook.trouble is None:
         await asyncio.sleep(0.01)
@@ -169,7 +183,7 @@ async def test_a_webhook_serves_once_there_is_a_certificate_and_ends_when_it_is_
     (tmp_path / "tls.key").write_bytes(made.key)
     while not webhook.port:
         await asyncio.sleep(0.01)
-    connector = aiohttp.TCPConnector(ssl=_trust(made))
+    connector = aiohttp.TCPConnector(ssl=make_trust(made))
     async with (
         aiohttp.ClientSession(connector=connector) as session,
         session.post(
@@ -181,3 +195,32 @@ async def test_a_webhook_serves_once_there_is_a_certificate_and_ends_when_it_is_
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+async def test_connections_without_a_request_are_closed(
+    served: tuple[ReviewServer, Certificates], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_REQUEST_SECONDS", 0.1)
+    server, made = served
+    tls = make_trust(made)
+    reader, writer = await asyncio.open_connection("localhost", server.port, ssl=tls)
+    idle, idle_writer = await asyncio.open_connection("localhost", server.port, ssl=tls)
+    writer.write(b"POST /mutate HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+    with contextlib.suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+    # The other one may be used still.
+    body = write_review(kinds.JOBS, _JOB)
+    idle_writer.write(b"POST /mutate?timeout=5s HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)  # fmt: skip
+    assert (await idle.readline()).startswith(b"HTTP/1.1 200")
+    for one in (writer, idle_writer):
+        one.close()
+
+
+async def test_other_methods_and_paths(served: tuple[ReviewServer, Certificates]) -> None:
+    server, made = served
+    connector = aiohttp.TCPConnector(ssl=make_trust(made))
+    async with aiohttp.ClientSession(connector=connector) as session:
+        for method, path, status in (("GET", "/mutate", 405), ("PUT", "/mutate", 405), ("GET", "/", 404), ("POST", "//mutate", 404)):  # fmt: skip
+            url = f"https://localhost:{server.port}{path}"
+            async with session.request(method, url) as answer:
+                assert answer.status == status

@@ -55,10 +55,93 @@ labels:
 
 {{- define "evenkeel.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- if .Values.webhook.enabled -}}
 {{- $webhook := dict "port" 9443 "name" (printf "%s-webhook" (include "evenkeel.name" .)) "namespace" .Release.Namespace -}}
 {{- if .Values.webhook.certManager.enabled -}}{{- $_ := set $webhook "certificates" "/etc/evenkeel-webhook" -}}{{- end -}}
+{{- if .Values.webhook.enabled -}}
 {{- $_ := set $config.queues "webhook" $webhook -}}
 {{- end -}}
+{{- if .Values.deviceWebhook.enabled -}}
+{{- $given := .Values.deviceWebhook -}}
+{{- $admission := dict "takeOver" $given.takeOver "forceOverwriteDefaultScheduler" $given.forceOverwriteDefaultScheduler "nvidia" $given.nvidia -}}
+{{- $_ := set $config "deviceWebhook" (merge $admission $webhook) -}}
+{{- end -}}
 {{ toYaml $config }}
+{{- end -}}
+
+
+{{- define "evenkeel.servesWebhook" -}}
+{{- if or .Values.webhook.enabled .Values.deviceWebhook.enabled -}}true{{- end -}}
+{{- end -}}
+
+{{- define "evenkeel.trusted" -}}
+{{- $name := printf "%s-webhook" (include "evenkeel.name" .) -}}
+{{- $found := list -}}
+{{- if .Values.webhook.enabled -}}{{- $found = append $found $name -}}{{- end -}}
+{{- if .Values.deviceWebhook.enabled -}}{{- $found = append $found (printf "%s-devices" $name) -}}{{- end -}}
+{{ join ", " $found }}
+{{- end -}}
+
+{{- define "evenkeel.deviceCondition" -}}
+{{- $nvidia := .Values.deviceWebhook.nvidia -}}
+{{- $found := list -}}
+{{- range list $nvidia.resourceCountName $nvidia.resourceMemoryName $nvidia.resourceMemoryPercentageName $nvidia.resourceCoreName -}}
+{{- if . -}}{{- $found = append $found (printf "'%s'" .) -}}{{- end -}}
+{{- end -}}
+(object.spec.?containers.orValue([]) + object.spec.?initContainers.orValue([])).exists(one,
+[{{ join ", " $found }}]
+.exists(key, key in one.?resources.?limits.orValue({}) || key in one.?resources.?requests.orValue({})))
+{{- end -}}
+
+{{- define "evenkeel.schedulerNames" -}}
+{{- $names := list .Values.config.schedulerName -}}
+{{- if .Values.deviceWebhook.forceOverwriteDefaultScheduler -}}{{- $names = prepend $names "default-scheduler" -}}{{- end -}}
+{{- range .Values.config.profiles -}}{{- $names = append $names .schedulerName -}}{{- end -}}
+{{- range .Values.deviceWebhook.takeOver -}}{{- $names = append $names . -}}{{- end -}}
+{{- $quoted := list -}}
+{{- range uniq $names -}}{{- $quoted = append $quoted (printf "'%s'" .) -}}{{- end -}}
+[{{ join ", " $quoted }}]
+{{- end -}}
+
+{{- define "evenkeel.takenOver" -}}
+{{- $quoted := list -}}
+{{- range uniq .Values.deviceWebhook.takeOver -}}{{- $quoted = append $quoted (printf "'%s'" .) -}}{{- end -}}
+[{{ join ", " $quoted }}]
+{{- end -}}
+
+{{- define "evenkeel.deviceWebhook" -}}
+{{- $given := .Values.deviceWebhook -}}
+admissionReviewVersions: [v1]
+sideEffects: None
+timeoutSeconds: {{ $given.timeoutSeconds }}
+reinvocationPolicy: IfNeeded
+clientConfig:
+  service: {name: {{ include "evenkeel.name" . }}-webhook, namespace: {{ .Release.Namespace }}, port: 443, path: /mutate-device-pods}
+namespaceSelector:
+  {{- with $given.namespaceSelector.matchLabels }}
+  matchLabels:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: NotIn
+      values: {{ concat (list "kube-system" "kube-public" "kube-node-lease" .Release.Namespace) $given.ignoredNamespaces | toJson }}
+    - {key: hami.io/webhook, operator: NotIn, values: [ignore]}
+    {{- with $given.namespaceSelector.matchExpressions }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+objectSelector:
+  {{- with $given.objectSelector.matchLabels }}
+  matchLabels:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  matchExpressions:
+    - {key: hami.io/webhook, operator: NotIn, values: [ignore]}
+    {{- with $given.objectSelector.matchExpressions }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+rules:
+  - apiGroups: [""]
+    apiVersions: [v1]
+    operations: [CREATE]
+    resources: [pods]
 {{- end -}}

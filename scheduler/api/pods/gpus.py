@@ -209,6 +209,13 @@ def sum_up(ask: GpuAsk) -> ContainerAsk:
     )
 
 
+def asks_whole(ask: GpuAsk | None) -> bool:
+    """Whether every container that asks devices asks whole ones, in whatever words."""
+    whole = (0, WHOLE_CARD_PERCENT, FULL_CORES)
+    slots = ask.containers if ask is not None else ()
+    return all((one.mem_mib, one.mem_percent, one.cores) == whole for one in slots if one.cards)
+
+
 def count_picks(ask: GpuAsk | None) -> int:
     """Count the cards that must be chosen for a pod one by one, for all its containers; 0 for devices that are counted."""
     if ask is None or not ask.by_card:

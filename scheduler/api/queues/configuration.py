@@ -24,6 +24,8 @@ _RESOURCES, _CHECK = "resources", "quotaCheckStrategy"
 _CHECKS = "BlockUndeclared", "IgnoreUndeclared"
 _FAIR, _HISTORY, _READY = "fairSharing", "admissionFairSharing", "waitForPodsReady"
 _WEBHOOK, _MOVES, _PROMISES, _KUEUE_NAMESPACE = "webhook", "moves", "promises", "kueueNamespace"
+# How a webhook is served.
+SERVING = ("port", "name", "namespace", "certificates")
 FIELDS = (
     "kueue",
     _KUEUE_NAMESPACE,
@@ -86,8 +88,18 @@ def _read_check(given: Any, field: str) -> bool:
 def _read_webhook(given: Any, field: str) -> WebhookSettings | None:
     if given is None:
         return None
-    raw, default = values.read_mapping(given, field), WebhookSettings()
-    values.refuse_unknown(raw, field, ("port", "name", "namespace", "certificates"))
+    raw = values.read_mapping(given, field)
+    values.refuse_unknown(raw, field, SERVING)
+    return read_serving(raw, field)
+
+
+def read_serving(raw: Mapping[str, Any], field: str) -> WebhookSettings:
+    """Read how a webhook is served, of fields that may have others beside them.
+
+    Raises:
+        BadInput: a field is not what is allowed; names it.
+    """
+    default = WebhookSettings()
     return WebhookSettings(
         port=values.read_integer(raw.get("port", default.port), f"{field}.port", 0, 2**16 - 1),
         name=_read_name(raw, field, "name", default.name),

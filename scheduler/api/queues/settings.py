@@ -78,11 +78,11 @@ class ReadySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """How the webhook for jobs and pods with a queue is served.
+    """How the webhook is served, of which there is one, whatever it is for.
 
     Attributes:
         port: where it listens; 0 takes a free port.
-        name: of its Service, of the Secret with its certificate, and of its two configurations.
+        name: of its Service, of the Secret with its certificate, and of its configurations, see ``api/admission``.
         namespace: of the Service and of the Secret.
         certificates: the folder with ``tls.crt`` and ``tls.key``, if others make them; empty: Evenkeel does.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,9 +17,9 @@ from scheduler.api.jobs import table
 from scheduler.api.jobs.parts import Json
 from scheduler.api.kinds import Kind
 from scheduler.errors import BadInput, make_visible
-from scheduler.kube.report.metrics.reviews import Review
-from scheduler.kube.webhook import checks, defaults
-from scheduler.kube.webhook.known import Known, Request
+from scheduler.kube.report.metrics.reviews import Outcome
+from scheduler.kube.webhook import checks, defaults, known
+from scheduler.kube.webhook.known import Known
 
 _VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 _MESSAGE_MAX = 1000
@@ -30,30 +30,38 @@ class _GroupKind(msgspec.Struct):
     group: str = ""
 
 
-class _Raw(msgspec.Struct, rename="camel"):
-    """What of a request is read."""
+class Request(msgspec.Struct, rename="camel"):
+    """What of any request is read."""
 
     uid: str
     kind: _GroupKind
     namespace: str = ""
     name: str = ""
     sub_resource: str = ""
+
+
+class _QueueRequest(Request):
     object: Any = None
     old_object: Any = None
 
 
-class _Review(msgspec.Struct, rename="camel"):
+R = TypeVar("R", bound=Request)
+
+
+class Review(msgspec.Struct, Generic[R], rename="camel"):
+    """An AdmissionReview; ``R``: what of its request is read."""
+
     api_version: str
     kind: str
-    request: _Raw
+    request: R
 
 
 class _Row(NamedTuple):
     """What is done about a kind."""
 
     kind: Kind
-    default: Callable[[Request, Known], list[Json]]
-    check: Callable[[Request], None]
+    default: Callable[[known.Request, Known], list[Json]]
+    check: Callable[[known.Request], None]
 
 
 _TABLE = (
@@ -67,77 +75,105 @@ _TABLE = (
 _BY_KIND = {(one.kind.group, one.kind.kind): one for one in _TABLE}
 
 
+_DECODER = msgspec.json.Decoder(Review[_QueueRequest])
+
+
 class Answer(NamedTuple):
     """What is sent back, and what it says in one word."""
 
     body: bytes
-    result: Review
+    result: Outcome
 
 
 class NotReview(Exception):  # noqa: N818
     """What has come is no AdmissionReview."""
 
 
-def answer_defaults(body: bytes, known: Known) -> Answer:
+def answer_defaults(body: bytes, cluster: Known) -> Answer:
     """Answer what an object gets.
 
     Raises:
         NotReview: the body is none.
     """
-    return _answer(body, lambda row, request: row.default(request, known))
+    return _answer(body, lambda row, request: row.default(request, cluster))
 
 
-def answer_checks(body: bytes, known: Known) -> Answer:
+def answer_checks(body: bytes, cluster: Known) -> Answer:
     """Answer whether an object may be.
 
     Raises:
         NotReview: the body is none.
     """
-    del known
+    del cluster
 
-    def check(row: _Row, request: Request) -> list[Json]:
+    def check(row: _Row, request: known.Request) -> list[Json]:
         row.check(request)
         return []
 
     return _answer(body, check)
 
 
-def _answer(body: bytes, find_patch: Callable[[_Row, Request], list[Json]]) -> Answer:
+def decode(body: bytes, decoder: msgspec.json.Decoder[Review[R]]) -> R:
+    """Decode the request of a review.
+
+    Raises:
+        NotReview: the body is no review.
+    """
     try:
-        review = msgspec.json.decode(body, type=_Review)
+        review = decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise NotReview(f"no {_KIND} of {_VERSION}: {error}") from error
     if (review.api_version, review.kind) != (_VERSION, _KIND):
         raise NotReview(f"no {_KIND} of {_VERSION}")
-    raw = review.request
-    row = _BY_KIND.get((raw.kind.group, raw.kind.kind))
-    answer: Json = {"uid": raw.uid, "allowed": True}
-    result = Review.ALLOWED
-    if row is not None and not raw.sub_resource and raw.object is not None:
-        try:
-            patch = find_patch(row, _read_request(row.kind, raw))
-        except BadInput as error:
-            result = Review.REFUSED
-            answer |= _refuse(row.kind, raw, error)
-        else:
-            if patch:
-                result = Review.CHANGED
-                text = base64.b64encode(msgspec.json.encode(patch)).decode()
-                answer |= {"patchType": "JSONPatch", "patch": text}
+    return review.request
+
+
+def write_allowed(request: Request, patch: list[Json]) -> Answer:
+    """Write that an object may be, with the operations of a JSON patch."""
+    answer: Json = {"uid": request.uid, "allowed": True}
+    if not patch:
+        return _write(answer, Outcome.ALLOWED)
+    text = base64.b64encode(msgspec.json.encode(patch)).decode()
+    return _write(answer | {"patchType": "JSONPatch", "patch": text}, Outcome.CHANGED)
+
+
+def write_refused(
+    request: Request, kind: Kind, status: HTTPStatus, reason: str, problem: str
+) -> Answer:
+    """Write that an object may not be.
+
+    Args:
+        request: that of the object.
+        kind: its kind.
+        status: what the API server answers then.
+        reason: the same as one of Kubernetes' words.
+        problem: what is wrong.
+    """
+    key = make_visible(f"{request.namespace}/{request.name}".rstrip("/"))
+    message = f"{kind.kind} {key}: {problem}"[:_MESSAGE_MAX]
+    found = {"status": "Failure", "code": status.value, "reason": reason, "message": message}
+    return _write({"uid": request.uid, "allowed": False, "status": found}, Outcome.REFUSED)
+
+
+def _write(answer: Json, outcome: Outcome) -> Answer:
     made = msgspec.json.encode({"apiVersion": _VERSION, "kind": _KIND, "response": answer})
-    return Answer(made, result)
+    return Answer(made, outcome)
 
 
-def _read_request(kind: Kind, raw: _Raw) -> Request:
+def _answer(body: bytes, find_patch: Callable[[_Row, known.Request], list[Json]]) -> Answer:
+    request = decode(body, _DECODER)
+    row = _BY_KIND.get((request.kind.group, request.kind.kind))
+    if row is None or request.sub_resource or request.object is None:
+        return write_allowed(request, [])
+    try:
+        return write_allowed(request, find_patch(row, _read_request(row.kind, request)))
+    except BadInput as error:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        return write_refused(request, row.kind, status, "Invalid", str(error))
+
+
+def _read_request(kind: Kind, raw: _QueueRequest) -> known.Request:
     for one, field in ((raw.object, "object"), (raw.old_object, "oldObject")):
         if not (isinstance(one, dict) or (one is None and field == "oldObject")):
             raise BadInput(field, "must be an object")
-    return Request(kind, raw.namespace, raw.object, raw.old_object)
-
-
-def _refuse(kind: Kind, raw: _Raw, error: BadInput) -> Json:
-    key = make_visible(f"{raw.namespace}/{raw.name}".rstrip("/"))
-    message = f"{kind.kind} {key}: {error}"[:_MESSAGE_MAX]
-    code = HTTPStatus.UNPROCESSABLE_ENTITY.value
-    status = {"status": "Failure", "code": code, "reason": "Invalid", "message": message}
-    return {"allowed": False, "status": status}
+    return known.Request(kind, raw.namespace, raw.object, raw.old_object)

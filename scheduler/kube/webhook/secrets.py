@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from scheduler.api import kinds
+from scheduler.api.admission.settings import Served
 from scheduler.api.jobs.parts import Json, get_in, read_list, read_object
 from scheduler.api.jobs.templates import write_operation
-from scheduler.api.kinds import Kind
-from scheduler.api.queues.settings import WebhookSettings
 from scheduler.errors import ApiError
 from scheduler.kube import answers, client
 from scheduler.kube.client import ApiClient
@@ -28,8 +27,10 @@ _TRIES = 5
 class SecretKeeper:
     """Keeps certificates in a Secret, and their authorities on the configurations, so that the API server trusts them."""
 
-    def __init__(self, api: ApiClient, settings: WebhookSettings) -> None:
+    def __init__(self, api: ApiClient, served: Served) -> None:
+        settings = served.settings
         self._api, self._settings = api, settings
+        self._configurations = served.list_configurations()
         service = f"{settings.name}.{settings.namespace}.svc"
         self._hosts = (service, f"{service}.cluster.local")
 
@@ -40,8 +41,8 @@ class SecretKeeper:
             ApiError: the API server refuses, or there is no such Secret or configuration.
         """
         found = await self._find_certificates()
-        for kind in (kinds.MUTATING_WEBHOOKS, kinds.VALIDATING_WEBHOOKS):
-            await self._trust(kind, found.authorities)
+        for kind, name in self._configurations:
+            await self._trust(kind.find_path(name), found.authorities)
         return Pair(found.certificate, found.key)
 
     async def _find_certificates(self) -> Certificates:
@@ -68,9 +69,8 @@ class SecretKeeper:
             raise
         return True
 
-    async def _trust(self, kind: Kind, authorities: bytes) -> None:
+    async def _trust(self, path: str, authorities: bytes) -> None:
         """Write the authorities on each webhook of a configuration that names others."""
-        path = kind.find_path(self._settings.name)
         found = await self._api.get(path)
         wanted = base64.b64encode(authorities).decode()
         place = "webhooks", "clientConfig", "caBundle"

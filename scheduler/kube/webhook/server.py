@@ -1,4 +1,4 @@
-"""Answers reviews over HTTPS: ``/mutate`` and ``/validate``."""
+"""Answers reviews over HTTPS, each at its path."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import asyncio
 import ssl
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 
 import structlog
-from aiohttp import web
 
 from scheduler.errors import BadInput, join_lines
-from scheduler.kube.report.metrics.catalogue import WEBHOOKS
-from scheduler.kube.report.metrics.reviews import Review, ReviewCounts
+from scheduler.kube.report.metrics.reviews import Outcome, ReviewCounts
 from scheduler.kube.webhook import reviews
+from scheduler.kube.webhook.connections import Connection, Response
+from scheduler.kube.webhook.http_requests import HttpRequest
 from scheduler.kube.webhook.keeping import Pair
-from scheduler.kube.webhook.known import Known
 
-# A review has an object twice at most, and the API server takes none of more than 3 MiB.
-_BODY_BYTES = 8 << 20
-_BODY_SECONDS = 5.0
+_SWEEP_SECONDS, _STOP_SECONDS = 1.0, 1.0
+_HANDSHAKE_SECONDS = 5.0
 _JSON = "application/json"
+Answering = Callable[[bytes], reviews.Answer]
 _log = structlog.get_logger("evenkeel.webhook")
 
 
@@ -34,16 +34,19 @@ class ReviewServer:
         port: where it listens; 0 before the start.
     """
 
-    def __init__(self, known: Known, counts: ReviewCounts) -> None:
-        """``counts``: what was answered."""
-        self._known, self._counts = known, counts
+    def __init__(self, answers: Mapping[str, Answering], counts: ReviewCounts) -> None:
+        """Make a server that does not listen yet.
+
+        Args:
+            answers: by path, one of ``WEBHOOKS``, what answers a review.
+            counts: what was answered.
+        """
+        self._answers, self._counts = answers, counts
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        app = web.Application(client_max_size=_BODY_BYTES)
-        answers = reviews.answer_defaults, reviews.answer_checks
-        for path, answer in zip(WEBHOOKS, answers, strict=True):
-            app.router.add_post(f"/{path}", self._make_handler(path, answer))
-        self._runner = web.AppRunner(app, access_log=None)
+        self._open: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+        self._sweeping: asyncio.Task[None] | None = None
         self.port = 0
 
     def use(self, pair: Pair) -> None:
@@ -67,37 +70,58 @@ class ReviewServer:
         Raises:
             BadInput: it cannot listen there.
         """
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port, ssl_context=self._tls).start()
+            self._server = await asyncio.get_running_loop().create_server(
+                lambda: Connection(self._answer, self._open),
+                host,
+                port,
+                ssl=self._tls,
+                ssl_handshake_timeout=_HANDSHAKE_SECONDS,
+            )
         except OSError as error:
-            raise BadInput("queues.webhook.port", f"cannot listen at {port}: {error.strerror}") from error  # fmt: skip
-        self.port = self._runner.addresses[0][1]
+            raise BadInput("webhook.port", f"cannot listen at {port}: {error.strerror}") from error
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._sweeping = asyncio.create_task(self._sweep())
 
     async def stop(self) -> None:
-        """Stop listening."""
-        await self._runner.cleanup()
+        """Stop listening, and close all connections."""
+        if self._server is None or self._sweeping is None:
+            return
+        self._sweeping.cancel()
+        self._server.close()
+        for one in self._open:
+            one.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_SECONDS):
+                while self._open:
+                    await asyncio.sleep(_STOP_SECONDS / 100)
+        for one in list(self._open):
+            one.abort()
 
-    def _make_handler(
-        self, path: str, answer: Callable[[bytes, Known], reviews.Answer]
-    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def handle(request: web.Request) -> web.Response:
-            began, result = time.perf_counter(), Review.FAILED
-            try:
-                async with asyncio.timeout(_BODY_SECONDS):
-                    body = await request.read()
-                made, result = answer(body, self._known)
-                return web.Response(body=made, content_type=_JSON)
-            except TimeoutError:
-                return web.Response(status=HTTPStatus.REQUEST_TIMEOUT.value)
-            except reviews.NotReview as error:
-                return web.Response(status=HTTPStatus.BAD_REQUEST.value, text=f"{error}\n")
-            except web.HTTPException:
-                raise
-            except Exception as error:  # noqa: BLE001 - what a stranger writes must not end the server
-                _log.exception("a review has no answer", error=join_lines(error))
-                return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR.value)
-            finally:
-                self._counts.count(path, result, time.perf_counter() - began)
+    async def _sweep(self) -> None:
+        """Close connections whose clients keep them open in vain."""
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            now = time.monotonic()
+            for one in list(self._open):
+                if now > one.ends_at:
+                    one.abort()
 
-        return handle
+    def _answer(self, request: HttpRequest) -> Response:
+        path = request.path.removeprefix("/")
+        answer = self._answers.get(path)
+        if answer is None:
+            return Response(HTTPStatus.NOT_FOUND)
+        if request.method != "POST":
+            return Response(HTTPStatus.METHOD_NOT_ALLOWED)
+        began, outcome = time.perf_counter(), Outcome.FAILED
+        try:
+            made, outcome = answer(request.body)
+            return Response(HTTPStatus.OK, _JSON, made)
+        except reviews.NotReview as error:
+            return Response(HTTPStatus.BAD_REQUEST, body=f"{error}\n".encode(errors="replace"))
+        except Exception as error:  # noqa: BLE001 - what a stranger writes must not end the server
+            _log.exception("a review has no answer", error=join_lines(error))
+            return Response(HTTPStatus.INTERNAL_SERVER_ERROR)
+        finally:
+            self._counts.count(path, outcome, time.perf_counter() - began)

@@ -6,6 +6,7 @@ import numpy as np
 
 from scheduler.api import names
 from scheduler.api.door.decisions import Detail
+from scheduler.api.pods import gpus
 from scheduler.plugins import words
 from scheduler.plugins.contract import (
     Asked,
@@ -48,11 +49,15 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     requests, amounts = asked.template.requests, list_amounts(asked)
     rows = [cluster.nodes.find_row_asked(resource) for resource, _ in amounts]
     inner, find_family = cluster.nodes.devices.inner_resources, cluster.nodes.devices.find_family
+    # "All cores of a GPU" is no more than a GPU, which a node without cards may have, too.
+    is_whole = gpus.asks_whole(asked.template.gpu)
+    own = asked.template.family
+    counted = [0 if is_whole and inner.get(name) == own else amount for name, amount in amounts]
     return Compiled(
         {
             "charge": cluster.ledger.charges.number_template(asked.template),
             "resources": shared.make_ints(*rows),
-            "amounts": np.array([amount for _, amount in amounts], np.int64),
+            "amounts": np.array(counted, np.int64),
             "by_cards": shared.make_ints(
                 *(find_family(inner.get(name, "")) for name, _ in amounts)
             ),

@@ -204,7 +204,7 @@ KAI_QUEUES_HELD = Family(
     "1 while KAI-Scheduler itself runs, so that Evenkeel decides and writes nothing in the KAI queues that it is to manage.",
 )
 # The paths of the webhook.
-WEBHOOKS = "mutate", "validate"
+WEBHOOKS = "mutate", "validate", "mutate-device-pods"
 REVIEWS = Family(
     "evenkeel_webhook_requests",
     _COUNTER,

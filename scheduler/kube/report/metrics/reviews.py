@@ -11,7 +11,7 @@ from scheduler.kube.report.metrics import catalogue
 from scheduler.kube.report.metrics.families import CountedFamily, Observed
 
 
-class Review(StrEnum):
+class Outcome(StrEnum):
     """What became of a review."""
 
     ALLOWED = "allowed"
@@ -25,11 +25,11 @@ class ReviewCounts:
     """Counts of one replica. Another thread counts than the one that reads, so all label values are there from the start."""
 
     def __init__(self) -> None:
-        first = [(path, result) for path in catalogue.WEBHOOKS for result in Review]
+        first = [(path, result) for path in catalogue.WEBHOOKS for result in Outcome]
         self._n = CountedFamily(catalogue.REVIEWS, first)
         self._seconds = Observed(catalogue.REVIEW_SECONDS, ((path,) for path in catalogue.WEBHOOKS))
 
-    def count(self, webhook: str, result: Review, seconds: float) -> None:
+    def count(self, webhook: str, result: Outcome, seconds: float) -> None:
         """Count a review; ``webhook``: one of ``WEBHOOKS``."""
         self._n.add(webhook, result)
         self._seconds.add(seconds, webhook)

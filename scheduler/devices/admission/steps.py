@@ -1,0 +1,123 @@
+"""Whether a pod is admitted, and what it gets: the decisions in the order in which HAMi's webhook takes them.
+
+Another vendor is one more entry in ``VENDORS``. Whatever a tenant has written, there is an answer.
+
+Source: HAMi (v2.10), ``pkg/scheduler/webhook.go``. Unlike HAMi, pods that name certain other schedulers can be taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from scheduler.api import names
+from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.devices.admission import nvidia
+from scheduler.devices.admission.drafts import Json, PodDraft
+from scheduler.errors import BadInput, make_visible
+
+# Each gives a container what it lacks, and says whether it requests devices.
+VENDORS = (nvidia.mutate_container,)
+FindQuotaExcess = Callable[[PodDraft], str | None]
+
+
+class Allowed(NamedTuple):
+    """The pod may be, once it is patched; ``patch``: operations of RFC 6902, none for a pod that stays as it is."""
+
+    patch: list[Json]
+
+
+class Denied(NamedTuple):
+    """The pod may not be."""
+
+    message: str
+
+
+class Error(NamedTuple):
+    """The pod says what cannot be read, or cannot be.
+
+    Attributes:
+        message: what is wrong.
+        is_unreadable: whether it is not even a pod.
+    """
+
+    message: str
+    is_unreadable: bool = False
+
+
+Verdict = Allowed | Denied | Error
+
+
+def review_pod(
+    raw: bytes | msgspec.Raw,
+    namespace: str,
+    settings: AdmissionSettings,
+    find_quota_excess: FindQuotaExcess,
+) -> Verdict:
+    """Decide about a pod that is to be created.
+
+    Args:
+        raw: the pod, as JSON.
+        namespace: where it is to be.
+        settings: by what it is admitted.
+        find_quota_excess: says which quota of its namespace a pod exceeds, as it is after its changes; None for none.
+    """
+    try:
+        pod = PodDraft(raw, namespace)
+    except BadInput as error:
+        return Error(str(error), is_unreadable=True)
+    return _decide(pod, settings, find_quota_excess)
+
+
+def _decide(
+    pod: PodDraft, settings: AdmissionSettings, find_quota_excess: FindQuotaExcess
+) -> Verdict:
+    if not pod.containers:
+        return Denied("pod has no containers")
+    if not _may_change(pod, settings):
+        return Allowed([])
+    try:
+        asks = _mutate_containers(pod, settings)
+    except BadInput as error:
+        return Error(str(error))
+    denial = _find_denial(pod) if asks else ""
+    if denial:
+        return Denied(make_visible(denial))
+    has_ours = pod.scheduler_name in settings.scheduler_names
+    if not has_ours and (asks or pod.scheduler_name in settings.taken_over):
+        pod.scheduler_name = settings.scheduler_names[0]
+    excess = find_quota_excess(pod)
+    if excess is not None:
+        return Denied(make_visible(f"exceeding resource quota: {excess}"))
+    return Allowed(pod.list_operations())
+
+
+def _may_change(pod: PodDraft, settings: AdmissionSettings) -> bool:
+    """Whether a pod is ours or may become ours; of another scheduler's pod nothing is changed or refused."""
+    name = pod.scheduler_name
+    if name == names.DEFAULT_SCHEDULER and settings.overwrites_default:
+        return True
+    return not name or name in settings.scheduler_names or name in settings.taken_over
+
+
+def _mutate_containers(pod: PodDraft, settings: AdmissionSettings) -> bool:
+    """Let each vendor change each container; return whether one of them requests devices.
+
+    Raises:
+        BadInput: a container says what cannot be.
+    """
+    asks = False
+    for container in pod.list_all_containers():
+        for mutate in VENDORS:
+            asks = mutate(container, pod, settings) or asks
+    return asks
+
+
+def _find_denial(pod: PodDraft) -> str:
+    """Say why a pod may not have devices; empty if it may."""
+    for container in pod.list_all_containers():
+        if container.is_privileged:
+            return f"container {container.name} is privileged"
+    return "pod has node assigned" if pod.node_name else ""

@@ -1,0 +1,59 @@
+"""Reviews of pods with devices, in and out; what is decided about a pod is in ``devices/admission``."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import NamedTuple
+
+import msgspec
+
+from scheduler.api import kinds
+from scheduler.api.admission.settings import AdmissionSettings
+from scheduler.devices.admission import steps
+from scheduler.devices.admission.steps import Allowed, Denied, FindQuotaExcess
+from scheduler.kube.webhook import reviews
+from scheduler.kube.webhook.reviews import Answer, Request, Review
+
+
+class _PodRequest(Request):
+    object: msgspec.Raw = msgspec.Raw()
+
+
+_DECODER = msgspec.json.Decoder(Review[_PodRequest])
+
+
+class DeviceAdmission(NamedTuple):
+    """By what pods with devices are admitted.
+
+    Attributes:
+        settings: what the operator has set.
+        find_quota_excess: says which quota of its namespace a pod exceeds, None for none. Another thread calls it, so it
+            only reads.
+    """
+
+    settings: AdmissionSettings
+    find_quota_excess: FindQuotaExcess = lambda _: None
+
+
+def answer_pod(body: bytes, admission: DeviceAdmission) -> Answer:
+    """Answer whether a pod may be created, and what it gets.
+
+    Raises:
+        NotReview: the body is no review.
+    """
+    request = reviews.decode(body, _DECODER)
+    is_pod = (request.kind.group, request.kind.kind) == (kinds.PODS.group, kinds.PODS.kind)
+    if not is_pod or request.sub_resource or bytes(request.object) in (b"", b"null"):
+        return reviews.write_allowed(request, [])
+    verdict = steps.review_pod(request.object, request.namespace, *admission)
+    match verdict:
+        case Allowed(patch):
+            return reviews.write_allowed(request, patch)
+        case Denied(message):
+            status, reason = HTTPStatus.FORBIDDEN, "Forbidden"
+        case steps.Error(message, is_unreadable=True):
+            status, reason = HTTPStatus.BAD_REQUEST, "BadRequest"
+        case steps.Error(message):
+            # The source of these steps has this code for an amount that cannot be.
+            status, reason = HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError"
+    return reviews.write_refused(request, kinds.PODS, status, reason, message)
