@@ -369,6 +369,7 @@ class Scratch(Handle):
     pick_cores: Ints1  # [P]
     pick_slot: Ints1  # [P] container of the pick
     pick_part: Ints1  # [P] part of the card that is picked, NO_PART for the card itself
+    first_pick: Ints1  # [1] the first pick of the container at hand
     only_numa: Ints1  # [1] the NUMA node of which alone devices may be taken, ANY_NUMA: of all
     holds: Ints2  # [2 P, N_HOLD] what the pod at hand holds of the picks, as ``Pods.holds``
     codes: Ints1  # [N_CARD_CODES] how many cards were refused for what

@@ -130,6 +130,7 @@ def make_scratch(most_cards: int, most_picks: int, typical: int) -> c.Scratch:
         pick_cores=np.zeros(most_picks, np.int64),
         pick_slot=np.zeros(most_picks, np.int64),
         pick_part=np.full(most_picks, c.NO_PART, np.int64),
+        first_pick=np.zeros(1, np.int64),
         only_numa=np.full(1, c.ANY_NUMA, np.int64),
         holds=np.zeros((2 * most_picks, c.N_HOLD), np.int64),
         codes=np.zeros(c.N_CARD_CODES, np.int64),

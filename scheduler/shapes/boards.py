@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.api.cards import SLOTS_MAX
 from scheduler.api.placement import Placement
 from scheduler.api.pods.templates import PodTemplate
 from scheduler.errors import BrokenInvariant
@@ -316,6 +317,9 @@ class Boards:
         self._make_room(shape)
         # No node has more cards than exist.
         most = self._cluster.cards.most_on_a_node
+        if self._cluster.nodes.columns.pools.carved.any():
+            # Several parts of one card may serve one container.
+            most *= SLOTS_MAX
         asks = (shape.ask, *shape.ask.more)
         wanted = [cards for ask in asks for cards in ask.containers[c.N_CARDS].tolist()]
         shape.most_picks = max(1, sum(min(cards, most) for cards in wanted))

@@ -130,11 +130,16 @@ def _limit_uses(uses: tuple[CardUse, ...], ask: ContainerAsk) -> tuple[CardUse, 
     for use in uses if ask.cards else ():
         if (use.uuid, use.place) in counted:
             continue
-        counted[use.uuid, use.place] = CardUse(
-            use.uuid,
-            min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
-            min(use.cores, ask.cores),
-            use.place,
+        # How much a part of a card has is known where the card is known.
+        counted[use.uuid, use.place] = (
+            use
+            if use.place is not None
+            else CardUse(
+                use.uuid,
+                min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
+                min(use.cores, ask.cores),
+                use.place,
+            )
         )
         if len(counted) == ask.cards:
             break

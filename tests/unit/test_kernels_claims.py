@@ -65,7 +65,7 @@ def held(
     claim = told_cards.limit_claim(tuple(told for _, told in pod), asked)
     figures = np.array(most, np.int64).reshape(-1, 5).T.copy()
     work = np.full((len(MEMORY), kernel.N_WORK), 7, np.int64)
-    told = told_cards.read_told(claim, rows, HamiCards("").find_whole)
+    told = told_cards.read_told(claim, rows, HamiCards("").find_whole, cluster.cards.find_part)
     n = kernel.hold_cards(cluster.cards.columns, figures, told, initialized, rows["GPU-a"], work)
     return {cluster.cards.find_uuid(d): tuple(rest) for d, *rest in work[:n, :4].tolist()}
 

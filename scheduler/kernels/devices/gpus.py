@@ -106,6 +106,12 @@ def _find_refusal(
     slots = cards.used[c.SLOTS, d] + s.held[c.SLOTS, j]
     mib_used = cards.used[c.MIB, d] + s.held[c.MIB, j]
     cores_used = cards.used[c.CORES, d] + s.held[c.CORES, j]
+    if cards.mig[d]:
+        # What the container has of the card already is not in ``s.held`` yet.
+        for p in range(s.first_pick[0], n_picks):
+            if s.picks[p] == d:
+                slots, mib_used = slots + 1, mib_used + s.pick_mib[p]
+                cores_used += s.pick_cores[p]
     cores_total = cards.total[c.CORES, d]
     cores = ask.containers[c.ASK_CORES, slot]
     if cards.total[c.SLOTS, d] <= slots:
@@ -255,6 +261,7 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
     for j in range(count):
         for i in range(3):
             s.held[i, j] = 0
+    s.first_pick[0] = picks.shape[0]
     for p in range(picks.shape[0]):
         d, slot = picks[p, 0], picks[p, 1]
         if (
@@ -265,8 +272,8 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
             return False
         pick_card(cards, ask, slot, d, p, s)
         if ask.containers[c.KIND, slot] != c.KIND_INIT:
-            s.held[c.CORES, d - start] += ask.containers[c.ASK_CORES, slot]
-            s.held[c.MIB, d - start] += find_mib_asked(cards, ask, slot, d)
+            s.held[c.CORES, d - start] += s.pick_cores[p]
+            s.held[c.MIB, d - start] += s.pick_mib[p]
             s.held[c.SLOTS, d - start] += 1
     return True
 
@@ -293,7 +300,7 @@ def _choose_for_container(
     _score_cards(cards, ask, start, count, s)
     _sort_cards(cards, ask, start, count, s)
     numa_bind = ask.rules.numa_bind
-    first = n_picks
+    first = s.first_pick[0] = n_picks
     last_numa = -1
     at = count
     while at > 0:

@@ -47,7 +47,8 @@ def hold_cards(
         for t in range(first, at):
             if told[t, CARD] >= 0:
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
-                mib, cores = min(told[t, TOLD_MIB], most), told[t, TOLD_CORES]
+                mib = min(told[t, TOLD_MIB], most)
+                cores = min(told[t, TOLD_CORES], containers[c.ASK_CORES, i])
                 if told[t, TOLD_PART] != c.NO_PART:
                     # A part is held as it is, and by the pod until its end.
                     mib = cards.carvings.parts[told[t, TOLD_PART], c.PART_MIB]
