@@ -64,9 +64,9 @@ class Pools(Handle):
     used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
 
 
-# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; or cards of one of two linked
-# islands, see kernels/devices/islands.py.
-WALK, ISLANDS = 0, 1
+# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; cards of one of two linked islands, see
+# kernels/devices/islands.py; or cards of one group, see kernels/devices/groups.py.
+WALK, ISLANDS, GROUPS = 0, 1, 2
 
 
 class Nodes(Handle):
@@ -103,6 +103,7 @@ class Cards(Handle):
     mode: Ints1  # [D] interned
     uuid: Ints1  # [D] interned
     pool: Ints1  # [D] its pool
+    group: Ints1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 

@@ -51,6 +51,7 @@ class CardTable:
         self._grow()
         self.most_on_a_node = max(self.most_on_a_node, n)
         columns = self.columns
+        groups = [card.group for card in cards]
         for d, card in enumerate(cards, start):
             columns.total[:, d] = (card.cores, card.mib, card.sharers)
             columns.milli[:, d] = [
@@ -65,6 +66,7 @@ class CardTable:
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
             columns.pool[d] = pool
+            columns.group[d] = groups.index(card.group) if card.group else -1
             columns.kind[d] = self._find_kind(card)
         self._n_used += n
         if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
@@ -122,5 +124,6 @@ def _make_columns(capacity: int) -> c.Cards:
         mode=np.zeros(capacity, np.int64),
         uuid=np.zeros(capacity, np.int64),
         pool=np.zeros(capacity, np.int64),
+        group=np.full(capacity, -1, np.int64),
         kind=np.zeros(capacity, np.int64),
     )

@@ -25,7 +25,7 @@ from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model import vendor_cases as cases
 
-DONE = ("biren", "hygon", "iluvatar", "kunlun")
+DONE = ("biren", "hygon", "iluvatar", "kunlun", "vastai")
 FILES = {path.stem: cases.read_vendor(path) for path in cases.FILES if path.stem in DONE}
 
 
@@ -59,7 +59,7 @@ def test_the_table_has_every_kind_of_the_files_and_of_the_chart() -> None:
     assert {one for kinds in KINDS.values() for one in kinds} >= {
         word for vendor in FILES.values() for word in vendor.words
     }
-    assert len({driver.name for driver in table.list_drivers(CHART)}) == 8
+    assert len({driver.name for driver in table.list_drivers(CHART)}) == 9
 
 
 @pytest.mark.parametrize("name", DONE)
@@ -93,6 +93,7 @@ def test_the_devices_of_a_node_are_those_that_hami_reads(kind: Kind, case: cases
         (one.id, one.index, counts[one.id] or one.count, one.numa, one.healthy)
         for one in sorted(case.devices, key=lambda one: (one.index, one.id))
     ]
+    assert [one.group for one in found] == [one.info.get("AIC", "") for one in case.devices]
     if not kind.is_unmeasured:
         assert {(one.id, one.mib, one.cores) for one in found} == {
             (one.id, one.mib, one.cores) for one in case.devices
@@ -177,6 +178,7 @@ class Told(VendorCards):
                 cores=0 if self._kind.is_unmeasured else one.cores,
                 model=one.type or self._kind.word,
                 healthy=one.healthy,
+                group=one.info.get("AIC", ""),
             )
             for i, one in enumerate(self._case.devices)
         )
@@ -255,4 +257,37 @@ def test_devices_of_several_vendors_on_one_node_go_to_one_pod() -> None:
     assert record is not None
     (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
     assert [grant.driver for grant in bind.devices] == ["HAMi", "HAMi DCU", "HAMi kunlun"]
+    checks.verify(cluster)
+
+
+def test_what_is_said_of_dies_may_be_anything() -> None:
+    told = '"NaN"', "[]", '{"AIC":7,"DeviceStrategy":"die"}', '{"AIC":"A","DeviceStrategy":"card"}'
+    for info in told:
+        text = f'[{{"id":"a","count":1,"custominfo":{info}}},{{"id":"b","custominfo":null}}]'
+        cards = VendorCards(KINDS["vastai"]["Vastai"]).list_cards((text, ""))
+        assert [one.group for one in cards] == ["", ""]
+
+
+def test_dies_of_two_containers_and_of_cards_without_a_name() -> None:
+    """The second container is served of what the first one leaves; dies that name no card count as those of one card."""
+    cards = ("A", "A", "A", "B", "B", "", "", "")
+    dies = [
+        f'{{"id":"{i}","index":{i},"count":1,"health":true,"custominfo":{{"AIC":"{card}","DeviceStrategy":"die"}}}}'
+        for i, card in enumerate(cards)
+    ]
+    node = make.node(name="n1", allocatable={"vastaitech.com/va": 8})
+    node.metadata.annotations = {"hami.io/node-va-register": f"[{','.join(dies)}]"}
+    cluster = Cluster()
+    cluster.see_node(node)
+    pod = make.pod(name="p", requests={"vastaitech.com/va": 2})
+    other = make.pod(name="q", requests={"vastaitech.com/va": 4}).spec.containers[0]
+    other.name = "other"
+    pod.spec.containers.append(other)
+    record = cluster.see_pod(pod)
+    assert record is not None
+    (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
+    assert [[use.uuid for use in slot] for slot in bind.devices[0].slots] == [
+        ["7", "6"],
+        ["2", "1", "0", "4"],
+    ]
     checks.verify(cluster)

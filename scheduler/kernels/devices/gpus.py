@@ -98,6 +98,13 @@ def _sort_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch
 
 
 @part
+def order_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
+    """Sort ``s.order`` for one container; the walk begins at its end."""
+    _score_cards(cards, ask, start, count, s)
+    _sort_cards(cards, ask, start, count, s)
+
+
+@part
 def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
     """Make the checks 6 to 13 of HAMi's walk for one card; return -1 when it passes, else the code."""
     d = start + j
@@ -265,8 +272,7 @@ def _choose_for_container(
     if wanted > count:
         s.codes[TOO_MANY_ASKED] = count
         return -1
-    _score_cards(cards, ask, start, count, s)
-    _sort_cards(cards, ask, start, count, s)
+    order_cards(cards, ask, start, count, s)
     numa_bind = ask.rules.numa_bind
     first = n_picks
     last_numa = -1
