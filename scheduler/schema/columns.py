@@ -32,7 +32,7 @@ N_DIMS = 6
 CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN = 0, 1, 2, 3, 4
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
 NONZERO_AT, REQUESTED_AT = 0, 2
-N_CARD_CODES = 13
+N_CARD_CODES = 14
 # A whole card, in the unit of all scores that look at cards.
 WHOLE = 1000
 
@@ -65,8 +65,9 @@ class Pools(Handle):
 
 
 # Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; cards of one of two linked islands, see
-# kernels/devices/islands.py; or cards of one group, see kernels/devices/groups.py.
-WALK, ISLANDS, GROUPS = 0, 1, 2
+# kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; or the walk, but one card for all
+# containers if several ask, see kernels/devices/together.py.
+WALK, ISLANDS, GROUPS, TOGETHER = 0, 1, 2, 3
 
 
 class Nodes(Handle):

@@ -92,7 +92,7 @@ class VendorCards:
         answer = {
             **hami.make_common_annotations(node, now),
             vendor.allocated: text,
-            **vendor.write_more(slots),
+            **vendor.write_more(node, slots, now),
         }
         if vendor.to_allocate:
             answer[vendor.to_allocate] = text

@@ -69,7 +69,10 @@ def _read_container(
     if mib > gpus.MEMORY_MAX_MIB:
         most = gpus.MEMORY_MAX_MIB // vendor.mib
         raise BadInput(f"{field}[{vendor.memory}]", f"{memory} is not within 0..{most}")
-    given = vendor.default_cores if cores is None else min(cores, gpus.FULL_CORES)
+    given = vendor.default_cores if cores is None else cores
+    if vendor.are_totals:
+        mib, given = mib // count, given // count
+    given = min(given, gpus.FULL_CORES)
     if memory is not None and vendor.fit_size is not None:
         mib, given = vendor.fit_size(mib)
     percent = 0 if mib else gpus.WHOLE_CARD_PERCENT

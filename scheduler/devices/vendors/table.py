@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.api.hami_config.sections import DeviceConfig
-from scheduler.devices.vendors import biren, hygon, iluvatar, kunlun, vastai
+from scheduler.devices.vendors import biren, hygon, iluvatar, kunlun, metax, mthreads, vastai
 from scheduler.devices.vendors.driver import VendorCards
 
 _VENDORS = (
@@ -11,6 +11,8 @@ _VENDORS = (
     hygon,
     iluvatar,
     kunlun,
+    metax,
+    mthreads,
     vastai,
 )
 

@@ -19,7 +19,7 @@ BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
 
 # Positions in Scratch.codes, as in api/reasons.py CardRefusal.
 (HEALTH, CORDONED, TYPE, NUMA, UUID, NO_SLOTS, EXCLUSIVE, NO_MEMORY, NO_CORES, EXHAUSTED, MIG, TOO_FEW,
- TOO_MANY_ASKED) = range(13)  # fmt: skip
+ TOO_MANY_ASKED, OTHER_CARD) = range(14)  # fmt: skip
 
 _F10 = np.float32(10.0)
 _F0 = np.float32(0.0)

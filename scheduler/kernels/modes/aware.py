@@ -156,7 +156,9 @@ def pick_cards(
 ) -> int:
     """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
     pool = pools.find_pool(nodes, ask, row)
-    if ask.rules.walk or nodes.pools.chooser[pool] != c.WALK:
+    chooser = nodes.pools.chooser[pool]
+    # The rule of TOGETHER is about several containers, for which the driver's walk chooses anyway.
+    if ask.rules.walk or (chooser not in (c.WALK, c.TOGETHER)):
         return choose.choose_devices(nodes, cards, ask, row, s)
     slot = ask.rules.only
     start = nodes.pools.start[pool]
