@@ -36,11 +36,12 @@ class Card(msgspec.Struct, frozen=True, gc=False):
 
 
 class CardUse(NamedTuple):
-    """What one container holds on one card."""
+    """What one container holds on one card; ``model`` is empty where claims do not say it."""
 
     uuid: str
     mem_mib: int
     cores: int
+    model: str = ""
 
 
 # What the containers of a pod hold, init containers first: a slot for each, empty for a container without cards.

@@ -218,7 +218,9 @@ class Ask(Handle):
     )
     nonzero: Ints1  # [2] milli-CPU, bytes
     dim_amounts: Ints1  # [6] amount in each dimension; those of GPUs are known only with the cards
-    containers: Ints2  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
+    containers: (
+        Ints2  # [6, C] kind, cards, MiB, percent, cores, core percent; C = 0 for pods without GPU
+    )
     more: Handles  # an ask for each further family of devices that it asks, without ``more``
     family: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
@@ -231,7 +233,7 @@ BIT_RESOURCES, BIT_CARDS, BIT_FIRST_RESOURCE, N_BITS = 0, 1, 2, 3
 # Refusal bits that one word holds: none is the sign.
 WORD = 63
 
-KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
+KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES, ASK_CORE_PERCENT, N_ASKED = range(7)
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
 
 

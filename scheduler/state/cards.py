@@ -90,6 +90,10 @@ class CardTable:
         """Return the UUID of a card."""
         return self.uuids.values[int(self.columns.uuid[d])]
 
+    def find_model(self, d: int) -> str:
+        """Return the model of a card."""
+        return self.models.values[int(self.columns.model[d])]
+
     def _give_uuids_back(self) -> None:
         """Number the UUIDs of the cards that are there anew, because most UUIDs are of cards that are gone."""
         free = self._runs.list_free()

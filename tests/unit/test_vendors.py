@@ -26,7 +26,7 @@ from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model import vendor_cases as cases
 
-DONE = ("biren", "hygon", "iluvatar", "kunlun", "metax", "mthreads", "vastai")
+DONE = ("amd", "biren", "hygon", "iluvatar", "kunlun", "metax", "mthreads", "vastai")
 # Kinds of these vendors that are not supported.
 OPEN = frozenset({"Metax-SGPU"})
 FILES = {path.stem: cases.read_vendor(path) for path in cases.FILES if path.stem in DONE}
@@ -63,7 +63,7 @@ def test_the_table_has_every_kind_of_the_files_and_of_the_chart() -> None:
     assert {one for kinds in KINDS.values() for one in kinds} >= {
         word for vendor in FILES.values() for word in vendor.words if word not in OPEN
     }
-    assert len({driver.name for driver in table.list_drivers(CHART)}) == 11
+    assert len({driver.name for driver in table.list_drivers(CHART)}) == 12
 
 
 @pytest.mark.parametrize("name", DONE)
@@ -119,6 +119,8 @@ def make_pod(container: cases.Container) -> wire.Pod:
 @pytest.mark.parametrize(("kind", "case"), list_cases("requests"))
 def test_a_container_requests_what_hami_reads(kind: Kind, case: cases.Request) -> None:
     """A figure that voids the request for HAMi is refused."""
+    if kind.word == "AMD" and case.container.requests:
+        pytest.skip("the API server refuses requests of devices without limits")
     pod = make_pod(case.container)
     try:
         asks = VendorCards(kind).read_requests(pod)
@@ -135,17 +137,21 @@ def test_a_container_requests_what_hami_reads(kind: Kind, case: cases.Request) -
         assert slot == ContainerAsk(ContainerKind.APP, case.asks.count, 1)
         return
     is_all = slot.mem_percent == 100
-    assert (slot.mem_mib, is_all) == (0 if is_all else case.asks.mib, case.asks.percent == 100)
+    assert (slot.mem_mib, is_all) == (
+        0 if is_all else case.asks.mib,
+        case.asks.percent == 100 or not case.asks.mib,
+    )
     if not kind.is_whole:
         # HAMi lowers cores above a whole card when it looks at the cards.
         assert slot.cores == min(100, case.asks.cores)
+    assert slot.core_percent == (slot.cores if kind.is_of_cores else 0)
 
 
 def make_slots(kind: Kind, picks: list[list[cases.Pick]]) -> Slots:
     def read(pick: cases.Pick) -> CardUse:
-        return (
-            CardUse(pick.id, 1, 0) if kind.is_unmeasured else CardUse(pick.id, pick.mib, pick.cores)
-        )
+        if kind.is_unmeasured:
+            return CardUse(pick.id, 1, 0)
+        return CardUse(pick.id, pick.mib, pick.cores, pick.type if kind.names_models else "")
 
     return tuple(tuple(read(pick) for pick in slot) for slot in picks)
 
@@ -202,7 +208,9 @@ class Told(VendorCards):
         else:
             cores = 100 if self._kind.is_whole else min(100, wanted.cores)
             mib = 0 if wanted.percent == 100 else wanted.mib
-            one = ContainerAsk(ContainerKind.APP, wanted.count, mib, wanted.percent, cores)
+            percent = 0 if mib else 100
+            of_cores = cores if self._kind.is_of_cores else 0
+            one = ContainerAsk(ContainerKind.APP, wanted.count, mib, percent, cores, of_cores)
         # Earlier containers requested what they got.
         earlier = [
             ContainerAsk(ContainerKind.APP, len(picks), picks[0].mib, 0, picks[0].cores)
@@ -257,6 +265,8 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
     ]
     if kind.is_unmeasured:
         return [(use.uuid, 0, 0) for use in slot], ""
+    models = {one.id: one.type if kind.names_models else "" for one in case.devices}
+    assert [use.model for use in slot] == [models[use.uuid] for use in slot]
     return [(use.uuid, use.mem_mib, use.cores) for use in slot], ""
 
 
@@ -296,93 +306,3 @@ def test_devices_of_several_vendors_on_one_node_go_to_one_pod() -> None:
     (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
     assert [grant.driver for grant in bind.devices] == ["HAMi", "HAMi DCU", "HAMi kunlun"]
     checks.verify(cluster)
-
-
-def test_what_is_said_of_dies_may_be_anything() -> None:
-    told = '"NaN"', "[]", '{"AIC":7,"DeviceStrategy":"die"}', '{"AIC":"A","DeviceStrategy":"card"}'
-    for info in told:
-        text = f'[{{"id":"a","count":1,"custominfo":{info}}},{{"id":"b","custominfo":null}}]'
-        cards = VendorCards(KINDS["vastai"]["Vastai"]).list_cards((text, ""))
-        assert [one.group for one in cards] == ["", ""]
-
-
-def test_dies_of_two_containers_and_of_cards_without_a_name() -> None:
-    """The second container is served of what the first one leaves; dies that name no card count as those of one card."""
-    cards = ("A", "A", "A", "B", "B", "", "", "")
-    dies = [
-        f'{{"id":"{i}","index":{i},"count":1,"health":true,"custominfo":{{"AIC":"{card}","DeviceStrategy":"die"}}}}'
-        for i, card in enumerate(cards)
-    ]
-    node = make.node(name="n1", allocatable={"vastaitech.com/va": 8})
-    node.metadata.annotations = {"hami.io/node-va-register": f"[{','.join(dies)}]"}
-    cluster = Cluster()
-    cluster.see_node(node)
-    pod = make.pod(name="p", requests={"vastaitech.com/va": 2})
-    other = make.pod(name="q", requests={"vastaitech.com/va": 4}).spec.containers[0]
-    other.name = "other"
-    pod.spec.containers.append(other)
-    record = cluster.see_pod(pod)
-    assert record is not None
-    (bind,) = make.cycle(cluster=cluster).schedule([record]).binds
-    assert [[use.uuid for use in slot] for slot in bind.devices[0].slots] == [
-        ["7", "6"],
-        ["2", "1", "0", "4"],
-    ]
-    checks.verify(cluster)
-
-
-@pytest.mark.parametrize("offered", ["2000000000", "-1", "many", "0"])
-def test_an_amount_that_no_node_can_have_is_no_device(offered: str) -> None:
-    for name, resource in (
-        ("Metax-GPU", "metax-tech.com/gpu"),
-        ("Mthreads", "mthreads.com/sgpu-core"),
-        ("kunlun", "kunlunxin.com/xpu"),
-    ):
-        (driver,) = (one for one in table.list_drivers(CHART) if one.name == f"HAMi {name}")
-        words = driver.read_node(make.node(name="n1", allocatable={resource: offered}))
-        assert not driver.is_told(words)
-        assert driver.list_cards(words) == ()
-
-
-def add_container(
-    pod: wire.Pod, name: str, requests: dict[str, int], *, init: bool = False
-) -> None:
-    other = make.pod(name=name, requests=requests).spec.containers[0]
-    other.name = name
-    if init:
-        pod.spec.init_containers = [*(pod.spec.init_containers or ()), other]
-    else:
-        pod.spec.containers.append(other)
-
-
-def place_on_mthreads(pod: wire.Pod) -> list[list[str]]:
-    """The cards of each container on a node with two cards of Mthreads."""
-    cluster = Cluster()
-    offered = {"mthreads.com/vgpu": 200, "mthreads.com/sgpu-core": 32}
-    cluster.see_node(
-        make.node(name="n1", cpu=64, allocatable={**offered, "mthreads.com/sgpu-memory": 192})
-    )
-    record = cluster.see_pod(pod)
-    assert record is not None
-    binds = make.cycle(cluster=cluster).schedule([record]).binds
-    checks.verify(cluster)
-    return [[use.uuid for use in slot] for bind in binds for slot in bind.devices[0].slots]
-
-
-def test_containers_of_mthreads_share_a_card_and_init_containers_another() -> None:
-    share = {"mthreads.com/vgpu": 1, "mthreads.com/sgpu-memory": 32, "mthreads.com/sgpu-core": 4}
-    pod = make.pod(name="p", requests=share)
-    add_container(pod, "second", share)
-    add_container(pod, "before", {**share, "mthreads.com/vgpu": 2}, init=True)
-    first, second, third = place_on_mthreads(pod)
-    assert sorted(first) == ["n1-mthreads-0", "n1-mthreads-1"]
-    assert second == third
-    assert len(second) == 1
-
-
-def test_two_containers_of_mthreads_that_fill_a_card_each_do_not_fit_on_a_node_with_two() -> None:
-    whole = {"mthreads.com/vgpu": 1, "mthreads.com/sgpu-memory": 96, "mthreads.com/sgpu-core": 16}
-    pod = make.pod(name="p", requests=whole)
-    assert len(place_on_mthreads(pod)) == 1
-    add_container(pod, "second", whole)
-    assert place_on_mthreads(pod) == []

@@ -46,6 +46,8 @@ class Vendor:
         default_cores: the cores of a container that says nothing of cores.
         is_unmeasured: devices are shared by a number of containers, and by nothing else.
         is_whole: each device goes to one container.
+        is_of_cores: cores are a percentage of those of each card, which are not 100.
+        names_models: the pod's annotation has the models of the devices, not the vendor's word.
         fit_size: finds the size of a part of the device that has so many MiB: its MiB and its cores.
         read_node, list_cards: how the devices are reported, if not in ``register``.
         write_more: what else is written on the pod.
@@ -69,6 +71,8 @@ class Vendor:
     default_cores: int = 100
     is_unmeasured: bool = False
     is_whole: bool = False
+    is_of_cores: bool = False
+    names_models: bool = False
     fit_size: Callable[[int], tuple[int, int]] | None = None
     read_node: ReadNode | None = None
     list_cards: ListCards | None = None

@@ -192,7 +192,7 @@ def pick_cards(
 
 @part
 def _give_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> None:
-    s.peak[c.CORES, j] = ask.containers[c.ASK_CORES, slot]
+    s.peak[c.CORES, j] = gpus.find_cores(cards, ask.containers, slot, start + j)
     s.peak[c.MIB, j] = gpus.find_mib_asked(cards, ask, slot, start + j)
     s.peak[c.SLOTS, j] = 1
 
