@@ -18,6 +18,7 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         model, mode: words by which pods choose; either may be empty.
         numa: the number of its NUMA node.
         healthy: it may be allocated.
+        group: equal for devices that belong together; empty where devices do not.
         is_carved: it is cut into partitions, and no part of it can be allocated as it is.
     """
 
@@ -31,14 +32,16 @@ class Card(msgspec.Struct, frozen=True, gc=False):
     numa: int = 0
     healthy: bool = True
     is_carved: bool = False
+    group: str = ""
 
 
 class CardUse(NamedTuple):
-    """What one container holds on one card."""
+    """What one container holds on one card; ``model`` is empty where claims do not say it."""
 
     uuid: str
     mem_mib: int
     cores: int
+    model: str = ""
 
 
 # What the containers of a pod hold, init containers first: a slot for each, empty for a container without cards.

@@ -125,10 +125,9 @@ def _limit_uses(uses: tuple[CardUse, ...], ask: ContainerAsk) -> tuple[CardUse, 
     for use in uses if ask.cards else ():
         if use.uuid in counted:
             continue
-        counted[use.uuid] = CardUse(
-            use.uuid,
-            min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
-            min(use.cores, ask.cores),
+        counted[use.uuid] = use._replace(
+            mem_mib=min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
+            cores=use.cores if ask.core_percent else min(use.cores, ask.cores),
         )
         if len(counted) == ask.cards:
             break

@@ -19,7 +19,7 @@ BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
 
 # Positions in Scratch.codes, as in api/reasons.py CardRefusal.
 (HEALTH, CORDONED, TYPE, NUMA, UUID, NO_SLOTS, EXCLUSIVE, NO_MEMORY, NO_CORES, EXHAUSTED, MIG, TOO_FEW,
- TOO_MANY_ASKED) = range(13)  # fmt: skip
+ TOO_MANY_ASKED, OTHER_CARD) = range(14)  # fmt: skip
 
 _F10 = np.float32(10.0)
 _F0 = np.float32(0.0)
@@ -98,6 +98,13 @@ def _sort_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch
 
 
 @part
+def order_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
+    """Sort ``s.order`` for one container; the walk begins at its end."""
+    _score_cards(cards, ask, start, count, s)
+    _sort_cards(cards, ask, start, count, s)
+
+
+@part
 def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> int:
     """Make the checks 6 to 13 of HAMi's walk for one card; return -1 when it passes, else the code."""
     d = start + j
@@ -105,7 +112,9 @@ def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: 
     mib_used = cards.used[c.MIB, d] + s.held[c.MIB, j]
     cores_used = cards.used[c.CORES, d] + s.held[c.CORES, j]
     cores_total = cards.total[c.CORES, d]
-    cores = ask.containers[c.ASK_CORES, slot]
+    cores = find_cores(cards, ask.containers, slot, d)
+    # The rule on whole cards is one of percents.
+    is_percent = ask.containers[c.ASK_CORE_PERCENT, slot] == 0
     if cards.total[c.SLOTS, d] <= slots:
         return NO_SLOTS
     if ask.rules.mutex and slots > 0:
@@ -114,7 +123,7 @@ def _find_refusal(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: 
         return NO_MEMORY
     if cores_total - cores_used < cores:
         return NO_CORES
-    if cores_total == 100 and cores == 100 and slots > 0:
+    if is_percent and cores_total == 100 and cores == 100 and slots > 0:
         return EXCLUSIVE
     if cores_total != 0 and cores_used == cores_total and cores == 0:
         return EXHAUSTED
@@ -165,6 +174,15 @@ def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     if mib == 0:
         mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
     return int(max(1, mib))
+
+
+@tiny
+def find_cores(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
+    """Return the cores that a container takes on card ``d``; a part of the card's cores is at least one."""
+    percent = containers[c.ASK_CORE_PERCENT, slot]
+    if percent == 0:
+        return int(containers[c.ASK_CORES, slot])
+    return int(max(1, cards.total[c.CORES, d] * percent // 100))
 
 
 @kernel
@@ -223,7 +241,7 @@ def pick_card(cards: c.Cards, ask: c.Ask, slot: int, d: int, n_picks: int, s: c.
     """Write a card down as the next pick of a container."""
     s.picks[n_picks], s.pick_slot[n_picks] = d, slot
     s.pick_mib[n_picks] = find_mib_asked(cards, ask, slot, d)
-    s.pick_cores[n_picks] = ask.containers[c.ASK_CORES, slot]
+    s.pick_cores[n_picks] = find_cores(cards, ask.containers, slot, d)
 
 
 @kernel
@@ -249,7 +267,7 @@ def suffices(world: World, ask: c.Ask, row: int, picks: Ints2) -> bool:
         ):
             return False
         if ask.containers[c.KIND, slot] != c.KIND_INIT:
-            s.held[c.CORES, d - start] += ask.containers[c.ASK_CORES, slot]
+            s.held[c.CORES, d - start] += find_cores(cards, ask.containers, slot, d)
             s.held[c.MIB, d - start] += find_mib_asked(cards, ask, slot, d)
             s.held[c.SLOTS, d - start] += 1
     return True
@@ -265,8 +283,7 @@ def _choose_for_container(
     if wanted > count:
         s.codes[TOO_MANY_ASKED] = count
         return -1
-    _score_cards(cards, ask, start, count, s)
-    _sort_cards(cards, ask, start, count, s)
+    order_cards(cards, ask, start, count, s)
     numa_bind = ask.rules.numa_bind
     first = n_picks
     last_numa = -1

@@ -27,7 +27,7 @@ def hold_cards(
 ) -> int:
     """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; return how many cards it holds.
 
-    ``containers`` [5, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
+    ``containers`` [6, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
     nothing once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
     ``work`` come out as ``Pods.holds``. O(containers · cards + t).
     """
@@ -60,7 +60,8 @@ def hold_cards(
                 break
             if work[j, _OWN] != i:
                 mib = gpus.find_mib(cards, containers, i, start + j)
-                _hold_one_more(work, j, kind, containers[c.ASK_CORES, i], mib)
+                cores = gpus.find_cores(cards, containers, i, start + j)
+                _hold_one_more(work, j, kind, cores, mib)
                 untold -= 1
     return _compact_cards(start, work)
 
