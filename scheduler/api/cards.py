@@ -38,6 +38,7 @@ class Card(msgspec.Struct, frozen=True, gc=False):
         model, mode: words by which pods choose; either may be empty.
         numa: the number of its NUMA node.
         healthy: it may be allocated.
+        group: equal for devices that belong together; empty where devices do not.
         is_carved: it is cut into partitions, and no part of it can be allocated as it is.
         parts: what can be cut out of it, those first that are to be tried first; empty if nothing is known of that.
     """
@@ -52,6 +53,7 @@ class Card(msgspec.Struct, frozen=True, gc=False):
     numa: int = 0
     healthy: bool = True
     is_carved: bool = False
+    group: str = ""
     parts: tuple[Part, ...] = ()
 
 
@@ -64,11 +66,15 @@ class Place(NamedTuple):
 
 
 class CardUse(NamedTuple):
-    """What one container holds on one card; ``place`` is the part that was cut out of the card for it, None for none."""
+    """What one container holds on one card.
+
+    ``model`` is empty where claims do not say it; ``place`` is the part that was cut out of the card for it, None for none.
+    """
 
     uuid: str
     mem_mib: int
     cores: int
+    model: str = ""
     place: Place | None = None
 
 

@@ -146,16 +146,20 @@ def _read_text_card(field: str, record: str) -> Card:
 def encode_devices(slots: Iterable[Iterable[CardUse]], word: str = VENDOR) -> str:
     """Encode the text of ``vgpu-devices-*``: one slot per container, init containers first; ``word`` is the vendor's.
 
+    It stands for each device whose model is not said.
+
     A container without a card has an empty slot; the plugin finds a container by its position.
     """
     return "".join(
-        "".join(f"{use.uuid},{word},{use.mem_mib},{use.cores}:" for use in slot) + ";"
+        "".join(f"{use.uuid},{use.model or word},{use.mem_mib},{use.cores}:" for use in slot) + ";"
         for slot in slots
     )
 
 
-def decode_devices(text: str, key: str = names.HAMI_ALLOCATED) -> Slots:
-    """Decode what ``encode_devices`` wrote in the annotation ``key``, slot by slot.
+def decode_devices(
+    text: str, key: str = names.HAMI_ALLOCATED, *, has_models: bool = False
+) -> Slots:
+    """Decode what ``encode_devices`` wrote in the annotation ``key``, slot by slot; ``has_models``: it names models.
 
     Everybody who may create a pod may write this annotation, as long as an annotation can be, and the node into
     the same pod, so that no scheduler sees it first. So a text with too many parts is not split.
@@ -172,7 +176,8 @@ def decode_devices(text: str, key: str = names.HAMI_ALLOCATED) -> Slots:
     if slots and not slots[-1]:
         slots.pop()
     return tuple(
-        tuple(_read_use(field, record) for record in slot.split(":") if record) for slot in slots
+        tuple(_read_use(field, record, has_models) for record in slot.split(":") if record)
+        for slot in slots
     )
 
 
@@ -180,7 +185,7 @@ def _quote(text: str) -> str:
     return shorten(text, _QUOTED_MAX)
 
 
-def _read_use(field: str, record: str) -> CardUse:
+def _read_use(field: str, record: str, has_model: bool) -> CardUse:
     try:
         if len(record) > _RECORD_MAX:
             raise ValueError(f"has more than {_RECORD_MAX} characters, the maximum")
@@ -192,7 +197,7 @@ def _read_use(field: str, record: str) -> CardUse:
             raise ValueError(f"MiB and cores must be within 0..{_FIGURE_MAX}")
     except ValueError as error:
         raise BadInput(field, f'record "{_quote(record)}": {_quote(str(error))}') from error
-    return CardUse(parts[0], mem, cores)
+    return CardUse(parts[0], mem, cores, parts[1] if has_model else "")
 
 
 def make_bind_annotations(node: str, slots: Slots, now: int) -> dict[str, str]:

@@ -21,6 +21,7 @@ class CardRefusal(IntEnum):
     MIG = 10
     TOO_FEW = 11
     TOO_MANY_ASKED = 12
+    OTHER_CARD = 13
 
 
 CARD_CODES: dict[CardRefusal, str] = {
@@ -37,4 +38,5 @@ CARD_CODES: dict[CardRefusal, str] = {
     CardRefusal.MIG: "CardMigTopologyInfeasible",
     CardRefusal.TOO_FEW: "AllocatedCardsInsufficientRequest",
     CardRefusal.TOO_MANY_ASKED: "NodeInsufficientDevice",
+    CardRefusal.OTHER_CARD: "CardNotFoundCustomFilterRule",
 }

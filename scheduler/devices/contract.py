@@ -123,6 +123,7 @@ class CardDriver(Driver, Protocol):
             cards, not from the node's capacity.
         chooser: the number of the kernel that chooses among its devices, as ``schema.columns.WALK``.
         takes_turns: whether its plugin serves the pods of a node one at a time, under a lock.
+        names_models: whether a claim says of each device which model it is.
         none_told, not_told: why a pod cannot go to a node that reports no device, and to a node that has not
             reported its devices yet.
     """
@@ -133,6 +134,7 @@ class CardDriver(Driver, Protocol):
     inner_resources: frozenset[str]
     chooser: int
     takes_turns: bool
+    names_models: bool
     none_told: str
     not_told: str
 

@@ -45,6 +45,7 @@ class HamiCards:
     )
     chooser = c.WALK
     takes_turns = True
+    names_models = False
     none_told = "node(s) had no card registered with HAMi"
     not_told = "node(s) wait for HAMi's device plugin to register their cards"
 

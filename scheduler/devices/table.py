@@ -96,6 +96,11 @@ class Devices:
         numbers = self._drivers_of[family] if family >= 0 else ()
         return [self.cards[one] for one in numbers if one in self.cards]
 
+    @staticmethod
+    def names_models(driver: AnyDriver) -> bool:
+        """Whether decisions on a driver's devices name the models of these."""
+        return isinstance(driver, CardDriver) and driver.names_models
+
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
         """Read what a pod requests from each family of which it requests devices.
 
@@ -149,8 +154,11 @@ def _list_read(driver: AnyDriver) -> tuple[frozenset[str], tuple[str, ...]]:
 
 def make_drivers(label: str = names.HAMI_NODE_LABEL) -> tuple[AnyDriver, ...]:
     """Make the drivers, the first choice of each node first; ``label`` as ``HamiCards`` takes it."""
+    # The numbers of families follow the drivers: those of whole devices come before those of vendors.
+    kinds = vendors.list_drivers(CHART)
+    shared = [one for one in kinds if not set(WHOLE).isdisjoint(one.resources)]
     whole = (WholeDevices(resource) for resource in WHOLE)
-    return HamiCards(label), *whole, *vendors.list_drivers(CHART)
+    return HamiCards(label), *shared, *whole, *(one for one in kinds if one not in shared)
 
 
 def make_devices(

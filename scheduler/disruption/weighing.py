@@ -59,7 +59,7 @@ def find_hours(cluster: Cluster, entity: Entity, pods: Sequence[PodRecord]) -> d
 def _count_cards(pod: PodRecord) -> float:
     """Count the cards of a pod: of a shared one the part that it holds of its cores, all of it if it may use all."""
     if uses := list_uses(pod.claim):
-        return sum(use.cores / _ALL_CORES if use.cores else 1.0 for use in uses)
+        return sum(min(1.0, use.cores / _ALL_CORES) if use.cores else 1.0 for use in uses)
     amounts = pod.template.requests.amounts
     return float(sum(amount for name, amount in amounts if devices.is_family(name)))
 

@@ -291,7 +291,11 @@ def _make_sort_key(shape: DemandShape) -> tuple[object, ...]:
 
 def _pick_for_keel(nodes: EmptyNodes, counts: Counts) -> list[Pick]:
     merged = _merge_counts(
-        (DemandShape(s.cpu, 0, s.cards, s.mib, s.percent, s.cores), n) for s, n in counts.items()
+        (
+            DemandShape(s.cpu, 0, s.cards, s.mib, s.percent, s.cores, core_percent=s.core_percent),
+            n,
+        )
+        for s, n in counts.items()
     )
     total = sum(merged.values())
     frequent = {shape for shape, _ in _find_most_frequent(nodes, merged)}

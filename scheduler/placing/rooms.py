@@ -92,16 +92,17 @@ class Rooms:
         """List the cards of the k-th pod that was placed, of each driver a tuple per container."""
         cluster, n = self._cluster, len(shape.asked.template.kinds)
         pools, of_pool = cluster.nodes.columns.pools, cluster.cards.columns.pool
-        by_driver: dict[int, list[list[CardUse]]] = {}
+        devices = cluster.nodes.devices
+        drivers, by_driver = devices.drivers, dict[int, list[list[CardUse]]]()
         for p in range(int(placed.n_picks[k])):
             d, slot = int(placed.card[k, p]), int(placed.slot[k, p])
             driver = int(pools.driver[of_pool[d]])
             slots = by_driver.setdefault(driver, [[] for _ in range(n)])
             mib, cores = int(placed.mib[k, p]), int(placed.cores[k, p])
+            model = cluster.cards.find_model(d) if devices.names_models(drivers[driver]) else ""
             place = cluster.cards.find_place(int(placed.part[k, p]))
-            use = CardUse(cluster.cards.find_uuid(d), mib, cores, place)
+            use = CardUse(cluster.cards.find_uuid(d), mib, cores, model, place)
             slots[slot].append(use)
-        drivers = cluster.nodes.devices.drivers
         return tuple(
             Grant(drivers[driver].name, tuple(map(tuple, slots)))
             for driver, slots in by_driver.items()

@@ -21,6 +21,7 @@ _FIXED = {
     CardRefusal.EXCLUSIVE: "requested GPUs that nobody shares",
     CardRefusal.SLOTS: "the maximum number of containers share each",
     CardRefusal.EXHAUSTED: "other pods have all their cores",
+    CardRefusal.OTHER_CARD: "another container of the pod gets another card",
 }
 
 

@@ -40,10 +40,11 @@ def find_refusals(judged: Judged, seen: CardsSeen, slot: int, held: c.Ints | Non
     """
     cards, ask, d = judged.cluster.cards.columns, judged.ask, seen.cards
     used = cards.used[:, d] if held is None else cards.used[:, d] + held
-    sharers, cores = used[c.SLOTS], int(ask.containers[c.ASK_CORES, slot])
+    sharers, cores = used[c.SLOTS], measure_requested_cores(judged, d, slot)
     total_cores, used_cores = cards.total[c.CORES, d], used[c.CORES]
     free_mib = cards.total[c.MIB, d] - used[c.MIB]
-    is_whole = (total_cores == 100) & (cores == 100)
+    is_percent = ask.containers[c.ASK_CORE_PERCENT, slot] == 0
+    is_whole = (total_cores == 100) & (cores == 100) & is_percent
     uuid_ok = (
         ask.prefers.uuid_ok[cards.uuid[d]]
         if ask.prefers.uuid_ok.size
@@ -89,3 +90,12 @@ def measure_requested_mib(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
     mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
     asked: c.Ints = np.maximum(1, np.full(d.size, mib) if mib else total * percent // 100)
     return asked
+
+
+def measure_requested_cores(judged: Judged, d: c.Ints, slot: int) -> c.Ints:
+    """Measure the cores [m] that a container requests of each of these cards."""
+    containers, total = judged.ask.containers, judged.cluster.cards.columns.total[c.CORES, d]
+    if percent := int(containers[c.ASK_CORE_PERCENT, slot]):
+        asked: c.Ints = np.maximum(1, total * percent // 100)
+        return asked
+    return np.full(d.size, int(containers[c.ASK_CORES, slot]))

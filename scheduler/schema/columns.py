@@ -32,7 +32,7 @@ N_DIMS = 6
 CPU, MEMORY, EPHEMERAL, PODS, UNKNOWN = 0, 1, 2, 3, 4
 # First rows of the parts of Nodes.totals; resources come last, for a new one may be offered any time.
 NONZERO_AT, REQUESTED_AT = 0, 2
-N_CARD_CODES = 13
+N_CARD_CODES = 14
 # A whole card, in the unit of all scores that look at cards.
 WHOLE = 1000
 
@@ -65,9 +65,10 @@ class Pools(Handle):
     used: Ints2  # [3, Q] likewise, sums over the cards; 0 where they are counted
 
 
-# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; or cards of one of two linked
-# islands, see kernels/devices/islands.py.
-WALK, ISLANDS = 0, 1
+# Pools.chooser: a walk over the cards in an order, see kernels/devices/gpus.py; cards of one of two linked islands, see
+# kernels/devices/islands.py; cards of one group, see kernels/devices/groups.py; or the walk, but one card for all
+# containers if several ask, see kernels/devices/together.py.
+WALK, ISLANDS, GROUPS, TOGETHER = 0, 1, 2, 3
 
 
 class Nodes(Handle):
@@ -127,6 +128,7 @@ class Cards(Handle):
     pool: Ints1  # [D] its pool
     carvings: Carvings
     counters: Counters
+    group: Ints1  # [D] the place in its pool of the first card of its group, -1 of cards without a group
     kind: Ints1  # [D] what a card of its totals is to formulas, see state/cards.py; 0 is a whole GPU that is counted
 
 
@@ -246,7 +248,9 @@ class Ask(Handle):
     )
     nonzero: Ints1  # [2] milli-CPU, bytes
     dim_amounts: Ints1  # [6] amount in each dimension; those of GPUs are known only with the cards
-    containers: Ints2  # [5, C] kind, cards, MiB, percent, cores; C = 0 for pods without GPU
+    containers: (
+        Ints2  # [6, C] kind, cards, MiB, percent, cores, core percent; C = 0 for pods without GPU
+    )
     more: Handles  # an ask for each further family of devices that it asks, without ``more``
     family: int  # the first family of devices that the pod asks, by whose pools it is judged; -1 for none
     rules: CardRules
@@ -259,7 +263,7 @@ BIT_RESOURCES, BIT_CARDS, BIT_FIRST_RESOURCE, N_BITS = 0, 1, 2, 3
 # Refusal bits that one word holds: none is the sign.
 WORD = 63
 
-KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES = 0, 1, 2, 3, 4
+KIND, N_CARDS, ASK_MIB, ASK_PERCENT, ASK_CORES, ASK_CORE_PERCENT, N_ASKED = range(7)
 KIND_INIT, KIND_SIDECAR, KIND_APP = 0, 1, 2
 
 

@@ -15,8 +15,8 @@ from scheduler.schema.world import ANY_ROW, ANYWHERE, NOWHERE, Run
 
 @lru_cache(maxsize=1)
 def make_containers() -> c.Ints:
-    """Make [5, 0] the requests of the containers of a pod without cards, as in ``Ask``; all such pods share it."""
-    return share_array(np.zeros((5, 0), np.int64))
+    """Make [6, 0] the requests of the containers of a pod without cards, as in ``Ask``; all such pods share it."""
+    return share_array(np.zeros((c.N_ASKED, 0), np.int64))
 
 
 @lru_cache(maxsize=1)

@@ -98,6 +98,11 @@ class Cold:
             return False
         if gpu is not None and (gpu.use_uuids or gpu.nouse_uuids):
             return False
+        if gpu is not None and any(one.core_percent for one in gpu.containers):
+            # What is kept of cards knows no percentage of their cores; devices that are counted have none.
+            managed = self._cluster.nodes.pools.list_managed_families()
+            if shape.ask.family in managed:
+                return False
         if len(shape.counted) or table.draws_lots(shape.asked):
             return False
         return not self._get_static(shape).is_relative
@@ -111,7 +116,7 @@ class Cold:
         """Find the rows that moved since the last decision; all rows if every figure is to be computed again."""
         cluster, tables = self._cluster, self._learner.get_tables(family)
         # Pods that request no devices may go to nodes with cards of any family.
-        has_cards = family < 0 or cluster.registers.has_card_driver(family)
+        has_cards = family < 0 or family in cluster.nodes.pools.list_managed_families()
         n_cards = cluster.cards.columns.numa.size if has_cards else 0
         sizes = cluster.nodes.capacity, n_cards
         moved = cluster.moved.list_since(kept.moved) if kept.moved >= 0 else None

@@ -53,6 +53,7 @@ class CardTable:
         self._grow()
         self.most_on_a_node = max(self.most_on_a_node, n)
         columns = self.columns
+        groups = [card.group for card in cards]
         for d, card in enumerate(cards, start):
             columns.total[:, d] = (card.cores, card.mib, card.sharers)
             columns.milli[:, d] = [
@@ -69,6 +70,7 @@ class CardTable:
             columns.mode[d] = self.modes.number(card.mode)
             columns.uuid[d] = self.uuids.number(card.id)
             columns.pool[d] = pool
+            columns.group[d] = groups.index(card.group) if card.group else -1
             columns.kind[d] = self._find_kind(card)
         self._n_used += n
         if len(self.uuids) > 2 * self._n_used + _SPARE_UUIDS:
@@ -103,6 +105,10 @@ class CardTable:
     def find_uuid(self, d: int) -> str:
         """Return the UUID of a card."""
         return self.uuids.values[int(self.columns.uuid[d])]
+
+    def find_model(self, d: int) -> str:
+        """Return the model of a card."""
+        return self.models.values[int(self.columns.model[d])]
 
     def _give_uuids_back(self) -> None:
         """Number the UUIDs of the cards that are there anew, because most UUIDs are of cards that are gone."""
@@ -143,5 +149,6 @@ def _make_columns(capacity: int, carvings: CarvingTable) -> c.Cards:
         pool=np.zeros(capacity, np.int64),
         carvings=carvings.carvings,
         counters=carvings.counters,
+        group=np.full(capacity, -1, np.int64),
         kind=np.zeros(capacity, np.int64),
     )

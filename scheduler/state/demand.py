@@ -45,6 +45,7 @@ class DemandShape(NamedTuple):
         cpu, memory: milli-CPU and bytes.
         cards: 0 for pods without devices; then only ``cpu``, ``memory`` and ``others`` are set.
         mib, percent, cores: on each card; ``percent`` of its memory counts where ``mib`` is 0.
+        core_percent: the percentage of each card's cores, where it is not ``cores``.
         family: the resource by which the cards are asked, empty where none are.
         others: (resource, amount) of all other resources that a pod asks, sorted, in base units; without devices.
     """
@@ -62,6 +63,7 @@ class DemandShape(NamedTuple):
     nouse_types: tuple[str, ...] = ()
     family: str = ""
     others: tuple[tuple[str, int], ...] = ()
+    core_percent: int = 0
 
     @property
     def node_names(self) -> None:
@@ -79,6 +81,8 @@ class DemandShape(NamedTuple):
     def convert_to_milli(self, cores: int, mib: int) -> tuple[int, int]:
         """Return the thousandths of cores and memory that the pod is charged on a card with so many cores and MiB."""
         core = self.cores * gpus.WHOLE_MILLI // cores if cores else 0
+        if self.core_percent:
+            core = self.core_percent * gpus.WHOLE_MILLI // gpus.WHOLE_CARD_PERCENT
         if not mib:
             # Of these cards only their number is known.
             asked = gpus.WHOLE_CARD_PERCENT if self.mib else self.percent
@@ -109,6 +113,7 @@ def read_shape(template: PodTemplate) -> DemandShape:
         *_read_whereabouts(template),
         template.gpu.family,
         _list_others(template),
+        ask.core_percent,
     )
 
 

@@ -64,10 +64,6 @@ class Registers:
         """Find the driver of the cards of a family on a node; None where the devices are counted, or where there are none."""
         return self.devices.cards.get(int(self.pools.columns.driver[self.find_pool(family, row)]))
 
-    def has_card_driver(self, family: int) -> bool:
-        """Whether a family has devices that are reported one by one, on some nodes."""
-        return any(number in self.devices.cards for number in self.devices.list_drivers(family))
-
     def _plan_pools(self, row: int) -> list[PoolPlan]:
         """Plan which driver allocates the devices of each family on a node."""
         facts, nodes = self._nodes.facts[row], self._nodes
@@ -268,7 +264,7 @@ class Registers:
     ) -> c.Ints:
         """Return [h, 4] what a pod holds at most of a node's cards, as ``Pods.holds``; valid until the next call.
 
-        ``get_containers`` returns [5, C] what the containers of a template ask.
+        ``get_containers`` returns [6, C] what the containers of a template ask.
         """
         held = [
             self._list_of_family(pod, part.family, get_containers(part), row)

@@ -130,17 +130,13 @@ def _limit_uses(uses: tuple[CardUse, ...], ask: ContainerAsk) -> tuple[CardUse, 
     for use in uses if ask.cards else ():
         if (use.uuid, use.place) in counted:
             continue
-        # How much a part of a card has is known where the card is known.
-        counted[use.uuid, use.place] = (
-            use
-            if use.place is not None
-            else CardUse(
-                use.uuid,
-                min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
-                min(use.cores, ask.cores),
-                use.place,
+        if use.place is None:
+            use = use._replace(  # noqa: PLW2901 - what counts of it
+                mem_mib=min(use.mem_mib, ask.mem_mib) if ask.mem_mib else use.mem_mib,
+                cores=use.cores if ask.core_percent else min(use.cores, ask.cores),
             )
-        )
+        # How much a part of a card has is known where the card is known.
+        counted[use.uuid, use.place] = use
         if len(counted) == ask.cards:
             break
     return tuple(counted.values())

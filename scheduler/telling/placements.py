@@ -94,5 +94,7 @@ def _write_each_card(
     for use in uses:
         d = there.get(use.uuid, -1)
         index = f"{cluster.cards.columns.position[d]} " if d >= 0 else ""
-        cores = f", {use.cores} % of its cores" if use.cores else ""
+        # Cards whose model is told have cores of their own number.
+        unit = "cores" if use.model else "% of its cores"
+        cores = f", {use.cores} {unit}" if use.cores else ""
         yield f"{index}({use.uuid}, {use.mem_mib} MiB{cores})"

@@ -30,6 +30,7 @@ class _Cards:
     inner_resources: frozenset[str] = frozenset()
     chooser = c.WALK
     takes_turns = False
+    names_models = False
     none_told, not_told = "node(s) had no such device", "node(s) have not reported such devices"
 
     def __init__(self) -> None:

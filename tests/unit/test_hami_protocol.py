@@ -133,6 +133,7 @@ def test_devices_are_written_slot_by_slot_and_read_back(
                 st.from_regex(r"GPU-[0-9a-f-]{1,36}(\[\d-\d\])?", fullmatch=True),
                 st.integers(0, 2**31 - 1),
                 st.integers(0, 100),
+                st.just(""),
             ),
             max_size=4,
         ),

@@ -37,6 +37,9 @@ uses = st.builds(
     ),
     st.sampled_from([0, 5, 2000, 10**30]),
     st.sampled_from([0, 10, 100]),
+    # Hypothesis fills all fields that are not given.
+    model=st.just(""),
+    place=st.none(),
 )
 containers = st.lists(st.tuples(asks, st.lists(uses, max_size=4).map(tuple)), max_size=6)
 

@@ -215,4 +215,9 @@ def test_pods_on_cards_that_are_cut_and_on_cards_that_are_shared_come_and_go() -
         else:
             place(cluster, f"p{i}", int(rng.integers(1, 20_000)), gpu=int(rng.integers(1, 3)))
         assert (cluster.cards.carvings.counters.used <= cluster.cards.carvings.counters.total).all()
-        assert not checks.list_overcommitted(cluster)
+        assert not checks.list_overcommitted(cluster), (
+            i,
+            cluster.cards.columns.used[:, :3],
+            cluster.cards.columns.total[:, :3],
+            list(cluster.pods.values())[-1].claim,
+        )

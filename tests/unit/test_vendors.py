@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -25,7 +26,9 @@ from scheduler.state.cluster import Cluster
 from tests import make
 from tests.model import vendor_cases as cases
 
-DONE = ("biren", "hygon", "iluvatar", "kunlun")
+DONE = ("amd", "biren", "hygon", "iluvatar", "kunlun", "metax", "mthreads", "vastai")
+# Kinds of these vendors that are not supported.
+OPEN = frozenset({"Metax-SGPU"})
 FILES = {path.stem: cases.read_vendor(path) for path in cases.FILES if path.stem in DONE}
 
 
@@ -44,6 +47,7 @@ def list_cases(section: str) -> list[Any]:
         pytest.param(KINDS[name][case.word], case, id=f"{name}: {case.name}")
         for name, vendor in FILES.items()
         for case in getattr(vendor, section)
+        if case.word not in OPEN
     ]
 
 
@@ -57,18 +61,22 @@ def make_node(case: cases.Node) -> wire.Node:
 
 def test_the_table_has_every_kind_of_the_files_and_of_the_chart() -> None:
     assert {one for kinds in KINDS.values() for one in kinds} >= {
-        word for vendor in FILES.values() for word in vendor.words
+        word for vendor in FILES.values() for word in vendor.words if word not in OPEN
     }
-    assert len({driver.name for driver in table.list_drivers(CHART)}) == 8
+    assert len({driver.name for driver in table.list_drivers(CHART)}) == 12
 
 
 @pytest.mark.parametrize("name", DONE)
 def test_annotations_and_locks_have_hamis_names(name: str) -> None:
     for word, told in FILES[name].words.items():
+        if word in OPEN:
+            continue
         kind = KINDS[name][word]
+        # HAMi never writes the second one for Mthreads.
+        to_allocate = "" if word == "Mthreads" else told.to_allocate
         assert (kind.allocated, kind.to_allocate, kind.register) == (
             told.allocated,
-            told.to_allocate,
+            to_allocate,
             told.register,
         )
         assert kind.has_lock == (told.lock == names.HAMI_LOCK)
@@ -93,6 +101,7 @@ def test_the_devices_of_a_node_are_those_that_hami_reads(kind: Kind, case: cases
         (one.id, one.index, counts[one.id] or one.count, one.numa, one.healthy)
         for one in sorted(case.devices, key=lambda one: (one.index, one.id))
     ]
+    assert [one.group for one in found] == [one.info.get("AIC", "") for one in case.devices]
     if not kind.is_unmeasured:
         assert {(one.id, one.mib, one.cores) for one in found} == {
             (one.id, one.mib, one.cores) for one in case.devices
@@ -110,6 +119,8 @@ def make_pod(container: cases.Container) -> wire.Pod:
 @pytest.mark.parametrize(("kind", "case"), list_cases("requests"))
 def test_a_container_requests_what_hami_reads(kind: Kind, case: cases.Request) -> None:
     """A figure that voids the request for HAMi is refused."""
+    if kind.word == "AMD" and case.container.requests:
+        pytest.skip("the API server refuses requests of devices without limits")
     pod = make_pod(case.container)
     try:
         asks = VendorCards(kind).read_requests(pod)
@@ -126,17 +137,21 @@ def test_a_container_requests_what_hami_reads(kind: Kind, case: cases.Request) -
         assert slot == ContainerAsk(ContainerKind.APP, case.asks.count, 1)
         return
     is_all = slot.mem_percent == 100
-    assert (slot.mem_mib, is_all) == (0 if is_all else case.asks.mib, case.asks.percent == 100)
+    assert (slot.mem_mib, is_all) == (
+        0 if is_all else case.asks.mib,
+        case.asks.percent == 100 or not case.asks.mib,
+    )
     if not kind.is_whole:
         # HAMi lowers cores above a whole card when it looks at the cards.
         assert slot.cores == min(100, case.asks.cores)
+    assert slot.core_percent == (slot.cores if kind.is_of_cores else 0)
 
 
 def make_slots(kind: Kind, picks: list[list[cases.Pick]]) -> Slots:
     def read(pick: cases.Pick) -> CardUse:
-        return (
-            CardUse(pick.id, 1, 0) if kind.is_unmeasured else CardUse(pick.id, pick.mib, pick.cores)
-        )
+        if kind.is_unmeasured:
+            return CardUse(pick.id, 1, 0)
+        return CardUse(pick.id, pick.mib, pick.cores, pick.type if kind.names_models else "")
 
     return tuple(tuple(read(pick) for pick in slot) for slot in picks)
 
@@ -147,7 +162,10 @@ def test_the_answer_is_hamis_and_is_read_back(kind: Kind, case: cases.Answer) ->
     marks = driver.write_answer("n1", slots, 1_700_000_000)
     common = hami.make_common_annotations("n1", 1_700_000_000)
     own = {key: text for key, text in marks.annotations.items() if key not in common}
-    assert own == case.annotations
+    time = str(1_700_000_000 * 10**9)
+    assert own == {
+        key: text.replace("<nanoseconds>", time) for key, text in case.annotations.items()
+    }
     assert common.items() <= marks.annotations.items()
     assert driver.is_answered(marks.annotations, slots)
     pod = make.pod(name="p", annotations=marks.annotations)
@@ -177,8 +195,9 @@ class Told(VendorCards):
                 cores=0 if self._kind.is_unmeasured else one.cores,
                 model=one.type or self._kind.word,
                 healthy=one.healthy,
+                group=one.info.get("AIC", ""),
             )
-            for i, one in enumerate(self._case.devices)
+            for i, one in enumerate(list_devices(self._case))
         )
 
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
@@ -189,8 +208,32 @@ class Told(VendorCards):
         else:
             cores = 100 if self._kind.is_whole else min(100, wanted.cores)
             mib = 0 if wanted.percent == 100 else wanted.mib
-            one = ContainerAsk(ContainerKind.APP, wanted.count, mib, wanted.percent, cores)
-        return (ask._replace(containers=(one,)),)
+            percent = 0 if mib else 100
+            of_cores = cores if self._kind.is_of_cores else 0
+            one = ContainerAsk(ContainerKind.APP, wanted.count, mib, percent, cores, of_cores)
+        # Earlier containers requested what they got.
+        earlier = [
+            ContainerAsk(ContainerKind.APP, len(picks), picks[0].mib, 0, picks[0].cores)
+            for picks in self._case.before
+        ]
+        return (ask._replace(containers=(*earlier, one)),)
+
+
+def list_devices(case: cases.Fit) -> list[cases.Device]:
+    """The devices, with those of earlier containers at the end, where the walk begins, and before these had them."""
+    had = [pick for picks in case.before for pick in picks]
+
+    def give_back(one: cases.Device) -> cases.Device:
+        mine = [pick for pick in had if pick.id == one.id]
+        return msgspec.structs.replace(
+            one,
+            used=one.used - len(mine),
+            used_mib=one.used_mib - sum(pick.mib for pick in mine),
+            used_cores=one.used_cores - sum(pick.cores for pick in mine),
+        )
+
+    there = map(give_back, case.devices)
+    return sorted(there, key=lambda one: any(pick.id == one.id for pick in had))
 
 
 def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]:
@@ -199,7 +242,7 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
     cluster = Cluster(devices=Devices((driver,)))
     cluster.see_node(make.node(name="n1", cpu=64, allocatable={kind.cards: 1000}))
     used = cluster.cards.columns.used
-    for d, one in zip(cluster.registers.list_card_rows(0), case.devices, strict=True):
+    for d, one in zip(cluster.registers.list_card_rows(0), list_devices(case), strict=True):
         mib, cores = (one.used, 0) if kind.is_unmeasured else (one.used_mib, one.used_cores)
         if kind.is_whole and one.used:
             mib, cores = one.mib, one.cores
@@ -208,16 +251,22 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
     pod = make.pod(
         name="p", requests={kind.cards: 1}, annotations={**case.pod.annotations, **policy}
     )
+    pod.spec.containers *= 1 + len(case.before)
     record = cluster.see_pod(pod)
     assert record is not None
     outcome = make.cycle(cluster=cluster).schedule([record])
     if not outcome.binds:
         (hold,) = outcome.holds
         assert hold.diagnosis is not None
-        return [], str(hold.diagnosis.reasons)
-    (slot,) = find_slots(outcome.binds[0].devices, driver.name)
+        return [], "; ".join(detail.text for detail in hold.diagnosis.details)
+    *earlier, slot = find_slots(outcome.binds[0].devices, driver.name)
+    assert [[use.uuid for use in uses] for uses in earlier] == [
+        [pick.id for pick in picks] for picks in case.before
+    ]
     if kind.is_unmeasured:
         return [(use.uuid, 0, 0) for use in slot], ""
+    models = {one.id: one.type if kind.names_models else "" for one in case.devices}
+    assert [use.model for use in slot] == [models[use.uuid] for use in slot]
     return [(use.uuid, use.mem_mib, use.cores) for use in slot], ""
 
 
@@ -225,12 +274,13 @@ def place(kind: Kind, case: cases.Fit) -> tuple[list[tuple[str, int, int]], str]
 def test_the_devices_that_a_container_gets_are_those_that_hami_chooses(
     kind: Kind, case: cases.Fit
 ) -> None:
-    if case.before:
-        pytest.skip("the choice for one container is compared")
     found, why = place(kind, case)
     if case.refused:
         assert not found
         assert why
+        if case.before:
+            for n, code in re.findall(r"(\d+)/\d+ (\w+)", case.refused):
+                assert f"{code} on {n} GPU" in why
         return
     wanted = [(pick.id, pick.mib, pick.cores) for pick in case.picks]
     if kind.chooser == c.ISLANDS:

@@ -42,7 +42,8 @@ class ContainerKind(IntEnum):
 class ContainerAsk(NamedTuple):
     """One container's request: ``cards`` cards, and on each ``mem_mib`` (or ``mem_percent``) and ``cores``.
 
-    ``mem_percent`` counts only where ``mem_mib`` is 0. All zero: the container asks no GPU.
+    ``mem_percent`` counts only where ``mem_mib`` is 0. ``core_percent``: the cores are this percentage of those of each card
+    that is chosen, and not ``cores``, which is then for devices that are only counted. All zero: the container asks no GPU.
     """
 
     kind: ContainerKind
@@ -50,6 +51,7 @@ class ContainerAsk(NamedTuple):
     mem_mib: int = 0
     mem_percent: int = 0
     cores: int = 0
+    core_percent: int = 0
 
 
 class GpuAsk(NamedTuple):
@@ -206,6 +208,7 @@ def sum_up(ask: GpuAsk) -> ContainerAsk:
         max(s.mem_mib for s in staying),
         max(s.mem_percent for s in staying),
         max(s.cores for s in staying),
+        max(s.core_percent for s in staying),
     )
 
 

@@ -31,6 +31,7 @@ class VendorCards:
         self.inner_resources = frozenset(filter(None, (vendor.memory, vendor.cores)))
         self.notes = vendor.notes
         self.chooser, self.takes_turns = vendor.chooser, vendor.has_lock
+        self.names_models = vendor.names_models
         self.none_told = f"node(s) had no {vendor.word} device registered with HAMi"
         self.not_told = f"node(s) wait for the plugin of {vendor.word} to register their devices"
 
@@ -77,7 +78,9 @@ class VendorCards:
         """Read the annotation that a scheduler has written."""
         key = self._vendor.allocated
         text = (pod.metadata.annotations or {}).get(key, "")
-        slots = hami.place_slots(hami.decode_devices(text, key), asking)
+        slots = hami.place_slots(
+            hami.decode_devices(text, key, has_models=self.names_models), asking
+        )
         if not self._vendor.is_unmeasured:
             return slots
         return tuple(tuple(CardUse(use.uuid, 1, 0) for use in uses) for uses in slots)
@@ -92,7 +95,7 @@ class VendorCards:
         answer = {
             **hami.make_common_annotations(node, now),
             vendor.allocated: text,
-            **vendor.write_more(slots),
+            **vendor.write_more(node, slots, now),
         }
         if vendor.to_allocate:
             answer[vendor.to_allocate] = text

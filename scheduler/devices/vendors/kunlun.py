@@ -10,7 +10,12 @@ from msgspec import structs
 from scheduler.api import wire
 from scheduler.api.cards import Card, Slots
 from scheduler.api.hami_config.sections import DeviceConfig
-from scheduler.devices.vendors.vendor import Vendor, list_registered
+from scheduler.devices.vendors.vendor import (
+    Vendor,
+    find_last_indices,
+    list_registered,
+    read_offered,
+)
 from scheduler.schema import columns as c
 
 _MIB, _CORES, _SHARERS = 98_304, 100, 100
@@ -26,8 +31,8 @@ def list_kinds(config: DeviceConfig) -> tuple[Vendor, ...]:
     section = config.kunlun
 
     def read_number(node: wire.Node) -> tuple[str, ...]:
-        offered = (node.status.allocatable or {}).get(section.cards, "")
-        return (node.metadata.name, str(offered)) if offered not in {"", "0", 0} else ("", "")
+        n = read_offered(node, section.cards)
+        return (node.metadata.name, str(n)) if n else ("", "")
 
     whole = Vendor(
         word="kunlun",
@@ -64,8 +69,7 @@ def _fit_size(mib: int) -> tuple[int, int]:
 
 
 def _list_whole(words: tuple[str, ...]) -> tuple[Card, ...]:
-    name, text = words
-    n = int(text) if text.isdecimal() else 0
+    name, n = words[0], int(words[1])
     return tuple(
         Card(
             id=f"{name}-kunlun-{i}",
@@ -86,7 +90,6 @@ def _list_shared(words: tuple[str, ...]) -> tuple[Card, ...]:
     return tuple(structs.replace(card, sharers=_SHARERS) for card in found)
 
 
-def _write_indices(slots: Slots) -> dict[str, str]:
+def _write_indices(_node: str, slots: Slots, _now: int) -> dict[str, str]:
     """Write the indices of the cards of the last container that has any, as HAMi does."""
-    last = next((uses for uses in reversed(slots) if uses), ())
-    return {"BAIDU_COM_DEVICE_IDX": ",".join(use.uuid.rpartition("-")[2] for use in last)}
+    return {"BAIDU_COM_DEVICE_IDX": find_last_indices(slots)}

@@ -69,8 +69,13 @@ def _read_container(
     if mib > gpus.MEMORY_MAX_MIB:
         most = gpus.MEMORY_MAX_MIB // vendor.mib
         raise BadInput(f"{field}[{vendor.memory}]", f"{memory} is not within 0..{most}")
-    given = vendor.default_cores if cores is None else min(cores, gpus.FULL_CORES)
+    given = vendor.default_cores if cores is None else cores
+    if vendor.are_totals:
+        mib, given = mib // count, given // count
+    if vendor.is_of_cores and not 1 <= given <= gpus.FULL_CORES:
+        raise BadInput(f"{field}[{vendor.cores}]", f"{given} is not within 1..100")
+    given = min(given, gpus.FULL_CORES)
     if memory is not None and vendor.fit_size is not None:
         mib, given = vendor.fit_size(mib)
     percent = 0 if mib else gpus.WHOLE_CARD_PERCENT
-    return ContainerAsk(kind, count, mib, percent, given)
+    return ContainerAsk(kind, count, mib, percent, given, given if vendor.is_of_cores else 0)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from scheduler.api.hami_config.sections import DeviceConfig
-from scheduler.devices.vendors import biren, hygon, iluvatar, kunlun
+from scheduler.devices.vendors import amd, biren, hygon, iluvatar, kunlun, metax, mthreads, vastai
 from scheduler.devices.vendors.driver import VendorCards
 
 _VENDORS = (
+    amd,
     biren,
     hygon,
     iluvatar,
     kunlun,
+    metax,
+    mthreads,
+    vastai,
 )
 
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduler.api import hami, names, wire
+from scheduler.api import hami, names, quantities, wire
 from scheduler.api.cards import Card, Slots
 from scheduler.schema import columns as c
+
+# No node has so many devices, or units of them.
+_OFFERED_MAX = 100_000
 
 # From a node to the texts that report its devices; all empty if it reports none.
 ReadNode = Callable[[wire.Node], tuple[str, ...]]
 # From these texts to the devices. Raises ``BadInput`` if they cannot be read.
 ListCards = Callable[[tuple[str, ...]], tuple[Card, ...]]
-# What the plugin reads on pods besides the text of HAMi, from the devices of each container.
-WriteMore = Callable[[Slots], dict[str, str]]
+# What the plugin reads on pods besides the text of HAMi, from the node, the devices of each container, and the time.
+WriteMore = Callable[[str, Slots, int], dict[str, str]]
 
 
-def write_nothing(_: Slots) -> dict[str, str]:
+def write_nothing(_node: str, _slots: Slots, _now: int) -> dict[str, str]:
     """Write nothing more."""
     return {}
 
@@ -39,9 +42,12 @@ class Vendor:
         use_ids, nouse_ids: annotations of pods that name devices.
         use_types, nouse_types: annotations of pods that name models; empty where there are none.
         mib: the MiB of one unit of ``memory``.
+        are_totals: memory and cores are of all devices of a container; else of each.
         default_cores: the cores of a container that says nothing of cores.
         is_unmeasured: devices are shared by a number of containers, and by nothing else.
         is_whole: each device goes to one container.
+        is_of_cores: cores are a percentage of those of each card, which are not 100.
+        names_models: the pod's annotation has the models of the devices, not the vendor's word.
         fit_size: finds the size of a part of the device that has so many MiB: its MiB and its cores.
         read_node, list_cards: how the devices are reported, if not in ``register``.
         write_more: what else is written on the pod.
@@ -61,9 +67,12 @@ class Vendor:
     use_types: str = ""
     nouse_types: str = ""
     mib: int = 1
+    are_totals: bool = False
     default_cores: int = 100
     is_unmeasured: bool = False
     is_whole: bool = False
+    is_of_cores: bool = False
+    names_models: bool = False
     fit_size: Callable[[int], tuple[int, int]] | None = None
     read_node: ReadNode | None = None
     list_cards: ListCards | None = None
@@ -81,6 +90,21 @@ class Vendor:
 def read_register(node: wire.Node, key: str) -> tuple[str, ...]:
     """Read the annotation in which a plugin reports its devices."""
     return ((node.metadata.annotations or {}).get(key, ""),)
+
+
+def read_offered(node: wire.Node, resource: str) -> int:
+    """Read how much of a resource a node offers; 0 where it offers none, or says what is no amount of devices."""
+    try:
+        offered = quantities.read_value((node.status.allocatable or {}).get(resource, 0))
+    except quantities.BadQuantity:
+        return 0
+    return offered if offered <= _OFFERED_MAX else 0
+
+
+def find_last_indices(slots: Slots) -> str:
+    """Find the indices of the devices of the last container that has any; their ids end in them."""
+    last = next((uses for uses in reversed(slots) if uses), ())
+    return ",".join(use.uuid.rpartition("-")[2] for use in last)
 
 
 def list_registered(text: str, key: str, *, is_unmeasured: bool) -> tuple[Card, ...]:

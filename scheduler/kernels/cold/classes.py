@@ -171,6 +171,7 @@ def _are_cards_alike(cards: c.Cards, d: int, e: int) -> bool:
         & (cards.position[d] == cards.position[e])
         & (cards.model[d] == cards.model[e])
         & (cards.mode[d] == cards.mode[e])
+        & (cards.group[d] == cards.group[e])
     )
     for figure in range(3):
         alike &= cards.total[figure, d] == cards.total[figure, e]

@@ -19,7 +19,7 @@ BY_SCORE, BY_NUMA, BY_USED, BY_INDEX = 1, 2, 3, 4
 
 # Positions in Scratch.codes, as in api/reasons.py CardRefusal.
 (HEALTH, CORDONED, TYPE, NUMA, UUID, NO_SLOTS, EXCLUSIVE, NO_MEMORY, NO_CORES, EXHAUSTED, MIG, TOO_FEW,
- TOO_MANY_ASKED) = range(13)  # fmt: skip
+ TOO_MANY_ASKED, OTHER_CARD) = range(14)  # fmt: skip
 
 _F10 = np.float32(10.0)
 _F0 = np.float32(0.0)
@@ -98,6 +98,13 @@ def _sort_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch
 
 
 @part
+def order_cards(cards: c.Cards, ask: c.Ask, start: int, count: int, s: c.Scratch) -> None:
+    """Sort ``s.order`` for one container; the walk begins at its end."""
+    _score_cards(cards, ask, start, count, s)
+    _sort_cards(cards, ask, start, count, s)
+
+
+@part
 def _find_refusal(
     cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, n_picks: int, s: c.Scratch
 ) -> int:
@@ -113,7 +120,9 @@ def _find_refusal(
                 slots, mib_used = slots + 1, mib_used + s.pick_mib[p]
                 cores_used += s.pick_cores[p]
     cores_total = cards.total[c.CORES, d]
-    cores = ask.containers[c.ASK_CORES, slot]
+    cores = find_cores(cards, ask.containers, slot, d)
+    # The rule on whole cards is one of percents.
+    is_percent = ask.containers[c.ASK_CORE_PERCENT, slot] == 0
     if cards.total[c.SLOTS, d] <= slots:
         return NO_SLOTS
     if ask.rules.mutex and slots > 0:
@@ -122,7 +131,7 @@ def _find_refusal(
         return NO_MEMORY
     if cores_total - cores_used < cores:
         return NO_CORES
-    if cores_total == 100 and cores == 100 and slots > 0:
+    if is_percent and cores_total == 100 and cores == 100 and slots > 0:
         return EXCLUSIVE
     if cores_total != 0 and cores_used == cores_total and cores == 0:
         return EXHAUSTED
@@ -179,6 +188,15 @@ def find_mib(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
     if mib == 0:
         mib = cards.total[c.MIB, d] * containers[c.ASK_PERCENT, slot] // 100
     return int(max(1, mib))
+
+
+@tiny
+def find_cores(cards: c.Cards, containers: c.Ints, slot: int, d: int) -> int:
+    """Return the cores that a container takes on card ``d``; a part of the card's cores is at least one."""
+    percent = containers[c.ASK_CORE_PERCENT, slot]
+    if percent == 0:
+        return int(containers[c.ASK_CORES, slot])
+    return int(max(1, cards.total[c.CORES, d] * percent // 100))
 
 
 @kernel
@@ -238,7 +256,7 @@ def hold_picks(ask: c.Ask, slot: int, start: int, first: int, end: int, s: c.Scr
 def pick_card(cards: c.Cards, ask: c.Ask, slot: int, d: int, n_picks: int, s: c.Scratch) -> None:
     """Write a card down as the next pick of a container."""
     mib, p = find_mib_asked(cards, ask, slot, d), c.NO_PART
-    cores = ask.containers[c.ASK_CORES, slot]
+    cores = find_cores(cards, ask.containers, slot, d)
     if cards.mig[d]:
         # What is charged is the part, which may be more than what was asked for.
         p = carving.find_part(cards, d, mib, n_picks, s)
@@ -297,8 +315,7 @@ def _choose_for_container(
     if wanted > count and not _has_parts(cards, start, count):
         s.codes[TOO_MANY_ASKED] = count
         return -1
-    _score_cards(cards, ask, start, count, s)
-    _sort_cards(cards, ask, start, count, s)
+    order_cards(cards, ask, start, count, s)
     numa_bind = ask.rules.numa_bind
     first = s.first_pick[0] = n_picks
     last_numa = -1

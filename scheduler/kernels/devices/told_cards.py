@@ -27,7 +27,7 @@ def hold_cards(
 ) -> int:
     """Fill ``work`` [cards of the node, N_WORK] with what a pod holds at most; return how many cards it holds.
 
-    ``containers`` [5, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
+    ``containers`` [6, C] are as in ``Ask``, ``told`` [t, N_TOLD] is by container; init containers hold
     nothing once the pod is ``initialized``. ``start`` is the row of the node's first card. The first rows of
     ``work`` come out as ``Pods.holds``. O(containers · cards + t).
     """
@@ -48,12 +48,15 @@ def hold_cards(
             if told[t, CARD] >= 0:
                 most = gpus.find_mib(cards, containers, i, told[t, CARD])
                 mib = min(told[t, TOLD_MIB], most)
-                cores = min(told[t, TOLD_CORES], containers[c.ASK_CORES, i])
+                cores = told[t, TOLD_CORES]
                 if told[t, TOLD_PART] != c.NO_PART:
                     # A part is held as it is, and by the pod until its end.
                     mib = cards.carvings.parts[told[t, TOLD_PART], c.PART_MIB]
                     cores = cards.carvings.parts[told[t, TOLD_PART], c.PART_CORES]
                     kind = c.KIND_APP
+                elif cards.mig[told[t, CARD]]:
+                    # It names a part that the card does not have.
+                    cores = min(cores, containers[c.ASK_CORES, i])
                 j = told[t, CARD] - start
                 _hold_one_more(work, j, kind, cores, mib)
                 work[j, _OWN] = i
@@ -66,7 +69,8 @@ def hold_cards(
                 break
             if work[j, _OWN] != i:
                 mib = gpus.find_mib(cards, containers, i, start + j)
-                _hold_one_more(work, j, kind, containers[c.ASK_CORES, i], mib)
+                cores = gpus.find_cores(cards, containers, i, start + j)
+                _hold_one_more(work, j, kind, cores, mib)
                 untold -= 1
     return _compact_cards(start, work)
 

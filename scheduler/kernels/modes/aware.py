@@ -156,7 +156,10 @@ def pick_cards(
 ) -> int:
     """Choose the pod's cards on a node with cards; return the number of picks, or -1."""
     pool = pools.find_pool(nodes, ask, row)
-    if ask.rules.walk or nodes.pools.chooser[pool] != c.WALK or nodes.pools.carved[pool]:
+    chooser = nodes.pools.chooser[pool]
+    # The rule of TOGETHER is about several containers, for which the driver's walk chooses anyway.
+    by_driver = chooser not in (c.WALK, c.TOGETHER) or nodes.pools.carved[pool]
+    if ask.rules.walk or by_driver:
         return choose.choose_devices(nodes, cards, ask, row, s)
     slot = ask.rules.only
     start = nodes.pools.start[pool]
@@ -191,7 +194,7 @@ def pick_cards(
 
 @part
 def _give_card(cards: c.Cards, ask: c.Ask, slot: int, start: int, j: int, s: c.Scratch) -> None:
-    s.peak[c.CORES, j] = ask.containers[c.ASK_CORES, slot]
+    s.peak[c.CORES, j] = gpus.find_cores(cards, ask.containers, slot, start + j)
     s.peak[c.MIB, j] = gpus.find_mib_asked(cards, ask, slot, start + j)
     s.peak[c.SLOTS, j] = 1
 

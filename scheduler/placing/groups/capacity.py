@@ -61,7 +61,8 @@ def _bound_by_cards(cluster: Cluster, ask: c.Ask, counts: c.Ints) -> None:
     n_cards = ask.containers[c.N_CARDS]
     for figure, asked in ((c.CORES, c.ASK_CORES), (c.MIB, c.ASK_MIB)):
         each = int((n_cards * ask.containers[asked]).sum())
-        if each > 0:
+        is_known = figure != c.CORES or not ask.containers[c.ASK_CORE_PERCENT].any()
+        if each > 0 and is_known:
             free = pools.total[figure, own] - pools.used[figure, own]
             np.minimum(counts, np.where(managed, np.maximum(free, 0) // each, MANY), out=counts)
 

@@ -134,17 +134,17 @@ class Ways:
     def _write_grants(self, shape: Shape, slot: int, picks: tuple[int, ...], pool: int) -> Grants:
         containers, cards = shape.ask.containers, self._cluster.cards
         mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
-        cores = int(containers[c.ASK_CORES, slot])
+        n, nodes = len(shape.asked.template.kinds), self._cluster.nodes
+        driver = nodes.devices.drivers[int(nodes.columns.pools.driver[pool])]
         uses = tuple(
             CardUse(
                 cards.find_uuid(d),
                 max(1, mib or int(cards.columns.total[c.MIB, d]) * percent // 100),
-                cores,
+                gpus.find_cores(cards.columns, containers, slot, d),
+                cards.find_model(d) if nodes.devices.names_models(driver) else "",
             )
             for d in picks
         )
-        n, nodes = len(shape.asked.template.kinds), self._cluster.nodes
-        driver = nodes.devices.drivers[int(nodes.columns.pools.driver[pool])]
         slots = tuple(uses if i == slot else () for i in range(n))
         return (Grant(driver.name, slots),)
 

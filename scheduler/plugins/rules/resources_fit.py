@@ -52,7 +52,10 @@ def _compile_request(asked: Asked, cluster: Cluster) -> Compiled:
     # "All cores of a GPU" is no more than a GPU, which a node without cards may have, too.
     is_whole = gpus.asks_whole(asked.template.gpu)
     own = asked.template.family
-    counted = [0 if is_whole and inner.get(name) == own else amount for name, amount in amounts]
+    counted = [
+        0 if is_whole and name != own and inner.get(name) == own else amount
+        for name, amount in amounts
+    ]
     return Compiled(
         {
             "charge": cluster.ledger.charges.number_template(asked.template),

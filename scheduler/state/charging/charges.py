@@ -60,7 +60,7 @@ class ChargeTable:
         return self.columns.parts[first : first + n]
 
     def get_containers(self, number: int) -> c.Ints:
-        """Return [5, C] what the containers may hold on cards, as in ``Ask``; C = 0 for pods that ask no card."""
+        """Return [6, C] what the containers may hold on cards, as in ``Ask``; C = 0 for pods that ask no card."""
         return self._containers[number]
 
     def list_asking(self, resource: str) -> list[int]:

@@ -100,7 +100,7 @@ class Ledger:
         return node_rows
 
     def get_containers(self, template: PodTemplate) -> c.Ints:
-        """Return [5, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
+        """Return [6, C] what the containers of a template may hold on cards, as in ``Ask``; C = 0 for none."""
         return self.charges.get_containers(self.charges.number_template(template))
 
     def offer(self, resource: str) -> c.Ints:

@@ -190,7 +190,8 @@ def _measure_missing_cards(judged: Judged) -> c.Floats:
     mib = cards_seen.measure_requested_mib(judged, seen.cards, slot)
     of_memory, of_cores = codes == CardRefusal.MEMORY, codes == CardRefusal.CORES
     cost[of_memory] = ((mib - free[c.MIB]) / mib)[of_memory]
-    cost[of_cores] = (1 - free[c.CORES] / max(1, int(asked[c.ASK_CORES])))[of_cores]
+    cores = np.maximum(1, cards_seen.measure_requested_cores(judged, seen.cards, slot))
+    cost[of_cores] = (1 - free[c.CORES] / cores)[of_cores]
     wanted = int(asked[c.N_CARDS])
     order = np.lexsort((cost, seen.at))
     first = np.searchsorted(seen.at[order], np.arange(judged.rows.size))

@@ -1,0 +1,117 @@
+"""Cards in groups, such as the dies of one of Vastai's cards: a container gets cards of as few groups as can be had.
+
+A container that asks for one card gets the first one of the walk. Else the group with the most cards that fit comes first.
+
+Source: HAMi v2.10 (Apache-2.0) ``pkg/device/vastai``. HAMi takes groups of one size in any order; here the one that the walk
+comes to first.
+"""
+
+from __future__ import annotations
+
+from scheduler.kernels._jit import part, tiny
+from scheduler.kernels.devices import gpus, pools
+from scheduler.schema import columns as c
+
+# What ``s.order`` has of cards that cannot be picked.
+_GONE = -1
+_EVERY, _NO_GROUP = -2, -1
+
+
+@part
+def choose_grouped(nodes: c.Nodes, cards: c.Cards, ask: c.Ask, row: int, s: c.Scratch) -> int:
+    """Pick cards for every container: as ``choose.choose_devices``."""
+    pool = pools.find_pool(nodes, ask, row)
+    start, count = nodes.pools.start[pool], nodes.pools.count[pool]
+    gpus.begin_choice(count, s)
+    n_picks = 0
+    for slot in range(ask.containers.shape[1]):
+        if ask.containers[c.N_CARDS, slot] == 0:
+            continue
+        first = n_picks
+        n_picks = _choose_for_container(cards, ask, slot, start, count, n_picks, s)
+        if n_picks < 0:
+            return -1
+        gpus.hold_picks(ask, slot, start, first, n_picks, s)
+    return n_picks
+
+
+@part
+def _choose_for_container(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, n_picks: int, s: c.Scratch
+) -> int:
+    """Pick the cards of one container; return the number of picks so far, or -1."""
+    s.codes[:] = 0
+    wanted = ask.containers[c.N_CARDS, slot]
+    if wanted > count:
+        s.codes[gpus.TOO_MANY_ASKED] = count
+        return -1
+    fitting = _find_fitting(cards, ask, slot, start, count, s)
+    if fitting < wanted:
+        s.codes[gpus.TOO_FEW] = fitting
+        return -1
+    end = n_picks + wanted
+    while n_picks < end:
+        group = _EVERY
+        if wanted not in (1, fitting):
+            group = _find_largest(cards, start, count, s)
+        for at in range(count - 1, -1, -1):
+            if n_picks < end and _is_left(cards, start, s.order[at], group):
+                gpus.pick_card(cards, ask, slot, start + s.order[at], n_picks, s)
+                s.order[at] = _GONE
+                n_picks += 1
+    return n_picks
+
+
+@part
+def _find_fitting(
+    cards: c.Cards, ask: c.Ask, slot: int, start: int, count: int, s: c.Scratch
+) -> int:
+    """Leave in ``s.order`` the cards that the container may have, count them, and count why others are refused."""
+    for j in range(count):
+        s.order[j] = j
+    gpus.order_cards(cards, ask, start, count, s)
+    fitting = 0
+    for at in range(count):
+        j = s.order[at]
+        code = gpus.find_code(cards, ask, slot, start, j, 0, s)
+        if code < 0 and ask.rules.mutex and _is_group_used(cards, start, count, j, s):
+            code = gpus.EXCLUSIVE
+        if code < 0:
+            fitting += 1
+        else:
+            s.codes[code] += 1
+            s.order[at] = _GONE
+    return fitting
+
+
+@part
+def _is_group_used(cards: c.Cards, start: int, count: int, j: int, s: c.Scratch) -> bool:
+    """Whether any card of a card's group is in use."""
+    group = cards.group[start + j]
+    for k in range(count):
+        used = cards.used[c.SLOTS, start + k] + s.held[c.SLOTS, k]
+        if used > 0 and group != _NO_GROUP and cards.group[start + k] == group:
+            return True
+    return False
+
+
+@part
+def _find_largest(cards: c.Cards, start: int, count: int, s: c.Scratch) -> int:
+    """Find the group of which the most cards are left; the cards without a group count as one."""
+    found, most = _EVERY, 0
+    for at in range(count - 1, -1, -1):
+        if s.order[at] == _GONE:
+            continue
+        group, n = cards.group[start + s.order[at]], 0
+        for other in range(count):
+            if _is_left(cards, start, s.order[other], group):
+                n += 1
+        if n > most:
+            found, most = group, n
+    return int(found)
+
+
+@tiny
+def _is_left(cards: c.Cards, start: int, j: int, group: int) -> bool:
+    """Whether a card of ``s.order`` can be picked and is of a group."""
+    return bool(j != _GONE and (group == _EVERY or cards.group[start + j] == group))
