@@ -31,7 +31,7 @@ class Devices:
 
     Attributes:
         drivers: the order says which driver serves a node if several would.
-        cards: the drivers of cards by their numbers.
+        cards, whole: the drivers of cards, and of devices that are counted, by their numbers.
         families: the resource of each family.
         notes: the annotations of pods that say which devices they accept.
         inner_resources: by resource that only cards have: the family of these cards.
@@ -40,7 +40,9 @@ class Devices:
 
     def __init__(self, drivers: Iterable[AnyDriver], marks: tuple[str, ...] = ()) -> None:
         self.drivers = tuple(drivers)
-        self.cards = {i: one for i, one in enumerate(self.drivers) if isinstance(one, CardDriver)}
+        numbered = list(enumerate(self.drivers))
+        self.cards = {i: one for i, one in numbered if isinstance(one, CardDriver)}
+        self.whole = {i: one for i, one in numbered if not isinstance(one, CardDriver)}
         self.marks = marks
         self.families: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -95,11 +97,6 @@ class Devices:
         family = self.find_family(resource)
         numbers = self._drivers_of[family] if family >= 0 else ()
         return [self.cards[one] for one in numbers if one in self.cards]
-
-    @staticmethod
-    def names_models(driver: AnyDriver) -> bool:
-        """Whether decisions on a driver's devices name the models of these."""
-        return isinstance(driver, CardDriver) and driver.names_models
 
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
         """Read what a pod requests from each family of which it requests devices.

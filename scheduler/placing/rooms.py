@@ -97,7 +97,7 @@ class Rooms:
             d, slot = int(placed.card[k, p]), int(placed.slot[k, p])
             driver = int(pools.driver[of_pool[d]])
             slots = by_driver.setdefault(driver, [[] for _ in range(n)])
-            has_model = devices.names_models(drivers[driver])
+            has_model = devices.cards[driver].names_models
             use = CardUse(
                 cluster.cards.find_uuid(d),
                 int(placed.mib[k, p]),

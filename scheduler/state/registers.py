@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.api.cards import Card, find_slots
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.devices.contract import CardDriver, CountingDriver, NodeReading
+from scheduler.devices.contract import CardDriver, NodeReading
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
@@ -194,8 +194,9 @@ class Registers:
         """Sum up the devices of a node."""
         nodes, pools = self._nodes.columns, self.pools.columns
         for pool in self.list_pools(row):
-            driver = self.devices.drivers[int(pools.driver[pool])]
-            if isinstance(driver, CountingDriver):
+            number = int(pools.driver[pool])
+            if number in self.devices.whole:
+                driver = self.devices.whole[number]
                 offered = int(nodes.allocatable[pools.resource[pool], row])
                 pools.total[:, pool] = driver.sum_figures(offered)
             else:
