@@ -174,10 +174,12 @@ def read_devices(config: Config) -> Devices:
 _DRIVERS = make_drivers()
 CARD_DRIVERS = tuple(driver for driver in _DRIVERS if isinstance(driver, CardDriver))
 _CARDS = {driver.name: driver for driver in CARD_DRIVERS}
+# The table with the default settings, to read what nodes report; no cluster owns it, so it never gets more families.
+DEFAULT_DEVICES = make_devices()
 # The resources by which pods request devices of families that are always there.
-FAMILIES = tuple(make_devices().families)
+FAMILIES = tuple(DEFAULT_DEVICES.families)
 # As ``Devices.inner_resources``.
-INNER_RESOURCES = make_devices().inner_resources
+INNER_RESOURCES = DEFAULT_DEVICES.inner_resources
 _NAMES = frozenset({*FAMILIES, *INNER_RESOURCES})
 
 

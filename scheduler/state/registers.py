@@ -58,7 +58,10 @@ class Registers:
         """Find the pool of a family on a node; ``NO_POOL`` for none."""
         if family < 0 or row < 0:
             return c.NO_POOL
-        return int(self._nodes.find_pools(family)[row])
+        pools, nodes = self.pools.columns, self._nodes.columns
+        reached = nodes.shared[nodes.reach[:, row]].tolist() if nodes.shared.size else ()
+        own = (*self.list_pools(row), *reached)
+        return next((pool for pool in own if int(pools.family[pool]) == family), c.NO_POOL)
 
     def find_driver(self, family: int, row: int) -> CardDriver | None:
         """Find the driver of the cards of a family on a node; None where the devices are counted, or where there are none."""
