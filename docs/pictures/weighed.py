@@ -34,7 +34,7 @@ def drawn() -> str:
     """The picture as SVG."""
     read = files.read_objects(str(EXAMPLE), io.StringIO())
     found_in, config = prepare(read, Changes(), strict=True).inventory, Config()
-    cluster = Cluster(config.scheduler_names, devices.read_families(config), config.pod_limits)
+    cluster = Cluster(config.scheduler_names, devices.read_devices(config), config.pod_limits)
     for node in found_in.nodes:
         cluster.see_node(node)
     for one in found_in.pods:

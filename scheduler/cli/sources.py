@@ -82,7 +82,7 @@ def read_files(names: list[str], tell: Tell) -> Found:
 
 def _find_cluster_node(found: Inventory, problem: InputProblem) -> wire.Node | None:
     """Find a node that a cluster may have: its form can be read, but not what it offers."""
-    from scheduler.devices.table import make_devices  # noqa: PLC0415 - as above
+    from scheduler.devices.table import DEFAULT_DEVICES  # noqa: PLC0415 - as above
     from scheduler.simulate.reading import objects  # noqa: PLC0415 - as above
     from scheduler.state import facts  # noqa: PLC0415 - as above
 
@@ -96,7 +96,7 @@ def _find_cluster_node(found: Inventory, problem: InputProblem) -> wire.Node | N
     is_named = bool(node.metadata.name)
     return (
         node
-        if is_named and facts.read_facts(node, make_devices()).problem == problem.mistake
+        if is_named and facts.read_facts(node, DEFAULT_DEVICES).problem == problem.mistake
         else None
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import chain
 
 from scheduler.api import names, wire
@@ -15,7 +16,14 @@ from scheduler.api.cards import Grants
 from scheduler.api.hami_config.chart import CHART
 from scheduler.api.pods.gpus import GpuAsk
 from scheduler.config import Config
-from scheduler.devices.contract import AnyDriver, CardDriver, NodeReading, PodMarks, Texts
+from scheduler.devices.contract import (
+    AnyDriver,
+    CardDriver,
+    CountingDriver,
+    NodeReading,
+    PodMarks,
+    Texts,
+)
 from scheduler.devices.hami import HamiCards
 from scheduler.devices.vendors import table as vendors
 from scheduler.devices.whole import FAMILIES as WHOLE
@@ -31,7 +39,7 @@ class Devices:
 
     Attributes:
         drivers: the order says which driver serves a node if several would.
-        cards: the drivers of cards by their numbers.
+        cards, whole: the drivers of cards, and of devices that are counted, by their numbers.
         families: the resource of each family.
         notes: the annotations of pods that say which devices they accept.
         inner_resources: by resource that only cards have: the family of these cards.
@@ -40,20 +48,22 @@ class Devices:
 
     def __init__(self, drivers: Iterable[AnyDriver], marks: tuple[str, ...] = ()) -> None:
         self.drivers = tuple(drivers)
-        self.cards = {i: one for i, one in enumerate(self.drivers) if isinstance(one, CardDriver)}
+        self.cards, self.whole = _sort_drivers(self.drivers)
         self.marks = marks
         self.families: list[str] = []
         self._numbers: dict[str, int] = {}
         self._drivers_of: list[tuple[int, ...]] = []
         self._patterns = [one for driver in self.drivers for one in driver.resources if "*" in one]
-        self.inner_resources = {
+        self.inner_resources: dict[str, str] = {
             resource: family
             for driver in self.cards.values()
             for family in driver.resources
             for resource in driver.inner_resources
         }
         self.notes = frozenset(one for driver in self.cards.values() for one in driver.notes)
-        self._reads = [_list_read(driver) for driver in self.drivers]
+        self._reads = [
+            _list_read(driver, self.cards.get(i)) for i, driver in enumerate(self.drivers)
+        ]
         self._names = frozenset(one for read, _ in self._reads for one in read)
         for driver in self.drivers:
             self.add_families(one for one in driver.resources if "*" not in one)
@@ -95,11 +105,6 @@ class Devices:
         family = self.find_family(resource)
         numbers = self._drivers_of[family] if family >= 0 else ()
         return [self.cards[one] for one in numbers if one in self.cards]
-
-    @staticmethod
-    def names_models(driver: AnyDriver) -> bool:
-        """Whether decisions on a driver's devices name the models of these."""
-        return isinstance(driver, CardDriver) and driver.names_models
 
     def read_requests(self, pod: wire.Pod) -> tuple[GpuAsk, ...]:
         """Read what a pod requests from each family of which it requests devices.
@@ -145,13 +150,26 @@ def allocates(driver: AnyDriver, resource: str) -> bool:
     return any(fnmatchcase(resource, one) for one in driver.resources)
 
 
-def _list_read(driver: AnyDriver) -> tuple[frozenset[str], tuple[str, ...]]:
+@lru_cache(maxsize=16)
+def _sort_drivers(
+    drivers: tuple[AnyDriver, ...],
+) -> tuple[dict[int, CardDriver], dict[int, CountingDriver]]:
+    """Sort drivers into those of cards and those of devices that are counted; to look at a whole protocol takes 50 µs."""
+    cards = {i: one for i, one in enumerate(drivers) if isinstance(one, CardDriver)}
+    whole = {i: one for i, one in enumerate(drivers) if not isinstance(one, CardDriver)}
+    return cards, whole
+
+
+def _list_read(
+    driver: AnyDriver, cards: CardDriver | None
+) -> tuple[frozenset[str], tuple[str, ...]]:
     """List the resources that a driver reads of a pod, and the patterns of such resources."""
-    inner = driver.inner_resources if isinstance(driver, CardDriver) else frozenset()
+    inner = cards.inner_resources if cards is not None else frozenset()
     patterns = tuple(one for one in driver.resources if "*" in one)
     return frozenset({*driver.resources, *inner}.difference(patterns)), patterns
 
 
+@lru_cache(maxsize=16)
 def make_drivers(label: str = names.HAMI_NODE_LABEL) -> tuple[AnyDriver, ...]:
     """Make the drivers, the first choice of each node first; ``label`` as ``HamiCards`` takes it."""
     # The numbers of families follow the drivers: those of whole devices come before those of vendors.
@@ -177,10 +195,12 @@ def read_devices(config: Config) -> Devices:
 _DRIVERS = make_drivers()
 CARD_DRIVERS = tuple(driver for driver in _DRIVERS if isinstance(driver, CardDriver))
 _CARDS = {driver.name: driver for driver in CARD_DRIVERS}
+# The table with the default settings, to read what nodes report; no cluster owns it, so it never gets more families.
+DEFAULT_DEVICES: Devices = make_devices()
 # The resources by which pods request devices of families that are always there.
-FAMILIES = tuple(make_devices().families)
+FAMILIES = tuple(DEFAULT_DEVICES.families)
 # As ``Devices.inner_resources``.
-INNER_RESOURCES = make_devices().inner_resources
+INNER_RESOURCES: dict[str, str] = DEFAULT_DEVICES.inner_resources
 _NAMES = frozenset({*FAMILIES, *INNER_RESOURCES})
 
 

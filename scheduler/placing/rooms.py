@@ -99,7 +99,7 @@ class Rooms:
             driver = int(pools.driver[of_pool[d]])
             slots = by_driver.setdefault(driver, [[] for _ in range(n)])
             mib, cores = int(placed.mib[k, p]), int(placed.cores[k, p])
-            model = cluster.cards.find_model(d) if devices.names_models(drivers[driver]) else ""
+            model = cluster.cards.find_model(d) if devices.cards[driver].names_models else ""
             place = cluster.cards.find_place(int(placed.part[k, p]))
             use = CardUse(cluster.cards.find_uuid(d), mib, cores, model, place)
             slots[slot].append(use)

@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.api.cards import Card, find_slots
 from scheduler.api.pods.templates import PodTemplate
-from scheduler.devices.contract import CardDriver, CountingDriver, NodeReading
+from scheduler.devices.contract import CardDriver, NodeReading
 from scheduler.kernels.devices import told_cards as kernel
 from scheduler.schema import columns as c
 from scheduler.state import told_cards
@@ -58,7 +58,10 @@ class Registers:
         """Find the pool of a family on a node; ``NO_POOL`` for none."""
         if family < 0 or row < 0:
             return c.NO_POOL
-        return int(self._nodes.find_pools(family)[row])
+        pools, nodes = self.pools.columns, self._nodes.columns
+        reached = nodes.shared[nodes.reach[:, row]].tolist() if nodes.shared.size else ()
+        own = (*self.list_pools(row), *reached)
+        return next((pool for pool in own if int(pools.family[pool]) == family), c.NO_POOL)
 
     def find_driver(self, family: int, row: int) -> CardDriver | None:
         """Find the driver of the cards of a family on a node; None where the devices are counted, or where there are none."""
@@ -195,8 +198,9 @@ class Registers:
         """Sum up the devices of a node."""
         nodes, pools = self._nodes.columns, self.pools.columns
         for pool in self.list_pools(row):
-            driver = self.devices.drivers[int(pools.driver[pool])]
-            if isinstance(driver, CountingDriver):
+            number = int(pools.driver[pool])
+            if number in self.devices.whole:
+                driver = self.devices.whole[number]
                 offered = int(nodes.allocatable[pools.resource[pool], row])
                 pools.total[:, pool] = driver.sum_figures(offered)
             else:

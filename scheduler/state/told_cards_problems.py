@@ -29,12 +29,13 @@ def _find_of_family(
     if driver is None or not registers.is_told(family, row):
         return None
     slots = find_slots(pod.claim, driver.name)
-    if not told_cards.has_cards_named(slots, part.most):
+    asks = told_cards.drop_init_asks(part.most) if pod.initialized else part.most
+    if not told_cards.has_cards_named(slots, asks):
         missing = f"is missing, and the pod requests GPUs of a node that {driver.name} manages"
         return pod.problem or Mistake(driver.claim_field, missing)
     # A node that is left out has no cards.
     cards = registers.list_cards(pod.uid, family, row) if registers.has_cards(family, row) else {}
     if not cards:
         return None
-    unsaid = told_cards.describe_unnamed(slots, part.most, cards, table, driver.find_whole)
+    unsaid = told_cards.describe_unnamed(slots, asks, cards, table, driver.find_whole)
     return Mistake(driver.claim_field, unsaid) if unsaid else None

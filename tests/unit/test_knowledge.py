@@ -23,7 +23,7 @@ def _pod(uid: str, node: str = "", name: str = "evenkeel") -> Json:
 
 
 def _bind(uid: str) -> Json:
-    return {"type": "decide", "binds": [{"uid": uid, "node": "n", "slots": []}]}
+    return {"type": "decide", "binds": [{"uid": uid, "node": "n", "devices": []}]}
 
 
 def _event(what: str, **fields: Any) -> Json:

@@ -120,8 +120,12 @@ class VendorCards:
         return self._vendor.has_lock and names.HAMI_LOCK in annotations
 
     def sign_node(self, node: wire.Node) -> wire.Node:
-        """Return the node as it is: a register that is gone takes its devices along."""
-        return node
+        """Return the node with an empty register; what is reported by a number leaves no mark."""
+        key, meta = self._vendor.register, node.metadata
+        if not key:
+            return node
+        notes = {**(meta.annotations or {}), key: "[]"}
+        return structs.replace(node, metadata=structs.replace(meta, annotations=notes))
 
     def open_node(self, node: wire.Node) -> wire.Node:
         """Remove the annotation by which people close devices from the node."""

@@ -112,7 +112,8 @@ class Ways:
         containers, pools = shape.ask.containers, self._cluster.nodes.columns.pools
         pool = self._cluster.registers.find_pool(shape.ask.family, row)
         takers = np.flatnonzero(containers[c.N_CARDS]).tolist() if containers.size else []
-        if len(takers) != 1 or shape.ask.more or not pools.managed[pool]:
+        is_plain = pools.managed[pool] and pools.chooser[pool] == c.WALK and not shape.ask.more
+        if len(takers) != 1 or not is_plain:
             # Of several containers with cards, or several families, only the choice of the mode is tried.
             return
         slot = takers[0]
@@ -135,13 +136,13 @@ class Ways:
         containers, cards = shape.ask.containers, self._cluster.cards
         mib, percent = int(containers[c.ASK_MIB, slot]), int(containers[c.ASK_PERCENT, slot])
         n, nodes = len(shape.asked.template.kinds), self._cluster.nodes
-        driver = nodes.devices.drivers[int(nodes.columns.pools.driver[pool])]
+        driver = nodes.devices.cards[int(nodes.columns.pools.driver[pool])]
         uses = tuple(
             CardUse(
                 cards.find_uuid(d),
                 max(1, mib or int(cards.columns.total[c.MIB, d]) * percent // 100),
                 gpus.find_cores(cards.columns, containers, slot, d),
-                cards.find_model(d) if nodes.devices.names_models(driver) else "",
+                cards.find_model(d) if driver.names_models else "",
             )
             for d in picks
         )

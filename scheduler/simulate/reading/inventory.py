@@ -35,7 +35,7 @@ from scheduler.api.kinds import (
 from scheduler.api.pods import requests
 from scheduler.api.storage import KINDS as STORAGE_KINDS
 from scheduler.api.storage import StorageObject
-from scheduler.devices.table import make_devices
+from scheduler.devices.table import DEFAULT_DEVICES
 from scheduler.errors import BadInput, Mistake, make_visible
 from scheduler.shapes import policies
 from scheduler.simulate.reading import kinds
@@ -269,7 +269,7 @@ def _take_grouping(inventory: Inventory, given: Given, kind: str) -> None:
 
 def _take_node(inventory: Inventory, given: Given) -> None:
     node = manifests.decode(given.body, wire.Node)
-    if problem := facts.read_facts(node, make_devices()).problem:
+    if problem := facts.read_facts(node, DEFAULT_DEVICES).problem:
         raise BadInput(*problem)
     inventory.nodes.append(node)
 
